@@ -29,10 +29,10 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
-from dagster_project.execute import BuildReport, build
 from raptor_assets.project.home import Home
 from raptor_assets.project.resources import Resources
 from raptor_assets.report import read_findings
+from raptor_assets.standalone.execute import BuildReport, build
 from raptor_core import Settings
 from raptor_core.chunking.sentences import sentences
 from raptor_core.nodes import Node

@@ -90,7 +90,7 @@ def environment(**more: str) -> dict[str, str]:
 
 def raptor(home: Path, *arguments: str) -> Ended:
     """The `raptor` command as users have it, in a process of its own."""
-    code = "from dagster_project.cli import main; main()"
+    code = "from raptor_assets.cli import main; main()"
     return ended([sys.executable, "-c", code, *arguments, "--home", str(home)])
 
 

@@ -113,7 +113,7 @@ def _ui(home: Path) -> Iterator[Path]:
     from support.ports import free_port
 
     log, mark = home / "ui.log", str(home)
-    command = [sys.executable, "-c", "from dagster_project.cli import main; main()", "ui"]
+    command = [sys.executable, "-c", "from raptor_assets.cli import main; main()", "ui"]
     command.append("--watch")
     with log.open("w") as file:
         process = subprocess.Popen(

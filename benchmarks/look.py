@@ -74,10 +74,10 @@ def _settle(folder: Path) -> None:
 
 def look(home: Path, shards: int) -> dict[str, Any]:
     """One look in this process."""
-    from dagster_project.instance import recorded
     from raptor_assets.project.home import Home
     from raptor_assets.project.plan import find_changes
     from raptor_assets.project.resources import Resources
+    from raptor_assets.standalone.instance import recorded
     from raptor_core.settings import Settings
 
     source = {"paths": [str(home / "docs")]}

@@ -20,9 +20,9 @@ from typing import Any
 
 from measuring import cpu_seconds, disk_bytes, make_documents
 
-from dagster_project.execute import build
 from raptor_assets.project.home import Home
 from raptor_assets.specs import SCHEMAS
+from raptor_assets.standalone.execute import build
 from raptor_core import Components, Document, build_trees
 from raptor_core.tables.files import TableStore
 

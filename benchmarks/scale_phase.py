@@ -18,8 +18,8 @@ from random_embedder import RandomEmbedder
 
 def run_phase(arguments: argparse.Namespace) -> dict[str, Any]:
     """One phase in this process; the seconds and memory before it are told apart."""
-    from dagster_project import build, execute, forecast  # noqa: F401 - imports are not measured
     from raptor_assets.project.home import Home
+    from raptor_assets.standalone import code_location, execute, forecast  # noqa: F401 - imports are not measured
 
     home = Home(arguments.root / "home")
     if not home.settings.exists():
@@ -64,9 +64,9 @@ def _components(home: Any, arguments: argparse.Namespace) -> tuple[Any, Any]:
 
 
 def _run(phase: str, home: Any, settings: Any, components: Any) -> dict[str, Any]:
-    from dagster_project.instance import recorded
     from raptor_assets.project.plan import find_changes
     from raptor_assets.project.resources import Resources
+    from raptor_assets.standalone.instance import recorded
 
     if phase.startswith("look"):
         resources = Resources(settings, home, components=components)
@@ -74,8 +74,8 @@ def _run(phase: str, home: Any, settings: Any, components: Any) -> dict[str, Any
             changes = find_changes(records, settings, resources.source.inventory(), resources.known)
         return {"n_unchanged": len(changes.unchanged), "n_to_build": len(changes.to_build)}
     if phase == "plan":
-        from dagster_project.forecast import forecast
         from raptor_assets.project.source_state import look
+        from raptor_assets.standalone.forecast import forecast
 
         tables = Resources(settings, home).tables
         plan = forecast(home, settings, look(tables, settings.source), components=components).plan
@@ -84,7 +84,7 @@ def _run(phase: str, home: Any, settings: Any, components: Any) -> dict[str, Any
 
 
 def _build(home: Any, settings: Any, components: Any) -> dict[str, Any]:
-    from dagster_project.execute import build
+    from raptor_assets.standalone.execute import build
 
     with FixedWork() as work:
         watch = Watch(home.path.parent / "source", work)

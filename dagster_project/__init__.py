@@ -1,1 +1,1 @@
-"""The Dagster project: definitions, resources, IO managers, jobs, sensors, and the command."""
+"""Code location of this repository; the packages beside it hold everything else."""

@@ -1,7 +1,5 @@
-"""The code location: what ``dagster dev`` and the workspace load."""
+"""The code location that ``workspace.yaml`` and ``dagster dev`` load from this repository."""
 
-from dagster_project.build import build_definitions
-from dagster_project.cli.terminal import clean_streams
+from raptor_assets.standalone.definitions import defs
 
-clean_streams()  # processes of `raptor ui` log names and errors to its terminal
-defs = build_definitions()
+__all__ = ["defs"]

@@ -9,10 +9,10 @@ import argparse
 import json
 from pathlib import Path
 
-from dagster_project.cli.progress import build_progress
-from dagster_project.execute import build
-from dagster_project.status import HomeStatus, read_status
+from raptor_assets.cli.progress import build_progress
 from raptor_assets.project.home import Home
+from raptor_assets.standalone.execute import build
+from raptor_assets.standalone.status import HomeStatus, read_status
 from raptor_assets.tables_markdown import shorten
 from raptor_core import Components, Query, Retriever, Settings, open_store
 from raptor_core.models.reading.reader import Passage, best_sentences

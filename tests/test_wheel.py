@@ -1,6 +1,7 @@
 """What is released: the archives hold the packages whole and nothing else, and they work."""
 
 import re
+import shutil
 import subprocess
 import sys
 import sysconfig
@@ -13,7 +14,7 @@ import pytest
 from support.smoke import smoke
 
 ROOT = Path(__file__).parent.parent
-PACKAGES = ("raptor_core", "raptor_assets", "dagster_project")
+PACKAGES = ("raptor_core", "raptor_assets", "raptor_lab")
 VERSION = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
 
 
@@ -45,15 +46,28 @@ def test_the_archives_hold_the_packages_and_nothing_else(archives):
 
 
 @pytest.mark.slow
-def test_the_wheel_builds_and_answers_in_an_environment_of_its_own(archives, tmp_path):
-    """Its dependencies are ours by a path file, which does not see the checkout."""
+def test_the_wheel_works_beside_a_package_called_dagster_project(archives, tmp_path):
+    """The environment takes dependencies from ours by a path file, which hides the checkout."""
     environment = tmp_path / "fresh"
     subprocess.run((sys.executable, "-m", "venv", "--without-pip", environment), check=True)
     pip = (sys.executable, "-m", "pip", "--python", environment / "bin/python", "install")
-    subprocess.run((*pip, "--quiet", "--no-index", "--no-deps", archives[1]), check=True)
     (packages,) = environment.glob("lib/python*/site-packages")
+    team = packages / "dagster_project"
+    team.mkdir()
+    (team / "__init__.py").write_text('raise ImportError("a package of the team, not ours")\n')
+    subprocess.run((*pip, "--quiet", "--no-index", "--no-deps", archives[1]), check=True)
     (packages / "dependencies.pth").write_text(sysconfig.get_path("purelib"))
     smoke(environment)
+    assert [path.name for path in team.iterdir()] == ["__init__.py"]
+    shutil.rmtree(packages / "raptor_lab")
+    (entries,) = packages.glob("raptor_assets-*.dist-info/entry_points.txt")
+    kept = [line for line in entries.read_text().splitlines() if "raptor_lab" not in line]
+    entries.write_text("\n".join(kept))
+    smoke(environment)
+    command = (environment / "bin/raptor", "eval", "paper", tmp_path / "tables", "qasper.jsonl")
+    without = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
+    assert without.returncode == 1
+    assert "`raptor eval paper` needs the optional extra 'lab': pip install" in without.stderr
 
 
 def test_no_other_file_states_another_version():

@@ -23,10 +23,10 @@ from support.stores import PROCESS_PATH
 from support.summarizers import ScriptedSummarizer
 from support.workshop import Workshop
 
-from dagster_project.cli import main
-from dagster_project.instance import open_instance
 from raptor_assets import chain
+from raptor_assets.cli import main
 from raptor_assets.project.home import Home
+from raptor_assets.standalone.instance import open_instance
 from raptor_core.identity import digest
 from raptor_core.settings import StoreSettings
 from raptor_core.store import StoreIdentity, open_store, publishing

@@ -15,7 +15,7 @@ from click.testing import CliRunner
 from support.quick_dagster import make_dagster_quick
 
 import raptor_core.tree.components
-from dagster_project.cli import main
+from raptor_assets.cli import main
 
 make_dagster_quick()
 

@@ -2,10 +2,10 @@
 
 from support.hashing import HashingEmbedder
 
-from dagster_project.build import build_definitions
 from raptor_assets.project import sensors
 from raptor_assets.project.home import Home
 from raptor_assets.project.resources import Resources
+from raptor_assets.standalone.code_location import build_definitions
 from raptor_core.tree.components import Components
 
 sensors.INTERVAL_SECONDS = 1

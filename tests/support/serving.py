@@ -22,7 +22,7 @@ KEY = "a key of the tests"
 def serving(home: Path, name: str = "serve", **environ: str) -> Iterator[str]:
     """The address of `raptor serve`, or `mcp`, on this home, in a process of its own."""
     port = free_port()
-    code = "from dagster_project.cli import main; main()"
+    code = "from raptor_assets.cli import main; main()"
     command = [sys.executable, "-c", code, name, "--port", str(port), "--home", str(home)]
     given = {**os.environ, "PYTHONPATH": PROCESS_PATH, "HF_HUB_OFFLINE": "1", **environ}
     process = subprocess.Popen(command, env=given, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)

@@ -13,11 +13,11 @@ import dagster as dg
 from support.hashing import HashingEmbedder
 from support.quick_dagster import make_dagster_quick
 
-from dagster_project.build import build_definitions
-from dagster_project.execute import BuildReport, build, drop
-from dagster_project.instance import open_instance
 from raptor_assets.project.home import Home
 from raptor_assets.project.resources import Resources
+from raptor_assets.standalone.code_location import build_definitions
+from raptor_assets.standalone.execute import BuildReport, build, drop
+from raptor_assets.standalone.instance import open_instance
 from raptor_core.settings import Settings
 from raptor_core.store import Manifest
 from raptor_core.tree.components import Components

@@ -1,0 +1,5 @@
+"""The `raptor` command. Imports nothing heavy, so that help is instant."""
+
+from raptor_assets.cli.app import main
+
+__all__ = ["main"]

@@ -1,0 +1,118 @@
+"""The command group: commands are imported when they are called."""
+
+from __future__ import annotations
+
+import atexit
+import gc
+import importlib
+import io
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any, NoReturn
+
+import click
+
+from raptor_assets.cli.exits import EXITS, fail
+from raptor_assets.cli.terminal import clean_streams, say_text
+
+COMMANDS = {
+    "ask": ("questions", "Answer a question from the trees, with its sources."),
+    "build": ("builds", "Build what is new or changed in the source, and publish it."),
+    "curate": ("curate", "Set texts aside, correct or pin summaries, mark findings."),
+    "documents": ("sources", "Show what a build would read, before anything is paid."),
+    "drop": ("builds", "Remove a tree: its vectors, tables and partition."),
+    "eval": ("eval", "Measure retrieval and audits against known answers."),
+    "export": ("transfer", "Write published trees into a folder: a backup, or a move."),
+    "import": ("transfer", "Publish the trees of an export, verified first."),
+    "init": ("sources", "Make a home with a commented settings file."),
+    "mcp": ("servers", "Serve the published trees to language models (MCP)."),
+    "plan": ("builds", "Say what the next build will do and cost, before anything is paid."),
+    "query": ("questions", "Retrieve the nodes that match a question."),
+    "report": ("trees", "Show a tree as one HTML page, to explore down to its documents."),
+    "serve": ("servers", "Serve the published trees over HTTP."),
+    "status": ("status", "Show what is published, and whether its checks passed."),
+    "tree": ("trees", "Print a tree, from the top down to its chunks."),
+    "ui": ("servers", "Open the Dagster UI on this home."),
+}
+"""The module of each command, and in one line what it does."""
+
+YOUNG_OBJECTS = 50_000
+"""New objects until Python looks for cycles that nothing holds; its default is 700. Imports make
+hundreds of thousands, all of which stay, and looking through them took a tenth of a build."""
+
+
+class LazyGroup(click.Group):
+    """A group whose commands are imported when they are called: ``ask`` as ``ask_command``."""
+
+    def __init__(
+        self, *args: Any, package: str, lazy: Mapping[str, tuple[str, str]], **extra: Any
+    ) -> None:
+        """``lazy`` are the commands by name: a module of ``package``, and their meaning."""
+        super().__init__(*args, **extra)
+        self._package, self._lazy = package, lazy
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # click's signature
+        """Names in alphabetical order."""
+        return sorted(self._lazy)
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        """Import one command."""
+        if name not in self._lazy:
+            return None
+        module = importlib.import_module(f"{self._package}.{self._lazy[name][0]}")
+        command: click.Command = getattr(module, f"{name}_command")
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the commands without importing them."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, self._lazy[name][1]) for name in sorted(self._lazy)])
+
+
+class RaptorGroup(LazyGroup):
+    """The group of all commands; it ends with an exit code."""
+
+    def main(self, args: Sequence[str] | None = None, *others: Any, **extra: Any) -> NoReturn:
+        """Run; with ``--json`` on the command line, its mistakes are told as JSON too."""
+        gc.set_threshold(YOUNG_OBJECTS)
+        # Or Python would look through them again before it ends, one second of a build's five.
+        atexit.register(gc.freeze)
+        for stream in (sys.stdout, sys.stderr):
+            if isinstance(stream, io.TextIOWrapper):
+                stream.reconfigure(encoding="utf-8")  # documents hold every character
+        clean_streams()
+        given = list(sys.argv[1:] if args is None else args)
+        as_json = "--json" in given
+        try:
+            result = super().main(given, *others, **{**extra, "standalone_mode": False})
+        except click.ClickException as error:
+            if not as_json:
+                shown = io.StringIO()
+                error.show(shown)
+                say_text(shown.getvalue(), err=True)
+                raise SystemExit(error.exit_code) from error
+            usage = isinstance(error, click.UsageError)
+            name = "UsageError" if usage else type(error).__name__
+            fail(name, error.format_message(), error.exit_code, as_json=True)
+        except click.Abort:
+            message = "interrupted; what was published stays, and the next build goes on from there"
+            fail("Interrupted", message, 130, as_json=as_json)
+        raise SystemExit(result if isinstance(result, int) else 0)
+
+
+_EXIT_HELP = "\n".join(f"  {code:<3}  {meaning}" for code, meaning in EXITS.items())
+
+
+@click.command(
+    cls=RaptorGroup,
+    package="raptor_assets.cli.commands",
+    lazy=COMMANDS,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog=(
+        f"\b\nExit codes:\n{_EXIT_HELP}\n\n"
+        "\b\nExample:\n  raptor build docs/ && raptor query 'what changed?'"
+    ),
+)
+@click.version_option(package_name="raptor-assets", prog_name="raptor")
+def main(**_: Any) -> None:
+    """Trees of summaries over your documents: built, checked, published, queried."""

@@ -1,0 +1,157 @@
+"""`raptor curate`."""
+
+from __future__ import annotations
+
+import getpass
+import uuid
+from collections.abc import Callable
+from functools import wraps
+from pathlib import Path
+from typing import Any, TextIO
+
+import click
+
+from raptor_assets.cli.options import home_and_json, together
+from raptor_assets.cli.output import print_json
+from raptor_assets.cli.terminal import say, say_text
+from raptor_assets.standalone.curating import Author, Curator
+from raptor_core.curation import Decision
+
+_author = together(
+    click.option("--who", help="Who decides; the name of the system's user by default."),
+    click.option("--why", default="", help="The reason, for those who read it later."),
+)
+
+Opened = Callable[[], Curator]
+"""Opens the home; called once what the command line says is known to be right."""
+
+
+def _example(arguments: str) -> str:
+    return f"\b\nExample:\n  raptor curate {arguments}"
+
+
+@click.group("curate", epilog=_example("correct NODE --text 'It was 1872.'"))
+def curate_command() -> None:
+    """Set texts aside, correct or pin summaries, mark findings.
+
+    A decision is recorded beside the tables, and changes nothing that is published. `raptor plan`
+    says what honouring it costs; the next build does. `raptor tree TREE --ids` and the report show
+    the ids of nodes.
+    """
+
+
+def _user() -> str:
+    """Name of the system's user; one that runs in a container may have none."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError) as error:  # OSError since Python 3.13
+        raise click.UsageError("the system has no name for this user; say it by --who") from error
+
+
+def _deciding(function: Callable[..., Decision]) -> Any:
+    """Call it with what opens the home and an author, and show what it decides."""
+
+    @wraps(function)
+    def decided(home: Path, who: str | None, why: str, as_json: bool, **values: Any) -> None:
+        author = Author(_user() if who is None else who, why)
+        decision = function(lambda: Curator(home), author, **values)
+        if as_json:
+            print_json(decision)
+        elif function.__name__ == "undo":
+            say(f"taken back: {_told(decision)}")
+        else:
+            say(_told(decision))
+            told = f"decision {decision.id}; `raptor plan` says what the next build makes of it"
+            say(told, dim=True)
+
+    return _author(home_and_json(decided))
+
+
+@curate_command.command(
+    "set-aside", epilog=_example("set-aside guides/old.md --why 'replaced in May'")
+)
+@click.argument("subject", metavar="NODE|DOCUMENT")
+@_deciding
+def set_aside(opened: Opened, author: Author, subject: str) -> Decision:
+    """Leave a chunk, by its node's id, or a whole document out of the trees."""
+    try:
+        uuid.UUID(subject)
+    except ValueError:
+        return opened().set_document_aside(subject, author)
+    return opened().set_chunk_aside(subject, author)
+
+
+@curate_command.command(epilog=_example("correct NODE --text 'It was 1872.'"))
+@click.argument("node")
+@click.option("--text", help="The whole new text.")
+@click.option("--file", type=click.File(encoding="utf-8"), help="A file that holds it; - reads it.")
+@_deciding
+def correct(
+    opened: Opened, author: Author, node: str, text: str | None, file: TextIO | None
+) -> Decision:
+    """Give a summary another text, for as long as it summarizes the same nodes."""
+    if (text is None) == (file is None):
+        raise click.UsageError("give the new text by --text or by --file")
+    new = file.read() if file else str(text)
+    return opened().correct(node, new, author)
+
+
+@curate_command.command(epilog=_example("pin NODE --why 'approved by the board'"))
+@click.argument("node")
+@_deciding
+def pin(opened: Opened, author: Author, node: str) -> Decision:
+    """Keep a summary as it is, whatever changes below it, while its cluster is there."""
+    return opened().pin(node, author)
+
+
+@curate_command.command(epilog=_example("mark NODE 'It was 1872.' wrong"))
+@click.argument("node")
+@click.argument("sentence")
+@click.argument("value", type=click.Choice(["right", "wrong"]))
+@_deciding
+def mark(opened: Opened, author: Author, node: str, sentence: str, value: str) -> Decision:
+    """Say whether an audit was right that nothing supports a SENTENCE of a summary."""
+    return opened().mark(node, sentence, value, author)
+
+
+@curate_command.command(epilog=_example("undo DECISION --why 'it was right'"))
+@click.argument("decision")
+@_deciding
+def undo(opened: Opened, author: Author, decision: str) -> Decision:
+    """Take a DECISION back, by its id."""
+    return opened().take_back(decision, author)
+
+
+@curate_command.command("list", epilog=_example("list --all"))
+@click.option("--all", "everything", is_flag=True, help="Those that were taken back, too.")
+@home_and_json
+def list_(everything: bool, home: Path, as_json: bool) -> None:
+    """List the decisions, oldest first."""
+    decisions = [d for d in Curator(home).decisions() if everything or not d.undone]
+    if as_json:
+        print_json({"decisions": decisions})
+        return
+    for decision in decisions:
+        say(f"{decision.id}  {_told(decision)}", fg="cyan", dim=bool(decision.undone))
+        why = f": {decision.why}" if decision.why else ""
+        say(f"    by {decision.who} on {decision.when}{why}")
+        if decision.kind in ("summary", "pin"):
+            say_text(f"    now: {decision.value}", indent="    ")
+        if decision.undone:
+            say(f"    taken back {decision.undone}")
+    if not decisions:
+        say("nothing was decided")
+
+
+_WORDS = {
+    "document": "set aside the document",
+    "chunk": "set aside the chunk",
+    "summary": "corrected the summary",
+    "pin": "pinned the summary",
+    "finding": "marked",
+}
+
+
+def _told(decision: Decision) -> str:
+    marked = f" as {decision.value}" if decision.kind == "finding" else ""
+    return f"{decision.tree}: {_WORDS[decision.kind]}{marked}: {decision.about}"

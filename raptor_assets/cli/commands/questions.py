@@ -1,0 +1,310 @@
+"""Questions: `raptor query` and `raptor ask`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import repeat, zip_longest
+from pathlib import Path
+from typing import Any, NoReturn
+
+import click
+
+from raptor_assets.cli.exits import exit_code, fail
+from raptor_assets.cli.options import (
+    STRATEGY,
+    home_and_json,
+    make_query,
+    query_options,
+    require_words,
+    why_nothing,
+)
+from raptor_assets.cli.output import node_values, print_json, print_wide, told_usd
+from raptor_assets.cli.terminal import say, say_text
+from raptor_assets.names import counted
+from raptor_assets.tables_markdown import shorten
+from raptor_assets.tree_picture import tree_svg
+from raptor_core.errors import MissingKeyError, SettingsError, UnknownTreeError
+from raptor_core.home import HomeRetriever
+from raptor_core.home.corpus_tree import answer_by, layer_answer, refuse_narrowing
+from raptor_core.models.reading.reader import Answer, Passage, Quote, Reader, best_sentences
+from raptor_core.nodes import Node, told_pages
+from raptor_core.redaction import printable
+from raptor_core.retrieval import Query, Retrieval, SourceSpan
+from raptor_core.store.base import Hit
+from raptor_core.tree.corpus_tree import CORPUS_TREE_NAME
+
+
+@click.command(
+    epilog="\b\nExample:\n  raptor query 'why did the pump fail?' --budget-tokens 500 --layer 0"
+)
+@click.argument("question")
+@query_options
+@click.option(
+    "--beside",
+    multiple=True,
+    type=STRATEGY,
+    help="Another strategy, whose context is shown beside; may be repeated.",
+)
+@click.option(
+    "--svg",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Draw the trees with the nodes that were chosen into this file.",
+)
+@home_and_json
+def query_command(
+    question: str,
+    beside: tuple[str, ...],
+    svg: Path | None,
+    home: Path,
+    as_json: bool,
+    **values: Any,
+) -> None:
+    """Retrieve the chunks and summaries that a question should be answered from.
+
+    They come in the strategy's order: the default reads in document order, with scores beside.
+
+    `raptor tree TREE --trace NODE` shows what a summary was made from.
+    """
+    require_words(question)
+    retriever = HomeRetriever(home)
+    query = make_query(retriever.settings, values, beside)
+    strategies = dict.fromkeys((query.strategy, *beside))
+    retrievals = [retriever.search(question, replace(query, strategy=name)) for name in strategies]
+    if svg is not None:
+        _draw(svg, retriever, retrievals)
+    if as_json:
+        first, *others = map(_retrieval_values, retrievals)
+        print_json(first | ({"beside": others} if beside else {}))
+    elif not any(one.hits for one in retrievals):
+        say(why_nothing(query, retrievals, values), fg="yellow", err=True)
+    elif beside:
+        _print_beside(retrievals)
+    else:
+        _print_hits(retrievals[0])
+
+
+def _draw(path: Path, retriever: HomeRetriever, retrievals: Sequence[Retrieval]) -> None:
+    """Write the trees that anything was chosen from."""
+    names = sorted({hit.node.tree for one in retrievals for hit in one.hits})
+    trees = {name: retriever.nodes(name) for name in names}
+    chosen = {one.query.strategy: [hit.node.id for hit in one.ranked] for one in retrievals}
+    try:
+        path.write_text(tree_svg(trees, chosen, retrievals[0].question), encoding="utf-8")
+    except OSError as error:
+        raise SettingsError(f"cannot write {path}: {error}; name another file") from error
+
+
+NAMED_DOCUMENTS = 3
+"""Documents of a summary that are named."""
+
+NAMED_SPANS = 3
+"""Spans under a citation that are named; ``--json`` has all."""
+
+
+@click.command(epilog="\b\nExample:\n  raptor ask 'what did the two incidents have in common?'")
+@click.argument("question")
+@query_options
+@click.option("--plan", is_flag=True, help="With --scope corpus: say calls and cost, call nothing.")
+@home_and_json
+def ask_command(question: str, plan: bool, home: Path, as_json: bool, **values: Any) -> None:
+    """Answer a question from the trees, with its sources.
+
+    With --scope corpus it is about everything: a layer of the corpus tree is read in
+    parts, and the parts' answers together, within [budget]. Without a reader the overview itself
+    is the answer.
+
+    Needs a chat endpoint (settings [reader]). Without its key the context is shown with the
+    sentences nearest to the question, what is missing is said, and the exit code is 7.
+    """
+    require_words(question)
+    retriever = HomeRetriever(home)
+    settings = retriever.settings
+    if values["scope"] == "corpus":
+        refuse_narrowing({k: v for k, v in values.items() if k not in ("scope", "budget_tokens")})
+        query = make_query(settings, values)
+        _ask_corpus(retriever, question, query, only_plan=plan, as_json=as_json)
+        return
+    query = make_query(settings, values)
+    retrieval = retriever.search(question, query)
+    if not retrieval.hits:
+        raise UnknownTreeError(f"nothing to answer from: {why_nothing(query, [retrieval], values)}")
+    passages = [Passage.from_node(hit.node) for hit in retrieval.hits]
+    try:
+        answer = Reader(settings.reader).read(question, passages)
+    except MissingKeyError as error:
+        quotes = best_sentences(question, passages, retriever.components.embedder)
+        _show_context(error, retrieval, quotes, as_json=as_json)
+    _print(answer, _retrieval_values(retrieval), as_json=as_json)
+
+
+def _ask_corpus(
+    retriever: HomeRetriever, question: str, query: Query, *, only_plan: bool, as_json: bool
+) -> None:
+    plan = retriever.plan_answer(query)
+    values = {
+        "plan": {
+            "layer": plan.layer,
+            "n_nodes": len(plan.nodes),
+            "calls": plan.calls,
+            "prompt_tokens": plan.prompt_tokens,
+            "completion_tokens": plan.completion_tokens,
+            "usd": plan.usd,
+        }
+    }
+    tokens = plan.prompt_tokens + plan.completion_tokens
+    told = (
+        f"reads the {len(plan.nodes)} nodes of layer {plan.layer} of the corpus tree: "
+        f"{counted(plan.calls, 'call')}, at the most about {tokens:,} tokens, "
+        f"{told_usd(plan.usd, '.4f')}"
+    )
+    if only_plan:
+        print_json(values) if as_json else say(told)
+        return
+    if not as_json:
+        say(told, dim=True, err=True)
+    try:
+        answer = answer_by(plan, question, retriever.settings)
+    except MissingKeyError as error:
+        answer = layer_answer(retriever.nodes(CORPUS_TREE_NAME), query.budget_tokens)
+        why = f"the overview itself, since no reader can be asked: {error}"
+        say(why, dim=True, err=True)
+    spans = [retriever.trace(passage.node_id).spans for passage in answer.citations]
+    _print(answer, values, spans, as_json=as_json)
+
+
+def _show_context(
+    error: MissingKeyError, retrieval: Retrieval, quotes: list[Quote], *, as_json: bool
+) -> NoReturn:
+    told: dict[str, Any] = {}
+    if as_json:
+        told = {
+            "quotes": [_quote_values(quote) for quote in quotes],
+            **_retrieval_values(retrieval),
+        }
+    else:
+        say("No reader can be asked. The sentences nearest to the question:", bold=True)
+        _print_quotes(quotes)
+        say()
+        say("The context that a reader would answer from:", bold=True)
+        _print_hits(retrieval)
+    fail(type(error).__name__, str(error), exit_code(type(error)), as_json=as_json, **told)
+
+
+def _print(
+    answer: Answer,
+    values: Mapping[str, Any],
+    spans: Sequence[Sequence[SourceSpan]] = (),
+    *,
+    as_json: bool,
+) -> None:
+    """What a reader answers, and what it cites; ``spans`` are of each citation, where traced."""
+    traced = zip(answer.citations, spans or repeat(()), strict=False)
+    if as_json:
+        citations = [
+            _passage_values(passage) | ({"spans": under} if spans else {})
+            for passage, under in traced
+        ]
+        print_json({"answer": answer.text, "citations": citations, **values})
+        return
+    say_text(answer.text)
+    for number, (passage, under) in enumerate(traced, 1):
+        say(f"[{number}] {passage.place}  {passage.node_id}", fg="cyan")
+        named = [f"{span.document}[{span.start}:{span.end}]" for span in under[:NAMED_SPANS]]
+        more = f" and {len(under) - len(named)} more" if len(under) > len(named) else ""
+        if named:
+            say(f"    {', '.join(named)}{more}", dim=True)
+    if not answer.citations:
+        say("the answer cites no source", fg="yellow", err=True)
+
+
+def _retrieval_values(retrieval: Retrieval) -> dict[str, Any]:
+    return {
+        "question": retrieval.question,
+        "strategy": retrieval.query.strategy,
+        "budget_tokens": retrieval.query.budget_tokens,
+        "n_tokens": retrieval.n_tokens,
+        "n_candidates": retrieval.n_candidates,
+        "n_passed_over": retrieval.n_passed_over,
+        "n_paragraphs": retrieval.n_paragraphs,
+        "nodes": [
+            {"score": round(hit.score, 4), "why": dict(hit.why), **node_values(hit.node)}
+            for hit in retrieval.hits
+        ],
+    }
+
+
+def _passage_values(passage: Passage) -> dict[str, Any]:
+    """Where a passage comes from, as plain values; ``span`` is null for a summary."""
+    return {
+        "node": passage.node_id,
+        "documents": list(passage.documents),
+        "span": passage.span and list(passage.span),
+        "pages": list(passage.pages),
+    }
+
+
+def _quote_values(quote: Quote) -> dict[str, Any]:
+    """A quoted sentence as plain values; ``span`` is the sentence's own."""
+    return {
+        "text": quote.text,
+        "similarity": round(quote.similarity, 4),
+        **_passage_values(quote.passage),
+        "span": quote.span and list(quote.span),
+    }
+
+
+def _place(node: Node) -> str:
+    """Where a node comes from, in one line."""
+    if node.stands_for:
+        return f"the top of {node.documents[0]}"
+    if node.is_leaf:
+        title = str(node.metadata.get("title", ""))
+        path = " > ".join(dict.fromkeys(name for name in (title, *node.section) if name))
+        where = f"{node.documents[0]}[{node.start}:{node.end}]{told_pages(node.pages)}"
+        return f"{where} {path}" if path else where
+    names = ", ".join(node.documents[:NAMED_DOCUMENTS])
+    hidden = len(node.documents) - NAMED_DOCUMENTS
+    more = f" and {hidden} more" if hidden > 0 else ""
+    return f"summary of {len(node.children)} nodes of {names}{more}"
+
+
+def _print_hits(retrieval: Retrieval) -> None:
+    for rank, hit in enumerate(retrieval.hits, 1):
+        kind = "chunk" if hit.node.is_leaf else f"layer {hit.node.layer}"
+        say(f"{rank:>2}. {hit.score:.3f}  {kind:<8} {_place(hit.node)}", fg="cyan")
+        say(f"    {hit.node.id}", dim=True)
+        say(f"    {shorten(hit.node.text)}")
+    budget = retrieval.query.budget_tokens
+    told = f"{len(retrieval.hits)} nodes, {retrieval.n_tokens} of {budget} tokens"
+    say(told, dim=True)
+
+
+def _print_beside(retrievals: Sequence[Retrieval]) -> None:
+    """Contexts side by side, each text whole; a node that all have is marked with "="."""
+    from rich.table import Table
+    from rich.text import Text
+
+    everywhere = set.intersection(*({hit.node.id for hit in one.hits} for one in retrievals))
+
+    def cell(hit: Hit) -> Text:
+        mark = "= " if hit.node.id in everywhere else ""
+        head = printable(f"{mark}{hit.score:.3f} {_place(hit.node)}", lines=False)
+        return Text.assemble((f"{head}\n", "cyan"), " ".join(hit.node.text.split()))
+
+    table = Table(show_lines=True, expand=True)
+    for one in retrievals:
+        tokens = f"{one.n_tokens:,} of {one.query.budget_tokens:,} tokens"
+        table.add_column(f"{one.query.strategy}: {len(one.hits)} nodes, {tokens}", ratio=1)
+    for row in zip_longest(*(one.hits for one in retrievals)):
+        table.add_row(*(cell(hit) if hit else None for hit in row))
+    print_wide(table)
+
+
+def _print_quotes(quotes: Sequence[Quote]) -> None:
+    for quote in quotes:
+        where = quote.passage.place
+        if quote.span:
+            where = f"{quote.passage.documents[0]}[{quote.span[0]}:{quote.span[1]}]"
+        say(f"  “{shorten(quote.text)}”")
+        say(f"      {where}", fg="cyan")

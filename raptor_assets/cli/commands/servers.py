@@ -1,0 +1,172 @@
+"""Servers: `raptor ui`, `raptor serve` and `raptor mcp`."""
+
+from __future__ import annotations
+
+import os
+import socket
+import sys
+from ipaddress import ip_address
+from pathlib import Path
+
+import click
+
+from raptor_assets.cli.options import home_and_json
+from raptor_assets.cli.output import print_json
+from raptor_assets.cli.terminal import say
+from raptor_assets.project.home import Home
+from raptor_assets.serving.mcp import make_server
+from raptor_assets.serving.reading import Reading
+from raptor_assets.standalone import CODE_LOCATION
+from raptor_assets.standalone.curating import Curator
+from raptor_assets.standalone.instance import open_instance
+from raptor_core.credentials import check_key
+from raptor_core.errors import MissingKeyError, SettingsError
+from raptor_core.home import HomeRetriever
+
+_PORT = click.IntRange(1, 65535)
+
+
+@click.command(epilog="\b\nExample:\n  raptor ui --port 3333")
+@click.option("--port", type=_PORT, default=3000, show_default=True)
+@click.option("--host", default="127.0.0.1", show_default=True)
+@click.option(
+    "--watch",
+    is_flag=True,
+    help="Build changed documents unasked: the sensor is on, as by source.watch.",
+)
+@home_and_json
+def ui_command(port: int, host: str, watch: bool, home: Path, as_json: bool) -> None:
+    """Open the Dagster UI on this home: web server and daemon, until interrupted."""
+    opened, settings = Home.open(home)
+    if corpus := opened.names().corpus:
+        raise click.UsageError(
+            f"the corpus {corpus} belongs to a Dagster project of its own; `dagster dev` there "
+            "shows it"
+        )
+    _require_free(host, port)
+    with open_instance(opened):
+        pass  # the UI's own processes would make new records side by side, and beside others
+    url = f"http://{host}:{port}"
+    if as_json:
+        print_json({"url": url, "home": str(opened.path)})
+    else:
+        say(f"{url} (stop with Ctrl+C)")
+        if not (watch or settings.source.watch):
+            say("Changed documents are not built unasked; --watch does that.")
+    sys.stdout.flush()
+    arguments = [sys.executable, "-m", "dagster", "dev", "-m", CODE_LOCATION]
+    arguments += ["--host", host, "--port", str(port)]
+    environment = {**os.environ, **opened.environment()}
+    if watch:
+        environment["RAPTOR_SOURCE__WATCH"] = "true"
+    os.execve(sys.executable, arguments, environment)  # noqa: S606
+
+
+def _require_free(host: str, port: int) -> None:
+    """Refuse an address that something else listens on, before anything is started."""
+    try:
+        with socket.create_server((host, port)):
+            return
+    except OSError as error:
+        raise click.BadParameter(
+            f"{host}:{port}: {error.strerror or error}; choose another --port",
+            param_hint="--host, --port",
+        ) from error
+
+
+@click.command(epilog="\b\nExample:\n  raptor serve --port 8700\n  curl localhost:8700/trees")
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen at.")
+@click.option("--port", type=_PORT, default=8700, show_default=True, help="Port.")
+@click.option(
+    "--key-env",
+    default="RAPTOR_API_KEY",
+    show_default=True,
+    metavar="NAME",
+    help="Environment variable of the key that requests must give.",
+)
+@click.option(
+    "--writing-key-env",
+    default="RAPTOR_WRITING_KEY",
+    show_default=True,
+    metavar="NAME",
+    help="Environment variable of the key that decisions must give; without one none are taken.",
+)
+@home_and_json
+def serve_command(
+    home: Path,
+    host: str,
+    port: int,
+    key_env: str,
+    writing_key_env: str,
+    as_json: bool,  # noqa: ARG001  # only errors are printed
+) -> None:
+    """Serve the published trees over HTTP: search, answers, nodes, their sources, decisions.
+
+    Requests give the key as 'Authorization: Bearer KEY'. Without a key it serves this machine
+    alone. Decisions are taken only with a key of their own. What it speaks is described at
+    /openapi.json, and in docs/applications.md. Needs the extra 'http'.
+    """
+    key = _read_key(key_env)
+    writing_key = _read_key(writing_key_env)
+    alone = _is_loopback(host)
+    if key is None and not alone:
+        raise MissingKeyError(
+            f"{host} can be reached from other machines: set {key_env} to a key that requests must "
+            "give, or listen at 127.0.0.1"
+        )
+    if writing_key is not None and writing_key == key:
+        raise SettingsError(
+            f"{writing_key_env} holds the same key as {key_env}: whoever reads could decide; give "
+            "them different keys"
+        )
+
+    from raptor_assets.serving.connections import run_server
+    from raptor_assets.serving.http import make_app
+
+    hosts = None if key else ("localhost", "127.0.0.1", host)
+    retriever = HomeRetriever(home)
+    retriever.load_model()
+    app = make_app(Reading(retriever), key, hosts, curator=Curator(home), writing_key=writing_key)
+    run_server(app, host, port)
+
+
+def _read_key(variable: str) -> str | None:
+    """Return the key that requests must send, or None where the variable is not set.
+
+    Raises:
+        MissingKeyError: the variable holds no key that a request can send.
+    """
+    key = os.environ.get(variable)
+    return None if key is None else check_key(key, variable, "requests to this server")
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+@click.command(epilog="\b\nExample:\n  raptor mcp --home /srv/handbook/.raptor")
+@click.option(
+    "--port",
+    type=_PORT,
+    help="Serve HTTP at this port, for clients of this machine alone, in place of standard input.",
+)
+@home_and_json
+def mcp_command(home: Path, port: int | None, as_json: bool) -> None:  # noqa: ARG001  # only errors are printed
+    """Serve the published trees to language models, until standard input ends.
+
+    Speaks the Model Context Protocol on standard input and output, or with --port over HTTP at
+    http://127.0.0.1:PORT/mcp; tools: search, read_node, trace, list_trees. A client starts this
+    command itself: see docs/applications.md. Needs the extra 'mcp'.
+    """
+    retriever = HomeRetriever(home)
+    retriever.load_model()
+    server = make_server(retriever)
+    if port is None:
+        server.run()
+    else:
+        from raptor_assets.serving.connections import run_server
+
+        run_server(server.streamable_http_app(), "127.0.0.1", port, "warning")

@@ -1,0 +1,243 @@
+"""One tree: `raptor tree` and `raptor report`."""
+
+from __future__ import annotations
+
+import os
+import sys
+import webbrowser
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import click
+
+from raptor_assets.cli.options import STRATEGY, home_and_json, require_words
+from raptor_assets.cli.output import node_values, print_json, print_wide, told_usd
+from raptor_assets.cli.terminal import say
+from raptor_assets.costs import read_usages
+from raptor_assets.names import counted
+from raptor_assets.project.home import Home
+from raptor_assets.report_pages import write_page
+from raptor_assets.tables_markdown import shorten
+from raptor_core.documents import partition_key
+from raptor_core.errors import UnknownTreeError
+from raptor_core.home import HomeRetriever
+from raptor_core.home.published import published, require_trees
+from raptor_core.models.money.usage import Usage
+from raptor_core.nodes import Node, told_pages
+from raptor_core.quality.sizes import parent_counts
+from raptor_core.redaction import printable
+from raptor_core.report.page import render_corpus, render_report
+from raptor_core.report.values import Chosen
+from raptor_core.retrieval import Trace
+from raptor_core.settings import Settings
+from raptor_core.store.base import Where
+
+
+@click.command(epilog="\b\nExample:\n  raptor tree guides/pumps.md --depth 2")
+@click.argument("tree")
+@click.option("--depth", type=click.IntRange(min=1), help="Layers to print, from the top.")
+@click.option("--ids", is_flag=True, help="Show node ids, for tracing.")
+@click.option("--trace", "traced", metavar="NODE", help="Show the source spans under one node.")
+@home_and_json
+def tree_command(
+    tree: str, depth: int | None, ids: bool, traced: str | None, home: Path, as_json: bool
+) -> None:
+    """Print a tree, from the top down to its chunks.
+
+    A node under several summaries stands under each of them, and what is under it only once.
+    """
+    retriever = HomeRetriever(home)
+    reader = retriever.reader_of(tree)
+    if traced:
+        reader.asked(lambda store: require_trees(store, (tree,)))
+        origin = retriever.trace(traced)
+        _show_trace(origin, tree, _usage(reader, origin.node), as_json=as_json)
+        return
+    manifest, nodes = reader.asked(
+        lambda store: (require_trees(store, (tree,))[0], store.nodes(Where(trees=(tree,))))
+    )
+    if as_json:
+        print_json({**asdict(manifest), "nodes": [node_values(node) for node in nodes]})
+        return
+    sizes = " → ".join(str(size) for size in manifest.layer_sizes)
+    title = f"{manifest.title}, " if manifest.title else ""
+    say(f"{tree}: {title}{sizes} nodes, {manifest.n_tokens:,} tokens", bold=True)
+    say(f"ended at layer {len(manifest.layer_sizes) - 1}: {manifest.end}", dim=True)
+    if parents := parent_counts(nodes):
+        several = sum(n > 1 for n in parents.values())
+        say(f"{several} of {len(parents)} nodes have several parents", dim=True)
+    _print_tree(nodes, depth, ids)
+
+
+def _print_tree(nodes: Sequence[Node], depth: int | None, ids: bool) -> None:
+    from rich.text import Text
+    from rich.tree import Tree
+
+    by_id = {node.id: node for node in nodes}
+    top = max(node.layer for node in nodes)
+    several = len({document for node in nodes for document in node.documents}) > 1
+    root = Tree("", hide_root=True)
+    stack = [(root, node) for node in reversed(nodes) if node.layer == top]
+    shown: set[str] = set()
+    while stack:
+        branch, node = stack.pop()
+        again = node.id in shown and bool(node.children)
+        label = _label(node, ids=ids, several=several, again=again)
+        child_branch = branch.add(Text(label, no_wrap=True, overflow="ellipsis"))
+        if not again and (depth is None or top - node.layer + 1 < depth):
+            shown.add(node.id)
+            stack += [(child_branch, by_id[child]) for child in reversed(node.children)]
+    print_wide(root)
+
+
+def _label(node: Node, *, ids: bool, several: bool, again: bool) -> str:
+    """One line: what it is, its size, its id, its beginning; cut to the terminal by rich."""
+    what = f"layer {node.layer}"
+    if node.stands_for:
+        what = f"the top of {node.documents[0]}"
+    elif node.is_leaf:
+        what = f"{node.documents[0] if several else ''}[{node.start}:{node.end}]"
+    name = f" {node.id}" if ids else ""
+    text = "(its children stand above)" if again else shorten(node.text)
+    titled = node.stands_for or (several and node.is_leaf)
+    about = node.name or (str(node.metadata.get("title", "")) if titled else "")
+    about = f" {about}:" if about else ""
+    label = f"{what}{name}{about} ({node.n_tokens} tokens) {text}"
+    return printable(label, lines=False)
+
+
+def _usage(reader: HomeRetriever, node: Node) -> Usage | None:
+    """What a summary was paid for; None where that is not known or it took nothing."""
+    if node.is_leaf:
+        return None
+    tables = Home(reader.home.path).table_store(reader.settings)
+    partition = partition_key(node.tree, reader.settings.grouping)
+    return read_usages(tables, partition, [node.layer]).get(node.content_key)
+
+
+def _show_trace(origin: Trace, tree: str, usage: Usage | None, *, as_json: bool) -> None:
+    node = origin.node
+    if node.tree != tree:
+        raise UnknownTreeError(f"node {node.id} is of tree {node.tree!r}, not of {tree!r}")
+    if as_json:
+        values = {"node": node.id, "layer": node.layer, "text": node.text, "cost": usage}
+        print_json({**values, "spans": origin.spans})
+        return
+    say(f"{node.id} layer {node.layer} of {node.tree}", bold=True)
+    if usage is not None:
+        calls = f"{counted(usage.calls, 'call')}, {counted(usage.retries, 'retry', 'retries')}"
+        tokens = f"{usage.prompt_tokens:,} tokens read, {usage.completion_tokens:,} written"
+        say(f"it took {calls}, {tokens}, {told_usd(usage.usd)}", dim=True)
+    say(shorten(node.text, 2000))
+    for span in origin.spans:
+        place = f"{span.document}[{span.start}:{span.end}]{told_pages(span.pages)}"
+        say(f"  {place} {span.title}".rstrip(), fg="cyan")
+        say(f"    {shorten(span.text)}")
+
+
+@click.command(epilog="\b\nExample:\n  raptor report guides/pumps.md --output pumps.html --no-open")
+@click.argument("tree", required=False)
+@click.option(
+    "--output",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="File to write; without it one in the home's folder `reports`.",
+)
+@click.option("--node", metavar="NODE", help="Open it at this node.")
+@click.option("--question", help="Mark the nodes of this tree that a question chooses.")
+@click.option(
+    "--strategy",
+    "strategies",
+    multiple=True,
+    type=STRATEGY,
+    help="With --question: how to search; may be repeated. Else the home's.",
+)
+@click.option("--no-open", is_flag=True, help="Only write it; do not open a browser.")
+@home_and_json
+def report_command(
+    tree: str | None,
+    output: Path | None,
+    node: str | None,
+    question: str | None,
+    strategies: tuple[str, ...],
+    no_open: bool,
+    home: Path,
+    as_json: bool,
+) -> None:
+    """Show a published tree as one HTML page, which needs no network.
+
+    Without TREE, the corpus: a list of its trees with links to their pages in the folder `reports`.
+
+    The browser is opened only where the command was typed at a terminal. With --node the page's
+    address at that node is printed, to be opened in any browser.
+    """
+    from raptor_assets.serving.window import read_report, report_address
+
+    opened, settings = Home.open(home)
+    if tree is None:
+        if node is not None or question is not None:
+            raise click.UsageError("--node and --question are of one TREE; name it")
+        path = _write_corpus(opened, settings, output)
+        _tell(path, path.as_uri(), {"tree": None}, as_json=as_json, no_open=no_open)
+        return
+    with published(opened, settings) as store:
+        report = read_report(opened, settings, store, tree, with_map=True)
+    if question is not None:
+        report = replace(report, chosen=_chosen(home, tree, question, strategies))
+    shown = {shown.id for tree in report.trees for shown in tree.nodes}
+    if node is not None and node not in shown:
+        raise UnknownTreeError(
+            f"the published tree {report.name!r} has no node {node}; "
+            f"raptor tree {report.name} --ids lists those it has"
+        )
+    path = (output or report_address(opened, settings, tree)).absolute()
+    write_page(path, render_report(report))
+    url = path.as_uri() if node is None else f"{path.as_uri()}#node={node}"
+    findings = report.findings
+    n_findings = None if findings is None else sum(found.node_id in shown for found in findings)
+    values = {"tree": tree, "n_findings": n_findings}
+    _tell(path, url, values, as_json=as_json, no_open=no_open)
+
+
+def _tell(path: Path, url: str, values: dict[str, Any], *, as_json: bool, no_open: bool) -> None:
+    """Print where the page is, and open it where a person asked for it."""
+    if as_json:
+        print_json({**values, "path": str(path), "url": url, "n_bytes": path.stat().st_size})
+    else:
+        say(url if "#" in url else str(path))
+    if at_terminal() and not (no_open or as_json):
+        webbrowser.open(url)
+
+
+def _write_corpus(home: Home, settings: Settings, output: Path | None) -> Path:
+    """Write the corpus page; it links to those pages of trees that are there."""
+    from raptor_assets.serving.window import corpus_values, report_address
+
+    path = (output or home.reports / "index.html").absolute()
+    with published(home, settings) as store:
+        values = corpus_values(home, settings, store)
+    for row in values["trees"]:
+        page = report_address(home, settings, row["name"])
+        if page.exists():
+            row["page"] = quote(os.path.relpath(page, path.parent))
+    write_page(path, render_corpus(values))
+    return path
+
+
+def _chosen(home: Path, tree: str, question: str, strategies: Sequence[str]) -> tuple[Chosen, ...]:
+    """What each strategy chooses from a tree."""
+    require_words(question)
+    retriever = HomeRetriever(home)
+    query = replace(retriever.query, where=Where(trees=(tree,)))
+    chosen = []
+    for strategy in dict.fromkeys(strategies or (query.strategy,)):
+        hits = retriever.search(question, replace(query, strategy=strategy)).ranked
+        chosen.append(Chosen(question, strategy, tuple(hit.node.id for hit in hits)))
+    return tuple(chosen)
+
+
+def at_terminal() -> bool:
+    """Whether a person reads what is printed."""
+    return sys.stdout.isatty()

@@ -1,0 +1,108 @@
+"""Exit codes, and the one place where errors become messages."""
+
+from __future__ import annotations
+
+import functools
+import json
+import sys
+from collections.abc import Callable, Collection
+from typing import Any, NoReturn
+
+from raptor_assets.cli.terminal import say_json, say_text
+from raptor_core import errors
+from raptor_core.errors import RaptorError
+
+EXITS = {
+    0: "done",
+    1: "failed",
+    2: "the command line is wrong",
+    3: "a setting is wrong",
+    4: "the source, the tree or the home is not there, or is empty",
+    5: "done in part: some partitions failed, or a check with severity error did",
+    6: "another process holds the store",
+    7: "a key is missing in the environment",
+    8: "the budget of the run is spent; what is finished is kept",
+    130: "interrupted; what was published stays",
+}
+
+_CODES: tuple[tuple[type[RaptorError], int], ...] = (
+    (errors.MissingHomeError, 4),
+    (errors.SettingsError, 3),
+    (errors.SourceError, 4),
+    (errors.UnknownTreeError, 4),
+    (errors.CurationError, 4),
+    (errors.StoreLockedError, 6),
+    (errors.MissingKeyError, 7),
+    (errors.BudgetError, 8),
+)
+
+
+def exit_code(error: type[RaptorError]) -> int:
+    """The exit code of a class of errors."""
+    return next((code for kind, code in _CODES if issubclass(error, kind)), 1)
+
+
+def failures_code(names: Collection[str], *, partly: bool) -> int:
+    """The exit code of failed partitions, from the names of their errors.
+
+    Args:
+        names: class names of the errors; empty where a check refused the result.
+        partly: whether other partitions were finished.
+    """
+    kinds = {getattr(errors, name, None) for name in names}
+    if partly or len(kinds) != 1:
+        return 5
+    (kind,) = kinds
+    return exit_code(kind) if isinstance(kind, type) and issubclass(kind, RaptorError) else 5
+
+
+def fail(name: str, message: str, code: int, *, as_json: bool, **more: Any) -> NoReturn:
+    """Show an error, as a message or as JSON that also holds ``more``, and exit."""
+    if as_json:
+        say_json(json.dumps({"error": name, "message": message, **more}, ensure_ascii=False))
+    else:
+        say_text(f"error: {message}", fg="red", err=True, indent=" " * len("error: "))
+    raise SystemExit(code)
+
+
+def reported(function: Callable[..., Any]) -> Callable[..., Any]:
+    """End a command with the message and the code of what it raises.
+
+    A ``RaptorError`` speaks for itself; what the disk and Dagster's database raise gets a remedy.
+    """
+
+    @functools.wraps(function)
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        as_json = bool(kwargs.get("as_json"))
+        try:
+            return function(*args, **kwargs)
+        except RaptorError as error:
+            code = exit_code(type(error))
+            fail(type(error).__name__, str(error), code, as_json=as_json)
+        except BrokenPipeError:
+            raise
+        except _database_errors() as error:
+            from raptor_assets.project.records import told_database
+
+            fail("RecordsError", told_database(error), 1, as_json=as_json)
+        except _disk_errors() as error:
+            told = str(error).splitlines()[0]
+            message = (
+                f"the disk or Dagster's database refused: {told}. Free space, or make "
+                f"{kwargs.get('home')} writable for this user, and repeat; what was published stays"
+            )
+            fail(type(error).__name__, message, 1, as_json=as_json)
+
+    return wrapper
+
+
+def _database_errors() -> tuple[type[Exception], ...]:
+    """What PostgreSQL raises; nothing where Dagster's records were not opened."""
+    records = sys.modules.get("raptor_assets.project.records")
+    return () if records is None else records.database_errors()
+
+
+def _disk_errors() -> tuple[type[Exception], ...]:
+    """What can come from the disk; a database's only where its module was imported."""
+    databases = (sys.modules.get(name) for name in ("sqlite3", "sqlalchemy.exc"))
+    return (OSError, *(module.OperationalError for module in databases if module is not None))

@@ -1,0 +1,194 @@
+"""What the window on the trees shows: the corpus, one tree, the map.
+
+Every function asks an open store, so that the caller says how long it is held. A tree that is not
+published is an UnknownTreeError; what is kept and cannot be read, a StoreError or a TableError.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from raptor_assets import keys
+from raptor_assets.costs import node_usages, read_usages
+from raptor_assets.project.home import Home
+from raptor_assets.report import TreeRecord, read_findings, read_records
+from raptor_assets.report_pages import ReportFolder
+from raptor_assets.standalone.status import TreeStatus, read_tree_records, status_of
+from raptor_core.disk import replace_file
+from raptor_core.documents import partition_key
+from raptor_core.home.published import has_corpus_tree, require_trees
+from raptor_core.identity import safe_name
+from raptor_core.nodes import Node
+from raptor_core.report.data import settings_text
+from raptor_core.report.layout import LAYOUT_VERSION, atlas_values, lay_out, tree_titles
+from raptor_core.report.values import Report, ReportTree
+from raptor_core.settings import Settings
+from raptor_core.store.base import Manifest, Where
+from raptor_core.store.store import VectorStore
+from raptor_core.tables.curation import read_curation
+from raptor_core.tables.values import table_to_documents
+from raptor_core.tree.corpus_tree import CORPUS_TREE_NAME
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+NAMED_DOCUMENTS = 20
+"""Documents of a tree that the corpus page names."""
+
+ABOVE = "The corpus tree"
+
+
+def corpus_values(home: Home, settings: Settings, store: VectorStore) -> dict[str, Any]:
+    """The corpus page: each published tree with titles, sizes, checks, last change and cost."""
+    status = status_of(home, settings, store.manifests())
+    titles = store.titles()
+    above = has_corpus_tree(home, settings)
+    partitions = dict.fromkeys(tree.partition for tree in status.trees)
+    records = read_tree_records(home, settings, partitions)
+    return {
+        "home": home.path.parent.name if home.path.name.startswith(".") else home.path.name,
+        "sources": settings.source.shown_paths(),
+        "trees": [
+            _row(tree, titles, records.get(tree.manifest.tree))
+            | (
+                {"title": ABOVE, "above": True}
+                if above and tree.manifest.tree == CORPUS_TREE_NAME
+                else {}
+            )
+            for tree in status.trees
+        ],
+        "unpublished": list(status.unpublished),
+        "checks": [_check(result) for result in status.checks],
+    }
+
+
+def _row(tree: TreeStatus, titles: Mapping[str, str], record: TreeRecord | None) -> dict[str, Any]:
+    manifest = tree.manifest
+    documents = sorted(manifest.documents)
+    if record and record.build_id != manifest.build_id:
+        record = None
+    return {
+        "name": manifest.tree,
+        "title": titles.get(documents[0], "") if len(documents) == 1 else manifest.title,
+        "partition": tree.partition,
+        "above": False,
+        "n_documents": len(documents),
+        "documents": [[name, titles.get(name, "")] for name in documents[:NAMED_DOCUMENTS]],
+        "layers": list(manifest.layer_sizes),
+        "tokens": manifest.n_tokens,
+        "published": manifest.published_at,
+        "build": manifest.build_id,
+        "checks": len(tree.checks),
+        "failed": [_check(result) for result in tree.checks if not result.passed],
+        "passed": tree.structural_passed,
+        "cost": None if record is None or record.cost is None else dict(record.cost),
+        "change": None
+        if record is None
+        else {
+            "previous": record.change.previous,
+            "removed": record.change.n_removed,
+            "added": len(record.change.added),
+            "rebuilds": len(record.rebuilds),
+        },
+    }
+
+
+def _check(result: Any) -> dict[str, Any]:
+    names = ("asset", "name", "passed", "severity", "description")
+    return {name: getattr(result, name) for name in names}
+
+
+def read_report(
+    home: Home, settings: Settings, store: VectorStore, tree: str, *, with_map: bool
+) -> Report:
+    """A published tree, with what the tables know of it.
+
+    Args:
+        with_map: also where its nodes stand on a plane.
+    """
+    (manifest,) = require_trees(store, (tree,))
+    nodes = store.nodes(Where(trees=(tree,)))
+    tables = home.table_store(settings)
+    partition = partition_key(tree, settings.grouping)
+    table = tables.find(keys.DOCUMENTS.path, partition)
+    documents = {} if table is None else table_to_documents(table)
+    layers = range(1, len(manifest.layer_sizes))
+    record = read_records(tables, partition).get(tree)
+    if record and record.build_id != manifest.build_id:
+        record = None
+    shown = ReportTree(
+        name=tree,
+        build_id=manifest.build_id,
+        published_at=manifest.published_at,
+        ended=manifest.end,
+        nodes=tuple(nodes),
+        documents=documents.get(tree, ()),
+        change=record.change if record else None,
+        rebuilds=record.rebuilds if record else (),
+    )
+    return Report(
+        name=tree,
+        trees=(shown,),
+        findings=read_findings(tables, partition, layers, read_curation(tables)),
+        settings=settings_text(settings),
+        cost=record.cost if record else None,
+        usages=node_usages(nodes, read_usages(tables, partition, layers)),
+        points=read_points(home, store, nodes, [manifest]) if with_map else None,
+    )
+
+
+def map_values(home: Home, store: VectorStore, tree: str | None) -> dict[str, Any]:
+    """All nodes of a tree, or of the corpus, as the map reads them."""
+    manifests = store.manifests() if tree is None else require_trees(store, (tree,))
+    nodes = store.nodes(Where(trees=None if tree is None else (tree,)))
+    points = read_points(home, store, nodes, manifests)
+    return atlas_values(nodes, points, tree_titles(nodes))
+
+
+def read_points(
+    home: Home, store: VectorStore, nodes: Sequence[Node], manifests: Sequence[Manifest]
+) -> NDArray[np.float32]:
+    """Where nodes stand, as it was laid out before, or is now and kept beside the home.
+
+    The layout is a view and no part of any tree, so it is made when somebody looks and not by a
+    build. One file for each tree, or for all; it is made anew when a tree was built since.
+    """
+    import numpy as np
+
+    told = (f"{manifest.tree}\0{manifest.build_id}" for manifest in manifests)
+    key = hashlib.sha256("\n".join([LAYOUT_VERSION, *told]).encode()).digest()
+    name = manifests[0].tree if len(manifests) == 1 else ""
+    path = home.path / "maps" / f"{safe_name(name) if name else 'corpus'}.map"
+    kept = _kept(path, key, len(nodes))
+    if kept is not None:
+        return kept
+    points = lay_out(nodes, store.vectors(node.embedding_key for node in nodes))
+    try:
+        replace_file(path, key + points.astype("<f4").tobytes())
+    except OSError as error:
+        lost = "the map could not be kept at %s and is laid out again next time: %s"
+        logging.getLogger(__name__).warning(lost, path, error)
+    return np.asarray(points)
+
+
+def _kept(path: Path, key: bytes, n_nodes: int) -> NDArray[np.float32] | None:
+    import numpy as np
+
+    try:
+        data = path.read_bytes()
+    except OSError:
+        return None
+    if not data.startswith(key) or len(data) != len(key) + 8 * n_nodes:
+        return None
+    return np.frombuffer(data[len(key) :], dtype="<f4").reshape(n_nodes, 2)
+
+
+def report_address(home: Home, settings: Settings, tree: str) -> Path:
+    """Where a tree's page is kept: its partition's file, or beside it where it holds several."""
+    partition = partition_key(tree, settings.grouping)
+    return ReportFolder(home.reports).path(partition, tree if settings.grouping.shards else None)

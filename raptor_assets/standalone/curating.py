@@ -1,0 +1,142 @@
+"""Deciding about what a home publishes: for the command and the server."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from raptor_assets.project.home import Home
+from raptor_core.curation import (
+    RIGHT,
+    WRONG,
+    Decision,
+    Kind,
+    subject_of_finding,
+    subject_of_summary,
+)
+from raptor_core.documents import partition_key, tree_name
+from raptor_core.errors import CurationError
+from raptor_core.home import HomeRetriever
+from raptor_core.nodes import Node
+from raptor_core.tables.curation import decide, read_decisions, take_back
+from raptor_core.tables.values import table_to_documents
+from raptor_core.tree.corpus_tree import CORPUS_TREE_NAME, corpus_tree_settings
+
+ABOUT_CHARS = 120
+
+
+@dataclass(frozen=True, slots=True)
+class Author:
+    """Who decides, and why."""
+
+    who: str
+    why: str = ""
+
+    def __post_init__(self) -> None:
+        if not self.who.strip():
+            raise CurationError("a decision needs the name of who decides")
+
+
+class Curator:
+    """Records decisions on the published nodes and documents of a home.
+
+    What is decided changes nothing that is published: the next build honours it. Methods raise
+    CurationError, which says why, where something cannot be decided; UnknownTreeError where no
+    published node has an id; TableError where the record cannot be read or written.
+
+    Args:
+        home: the home's folder; None for what ``RAPTOR_HOME`` names, else ``.raptor``.
+
+    Raises:
+        MissingHomeError, SettingsError: there is no home, or its settings are wrong.
+    """
+
+    def __init__(self, home: str | Path | None = None) -> None:
+        opened, self._settings = Home.open(home)
+        self._tables = opened.table_store(self._settings)
+        self._corpus_tree_tables = opened.corpus_tree.table_store(
+            corpus_tree_settings(self._settings)
+        )
+        self._published = HomeRetriever(opened.path)
+
+    def decisions(self) -> list[Decision]:
+        """All that were ever made, oldest first."""
+        every = [*read_decisions(self._tables), *read_decisions(self._corpus_tree_tables)]
+        return sorted(every, key=lambda decision: decision.id)
+
+    def set_document_aside(self, document: str, author: Author) -> Decision:
+        """Leave a document out of its tree from the next build on."""
+        tree = tree_name(document, self._settings.grouping)
+        table = self._tables.find(("documents",), partition_key(tree, self._settings.grouping))
+        known = {} if table is None else table_to_documents(table)
+        titles = {one.id: one.title for one in known.get(tree, ())}
+        if document not in titles:
+            raise CurationError(
+                f"no document {document!r} was built; `raptor status` lists the trees, "
+                "`raptor tree TREE` their documents"
+            )
+        return self._decide("document", tree, document, "", titles[document] or document, author)
+
+    def set_chunk_aside(self, node_id: str, author: Author) -> Decision:
+        """Leave a chunk out of its tree, and so out of all summaries, from the next build on."""
+        node = self._published.family(node_id).node
+        if not node.is_leaf:
+            raise CurationError(
+                f"node {node_id} is a summary, which is made of its children; set chunks aside, "
+                "or correct it"
+            )
+        return self._decide("chunk", node.tree, node.id, "", node.text, author)
+
+    def correct(self, node_id: str, text: str, author: Author) -> Decision:
+        """Give a summary another text, for as long as it summarizes the same nodes."""
+        node, children = self._summary(node_id)
+        if not text.strip():
+            raise CurationError("the corrected text is blank; give the summary's whole new text")
+        subject = subject_of_summary(child.content_key for child in children)
+        return self._decide("summary", node.tree, subject, text.strip(), node.text, author)
+
+    def pin(self, node_id: str, author: Author) -> Decision:
+        """Keep a summary's text for as long as its cluster is there, whatever changes below it."""
+        node, _ = self._summary(node_id)
+        return self._decide("pin", node.tree, node.slot, node.text, node.text, author)
+
+    def mark(self, node_id: str, sentence: str, value: str, author: Author) -> Decision:
+        """Say whether an audit was right that nothing supports a sentence of a summary."""
+        node, _ = self._summary(node_id)
+        if value not in (RIGHT, WRONG):
+            raise CurationError(f"a finding is {RIGHT!r} or {WRONG!r}, not {value!r}")
+        if sentence not in node.text:
+            raise CurationError(f"summary {node_id} has no sentence {sentence!r}")
+        subject = subject_of_finding(node_id, sentence)
+        return self._decide("finding", node.tree, subject, value, sentence, author)
+
+    def take_back(self, decision_id: str, author: Author) -> Decision:
+        """Take a decision back, from the next build on."""
+        above = decision_id in {
+            decision.id for decision in read_decisions(self._corpus_tree_tables)
+        }
+        tables = self._corpus_tree_tables if above else self._tables
+        return take_back(tables, decision_id, who=author.who, why=author.why)
+
+    def _summary(self, node_id: str) -> tuple[Node, tuple[Node, ...]]:
+        family = self._published.family(node_id)
+        if family.node.is_leaf:
+            raise CurationError(
+                f"node {node_id} is a chunk, the document's own words; set it aside, or edit the "
+                "document"
+            )
+        return family.node, family.children
+
+    def _decide(
+        self, kind: Kind, tree: str, subject: str, value: str, about: str, author: Author
+    ) -> Decision:
+        return decide(
+            self._corpus_tree_tables if tree == CORPUS_TREE_NAME else self._tables,
+            kind,
+            tree,
+            subject,
+            value=value,
+            about=" ".join(about.split())[:ABOUT_CHARS],
+            who=author.who,
+            why=author.why,
+        )

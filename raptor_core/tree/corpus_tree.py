@@ -1,0 +1,130 @@
+"""The corpus tree: one more tree, whose documents are the top nodes of published trees.
+
+It is built, anchored, checked and published by the code of any tree, in a store of its own: so no
+ordinary search meets a text twice. Each leaf is one top node, named in its metadata.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from raptor_core.chunking.base import Chunk
+from raptor_core.documents.base import Document
+from raptor_core.documents.grouping import WHOLE_CORPUS
+from raptor_core.identity import fingerprint
+from raptor_core.nodes import TOP_NODE, Node, Tree, grouped
+from raptor_core.settings import GroupingSettings, Settings, SourceSettings
+from raptor_core.store.base import Where
+from raptor_core.store.protocols import Searcher
+from raptor_core.tokens.base import TokenCounter
+from raptor_core.tree.build import build_tree
+from raptor_core.tree.cache import Known
+from raptor_core.tree.components import Components
+
+CORPUS_TREE = "corpus_tree"
+"""Folder of the corpus tree in a home, and first part of its asset keys."""
+
+CORPUS_TREE_NAME = WHOLE_CORPUS
+"""Name of the corpus tree and of its partition."""
+
+TREE = "raptor_tree"
+"""Metadata of a leaf: the tree whose top node it is, beside ``TOP_NODE``."""
+
+
+class WholeDocuments:
+    """The chunker of the corpus tree: every document is one chunk."""
+
+    def __init__(self, counter: TokenCounter) -> None:
+        self._counter = counter
+
+    @property
+    def fingerprint(self) -> str:
+        """See ``Chunker``."""
+        return fingerprint("whole documents", {"version": 1})
+
+    def chunk(self, document: Document) -> list[Chunk]:
+        """See ``Chunker.chunk``."""
+        text = document.text.strip()
+        if not text:
+            return []
+        start = document.text.index(text)
+        return [Chunk(text, start, start + len(text), self._counter.count([text])[0])]
+
+
+def corpus_tree_settings(settings: Settings) -> Settings:
+    """Return the settings of the corpus tree over the trees of ``settings``."""
+    longest = max(settings.chunking.max_tokens, settings.summarizer.max_tokens)
+    parts = {
+        "source": SourceSettings(),
+        "grouping": GroupingSettings(by="corpus"),
+        "chunking": settings.chunking.model_copy(update={"context": False, "max_tokens": longest}),
+        "components": settings.components.model_copy(
+            update={"chunker": f"{__name__}:{WholeDocuments.__name__}"}
+        ),
+        "store": settings.store.model_copy(
+            update={"corpus": f"{settings.store.corpus}_{CORPUS_TREE}"}
+        ),
+        "checks": settings.checks.model_copy(update={"golden": None}),
+        "evaluation": settings.evaluation.model_copy(update={"datasets": {}}),
+        "corpus_tree": settings.corpus_tree.model_copy(update={"enabled": False}),
+    }
+    if settings.tables.url:
+        url = f"{settings.tables.url.rstrip('/')}/{CORPUS_TREE}"
+        parts["tables"] = settings.tables.model_copy(update={"url": url})
+    return settings.model_copy(update=parts)
+
+
+def top_documents(nodes: Iterable[Node]) -> list[Document]:
+    """A document for each top node of some trees.
+
+    It goes by the name of its tree, with its number where the tree has several, and has the title
+    of the tree's document, or else what the node is called.
+    """
+    by_tree = grouped(nodes, lambda node: node.tree)
+    return [
+        Document(
+            id=tree if len(tops) == 1 else f"{tree}#{number}",
+            text=node.text,
+            title=str(node.metadata.get("title", "")) or node.name,
+            source=tree,
+            metadata={TREE: tree, TOP_NODE: node.id},
+        )
+        for tree, tops in sorted(by_tree.items())
+        for number, node in enumerate(tops, 1)
+    ]
+
+
+def published_tops(store: Searcher) -> list[Node]:
+    """The top nodes of all trees of a store."""
+    by_layer: dict[int, list[str]] = {}
+    for manifest in store.manifests():
+        by_layer.setdefault(len(manifest.layer_sizes) - 1, []).append(manifest.tree)
+    return [
+        node
+        for layer, trees in sorted(by_layer.items())
+        for node in store.nodes(Where(trees=tuple(trees), layers=(layer,)))
+    ]
+
+
+def build_corpus_tree(
+    trees: Sequence[Tree],
+    settings: Settings | None = None,
+    *,
+    components: Components | None = None,
+    known: Known | None = None,
+    previous: Tree | None = None,
+) -> Tree:
+    """The corpus tree that ``build_tree`` returned, as a plain function call.
+
+    Settings or components are those that they were built with, ``known`` is as of ``build_tree``,
+    and ``previous`` the corpus tree as they were.
+    """
+    below = Components.either(settings, components)
+    tops = (node for tree in trees for node in tree.layers[-1].nodes)
+    return build_tree(
+        top_documents(tops),
+        name=CORPUS_TREE_NAME,
+        components=below.above(corpus_tree_settings(below.settings)),
+        known=known,
+        previous=previous,
+    )

@@ -1,0 +1,109 @@
+"""Scores of a reader's answers: the measures of the paper, by the rules of each data set."""
+
+from __future__ import annotations
+
+import re
+import string
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from raptor_core.errors import MissingExtraError
+from raptor_core.evaluation.datasets.base import Question
+
+SCORES: Mapping[str, str] = {
+    "answer_f1": "F1 of words with the nearest reference answer, as QASPER's evaluation has it",
+    "accuracy": "share of the multiple-choice questions that are answered right",
+    "accuracy_hard": "accuracy on the HARD subset",
+    "bleu_1": "BLEU-1 of each answer against all references, mean",
+    "bleu_4": "BLEU-4 of each answer, equal weights, smoothed (+ 0.1 where nothing matches)",
+    "rouge_l": "ROUGE-L, F-measure, the best of the references, with stemming",
+    "meteor": "METEOR by exact and stemmed words, the best of the references; no WordNet",
+}
+"""Meaning of each score, by its stable name."""
+
+_ARTICLES = re.compile(r"\b(?:a|an|the)\b")
+_PUNCTUATION = str.maketrans("", "", string.punctuation)
+_CHOICE = re.compile(r"\b\d+\b")
+
+
+def score_answer(dataset: str, question: Question, answer: str) -> dict[str, float]:
+    """Score an answer by the measures that its question allows; none without a known answer.
+
+    Raises:
+        MissingExtraError: the extra ``lab`` is not installed (NarrativeQA's measures only).
+    """
+    if question.gold is not None:
+        right = float(choice(answer, question.options) == question.gold)
+        return {"accuracy": right} | ({"accuracy_hard": right} if question.hard else {})
+    if not question.answers:
+        return {}
+    if dataset == "narrativeqa":
+        return overlap_scores(answer, question.answers)
+    return {"answer_f1": max(answer_f1(answer, gold) for gold in question.answers)}
+
+
+def choice(answer: str, options: Sequence[str]) -> int | None:
+    """The option that an answer names, from 0: by its number from 1, else by its own words.
+
+    None where it names none of them.
+    """
+    plain = _normalized(answer)
+    for at, option in enumerate(options):
+        if plain and plain == _normalized(option):
+            return at
+    numbers = [int(number) for number in _CHOICE.findall(answer)]
+    named = [number for number in numbers if 1 <= number <= len(options)]
+    if named:
+        return named[0] - 1
+    told = [at for at, option in enumerate(options) if _normalized(option) in plain]
+    return told[0] if len(told) == 1 else None
+
+
+def answer_f1(answer: str, gold: str) -> float:
+    """F1 of the words of two texts, each as often as it stands there (QASPER, after SQuAD).
+
+    Case, punctuation and articles do not count.
+    """
+    ours, theirs = _normalized(answer).split(), _normalized(gold).split()
+    n_same = sum((Counter(ours) & Counter(theirs)).values())
+    return 2 * n_same / (len(ours) + len(theirs)) if n_same else 0.0
+
+
+def overlap_scores(answer: str, references: Sequence[str]) -> dict[str, float]:
+    """BLEU-1, BLEU-4, ROUGE-L and METEOR of one answer; case does not count.
+
+    Raises:
+        MissingExtraError: the extra ``lab`` is not installed.
+    """
+    try:
+        from nltk.tokenize import NLTKWordTokenizer
+        from nltk.translate import bleu_score, meteor_score
+        from rouge_score.rouge_scorer import RougeScorer
+    except ImportError as error:
+        raise MissingExtraError("lab", "measuring NarrativeQA's answers") from error
+    tokenize = NLTKWordTokenizer().tokenize
+    tokenized = [tokenize(reference.casefold()) for reference in references]
+    ours = tokenize(answer.casefold())
+    if not ours:
+        return dict.fromkeys(("bleu_1", "bleu_4", "rouge_l", "meteor"), 0.0)
+    smooth = bleu_score.SmoothingFunction().method1
+    rouge = RougeScorer(["rougeL"], use_stemmer=True).score_multi(list(references), answer)
+    return {
+        "bleu_1": float(bleu_score.sentence_bleu(tokenized, ours, (1,), smooth)),
+        "bleu_4": float(bleu_score.sentence_bleu(tokenized, ours, (0.25,) * 4, smooth)),
+        "rouge_l": float(rouge["rougeL"].fmeasure),
+        "meteor": float(meteor_score.meteor_score(tokenized, ours, wordnet=_NoSynonyms())),
+    }
+
+
+class _NoSynonyms:
+    """Substitute for WordNet, which is a download; only exact and stemmed words match."""
+
+    def synsets(self, _word: str) -> list[Any]:
+        return []
+
+
+def _normalized(text: str) -> str:
+    plain = text.lower().translate(_PUNCTUATION)
+    return " ".join(_ARTICLES.sub(" ", plain).split())

@@ -1,0 +1,245 @@
+"""Audits measured: `raptor eval audit`; by hand `raptor eval sheet` and `raptor eval verdicts`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import click
+
+from raptor_assets.cli.evals.published import ask_published
+from raptor_assets.cli.options import home_and_json, home_settings, make_query, query_options
+from raptor_assets.cli.output import print_json, print_table
+from raptor_assets.cli.terminal import say
+from raptor_assets.hand import keep_hand_findings
+from raptor_assets.project.home import Home
+from raptor_core.audit import make_judge
+from raptor_core.audit.base import Judge, SentenceFinding
+from raptor_core.disk import replace_file
+from raptor_core.errors import UnknownTreeError
+from raptor_core.evaluation.bootstrap import interval_text
+from raptor_core.evaluation.datasets import load_golden
+from raptor_core.evaluation.golden import GoldenReport, without_nodes
+from raptor_core.evaluation.tables import Table
+from raptor_core.home.published import published
+from raptor_core.models.money.ledger import Ledger
+from raptor_core.nodes import grouped
+from raptor_core.settings import Settings
+from raptor_core.store.base import Where
+from raptor_core.tree.sqlite_cache import SqliteCache
+from raptor_lab.labelled import DatasetScore, load_labelled, score_judge
+from raptor_lab.pages import render_sheet
+from raptor_lab.readers import ChatReader, PairedAnswers, read_pairs
+from raptor_lab.sheet import (
+    FILLED,
+    PAGE,
+    SHEET,
+    Drawn,
+    StudyFigures,
+    draw,
+    hand_findings,
+    read_drawn,
+    read_verdicts,
+    same_nodes,
+    study_figures,
+    write_sheet,
+)
+
+SPLIT = "documents whose hash is odd are reported, the others calibrate"
+
+
+@click.command(epilog="\b\nExample:\n  raptor eval audit labelled/ --judge overlap")
+@click.argument("folder", type=click.Path(path_type=Path))
+@click.option(
+    "--judge",
+    "kind",
+    type=click.Choice(["support", "overlap", "nli", "llm"]),
+    help="Which judge; else the home's setting.",
+)
+@click.option("--model", help="Model of nli or llm; else the home's setting.")
+@home_and_json
+def audit_command(
+    folder: Path, kind: str | None, model: str | None, home: Path, as_json: bool
+) -> None:
+    """Score a judge on labelled summaries, data set by data set.
+
+    FOLDER holds docs.jsonl (doc_id, text) and pairs.jsonl (pair_id, dataset, doc_id, claim,
+    label: 1 for consistent, 0 for not). Half of the documents calibrate, the other is reported;
+    intervals are of 95 %, bootstrapped over documents. A judge that calls an endpoint is paid
+    for every pair, within the home's budget.
+    """
+    labelled = load_labelled(folder)
+    _, settings = home_settings(home, needed=False)
+    given = {name: value for name, value in {"judge": kind, "model": model}.items() if value}
+    settings = settings.model_copy(update={"audit": settings.audit.model_copy(update=given)})
+    judge = make_judge(settings.audit, ledger=Ledger.of(settings))
+    scores = score_judge(labelled, judge)
+    if as_json:
+        told = {"judge": judge.name, "version": judge.version, "split": SPLIT}
+        print_json({**told, "datasets": scores})
+    else:
+        _print_scores(judge, scores)
+
+
+def _print_scores(judge: Judge, scores: Sequence[DatasetScore]) -> None:
+    rows = []
+    for score in scores:
+        figures = (score.auc, score.balanced_accuracy, score.verdict_accuracy)
+        left_out = f" (+{score.n_not_judged} not judged)" if score.n_not_judged else ""
+        told = (interval_text(figure) or "not defined" for figure in figures)
+        rows.append((score.dataset, f"{score.n_pairs}{left_out}", *told))
+    head = ("data set", "pairs", "AUC", "balanced accuracy", "of its verdicts")
+    print_table(Table(f"judge {judge.name} {judge.version}", head, tuple(rows), SPLIT))
+
+
+@click.command(epilog="\b\nExample:\n  raptor eval sheet study/ --nodes 150 --trees 40 --seed 1")
+@click.argument("folder", type=click.Path(file_okay=False, path_type=Path))
+@click.option("--nodes", type=click.IntRange(min=1), default=150, show_default=True)
+@click.option("--trees", type=click.IntRange(min=1), default=40, show_default=True)
+@click.option("--seed", type=int, default=0, show_default=True, help="Another draws other nodes.")
+@home_and_json
+def sheet_command(
+    folder: Path, nodes: int, trees: int, seed: int, home: Path, as_json: bool
+) -> None:
+    """Draw summaries for a study of hallucinations by hand, and write a sheet into FOLDER.
+
+    sheet.html is filled in in a browser and saves filled.csv; sheet.csv in a spreadsheet. Each row
+    is a sentence. `raptor eval verdicts FOLDER` reads either.
+    """
+    opened, settings = Home.open(home)
+    with published(opened, settings) as store:
+        by_tree = grouped(store.nodes(), lambda node: node.tree)
+    drawn = draw(by_tree, nodes, trees, seed)
+    if not drawn.nodes:
+        raise UnknownTreeError("no published tree has a summary; build longer documents first")
+    write_sheet(folder, drawn)
+    replace_file(folder / PAGE, render_sheet(drawn).encode())
+    n_sentences = sum(len(node.sentences) for node in drawn.nodes)
+    if as_json:
+        counts = {"nodes": len(drawn.nodes), "trees": drawn.n_trees, "sentences": n_sentences}
+        print_json({"folder": str(folder), "seed": seed, "population": drawn.population, **counts})
+        return
+    say(
+        f"drew {len(drawn.nodes)} of {drawn.population} summaries in {drawn.n_trees} trees, "
+        f"{n_sentences} sentences: fill in {folder / PAGE} or {folder / SHEET}"
+    )
+
+
+PAPER = "paper: 6 of 150 (4 %), mostly added or extrapolated; no parent repeated one"
+
+
+@click.command(epilog="\b\nExample:\n  raptor eval verdicts study/ --filled ~/Downloads/filled.csv")
+@click.argument("folder", type=click.Path(file_okay=False, path_type=Path))
+@click.option(
+    "--filled",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="The filled sheet; else FOLDER's filled.csv, or its sheet.csv where there is none.",
+)
+@click.option("--partly", is_flag=True, help="Read it though sentences lack a verdict.")
+@click.option(
+    "--questions",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Golden set: what contexts hold with and without the nodes found wanting.",
+)
+@click.option("--read", is_flag=True, help="With --questions: let [reader] answer from both.")
+@click.option("--keep", is_flag=True, help="Keep the verdicts in the home, as findings.")
+@query_options
+@home_and_json
+def verdicts_command(
+    folder: Path,
+    filled: Path | None,
+    partly: bool,
+    questions: Path | None,
+    read: bool,
+    keep: bool,
+    home: Path,
+    as_json: bool,
+    **values: Any,
+) -> None:
+    """Read the sheet of a study by hand, and tell its figures.
+
+    They are of the nodes as they were drawn, whatever was built since. Only --questions and --keep
+    need the home: what is kept is shown wherever findings are.
+    """
+    drawn = read_drawn(folder)
+    saved = folder / FILLED
+    path = filled or (saved if saved.exists() else folder / SHEET)
+    verdicts = read_verdicts(path, drawn, partly=partly)
+    figures = study_figures(drawn, verdicts)
+    findings = hand_findings(drawn, verdicts)
+    wrong = {f.node_id for f in findings if f.judgement == "unsupported"}
+    compared = _compared(home, questions, values, wrong, read=read) if questions else None
+    n_kept = _keep(home, drawn, findings) if keep else None
+    if as_json:
+        told = {**asdict(figures), "share": figures.share, "contexts": compared, "kept": n_kept}
+        print_json({"filled": str(path), **told, "findings": findings})
+    else:
+        _print(figures, compared)
+        if n_kept is not None:
+            n_changed = len({finding.node_id for finding in findings}) - n_kept
+            changed = f"; {n_changed} were changed since they were drawn" if n_changed else ""
+            say(f"kept the findings on {n_kept} nodes{changed}")
+
+
+def _keep(home: Path, drawn: Drawn, findings: Sequence[SentenceFinding]) -> int:
+    """Keep the findings on nodes that are as they were drawn; how many nodes those are."""
+    opened, settings = Home.open(home)
+    wanted = {finding.node_id for finding in findings}
+    trees = tuple({node.tree for node in drawn.nodes})
+    with published(opened, settings) as store:
+        nodes = [n for n in same_nodes(drawn, store.nodes(Where(trees=trees))) if n.id in wanted]
+    keep_hand_findings(opened.table_store(settings), settings, nodes, findings)
+    return len(nodes)
+
+
+def _compared(
+    home: Path, questions: Path, values: Mapping[str, Any], wrong: set[str], *, read: bool
+) -> dict[str, Any]:
+    """Retrieval on a golden set as it is, and from the same contexts without some nodes."""
+    opened, settings = Home.open(home)
+    query = make_query(settings, values)
+    report = ask_published(opened, settings, load_golden(questions), query)
+    touched = sum(any(h.node.id in wrong for h in hit.retrieved.hits) for hit in report.hits)
+    without = without_nodes(report, wrong)
+    answers = _answers(opened, settings, report, without) if read else None
+    return {
+        "touched": touched,
+        "with": report.numbers(),
+        "without": without.numbers(),
+        "answers": answers and asdict(answers),
+    }
+
+
+def _answers(
+    home: Home, settings: Settings, report: GoldenReport, without: GoldenReport
+) -> PairedAnswers:
+    """What the home's reader answers; every answer is kept, and paid for once."""
+    pairs = [
+        (hit.case, hit.retrieved.context, bare.retrieved.context)
+        for hit, bare in zip(report.hits, without.hits, strict=True)
+    ]
+    reader = ChatReader(settings.reader, Ledger.of(settings))
+    return read_pairs(pairs, reader, SqliteCache(home.evaluation / "read"))
+
+
+def _print(figures: StudyFigures, compared: dict[str, Any] | None) -> None:
+    told = figures.propagation
+    say(
+        f"{figures.n_hallucinating} of {figures.n_nodes} nodes hold a hallucination: "
+        f"{figures.share:.1%} [{figures.low:.1%}, {figures.high:.1%}]"
+    )
+    kinds = ", ".join(f"{n} {kind}" for kind, n in figures.kinds.items())
+    say(f"sentences: {kinds}")
+    say(f"a parent repeats {told.n_repeated} of the {told.n_traceable} that can be followed up")
+    say(PAPER, dim=True)
+    if compared is not None:
+        say(f"{compared['touched']} contexts hold such a node; with and without them:")
+        for name, value in compared["with"].items():
+            say(f"  {name.replace('_', ' '):<20} {value:.4g}  {compared['without'][name]:.4g}")
+        if answers := compared["answers"]:
+            say(f"{answers['n_same']} of {answers['n_asked']} answers are the same")
+            if answers["f1_first"] is not None:
+                told_f1 = f"{answers['f1_first']:.4g}  {answers['f1_second']:.4g}"
+                say(f"  {'answer F1':<20} {told_f1}")

@@ -1,0 +1,374 @@
+"""What was measured as tables, in the order of the paper's, and beside its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import astuple
+from functools import cache
+from itertools import chain
+from pathlib import Path
+from statistics import mean
+
+import numpy as np
+
+from raptor_core.evaluation.bootstrap import interval_text
+from raptor_core.evaluation.compare import Comparison, ComparisonRow, by_kind, restrict
+from raptor_core.evaluation.index import TreeStatistics, pooled
+from raptor_core.evaluation.tables import Table
+from raptor_lab.paper.study import (
+    WITH_TREE,
+    Study,
+    TokenPoint,
+    fit_slope,
+    layers_name,
+)
+
+# What the paper reports (Sarthi et al. 2024, arXiv:2401.18059), by its own table numbers; shares
+# are in percent, as they are printed there.
+ANSWERS: Mapping[str, tuple[int, ...]] = {
+    "qasper": (2, 3, 5),
+    "quality": (2, 4, 7, 9),
+    "narrativeqa": (1, 6),
+}
+"""Tables of answers by data set."""
+
+LAYERS = (8, 14, 15, 16, 17)
+"""Accuracy by start layer and number of layers, of single stories."""
+
+SHARES = (18, 19, 20, 21)
+COMPRESSION = 10
+_NOTES = dict.fromkeys(SHARES, "Share of the nodes that the collapsed tree retrieved, in percent.")
+_NOTES[COMPRESSION] = "Summaries by gpt-3.5-turbo."
+_READ = "Scores of answers, in percent, from the paper."
+
+
+def published(*numbers: int) -> list[Table]:
+    """The paper's tables of these numbers."""
+    return [_tables()[number] for number in numbers]
+
+
+@cache
+def _tables() -> Mapping[int, Table]:
+    """Of ``published.txt``: title, head and rows of each, cells between "|"."""
+    text = Path(__file__).with_name("published.txt").read_text(encoding="utf-8")
+    tables = {}
+    for block in text.rstrip("\n").split("\n\n"):
+        title, *lines = block.split("\n")
+        number = int(title.removeprefix("Table ").partition(":")[0])
+        head, *rows = (tuple(map(str.strip, line.split("|"))) for line in lines)
+        tables[number] = Table(f"Paper, {title}", head, tuple(rows), _NOTES.get(number, _READ))
+    return tables
+
+
+MEANING = {
+    "flat": "embedder (SBERT)",
+    "lexical": "BM25",
+    "dpr": "DPR",
+    "document": "the document from its beginning",
+    "title-abstract": "title and abstract",
+    "collapsed": "embedder, collapsed tree",
+    "collapsed-lexical": "BM25, collapsed tree",
+    "collapsed-dpr": "DPR, collapsed tree",
+    "traversal": "embedder, tree traversal",
+    "beam": "beam to the leaves",
+    "hybrid": "all signals of the tree",
+    "root": "top layer",
+}
+"""What a strategy stands for in the paper's tables, or is."""
+
+
+def retriever_tables(study: Study) -> list[Table]:
+    """A table for each measure of the data set, and the paper's tables of answers on it.
+
+    The first measure is told by kind of question, too, where there are several.
+    """
+    tables = [_retriever_table(study, measure) for measure in study.retrievers.measures]
+    kinds = {
+        kind: comparison
+        for kind, comparison in by_kind(study.retrievers).items()
+        if study.measure in comparison.measures
+    }
+    tables += [_by_kind(study, kinds)] if len(kinds) > 1 else []
+    return tables + published(*ANSWERS.get(study.name, ()))
+
+
+def _retriever_table(study: Study, measure: str) -> Table:
+    budgets = study.retrievers.budgets
+    lines = [study.retrievers.at(budget) for budget in budgets]
+    meaning = study.retrievers.meanings[measure]
+    head = [f"{budget:,} tokens" + more for budget in budgets for more in ("", ": against flat")]
+    rows = (
+        (
+            system,
+            MEANING.get(system.partition(",")[0], system),
+            _tree(system),
+            *_cells([of[system] for of in lines], measure),
+        )
+        for system, line in lines[0].items()
+        if measure in line.figures
+    )
+    return Table(
+        title=f"{study.name}: {measure.replace('_', ' ')}",
+        head=("strategy", "what it is", "tree", *head),
+        rows=tuple(rows),
+        note=(
+            f"{meaning[0].upper()}{meaning[1:]}. {study.n_questions} questions "
+            f"of {study.n_documents} documents; 95 % intervals over documents, differences paired."
+        ),
+    )
+
+
+def _by_kind(study: Study, kinds: Mapping[str, Comparison]) -> Table:
+    budget = max(study.retrievers.budgets)
+    lines = {kind: comparison.at(budget) for kind, comparison in kinds.items()}
+    counts = {kind: of["flat"].figures[study.measure].n_questions for kind, of in lines.items()}
+    rows = (
+        (
+            system,
+            *(interval_text(of[system].figures[study.measure].mean) for of in lines.values()),
+        )
+        for system in study.retrievers.at(budget)
+    )
+    return Table(
+        title=f"{study.name}: {study.measure.replace('_', ' ')} by kind, at {budget:,} tokens",
+        head=("strategy", *(f"{kind} ({n})" for kind, n in counts.items())),
+        rows=tuple(rows),
+        note="Kinds of answers or questions as the data set has them; one may be of several.",
+    )
+
+
+def _tree(system: str) -> str:
+    strategy, _, contiguous = system.partition(", ")
+    if contiguous:
+        return "contiguous"
+    return "yes" if strategy in (*WITH_TREE, "collapsed-dpr") else "no"
+
+
+def _cells(lines: Sequence[ComparisonRow], measure: str) -> Iterator[str]:
+    for line in lines:
+        figure = line.figures[measure]
+        yield interval_text(figure.mean)
+        yield interval_text(figure.difference.interval, "+") if figure.difference else ""
+
+
+_CURVE = (
+    "Traversal takes the same number of nodes on each layer and has no budget. The paper draws "
+    "the F1 of answers on 20 papers of QASPER; there the collapsed tree is above traversal at "
+    "every length, and best at 2,000 tokens."
+)
+
+
+def curve_tables(studies: Sequence[Study]) -> list[Table]:
+    """A table for each data set that something can be measured on."""
+    return [
+        Table(
+            f"{study.name}: {study.measure.replace('_', ' ')} by length of the context",
+            ("strategy", "at the most", "tokens of a context", study.measure.replace("_", " ")),
+            tuple(_curve_rows(study)),
+            _CURVE,
+        )
+        for study in studies
+        if study.measure
+    ]
+
+
+def _curve_rows(study: Study) -> Iterator[tuple[str, ...]]:
+    for line in study.curve:
+        strategy, _, top_k = line.system.partition(":")
+        bound = f"{top_k} nodes of a layer" if top_k else f"{line.budget_tokens:,} tokens"
+        figure = line.figures[study.measure]
+        yield strategy, bound, f"{line.mean_tokens:,.0f}", interval_text(figure.mean)
+
+
+SPREAD = ("collapsed", "collapsed-lexical", "collapsed-dpr", "traversal", "hybrid")
+"""Strategies that take nodes of several layers."""
+
+N_SINGLE = 5
+"""Documents that have tables of their own, as in the paper."""
+
+
+def layer_tables(studies: Sequence[Study]) -> list[Table]:
+    """For each data set and budget start layer by number of layers; then the paper's.
+
+    At the largest budget there are those of single documents, too.
+    """
+    measured = [study for study in studies if study.measure]
+    tables = []
+    for study in measured:
+        for budget in study.layers.budgets:
+            title = f"{study.name}: {study.measure.replace('_', ' ')} at {budget:,} tokens"
+            tables.append(_subsets(study, study.layers, budget, title))
+    tables += [table for study in measured for table in _of_single(study)]
+    return tables + published(*LAYERS)
+
+
+def share_tables(studies: Sequence[Study]) -> list[Table]:
+    """For each data set the shares of nodes by layer; then the paper's."""
+    return [*map(_shares, studies), *published(*SHARES)]
+
+
+def _of_single(study: Study) -> Iterator[Table]:
+    """The documents with the most questions that can be measured; none where there is but one."""
+    budget = max(study.layers.budgets)
+    asked: dict[str, set[str]] = {}
+    for item in study.layers.scores:
+        if item.question.document and study.measure in item.measures:
+            asked.setdefault(item.question.document, set()).add(item.question.id)
+    most = sorted(asked.items(), key=lambda pair: (-len(pair[1]), pair[0]))
+    for document, questions in most[:N_SINGLE] if len(asked) > 1 else ():
+        name = study.titles.get(document, document)
+        title = f"{study.name}, {name}: {len(questions)} questions at {budget:,} tokens"
+        yield _subsets(study, restrict(study.layers, questions), budget, title)
+
+
+def _subsets(study: Study, layers: Comparison, budget: int, title: str) -> Table:
+    lines = layers.at(budget)
+    alone = len({item.question.cluster for item in layers.scores}) == 1  # has no interval
+    starts = range(study.n_layers)
+    rows = tuple(
+        (str(queried), *(_cell(study, lines, start, queried, alone=alone) for start in starts))
+        for queried in range(1, study.n_layers + 1)
+    )
+    return Table(
+        title=title,
+        head=("layers queried", *(f"start layer {start}" for start in starts)),
+        rows=rows,
+        note="A search over the layers from the start layer down, as of the collapsed tree.",
+    )
+
+
+def _cell(
+    study: Study, lines: dict[str, ComparisonRow], start: int, queried: int, *, alone: bool
+) -> str:
+    line = lines.get(layers_name(start, queried)) if queried <= start + 1 else None
+    figure = line.figures.get(study.measure) if line else None
+    if figure is None:
+        return ""
+    return f"{figure.mean.value:.3f}" if alone else interval_text(figure.mean)
+
+
+def _shares(study: Study) -> Table:
+    layers = range(study.n_layers)
+    rows = tuple(
+        (
+            line.system,
+            f"{line.budget_tokens:,}",
+            *(f"{100 * line.layers.get(layer, 0.0):.1f}" for layer in layers),
+            f"{100 * (1 - line.layers.get(0, 0.0)):.1f}",
+        )
+        for line in study.retrievers.lines
+        if line.system in SPREAD and line.layers
+    )
+    return Table(
+        title=f"{study.name}: nodes of a context by layer, in percent",
+        head=("strategy", "tokens", *(f"layer {layer}" for layer in layers), "no leaves"),
+        rows=rows,
+        note="Mean over the questions. The paper finds 18 to 57 % that are no leaves.",
+    )
+
+
+_SIZES = (
+    *("data set", "trees", "nodes by layer", "tokens of a summary", "tokens of a child"),
+    *("children per summary", "ratio"),
+)
+
+
+def compression_tables(studies: Sequence[Study]) -> list[Table]:
+    """The trees of all data sets, and the paper's."""
+    rows = []
+    for study in studies:
+        rows.append(_size_row(study.name, study.trees))
+        if study.contiguous:
+            rows.append(_size_row(f"{study.name}, contiguous", study.contiguous))
+    if len(studies) > 1:
+        rows.append(_size_row("all together", pooled([study.trees for study in studies])))
+    note = "Tokens are the embedder's own or tiktoken's, as the settings say (tokens.counter)."
+    return [Table("Compression of the trees", _SIZES, tuple(rows), note), *published(COMPRESSION)]
+
+
+def _size_row(name: str, trees: TreeStatistics) -> tuple[str, ...]:
+    return (
+        name,
+        f"{trees.n_trees:,}",
+        " → ".join(f"{n:,}" for n in trees.nodes_by_layer),
+        f"{trees.mean_summary_tokens:.1f}",
+        f"{trees.mean_child_tokens:.1f}",
+        f"{trees.mean_children:.1f}",
+        f"{trees.mean_ratio:.2f}",
+    )
+
+
+MAX_ROWS = 12
+"""More trees than that are told by groups of as many each."""
+
+_LINES = (
+    "The paper draws both without a number (Figures 5 and 6): straight lines on all data sets, "
+    "seconds up to 80,000 tokens, with gpt-3.5-turbo."
+)
+_TOKENS = (
+    "What a chat endpoint would be asked and would answer for all summaries of a document's tree, "
+    "by the tree's own token counter; extracted sentences stand for answers where no model is "
+    "asked. Means of documents of like length where there are many."
+)
+_SECONDS = (
+    "Prefixes of the longest document, each built from scratch in this process with its models "
+    "loaded. Seconds depend on the machine and on what else it does."
+)
+
+
+def scaling_tables(studies: Sequence[Study]) -> list[Table]:
+    """The lines of all data sets, then the points of each."""
+    rows = tuple(chain.from_iterable(map(_slopes, studies)))
+    head = ("data set", "what", "points", "for each 1,000 tokens of the document", "R²")
+    tables = [Table("Straight lines", head, rows, _LINES)]
+    for study in studies:
+        tables.append(_token_table(study))
+        if study.times:
+            tables.append(_time_table(study))
+    return tables
+
+
+def _slopes(study: Study) -> Iterator[tuple[str, ...]]:
+    prompts = [point.prompt_tokens for point in study.tokens]
+    completions = [point.completion_tokens for point in study.tokens]
+    measured: dict[str, Sequence[float]] = {
+        "prompt tokens": prompts,
+        "completion tokens": completions,
+        "all tokens": [a + b for a, b in zip(prompts, completions, strict=True)],
+        "seconds": [point.seconds for point in study.times],
+    }
+    for what, values in measured.items():
+        points, digits = (study.times, 3) if what == "seconds" else (study.tokens, 0)
+        slope = fit_slope([point.document_tokens for point in points], values)
+        told = (
+            (f"{slope.per_thousand:,.{digits}f}", f"{slope.r_squared:.3f}") if slope else ("", "")
+        )
+        if values:
+            yield study.name, what, str(len(values)), *told
+
+
+def _token_table(study: Study) -> Table:
+    groups = np.array_split(np.arange(len(study.tokens)), min(MAX_ROWS, len(study.tokens)))
+    rows = tuple(_token_row([study.tokens[at] for at in group]) for group in groups)
+    title = f"{study.name}: tokens of a build (Figure 5)"
+    head = ("documents", "tokens of a document", "prompt", "completion", "together")
+    return Table(title, head, rows, _TOKENS)
+
+
+def _token_row(points: Sequence[TokenPoint]) -> tuple[str, ...]:
+    length, prompt, completion = map(mean, zip(*map(astuple, points), strict=True))
+    means = (length, prompt, completion, prompt + completion)
+    return (str(len(points)), *(f"{value:,.0f}" for value in means))
+
+
+def _time_table(study: Study) -> Table:
+    rows = tuple(
+        (
+            f"{p.document_tokens:,}",
+            f"{p.seconds:.2f}",
+            f"{1000 * p.seconds / p.document_tokens:.3f}",
+        )
+        for p in study.times
+    )
+    head = ("tokens", "seconds", "seconds for each 1,000 tokens")
+    return Table(f"{study.name}: seconds of a build (Figure 6)", head, rows, _SECONDS)

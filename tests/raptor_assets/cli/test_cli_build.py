@@ -1,0 +1,233 @@
+"""`raptor build` and `raptor drop`: what they do to a home, and what they say of it."""
+
+import json
+import shutil
+
+import pytest
+from support.command import Place, raptor
+from support.openai_faults import Fault
+from support.openai_server import FakeOpenAI
+
+from raptor_assets.project.home import Home
+from raptor_assets.standalone.instance import open_instance
+
+pytestmark = pytest.mark.slow
+
+ALL = ["farness/harbour.md", "farness/lighthouse.md", "soup.md"]
+
+
+def trees(place):
+    printed = place.call("status", "--json")
+    assert printed.code == 0
+    return {tree["tree"]: tree["build_id"] for tree in printed.json["trees"]}
+
+
+def test_what_a_build_did_is_a_run_that_the_ui_shows(built):
+    with open_instance(Home(built.home)) as instance:
+        (run,) = instance.get_runs()
+    assert run.is_success
+    assert run.job_name == "build"
+
+
+def test_a_second_build_embeds_nothing_and_summarizes_nothing(own):
+    again = own.call("build", "--json").json
+    assert again["unchanged"] == ALL
+    assert again["built"] == again["run_ids"] == []
+    assert again["n_embedded"] == again["n_summarized"] == 0
+    forced = own.call("build", "--force", "--json").json
+    assert sorted(forced["built"]) == ALL
+    assert forced["n_embedded"] == forced["n_summarized"] == 0
+
+
+def test_a_forced_build_of_one_document_counts_it_once_and_as_one(tmp_path):
+    place = Place(tmp_path)
+    place.write("a.md", "A page of a few words.")
+    first = raptor("build", place.docs, "--home", place.home)
+    assert "1 partition to build" in first.err
+    assert "partitions: 1 built; 1 text embedded" in first.out
+    again = place.call("build", "--force")
+    assert "partitions: 1 built;" in again.out
+    assert "unchanged" not in again.out
+
+
+def test_an_edit_rebuilds_its_partition_alone_and_people_are_told(own):
+    before = trees(own)
+    path = own.docs / "soup.md"
+    path.write_text(path.read_text() + "\n\nServe it with rye bread and cold butter.\n")
+    printed = own.call("build")
+    assert printed.code == 0
+    assert "partitions: 1 built, 2 unchanged; 1 text embedded, 1 summary made in " in printed.out
+    assert f"raptor ui --home {own.home}" in printed.out
+    assert "1 of 1 partition published" in printed.err
+    after = trees(own)
+    assert {name for name in ALL if before[name] != after[name]} == {"soup.md"}
+
+
+def test_a_deleted_document_is_dropped(own):
+    (own.docs / "soup.md").unlink()
+    assert own.call("build", "--json").json["dropped"] == ["soup.md"]
+    assert sorted(trees(own)) == ALL[:2]
+
+
+def test_a_deleted_document_is_dropped_though_the_records_of_runs_are_lost(own):
+    (own.docs / "soup.md").unlink()
+    shutil.rmtree(own.home / "dagster")
+    plan = own.call("plan", "--json").json
+    assert (plan["new"], plan["removed"]) == (ALL[:2], ["soup.md"])
+    again = own.call("build", "--json").json
+    assert (again["built"], again["dropped"]) == (ALL[:2], ["soup.md"])
+    assert again["n_embedded"] == again["n_summarized"] == 0
+    assert sorted(trees(own)) == ALL[:2]
+
+
+def test_what_a_lost_home_published_is_named_and_stays_until_it_is_dropped(own):
+    (own.docs / "soup.md").unlink()
+    for lost in ("dagster", "tables", "answers"):
+        shutil.rmtree(own.home / lost)
+    for command in ("plan", "build", "status"):
+        told = own.call(command, "--json").json
+        assert told["orphaned"] == ["soup.md"]
+        assert not told.get("n_embedded")
+        assert not told.get("n_summarized")
+        assert "soup.md: published by another home of the corpus" in own.call(command).err
+    assert own.call("drop", "soup.md", "--yes").out == "dropped soup.md\n"
+    assert sorted(trees(own)) == ALL[:2]
+    assert own.call("status", "--json").json["orphaned"] == []
+
+
+def test_a_partition_can_be_named_and_a_wrong_name_changes_nothing(own):
+    own.write("new.md", "A new page about the tide.")
+    wrong = own.call("build", "--partition", "nosuch", "--json")
+    assert (wrong.code, wrong.json["error"]) == (4, "UnknownTreeError")
+    assert "new.md" in wrong.json["message"]
+    own.write("soup.md", "Another soup altogether, of leeks.")
+    assert own.call("build", "--partition", "new.md", "--json").json["built"] == ["new.md"]
+
+
+def test_a_second_source_is_added_and_a_missing_one_is_not(own, tmp_path):
+    more = Place(tmp_path / "more")
+    more.write("extra.md", "An extra page about ropes.")
+    settings = own.settings.read_text()
+    missing = own.call("build", tmp_path / "nosuch", "--json")
+    assert (missing.code, missing.json["error"]) == (4, "SourceError")
+    assert own.settings.read_text() == settings
+    added = own.call("build", more.docs, "--json").json
+    assert added["built"] == ["extra.md"]
+    assert added["unchanged"] == ALL
+    assert own.call("build", "--json").json["unchanged"] == ["extra.md", *ALL]
+
+
+def test_a_missing_source_makes_no_home(tmp_path):
+    assert raptor("build", tmp_path / "nosuch", "--home", tmp_path / "h").code == 4
+    assert not (tmp_path / "h").exists()
+
+
+def test_a_file_that_cannot_be_read_is_named_and_its_tree_stays(own):
+    (own.docs / "soup.md").write_bytes(b"\x00\x01\x02\xff" * 400)
+    printed = own.call("build")
+    assert printed.code == 0
+    assert "skipped soup.md" in printed.err
+    assert "kept soup.md as published" in printed.err
+    assert sorted(trees(own)) == ALL
+
+
+def test_a_document_whose_text_looks_wrong_is_named(tmp_path):
+    place = Place(tmp_path)
+    words = ["archive", "letters", "winter", "harbour", "keeper", "tide", "oil", "lamp"]
+    place.write("glued.md", " ".join(f"thesecondsetof{word}isnotcalledso" for word in words))
+    printed = place.call("build", place.docs)
+    assert printed.code == 0
+    assert "glued.md: The text of 1 of 1 documents looks wrong" in printed.err
+
+
+def test_drop_asks_and_then_removes_vectors_tables_and_partition(own):
+    kept = own.call("drop", "soup.md")  # standard input is empty, so nobody says yes
+    assert kept.code == 130
+    assert sorted(trees(own)) == ALL
+    dropped = own.call("drop", "soup.md", "--yes")
+    assert (dropped.code, dropped.out) == (0, "dropped soup.md\n")
+    status = own.call("status", "--json").json
+    assert [tree["tree"] for tree in status["trees"]] == ALL[:2]
+    assert status["unpublished"] == []
+    assert not list((own.home / "tables").rglob("soup.md*"))
+
+
+def test_drop_of_an_unknown_tree_names_what_there_is(own):
+    printed = own.call("drop", "soup.md", "nosuch", "--yes", "--json")
+    assert (printed.code, printed.json["error"]) == (4, "UnknownTreeError")
+    assert "'nosuch'" in printed.json["message"]
+    assert "soup.md" in printed.json["message"]
+    assert sorted(trees(own)) == ALL
+    done = own.call("drop", "soup.md", "soup.md", "--yes", "--json").json
+    assert done["dropped"] == ["soup.md"]
+
+
+def test_a_summarizer_without_a_key_exits_with_7_and_keeps_what_was_published(own):
+    before = trees(own)
+    own.configure('[summarizer]\nkind = "openai"')
+    printed = own.call("build", "--json")
+    assert printed.code == 7
+    assert printed.json["error"] == "MissingKeyError"
+    assert "OPENAI_API_KEY" in printed.json["message"]
+    assert trees(own) == before
+
+
+@pytest.mark.parametrize(
+    ("status", "told"),
+    [(401, "Incorrect API key provided"), (404, "The model `gpt-4o-mini` does not exist")],
+)
+def test_what_an_endpoint_refuses_is_told_in_its_words_before_anything_is_paid(own, status, told):
+    before = trees(own)
+    with FakeOpenAI(look=Fault(status=status, message=told)) as server:
+        own.configure(f'[summarizer]\nkind = "openai"\nbase_url = "{server.base_url}"')
+        own.write("new.md", "A page more, of a few words.")
+        printed = own.call("build")
+        assert (server.n_requests, len(server.looks)) == (0, 1)
+    assert printed.code == 1
+    assert told in printed.err
+    assert trees(own) == before
+
+
+def test_a_model_that_is_not_there_is_told_once_and_before_a_run(own, tmp_path):
+    model = {"RAPTOR_EMBEDDER__KIND": "sentence-transformers"}
+    model["RAPTOR_EMBEDDER__MODEL"] = str(tmp_path / "nowhere")
+    printed = own.call("build", **model)
+    assert printed.code == 1
+    assert printed.err.count("no tokenizer for model") == 1
+    assert "nowhere" in printed.err
+    with open_instance(Home(own.home)) as instance:
+        assert len(instance.get_runs()) == 1
+    assert sorted(trees(own)) == ALL
+
+
+def test_an_endpoint_that_knows_no_list_of_models_is_believed(own):
+    with FakeOpenAI(look=Fault(status=404, message="Not Found")) as server:
+        own.configure(f'[summarizer]\nkind = "openai"\nbase_url = "{server.base_url}"')
+        assert own.call("build").code == 0
+        assert len(server.looks) == 1
+        assert server.n_requests > 0
+
+
+def test_a_failing_partition_exits_with_5_and_is_named(own):
+    with FakeOpenAI() as server:
+        own.configure(
+            f'[summarizer]\nkind = "openai"\nmax_retries = 0\nbase_url = "{server.base_url}"'
+        )
+        server.fail(
+            Fault.refusing(), times=None, when=lambda body: "lamp" in json.dumps(body["messages"])
+        )
+        printed = own.call("build")
+    assert printed.code == 5
+    assert "failed farness/lighthouse.md at layer_1/summaries" in printed.err
+    assert "2 built, 1 failed" in printed.out
+
+
+def test_two_homes_do_not_see_each_other(own, tmp_path):
+    other = Place(tmp_path / "other")
+    other.write("soup.md", "Quite another soup, of pumpkin and ginger.")
+    assert raptor("build", other.docs, "--home", other.home).code == 0
+    assert sorted(trees(other)) == ["soup.md"]
+    assert sorted(trees(own)) == ALL
+    found = other.call("query", "crab", "--json").json
+    assert {node["tree"] for node in found["nodes"]} == {"soup.md"}
+    assert "pumpkin" in found["nodes"][0]["text"]

@@ -1,0 +1,275 @@
+"""`raptor mcp`, spoken to with the SDK's own client: over pipes, and in this process."""
+
+import asyncio
+import json
+import re
+import sys
+from typing import get_args
+
+import pytest
+from mcp import Client, StdioServerParameters
+from support.command import raptor
+from support.conformance import check_server
+from support.serving import serving
+from support.stores import PROCESS_PATH
+
+from raptor_assets.serving.mcp import make_server
+from raptor_assets.serving.reading import Strategy
+from raptor_core import HomeRetriever
+from raptor_core.errors import MissingExtraError
+from raptor_core.retrieval import STRATEGIES
+from raptor_core.store.locking import StoreLock
+
+pytestmark = pytest.mark.slow
+
+TOOLS = {"search", "read_node", "trace", "list_trees"}
+KEEPER = "who kept the lamp burning in the storm?"
+
+
+def conversation(server, *calls):
+    """The results of calls ``(tool, arguments)``, one after another."""
+
+    async def talk():
+        async with Client(server) as client:
+            return [await client.call_tool(tool, given) for tool, given in calls]
+
+    return asyncio.run(talk())
+
+
+def values(result):
+    """A result's value, which is the same as JSON text for clients that know no schema."""
+    assert not result.is_error, result.content
+    assert json.loads(result.content[0].text) == result.structured_content
+    return result.structured_content
+
+
+def refusal(result):
+    assert result.is_error
+    return result.content[0].text
+
+
+@pytest.fixture
+def server(built):
+    return make_server(HomeRetriever(built.home))
+
+
+def test_a_client_over_pipes_searches_reads_up_and_down_and_traces_to_the_source(built):
+    strange = []
+
+    async def note(message):
+        if isinstance(message, Exception):
+            strange.append(message)
+
+    async def talk():
+        code = "from raptor_assets.cli import main; main()"
+        arguments = ["-c", code, "mcp", "--home", str(built.home)]
+        environ = {"PYTHONPATH": PROCESS_PATH, "HF_HUB_OFFLINE": "1"}
+        process = StdioServerParameters(command=sys.executable, args=arguments, env=environ)
+        async with Client(process, message_handler=note) as client:
+            assert {tool.name for tool in (await client.list_tools()).tools} == TOOLS
+            given = {"question": KEEPER, "budget_tokens": 200}
+            found = values(await client.call_tool("search", given))
+            best = max(found["nodes"], key=lambda node: node["score"])
+            read = values(await client.call_tool("read_node", {"node_id": best["id"]}))
+            above = values(
+                await client.call_tool("read_node", {"node_id": read["parents"][0]["id"]})
+            )
+            traced = values(await client.call_tool("trace", {"node_id": above["id"]}))
+            return found, best, read, above, traced
+
+    found, best, read, above, traced = asyncio.run(talk())
+    assert strange == []
+    assert any("Tom Ferris" in node["text"] for node in found["nodes"])
+    assert found["n_tokens"] <= found["budget_tokens"] == 200
+    assert read["text"] == best["text"]
+    assert best["id"] in [child["id"] for child in above["children"]]
+    assert {child["title"] for child in above["children"]} == {best["title"]}
+    text = (built.docs / best["documents"][0]).read_text()
+    assert len(traced["spans"]) == traced["n_spans"] > 1
+    for span in traced["spans"]:
+        assert text[span["start"] : span["end"]] == span["text"]
+
+
+def test_a_client_over_http_searches(built):
+    async def talk(address):
+        async with Client(f"{address}/mcp") as client:
+            assert {tool.name for tool in (await client.list_tools()).tools} == TOOLS
+            return values(await client.call_tool("search", {"question": KEEPER}))
+
+    with serving(built.home, "mcp") as address:
+        found = asyncio.run(talk(address))
+    assert any("Tom Ferris" in node["text"] for node in found["nodes"])
+
+
+APPLICABLE = [
+    "server-initialize",
+    "ping",
+    "tools-list",
+    "tools-call-error",
+    "resources-list",
+    "prompts-list",
+    "server-sse-multiple-streams",
+    "dns-rebinding-protection",
+]
+"""Of the protocol's conformance tests; the others call tools, resources and prompts by names of
+their own, or ask for logging, sampling and elicitation, which this server does not offer."""
+
+
+def test_the_protocols_own_tests_pass(built):
+    with serving(built.home, "mcp") as address:
+        told = {name: check_server(f"{address}/mcp", name) for name in APPLICABLE}
+    for name, text in told.items():
+        passed = re.search(r"Passed: ([1-9]\d*)/\1, 0 failed, 0 warnings", text)
+        assert passed, f"{name}: {text}"
+
+
+def test_tools_say_that_they_only_read_and_what_they_take_and_give(server):
+    async def listed():
+        async with Client(server) as client:
+            assert "layer 0" in client.instructions
+            return (await client.list_tools()).tools
+
+    tools = {tool.name: tool for tool in asyncio.run(listed())}
+    assert tools.keys() == TOOLS
+    for tool in tools.values():
+        assert tool.annotations.read_only_hint
+        assert tool.description
+        assert tool.output_schema["properties"]
+        assert tool.input_schema["additionalProperties"] is False
+        assert all("description" in given for given in tool.input_schema["properties"].values())
+    assert set(get_args(Strategy)) == set(STRATEGIES)
+
+
+def test_a_search_is_what_the_command_gives(server, built):
+    (found,) = conversation(server, ("search", {"question": KEEPER, "strategy": "flat"}))
+    printed = built.call("query", KEEPER, "--strategy", "flat", "--json").json
+    assert [node["id"] for node in values(found)["nodes"]] == [
+        node["id"] for node in printed["nodes"]
+    ]
+    assert values(found)["budget_tokens"] == printed["budget_tokens"]
+
+
+def test_filters_narrow_a_search_and_empty_ones_do_not(server):
+    harbour, soup, everything = map(
+        values,
+        conversation(
+            server,
+            ("search", {"question": KEEPER, "trees": ["farness/harbour.md"]}),
+            ("search", {"question": KEEPER, "documents": ["soup.md"]}),
+            ("search", {"question": KEEPER, "trees": [], "documents": []}),
+        ),
+    )
+    assert {node["tree"] for node in harbour["nodes"]} == {"farness/harbour.md"}
+    assert all("soup.md" in node["documents"] for node in soup["nodes"])
+    assert len({node["tree"] for node in everything["nodes"]}) == 3
+
+
+def test_what_finds_nothing_says_why(server):
+    small, unknown = map(
+        values,
+        conversation(
+            server,
+            ("search", {"question": KEEPER, "budget_tokens": 1}),
+            ("search", {"question": KEEPER, "documents": ["nosuch.md"]}),
+        ),
+    )
+    assert small["nodes"] == unknown["nodes"] == []
+    assert "raise budget_tokens" in small["note"]
+    assert "list_trees" in unknown["note"]
+
+
+def test_trees_are_listed_by_name_in_parts(server):
+    every, farness, second = map(
+        values,
+        conversation(
+            server,
+            ("list_trees", {}),
+            ("list_trees", {"name_contains": "FARNESS"}),
+            ("list_trees", {"offset": 1, "limit": 1}),
+        ),
+    )
+    names = [tree["tree"] for tree in every["trees"]]
+    assert names == ["farness/harbour.md", "farness/lighthouse.md", "soup.md"]
+    assert every["trees"][0]["documents"] == ["farness/harbour.md"]
+    assert every["trees"][0]["layer_sizes"][0] > every["trees"][0]["layer_sizes"][-1]
+    assert [tree["tree"] for tree in farness["trees"]] == names[:2]
+    assert (second["n_trees"], [tree["tree"] for tree in second["trees"]]) == (3, names[1:2])
+
+
+def test_a_long_trace_comes_in_parts(server, built):
+    nodes = built.call("tree", "farness/harbour.md", "--json").json["nodes"]
+    top = nodes[-1]["id"]
+    whole, rest = map(
+        values,
+        conversation(
+            server,
+            ("trace", {"node_id": top}),
+            ("trace", {"node_id": top, "offset": 1, "limit": 2}),
+        ),
+    )
+    assert whole["n_spans"] == sum(node["layer"] == 0 for node in nodes)
+    assert rest["spans"] == whole["spans"][1:3]
+    assert rest["offset"] == 1
+
+
+def test_errors_are_named_with_the_remedy(server):
+    unknown = "00000000-0000-0000-0000-000000000000"
+    tree, node, strategy, empty, misspelt = map(
+        refusal,
+        conversation(
+            server,
+            ("search", {"question": "why?", "trees": ["nosuch"]}),
+            ("trace", {"node_id": unknown}),
+            ("search", {"question": "why?", "strategy": "best"}),
+            ("search", {"question": ""}),
+            ("search", {"question": "why?", "tree": "soup.md"}),
+        ),
+    )
+    assert "UnknownTreeError" in tree
+    assert "soup.md" in tree
+    assert "no published node has the id" in node
+    assert "'hybrid'" in strategy
+    assert "at least 1 character" in empty
+    assert "tree\n  Extra inputs are not permitted" in misspelt
+
+
+def test_a_home_with_nothing_published_is_served_and_says_what_to_do(tmp_path):
+    assert raptor("init", "--home", tmp_path / "h").code == 0
+    server = make_server(HomeRetriever(tmp_path / "h"))
+    for told in map(
+        refusal, conversation(server, ("list_trees", {}), ("search", {"question": "x"}))
+    ):
+        assert "raptor build SOURCE" in told
+
+
+def test_a_store_that_a_build_holds_is_named(server, built):
+    (alias,) = (built.home / "qdrant").glob("**/*.lock")
+    held = StoreLock(alias, 1)
+    held.acquire()
+    try:
+        retriever = HomeRetriever(built.home)
+        retriever.settings = retriever.settings.model_copy(
+            update={"store": retriever.settings.store.model_copy(update={"lock_seconds": 0.1})}
+        )
+        (told,) = conversation(make_server(retriever), ("list_trees", {}))
+    finally:
+        held.release()
+    assert "StoreLockedError" in refusal(told)
+
+
+def test_many_calls_at_once_give_what_each_gives_alone(server):
+    questions = [KEEPER, "crab soup", "what did the breakwater cost?"] * 4
+
+    async def together():
+        async with Client(server) as client:
+            calls = [client.call_tool("search", {"question": asked}) for asked in questions]
+            return await asyncio.gather(*calls)
+
+    alone = conversation(server, *(("search", {"question": asked}) for asked in questions))
+    assert list(map(values, asyncio.run(together()))) == list(map(values, alone))
+
+
+def test_a_missing_sdk_names_the_extra(built, monkeypatch):
+    monkeypatch.setitem(sys.modules, "mcp.server", None)
+    with pytest.raises(MissingExtraError, match=r"raptor-assets\[mcp\]"):
+        make_server(HomeRetriever(built.home))

@@ -1,0 +1,80 @@
+"""Presets as they are used: by their own names, from `raptor init` to an answer's context."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import llama_index.core
+import pytest
+from support.command import raptor
+from support.openai_server import FakeOpenAI
+from support.tiny_models import build_tiny_model, put_into_hub_cache
+
+pytestmark = pytest.mark.slow
+
+PAPERS_MODEL = "sentence-transformers/multi-qa-mpnet-base-cos-v1"
+DEFAULT_MODEL = "sentence-transformers/all-MiniLM-L6-v2"
+VOCABULARY = Path(llama_index.core.__file__).parent / "_static/tiktoken_cache"
+"""The real one, which that library ships."""
+
+HANDBOOK = Path(__file__).parents[3] / "examples" / "handbook"
+COMMAND = "from raptor_assets.cli import main; main()"
+COUNT_AND_EMBED = """
+from raptor_core import Settings, Components
+components = Components(Settings(embedder={"kind": "sentence-transformers"}))
+print(components.counter.count(["tide"]), components.embedder.embed(["tide"]).shape)
+"""
+
+
+def python(code, *arguments, environ):
+    """A process of its own: the hub's variables are read once in a process."""
+    run = subprocess.run(
+        [sys.executable, "-c", code, *map(str, arguments)],
+        check=False,
+        capture_output=True,
+        text=True,
+        env={**os.environ, **environ},
+    )
+    assert run.returncode == 0, run.stderr
+    return run.stdout
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    return build_tiny_model(tmp_path_factory.mktemp("tiny"))
+
+
+def test_the_papers_preset_builds_and_answers_with_the_papers_models_by_name(model, tmp_path):
+    home, source = tmp_path / "home", min(HANDBOOK.rglob("*.md"))
+    with FakeOpenAI() as server:
+        environ = {
+            **put_into_hub_cache(model, tmp_path / "hub", PAPERS_MODEL),
+            "TIKTOKEN_CACHE_DIR": str(VOCABULARY),
+            "RAPTOR_SUMMARIZER__BASE_URL": server.base_url,
+            "OPENAI_API_KEY": "a-key",
+        }
+        raptor("init", source, "--preset", "paper", "--home", home)
+        assert "1 built" in python(COMMAND, "build", "--home", home, environ=environ)
+        found = python(COMMAND, "query", "who keeps the gauge?", "--home", home, environ=environ)
+    assert source.stem in found
+    assert {body["model"] for body in server.bodies} == {"gpt-3.5-turbo"}
+
+
+def test_the_default_name_of_a_sentence_transformers_model_is_found(model, tmp_path):
+    environ = put_into_hub_cache(model, tmp_path / "hub", DEFAULT_MODEL)
+    assert python(COUNT_AND_EMBED, environ=environ) == "[4] (1, 16)\n"
+
+
+def test_without_the_vocabulary_the_papers_preset_says_where_to_get_it(model, tmp_path):
+    home, source = tmp_path / "home", min(HANDBOOK.rglob("*.md"))
+    environ = {
+        **put_into_hub_cache(model, tmp_path / "hub", PAPERS_MODEL),
+        "TIKTOKEN_CACHE_DIR": str(tmp_path / "empty"),
+        "HTTPS_PROXY": "http://127.0.0.1:9",  # nobody listens there
+        "OPENAI_API_KEY": "a-key",
+    }
+    raptor("init", source, "--preset", "paper", "--home", home)
+    with pytest.raises(AssertionError, match=r"cl100k_base.*set TIKTOKEN_CACHE_DIR") as failed:
+        python(COMMAND, "build", "--home", home, environ=environ)
+    assert "Traceback" not in str(failed.value)

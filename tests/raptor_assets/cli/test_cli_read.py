@@ -1,0 +1,336 @@
+"""What reads a built home: status, tree, query, ask, ui."""
+
+import os
+import socket
+import sys
+from collections import Counter
+from contextlib import suppress
+from xml.etree import ElementTree as ET
+
+import httpx
+import pytest
+from support.command import raptor
+from support.openai_server import FakeOpenAI
+from support.ports import free_port
+from support.processes import process_of, wait_until
+
+from raptor_assets.cli.options import make_where
+from raptor_assets.costs import add_usages
+from raptor_core.models.money.usage import Usage
+from raptor_core.settings import Settings
+from raptor_core.store import open_store
+from raptor_core.store.base import Where
+from raptor_core.tables.files import TableStore
+
+pytestmark = pytest.mark.slow
+
+QUESTION = "Who kept the lamp burning in the storm?"
+
+
+def test_status_shows_shapes_checks_and_totals(built):
+    printed = built.call("status")
+    assert printed.code == 0
+    assert "farness/lighthouse.md" in printed.out
+    assert "passed" in printed.out
+    assert "3 trees, " in printed.out
+    values = built.call("status", "--check", "--json").json
+    assert values["n_trees"] == 3
+    assert values["all_structural_checks_passed"]
+    tree = values["trees"][0]
+    titles = {tree["tree"]: tree["title"] for tree in values["trees"]}
+    assert titles["farness/lighthouse.md"] == "The lighthouse at Skerry Point"
+    assert "The lighthouse at Skerry Point" in printed.out
+    assert tree["layer_sizes"][0] > tree["layer_sizes"][-1]
+    n_absent = tree["n_checks_of_absent_layers"]
+    told = f"{len(tree['checks'])} passed, {n_absent} of layers that the tree does not have"
+    assert (n_absent > 0, told in printed.out) == (True, True)
+    assert len(tree["checks"]) > 10
+    assert {"asset", "name", "passed", "severity", "blocking", "description"} == set(
+        tree["checks"][0]
+    )
+
+
+def test_a_hit_tells_the_title_of_its_document_and_its_section_once(built):
+    printed = built.call("query", "Who wound the clockwork?", "--strategy", "flat")
+    assert "] The lighthouse at Skerry Point > " in printed.out
+    assert "Point > The lighthouse at Skerry" not in printed.out
+
+
+def test_status_tells_what_the_last_builds_took(built):
+    values = built.call("status", "--cost", "--json").json
+    cost = values["costs"]["farness/lighthouse.md"]
+    assert cost["summaries_made"] > 0
+    assert cost["spent_usd"] == 0
+    printed = built.call("status", "--cost")
+    assert f"{cost['summaries_made']} summaries made" in printed.out
+    assert "0 USD" in printed.out
+    assert "costs" not in built.call("status", "--json").json
+
+
+def test_status_of_a_new_home_is_empty(tmp_path):
+    raptor("init", "--home", tmp_path)
+    printed = raptor("status", "--home", tmp_path)
+    assert printed.code == 0
+    assert "0 trees" in printed.out
+    assert f"raptor build SOURCE --home {tmp_path}" in printed.out
+    assert raptor("status", "--check", "--json", "--home", tmp_path).json["trees"] == []
+
+
+def test_status_of_a_home_that_has_a_source_names_the_build_alone(tmp_path):
+    (tmp_path / "a.md").write_text("A page.")
+    made = raptor("init", tmp_path / "a.md", "--home", tmp_path / "home")
+    assert f"next: raptor build --home {tmp_path / 'home'}\n" in made.out
+    printed = raptor("status", "--home", tmp_path / "home")
+    assert f"next: raptor build --home {tmp_path / 'home'}\n" in printed.out
+
+
+def test_a_home_of_a_source_that_is_not_there_is_not_made(tmp_path):
+    printed = raptor("init", tmp_path / "nofile.md", "--home", tmp_path / "home")
+    assert (printed.code, "nofile.md" in printed.err) == (4, True)
+    assert not (tmp_path / "home").exists()
+
+
+@pytest.mark.parametrize("command", [["query", "x"], ["ask", "x"], ["tree", "x"]])
+def test_questions_to_a_new_home_exit_with_4(command, tmp_path):
+    raptor("init", "--home", tmp_path)
+    printed = raptor(*command, "--json", "--home", tmp_path)
+    assert (printed.code, printed.json["error"]) == (4, "UnknownTreeError")
+    assert "raptor build SOURCE" in printed.json["message"]
+
+
+def test_tree_prints_every_layer_down_to_the_spans(built):
+    printed = built.call("tree", "farness/lighthouse.md")
+    assert printed.code == 0
+    lines = printed.out.splitlines()
+    assert lines[0].startswith("farness/lighthouse.md: The lighthouse at Skerry Point, ")
+    assert any("layer 1 " in line for line in lines)
+    assert any("[0:" in line and "# The lighthouse" in line for line in lines)
+    shallow = built.call("tree", "farness/lighthouse.md", "--depth", 1).out.splitlines()
+    assert len(shallow) < len(lines)
+
+
+def test_tree_as_json_holds_the_nodes_and_a_trace_ends_in_the_document(built):
+    values = built.call("tree", "farness/harbour.md", "--json").json
+    nodes = {node["id"]: node for node in values["nodes"]}
+    top = max(nodes.values(), key=lambda node: node["layer"])
+    assert set(top["children"]) <= set(nodes)
+    assert "content_key" not in top
+    shown = built.call("tree", "farness/harbour.md", "--ids").out
+    assert top["id"] in shown
+    traced = built.call("tree", "farness/harbour.md", "--trace", top["id"], "--json").json
+    text = (built.docs / "farness/harbour.md").read_text()
+    assert traced["spans"]
+    for span in traced["spans"]:
+        assert span["text"] == text[span["start"] : span["end"]]
+    people = built.call("tree", "farness/harbour.md", "--trace", top["id"])
+    first = traced["spans"][0]
+    assert first["title"] == "The harbour of Farness"
+    place = f"farness/harbour.md[{first['start']}:{first['end']}]"
+    assert f"  {place} The harbour of Farness\n" in people.out
+    assert traced["cost"] is None
+    assert "it took" not in people.out
+    assert built.call("tree", "soup.md", "--trace", top["id"]).code == 4
+
+
+def test_a_trace_says_what_the_summary_was_paid_for(own):
+    place, tree = own, "farness/harbour.md"
+    top = place.call("tree", tree, "--json").json["nodes"][-1]
+    tables = TableStore(str(place.home / "tables"))
+    with open_store(Settings().store, place.home / "qdrant") as store:
+        (node,) = store.nodes(Where(ids=(top["id"],)))
+    usage = Usage(1, 1234, 56, 2, None)
+    add_usages(tables, tree, node.layer, {node.content_key: usage})
+    traced = place.call("tree", tree, "--trace", node.id, "--json").json
+    assert traced["cost"] == {
+        "calls": 1,
+        "prompt_tokens": 1234,
+        "completion_tokens": 56,
+        "retries": 2,
+        "usd": None,
+    }
+    told = place.call("tree", tree, "--trace", node.id).out
+    assert "it took 1 call, 2 retries, 1,234 tokens read, 56 written, money unknown" in told
+
+
+@pytest.mark.parametrize("command", [["tree", "nosuch"], ["query", "x", "--tree", "nosuch"]])
+def test_an_unknown_tree_exits_with_4_and_names_some(built, command):
+    printed = built.call(*command, "--json")
+    assert (printed.code, printed.json["error"]) == (4, "UnknownTreeError")
+    assert "soup.md" in printed.json["message"]
+
+
+def test_query_finds_the_place_and_keeps_the_budget(built):
+    values = built.call("query", QUESTION, "--budget-tokens", 120, "--json").json
+    assert values["n_tokens"] <= 120
+    assert sum(node["n_tokens"] for node in values["nodes"]) == values["n_tokens"]
+    best = values["nodes"][0]
+    assert best["tree"] == "farness/lighthouse.md"
+    assert any("Tom Ferris" in node["text"] for node in values["nodes"])
+    people = built.call("query", QUESTION, "--top-k", 2).out
+    assert " 1. " in people
+    assert "farness/lighthouse.md" in people
+    assert "2 nodes, " in people
+
+
+def test_contexts_side_by_side_and_the_tree_with_what_was_chosen(built, tmp_path):
+    ask = ("query", QUESTION, "--strategy", "collapsed", "--beside", "flat", "--top-k", "3")
+    printed = built.call(*ask, "--svg", tmp_path / "tree.svg", "--json")
+    assert printed.code == 0, printed.err
+    (flat,) = printed.json["beside"]
+    assert (printed.json["strategy"], flat["strategy"]) == ("collapsed", "flat")
+    assert all(node["layer"] == 0 for node in flat["nodes"])
+    picture = ET.fromstring((tmp_path / "tree.svg").read_text())
+    told = [element.text for element in picture.iter() if element.text]
+    assert QUESTION in told
+    assert "flat: 3 of layer 0" in told
+    trees = {node["tree"] for node in printed.json["nodes"] + flat["nodes"]}
+    assert trees <= set(told)
+    assert told.count("3") == 2
+    shown = built.call(*ask).out
+    assert "collapsed: 3 nodes" in shown
+    assert "flat: 3 nodes" in shown
+    assert "lamp" in shown
+    refused = built.call(*ask, "--svg", tmp_path / "none" / "tree.svg", "--json")
+    assert (refused.code, refused.json["error"]) == (3, "SettingsError")
+
+
+@pytest.mark.parametrize(
+    ("value", "meant"),
+    [
+        ("2024", ("2024", 2024)),
+        ("007", ("007",)),
+        ("2.5", ("2.5", 2.5)),
+        ("true", ("true", True)),
+        ("blue", ("blue",)),
+    ],
+)
+def test_a_filter_finds_text_and_number(value, meant):
+    """A year may be stored as either; digits that are no number's own are text alone."""
+    assert make_where(
+        {"trees": (), "documents": (), "layers": (), "metadata": (f"year={value}",)}
+    ) == Where(metadata={"year": meant})
+
+
+def test_query_filters_narrow_what_is_found(built):
+    def nodes(*arguments):
+        return built.call("query", "the storm of 1953", *arguments, "--json").json["nodes"]
+
+    assert {node["tree"] for node in nodes("--tree", "soup.md")} == {"soup.md"}
+    assert {node["layer"] for node in nodes("--layer", 1)} == {1}
+    assert {tuple(n["documents"]) for n in nodes("--document", "farness/harbour.md")} == {
+        ("farness/harbour.md",)
+    }
+    assert nodes("--metadata", "site=nowhere") == []
+    walked = built.call("query", "storm", "--strategy", "traversal", "--top-k", 1, "--json").json
+    assert walked["strategy"] == "traversal"
+    assert len({node["layer"] for node in walked["nodes"]}) > 1
+
+
+def test_a_query_that_matches_nothing_says_why(built):
+    printed = built.call("query", "storm", "--layer", 9)
+    assert (printed.code, printed.out) == (0, "")
+    assert "--layer 9" in printed.err
+    printed = built.call("query", "storm", "--budget-tokens", 1)
+    assert "--budget-tokens" in printed.err
+    asked = built.call("ask", "storm", "--layer", 9, "--json")
+    assert (asked.code, asked.json["error"]) == (4, "UnknownTreeError")
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        (("--tree", "soup.md", "--budget-tokens", 1), "no node fits into 1 tokens"),
+        (("--layer", 9, "--strategy", "collapsed"), "no node matches --layer 9"),
+        (("--strategy", "traversal", "--threshold", 0.999), "no node matches --threshold 0.999"),
+        (("--strategy", "lexical"), "no node matches the question"),
+    ],
+)
+def test_where_nothing_is_found_the_command_says_what_kept_it_out(built, given, told):
+    assert told in built.call("query", "zyzzyva", *given).err
+
+
+@pytest.mark.parametrize(
+    "option", ["--threshold", "--layers-down", "--start-layer", "--beam-width"]
+)
+def test_an_option_that_the_strategy_does_not_take_is_refused(built, option):
+    refused = built.call("query", "crabs", option, 1)
+    assert refused.code == 2
+    assert f"Invalid value for {option}" in refused.err
+    assert "hybrid" in refused.err
+    beside = built.call("query", "crabs", option, 1, "--beside", "traversal", "--beside", "beam")
+    assert beside.code == 0
+
+
+def test_ask_without_a_key_quotes_the_context_and_exits_with_7(built):
+    printed = built.call("ask", QUESTION)
+    assert printed.code == 7
+    assert "Tom Ferris" in printed.out.partition("context that a reader")[0]
+    assert "farness/lighthouse.md[" in printed.out
+    assert "OPENAI_API_KEY" in printed.err
+    values = built.call("ask", QUESTION, "--json")
+    assert (values.code, values.json["error"]) == (7, "MissingKeyError")
+    quote = values.json["quotes"][0]
+    text = (built.docs / quote["documents"][0]).read_text()
+    assert quote["text"] == text[slice(*quote["span"])]
+    assert values.json["nodes"]
+
+
+def test_ask_answers_with_citations(own):
+    with FakeOpenAI(answer=lambda _: "Tom Ferris did [1], for nineteen hours [1][2].") as server:
+        own.configure(f'[reader]\nbase_url = "{server.base_url}"')
+        printed = own.call("ask", QUESTION, OPENAI_API_KEY="a-key")
+        values = own.call("ask", QUESTION, "--json", OPENAI_API_KEY="a-key")
+    assert printed.code == 0
+    assert printed.out.startswith("Tom Ferris did [1], for nineteen hours [1][2].\n[1] ")
+    assert [seen.token for seen in server.seen] == ["a-key", "a-key"]
+    found = values.json
+    assert found["answer"].startswith("Tom Ferris did [1]")
+    assert [item["node"] for item in found["citations"]] == [n["id"] for n in found["nodes"][:2]]
+
+
+def test_ui_starts_dagster_on_this_home(own, monkeypatch):
+    started = []
+    monkeypatch.setattr(os, "execve", lambda *arguments: started.append(arguments))
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        busy = taken.getsockname()[1]
+        printed = own.call("ui", "--port", busy, "--json")
+        assert (printed.code, started) == (2, [])
+        assert str(busy) in printed.json["message"]
+    printed = own.call("ui", "--port", busy, "--json")
+    assert printed.json == {"url": f"http://127.0.0.1:{busy}", "home": str(own.home)}
+    ((program, arguments, environ),) = started
+    assert (program, arguments[1:4]) == (sys.executable, ["-m", "dagster", "dev"])
+    assert environ["DAGSTER_HOME"] == str(own.home / "dagster")
+    assert environ["RAPTOR_HOME"] == str(own.home)
+    assert "RAPTOR_SOURCE__WATCH" not in environ
+
+
+SENSORS = """{ repositoriesOrError { ... on RepositoryConnection { nodes { sensors {
+    name sensorState { status } } } } } }"""
+
+
+def test_the_ui_watches_the_source_where_it_is_told_to(own):
+    """A real web server, code location and daemon, asked as the page asks them."""
+    port, log = free_port(), own.root / "ui.log"
+    call = "from raptor_assets.cli import main; main()"
+    command = [sys.executable, "-c", call, "ui", "--watch", "--port", str(port)]
+
+    def answer():
+        with suppress(httpx.TransportError):
+            found = httpx.post(f"http://127.0.0.1:{port}/graphql", json={"query": SENSORS})
+            return found.json() if found.status_code == 200 else None
+
+    with process_of(command, own.root, log, {"RAPTOR_HOME": str(own.home)}) as process:
+        wait_until(answer, [log], needed=[process])
+        told = answer()
+    (place,) = told["data"]["repositoriesOrError"]["nodes"]
+    (sensor,) = place["sensors"]
+    assert sensor == {"name": "source_sensor", "sensorState": {"status": "RUNNING"}}
+
+
+def test_tree_tells_how_many_nodes_have_several_parents(built):
+    nodes = built.call("tree", "farness/lighthouse.md", "--json").json["nodes"]
+    parents = Counter(child for node in nodes for child in node["children"])
+    several = sum(n > 1 for n in parents.values())
+    told = built.call("tree", "farness/lighthouse.md").out
+    assert f"{several} of {len(parents)} nodes have several parents" in told

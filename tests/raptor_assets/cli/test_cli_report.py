@@ -1,0 +1,120 @@
+"""`raptor report`."""
+
+import json
+import re
+import shutil
+import webbrowser
+from pathlib import Path
+from urllib.parse import urlparse
+from urllib.request import url2pathname
+
+import pytest
+from support.command import raptor
+
+pytestmark = pytest.mark.slow
+
+TREE = "farness/lighthouse.md"
+
+
+def values(path):
+    """What the page's script reads."""
+    text = path.read_text(encoding="utf-8")
+    found = re.search(r'<script id="data"[^>]*>(.*?)</script>', text, re.DOTALL)[1]
+    return json.loads(found)["report"]
+
+
+@pytest.fixture
+def opened(monkeypatch):
+    """Addresses that a browser was asked to open."""
+    urls = []
+    monkeypatch.setattr(webbrowser, "open", urls.append)
+    return urls
+
+
+def test_it_writes_the_page_into_the_home_and_prints_its_path(built, opened):
+    printed = built.call("report", TREE)
+    assert printed.code == 0
+    path = Path(printed.out.strip())
+    assert path.parent == built.home / "reports"
+    found = values(path)
+    assert found["name"] == TREE
+    text = (built.docs / TREE).read_text()
+    assert found["documents"][0]["x"] == text
+    assert "chunking" in found["settings"]
+    assert found["cost"] is not None
+    assert opened == []
+
+
+def test_it_is_the_page_that_the_build_wrote(built):
+    path = Path(built.call("report", TREE).out.strip())
+    record = built.call("tree", TREE, "--json").json
+    assert values(path)["trees"][0]["build"] == record["build_id"]
+    assert len(list((built.home / "reports").glob("*.html"))) == 3
+
+
+def test_the_nodes_that_a_question_chooses_are_on_the_page(built, tmp_path):
+    ask = ("--question", "Who kept the lamp burning?", "--strategy", "flat", "--strategy", "beam")
+    printed = built.call("report", TREE, *ask, "--output", tmp_path / "r.html")
+    assert printed.code == 0, printed.err
+    found = values(tmp_path / "r.html")
+    flat, beam = found["chosen"]
+    assert (flat["strategy"], beam["strategy"]) == ("flat", "beam")
+    searched = built.call("query", ask[1], "--tree", TREE, "--strategy", "flat", "--json").json
+    ranked = sorted(searched["nodes"], key=lambda node: -node["score"])
+    assert [found["nodes"][at]["id"] for at in flat["nodes"]] == [node["id"] for node in ranked]
+
+
+def test_json_tells_path_address_and_size(built, opened, tmp_path):
+    wanted = tmp_path / "out" / "my report.html"
+    told = built.call("report", TREE, "--output", wanted, "--json").json
+    assert told["path"] == str(wanted)
+    assert Path(url2pathname(urlparse(told["url"]).path)) == wanted
+    assert told["n_bytes"] == wanted.stat().st_size
+    assert told["tree"] == TREE
+    assert opened == []
+
+
+def test_the_browser_opens_only_at_a_terminal_and_not_if_told(built, opened, monkeypatch):
+    from raptor_assets.cli.commands import trees
+
+    monkeypatch.setattr(trees, "at_terminal", lambda: True)
+    built.call("report", TREE)
+    assert [url.startswith("file:///") for url in opened] == [True]
+    built.call("report", TREE, "--no-open")
+    built.call("report", TREE, "--json")
+    assert len(opened) == 1
+
+
+def test_it_opens_at_a_node_and_refuses_one_of_another_tree(built, opened, monkeypatch):
+    from raptor_assets.cli.commands import trees
+
+    monkeypatch.setattr(trees, "at_terminal", lambda: True)
+    node = built.call("tree", TREE, "--json").json["nodes"][-1]["id"]
+    printed = built.call("report", TREE, "--node", node)
+    assert printed.out.strip().endswith(f".html#node={node}")
+    assert opened == [printed.out.strip()]
+    assert built.call("report", TREE, "--node", node, "--json").json["url"] == opened[0]
+    printed = built.call("report", "soup.md", "--node", node, "--json")
+    assert (printed.code, printed.json["error"]) == (4, "UnknownTreeError")
+    assert "raptor tree soup.md --ids" in printed.json["message"]
+
+
+def test_without_the_table_of_documents_the_chunks_stand_alone(own):
+    shutil.rmtree(own.home / "tables" / "documents")
+    found = values(Path(own.call("report", TREE).out.strip()))
+    assert "x" not in found["documents"][0]
+    assert all(node["x"] for node in found["nodes"])
+
+
+def test_errors_are_those_of_the_other_commands(built, tmp_path):
+    printed = built.call("report", "nosuch", "--json")
+    assert (printed.code, printed.json["error"]) == (4, "UnknownTreeError")
+    assert "soup.md" in printed.json["message"]
+    raptor("init", "--home", tmp_path / "new")
+    assert raptor("report", TREE, "--home", tmp_path / "new").code == 4
+    assert raptor("report", TREE, "--home", tmp_path / "nothing").code == 4
+    blocked = tmp_path / "file"
+    blocked.write_text("in the way")
+    printed = built.call("report", TREE, "--output", blocked / "x.html", "--json")
+    assert (printed.code, printed.json["error"]) == (1, "StoreError")
+    assert blocked.read_text() == "in the way"

@@ -1,0 +1,348 @@
+"""`raptor serve`: a real server on loopback, and what its description promises."""
+
+import contextlib
+import re
+import sys
+
+import anyio
+import httpx
+import hypothesis
+import pytest
+import schemathesis
+from schemathesis import GenerationMode
+from support.command import raptor
+from support.openai_faults import Fault
+from support.openai_server import FakeOpenAI
+from support.serving import KEY, serving
+
+from raptor_core import HomeRetriever
+from raptor_core.errors import MissingExtraError
+from raptor_core.store.locking import StoreLock
+
+pytestmark = pytest.mark.slow
+
+KEEPER = "who kept the lamp burning in the storm?"
+
+
+@pytest.fixture(scope="module")
+def keyed(built):
+    with serving(built.home, RAPTOR_API_KEY=KEY) as address:
+        client = httpx.Client(
+            base_url=address, headers={"Authorization": f"Bearer {KEY}"}, timeout=60
+        )
+        with client:
+            yield client
+
+
+@pytest.fixture(scope="module")
+def reader():
+    with FakeOpenAI(answer=lambda _: "Tom Ferris did, for nineteen hours [1].") as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def reading(built, reader):
+    """A server without a key that has a reader to ask."""
+    environ = {"RAPTOR_READER__BASE_URL": reader.base_url, "OPENAI_API_KEY": "a-key"}
+    with serving(built.home, **environ) as address, httpx.Client(base_url=address) as client:
+        client.timeout = 60
+        yield client
+
+
+def make_app_of(built, retriever):
+    from raptor_assets.serving.http import make_app
+    from raptor_assets.serving.reading import Reading
+    from raptor_assets.standalone.curating import Curator
+
+    return make_app(Reading(retriever), curator=Curator(built.home), writing_key="a key to decide")
+
+
+def with_reader(built, reader):
+    """What reads the home, with a reader to ask."""
+    retriever = HomeRetriever(built.home)
+    given = retriever.settings.reader.model_copy(update={"base_url": reader.base_url})
+    retriever.settings = retriever.settings.model_copy(update={"reader": given})
+    return retriever
+
+
+@pytest.fixture
+def app(built, reader, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "a-key")
+    return make_app_of(built, with_reader(built, reader))
+
+
+def test_a_question_is_searched_read_up_and_down_and_traced_to_the_source(keyed, built):
+    asked = {"question": KEEPER, "budget_tokens": 200}
+    found = keyed.post("/search", json=asked).json()
+    best = max(found["nodes"], key=lambda node: node["score"])
+    assert any("Tom Ferris" in node["text"] for node in found["nodes"])
+    assert found["n_tokens"] <= found["budget_tokens"] == 200
+    read = keyed.get(f"/nodes/{best['id']}").json()
+    assert read["text"] == best["text"]
+    above = keyed.get(f"/nodes/{read['parents'][0]['id']}").json()
+    assert best["id"] in [child["id"] for child in above["children"]]
+    traced = keyed.get(f"/nodes/{above['id']}/spans", params={"limit": 3}).json()
+    text = (built.docs / best["documents"][0]).read_text()
+    assert len(traced["spans"]) == min(3, traced["n_spans"])
+    for span in traced["spans"]:
+        assert text[span["start"] : span["end"]] == span["text"]
+
+
+def test_a_search_is_what_the_command_gives(keyed, built):
+    found = keyed.post("/search", json={"question": KEEPER, "strategy": "flat"}).json()
+    printed = built.call("query", KEEPER, "--strategy", "flat", "--json").json
+    assert [node["id"] for node in found["nodes"]] == [node["id"] for node in printed["nodes"]]
+
+
+def test_a_search_is_narrowed_by_document_layer_and_metadata(keyed):
+    def found(**where):
+        asked = {"question": KEEPER, "strategy": "flat", **where}
+        return keyed.post("/search", json=asked).json()["nodes"]
+
+    soup = found(documents=["soup.md"])
+    assert soup
+    assert all(node["documents"] == ["soup.md"] and node["title"] for node in soup)
+    assert {node["layer"] for node in found(layers=[0])} == {0}
+    assert {node["layer"] for node in found(layers=[1], strategy="collapsed")} == {1}
+    title = soup[0]["title"]
+    assert {node["title"] for node in found(metadata={"title": title})} == {title}
+    assert found(metadata={"title": "nosuch"}) == []
+    assert found(metadata={"title": 0.5}) == []
+
+
+def test_an_answer_cites_what_it_was_made_from(keyed, reading):
+    answered = reading.post("/ask", json={"question": KEEPER, "budget_tokens": 300}).json()
+    searched = reading.post("/search", json={"question": KEEPER, "budget_tokens": 300}).json()
+    assert answered["found"] == searched
+    (cited,) = answered["citations"]
+    assert "[1]" in answered["answer"]
+    assert cited["number"] == 1
+    assert cited["node"] in [node["id"] for node in searched["nodes"]]
+    nothing = reading.post("/ask", json={"question": KEEPER, "metadata": {"title": "nosuch"}})
+    assert (nothing.json()["answer"], nothing.json()["citations"]) == ("", [])
+    assert "no node matches" in nothing.json()["found"]["note"]
+    refused = keyed.post("/ask", json={"question": KEEPER})
+    assert (refused.status_code, refused.json()["error"]) == (501, "NoReaderError")
+    assert "OPENAI_API_KEY" in refused.json()["message"]
+
+
+def test_an_endpoint_that_fails_is_told_as_its_fault(app, reader):
+    from fastapi.testclient import TestClient
+
+    reader.fail(Fault(status=400, message="the model is out"))
+    try:
+        failed = TestClient(app).post("/ask", json={"question": KEEPER})
+    finally:
+        reader.stop_failing()
+    assert (failed.status_code, failed.json()["error"]) == (502, "ReaderError")
+
+
+def test_trees_are_listed_in_parts(keyed):
+    second = keyed.get("/trees", params={"offset": 1, "limit": 1}).json()
+    assert second["n_trees"] == 3
+    assert [tree["tree"] for tree in second["trees"]] == ["farness/lighthouse.md"]
+
+
+@pytest.mark.parametrize("given", [None, "Bearer another", "Basic x", "Bearer schlüssel"])
+def test_without_the_key_nothing_is_told_but_health(keyed, given):
+    headers = {} if given is None else {"Authorization": given.encode()}
+    window = ("/window/corpus", "/window/map", "/window/find?words=x", "/window/report?tree=x")
+    for path in ("/trees", "/nodes/x", "/nodes/x/spans", *window):
+        refused = httpx.get(f"{keyed.base_url}{path}", headers=headers)
+        assert (refused.status_code, refused.json()["error"]) == (401, "WrongKeyError")
+    assert httpx.post(f"{keyed.base_url}/search", json={"question": "x"}).status_code == 401
+    assert httpx.get(f"{keyed.base_url}/health").json()["status"] == "ok"
+
+
+def test_mistakes_are_named_with_the_remedy(keyed):
+    tree = keyed.post("/search", json={"question": "why?", "trees": ["nosuch"]})
+    assert tree.status_code == 404
+    assert "soup.md" in tree.json()["message"]
+    node = keyed.get("/nodes/00000000-0000-0000-0000-000000000000")
+    assert (node.status_code, node.json()["error"]) == (404, "UnknownTreeError")
+    assert keyed.post("/search", json={"question": ""}).status_code == 422
+    assert keyed.post("/search", json={"question": "x", "budget": 1}).status_code == 422
+    assert keyed.post("/search", content=b"{").status_code == 422
+    layers = keyed.post("/search", json={"question": "x", "strategy": "flat", "layers": [1]})
+    assert (layers.status_code, layers.json()["error"]) == (422, "InvalidRequestError")
+    assert "flat" in layers.json()["message"]
+    nowhere = keyed.get("/nosuch")
+    assert (nowhere.status_code, nowhere.json()["error"]) == (404, "NotFoundError")
+    method = keyed.delete("/trees")
+    assert (method.status_code, method.json()["error"]) == (405, "MethodNotAllowedError")
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"[1]",
+        b"\xff\xfe",
+        b'{"question":NaN}',
+        b'{"question":"\\ud800"}',
+        b'{"question":"x","trees":["\\udfff"]}',
+        b"[" * 100_000,
+    ],
+)
+def test_a_body_that_is_no_question_is_the_client_s_mistake(keyed, body):
+    refused = keyed.post("/search", content=body, headers={"Content-Type": "application/json"})
+    assert refused.status_code in (400, 422)
+    assert refused.json()["message"]
+
+
+def test_any_character_may_be_asked_for(keyed):
+    for question in ("\x00", "\u202e", "𝔘", "'; drop table nodes; --", "a" * 10_000):
+        assert keyed.post("/search", json={"question": question}).status_code == 200
+
+
+def test_a_body_without_end_is_refused(keyed):
+    def endless():
+        for _ in range(100):
+            yield b"x" * 65_536
+
+    for body in (b"x" * 2_000_000, endless()):
+        with contextlib.suppress(httpx.WriteError):  # it may hang up before all is sent
+            refused = keyed.post("/search", content=body)
+            assert (refused.status_code, refused.json()["error"]) == (413, "TooLargeError")
+    assert keyed.get("/trees").status_code == 200
+
+
+def test_a_server_without_a_key_answers_to_its_own_names_only(built):
+    with serving(built.home) as address:
+        assert httpx.get(f"{address}/trees").status_code == 200
+        rebound = httpx.get(f"{address}/trees", headers={"Host": "attacker.example"})
+        assert rebound.status_code == 400
+
+
+def test_listening_beyond_loopback_asks_for_a_key(built, monkeypatch):
+    monkeypatch.delenv("RAPTOR_API_KEY", raising=False)
+    for host in ("0.0.0.0", "::", "db.example"):
+        refused = built.call("serve", "--host", host)
+        assert refused.code == 7
+        assert "RAPTOR_API_KEY" in refused.err
+
+
+def test_there_is_a_home_or_an_error(tmp_path):
+    refused = raptor("serve", "--home", tmp_path / "none")
+    assert refused.code == 4
+
+
+def test_a_store_that_a_build_holds_is_told_as_busy(built):
+    from fastapi.testclient import TestClient
+
+    retriever = HomeRetriever(built.home)
+    store = retriever.settings.store.model_copy(update={"lock_seconds": 0.1})
+    retriever.settings = retriever.settings.model_copy(update={"store": store})
+    (lock,) = (built.home / "qdrant").glob("**/*.lock")
+    held = StoreLock(lock, 1)
+    held.acquire()
+    try:
+        busy = TestClient(make_app_of(built, retriever)).get("/trees")
+    finally:
+        held.release()
+    assert (busy.status_code, busy.json()["error"]) == (503, "StoreLockedError")
+    assert busy.headers["Retry-After"] == "1"
+
+
+def test_health_is_told_while_searches_have_all_threads(app):
+    async def asked():
+        limiter = anyio.to_thread.current_default_thread_limiter()
+        limiter.total_tokens = 1
+        transport = httpx.ASGITransport(app)
+        async with limiter, httpx.AsyncClient(transport=transport, base_url="http://x") as client:
+            with anyio.fail_after(10):
+                return await client.get("/health")
+
+    assert anyio.run(asked).json()["status"] == "ok"
+
+
+def test_a_client_that_sends_no_end_does_not_keep_a_server_that_is_to_end(built, monkeypatch):
+    given = {}
+    monkeypatch.setattr("uvicorn.run", lambda _app, **options: given.update(options))
+    assert raptor("serve", "--home", built.home).code == 0
+    assert 0 < given["timeout_graceful_shutdown"] < 30  # Kubernetes kills after 30
+
+
+ROUTES = [
+    "GET /health",
+    "POST /search",
+    "POST /ask",
+    "GET /nodes/{node_id}",
+    "GET /nodes/{node_id}/spans",
+    "GET /trees",
+    "GET /decisions",
+    "POST /decisions",
+    "DELETE /decisions/{decision_id}",
+]
+KEYED = ["POST /decisions", "DELETE /decisions/{decision_id}"]  # no valid key is made up
+BARE = ["GET /health", "GET /decisions"]
+WRITING = {"Authorization": "Bearer a key to decide"}
+
+
+def may_contradict_itself(body):
+    """Whether a request is as described, and may be refused for what its parts say together."""
+    if not isinstance(body, dict):
+        return False
+    return body.get("scope") == "corpus" or bool(body.get("layers") and body.get("strategy"))
+
+
+@pytest.mark.parametrize(
+    ("route", "mode"),
+    [
+        *((route, GenerationMode.POSITIVE) for route in ROUTES if route not in KEYED),
+        *((route, GenerationMode.NEGATIVE) for route in ROUTES if route not in BARE),
+    ],
+)
+def test_the_description_holds_for_whatever_is_sent(app, route, mode):
+    schema = schemathesis.openapi.from_asgi("/openapi.json", app)
+    operations = {found.ok().label: found.ok() for found in schema.get_all_operations()}
+    assert sorted(operations) == sorted(ROUTES)
+
+    @hypothesis.settings(max_examples=20, deadline=None, derandomize=True)
+    @hypothesis.given(case=operations[route].as_strategy(generation_mode=mode))
+    def holds(case):
+        hypothesis.assume(mode is GenerationMode.NEGATIVE or not may_contradict_itself(case.body))
+        case.call_and_validate(headers=WRITING)
+
+    holds()
+
+
+def test_decisions_are_made_with_the_writing_key_alone_and_the_next_build_honours_them(own):
+    key = {"Authorization": f"Bearer {KEY}"}
+    environ = {"RAPTOR_API_KEY": KEY, "RAPTOR_WRITING_KEY": "a key to decide"}
+    asked = {"kind": "document", "subject": "soup.md", "who": "Ines", "why": "no lighthouse"}
+    with serving(own.home, **environ) as address, httpx.Client(base_url=address) as client:
+        client.timeout = 60
+        assert client.get("/decisions").status_code == 401
+        assert client.post("/decisions", json=asked).status_code == 401
+        assert client.post("/decisions", json=asked, headers=key).status_code == 401
+        assert client.get("/trees", headers=WRITING).status_code == 200
+        made = client.post("/decisions", json=asked, headers=WRITING)
+        assert (made.status_code, made.json()["who"]) == (200, "Ines")
+        told = client.get("/decisions", headers=key).json()
+        assert told == {"can_decide": True, "decisions": [made.json()]}
+        unknown = {**asked, "subject": "nowhere.md"}
+        refused = client.post("/decisions", json=unknown, headers=WRITING)
+        assert (refused.status_code, refused.json()["error"]) == (422, "CurationError")
+        assert own.call("build", "--json").json["dropped"] == ["soup.md"]
+        place = f"/decisions/{made.json()['id']}"
+        assert client.delete(place, params={"who": "Per"}, headers=key).status_code == 401
+        taken = client.delete(place, params={"who": "Per"}, headers=WRITING)
+        assert taken.status_code == 200
+        assert own.call("build", "--json").json["built"] == ["soup.md"]
+        assert client.get("/decisions", headers=key).json()["decisions"][0]["undone"]
+
+
+def test_a_server_without_a_writing_key_takes_no_decision_and_two_keys_must_differ(keyed, own):
+    asked = {"kind": "document", "subject": "soup.md", "who": "Ines"}
+    assert keyed.get("/decisions").json() == {"can_decide": False, "decisions": []}
+    assert keyed.post("/decisions", json=asked).status_code == 405
+    same = own.call("serve", RAPTOR_API_KEY=KEY, RAPTOR_WRITING_KEY=KEY)
+    assert (same.code, "different keys" in same.err) == (3, True)
+
+
+def test_a_missing_package_names_the_extra(monkeypatch):
+    monkeypatch.setitem(sys.modules, "fastapi", None)
+    monkeypatch.delitem(sys.modules, "raptor_assets.serving.http", raising=False)
+    with pytest.raises(MissingExtraError, match=re.escape("raptor-assets[http]")):
+        import raptor_assets.serving.http  # noqa: F401

@@ -1,0 +1,33 @@
+"""What a command loads: where nothing is to be done, neither Dagster nor a model."""
+
+import subprocess
+import sys
+
+import pytest
+from test_architecture import HEAVY
+
+NEEDED = {"pyarrow", "qdrant_edge"}
+"""The look at the source is kept in a table, and what is published in the store."""
+
+ALONE = """
+import sys
+from raptor_assets.cli import main
+try:
+    main(sys.argv[2:])
+except SystemExit as end:
+    assert not end.code, end.code
+print(*sorted(set(sys.argv[1].split()) & sys.modules.keys()), file=sys.stderr)
+"""
+
+
+@pytest.mark.parametrize("command", ["status", "plan", "build", "tree soup.md"])
+def test_an_answer_without_work_loads_neither_dagster_nor_a_model(built, command):
+    heavy = " ".join((HEAVY | {"dagster", "sqlalchemy"}) - NEEDED)
+    told = subprocess.run(
+        [sys.executable, "-c", ALONE, heavy, *command.split(), "--home", built.home],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert told.stdout
+    assert told.stderr.split() == []

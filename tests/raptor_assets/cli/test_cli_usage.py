@@ -1,0 +1,189 @@
+"""The command line itself: help, mistakes, what is imported, what goes where."""
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import asdict
+
+import pytest
+from support.command import raptor
+
+from raptor_assets.cli.app import COMMANDS
+from raptor_assets.cli.commands import eval as eval_group
+from raptor_assets.cli.commands.curate import curate_command
+from raptor_assets.cli.exits import EXITS, exit_code, failures_code
+from raptor_assets.cli.output import print_json
+from raptor_assets.standalone.status import CheckResult
+from raptor_core import errors
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        *sorted(COMMANDS.keys() - {"eval", "curate"}),
+        *(f"eval {name}" for name in sorted(eval_group.COMMANDS)),
+        *(f"curate {name}" for name in sorted(curate_command.commands)),
+    ],
+)
+def test_help_says_what_it_does_and_gives_an_example(command):
+    printed = raptor(*command.split(), "--help")
+    assert printed.code == 0
+    assert f"Example:\n    raptor {command} " in printed.out
+    assert "--home" in printed.out
+    assert "--json" in printed.out
+
+
+def test_the_commands_help_names_every_command_and_exit_code():
+    printed = raptor("--help")
+    meanings = {name: meaning for name, (_, meaning) in COMMANDS.items()}
+    for name, meaning in {**meanings, **{str(code): text for code, text in EXITS.items()}}.items():
+        assert name in printed.out
+        assert meaning in " ".join(printed.out.split())
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["nosuch"],
+        ["query"],
+        ["query", " "],
+        ["query", "what?", "--top-k", "0"],
+        ["query", "what?", "--layer", "-1"],
+        ["query", "what?", "--strategy", "best"],
+        ["drop"],
+        ["drop", "a.md"],
+        ["init", "--group-by", "nothing"],
+        ["status", "--nosuch"],
+        ["curate", "correct", "a-node"],  # told without a home, too
+    ],
+)
+def test_a_mistake_on_the_command_line_exits_with_2_and_as_json_where_json_is_asked(
+    arguments, tmp_path
+):
+    printed = raptor(*arguments, "--home", tmp_path / "h", "--json")
+    assert printed.code == 2
+    assert printed.json["error"] == "UsageError"
+    assert printed.json["message"]
+    assert printed.err == ""
+    assert not (tmp_path / "h").exists()
+
+
+def test_a_mistake_is_told_to_people_on_standard_error():
+    printed = raptor("query")
+    assert (printed.code, printed.out) == (2, "")
+    assert "Missing argument 'QUESTION'" in printed.err
+
+
+@pytest.mark.parametrize(
+    "command", ["status", "query x", "ask x", "tree x", "drop x --yes", "ui", "mcp"]
+)
+def test_a_place_without_a_home_exits_with_4_and_says_how_to_make_one(command, tmp_path):
+    where = [*command.split(), "--home", tmp_path / "none"]
+    told = raptor(*where)
+    assert (told.code, told.out) == (4, "")
+    assert "raptor build SOURCE" in told.err
+    as_json = raptor(*where, "--json")
+    assert (as_json.code, as_json.json["error"]) == (4, "MissingHomeError")
+    assert not (tmp_path / "none").exists()
+
+
+def test_a_metadata_filter_without_a_value_is_a_mistake(tmp_path):
+    raptor("init", "--home", tmp_path)
+    printed = raptor("query", "x", "--metadata", "year", "--home", tmp_path)
+    assert printed.code == 2
+    assert "KEY=VALUE" in printed.err
+
+
+def test_exit_codes_follow_the_errors_class():
+    assert exit_code(errors.MissingHomeError) == 4
+    assert exit_code(errors.SettingsError) == 3
+    assert exit_code(errors.EmptySourceError) == 4
+    assert exit_code(errors.StoreLockedError) == 6
+    assert exit_code(errors.MissingKeyError) == 7
+    assert exit_code(errors.TableError) == 1
+
+
+def test_failed_partitions_exit_with_the_code_of_their_common_cause():
+    assert failures_code(["StoreLockedError"], partly=False) == 6
+    assert failures_code(["MissingKeyError"], partly=False) == 7
+    assert failures_code(["MissingKeyError"], partly=True) == 5
+    assert failures_code(["MissingKeyError", "ModelError"], partly=False) == 5
+    assert failures_code([""], partly=False) == 5
+
+
+def test_an_interrupt_exits_with_130(monkeypatch, tmp_path):
+    def interrupt(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("raptor_assets.project.home.Home.create", interrupt)
+    printed = raptor("init", "--home", tmp_path, "--json")
+    assert printed.code == 130
+    assert printed.json["error"] == "Interrupted"
+
+
+def imported_by(*arguments):
+    """Names of the modules that a call of the command imports."""
+    code = (
+        "import json, sys\n"
+        "from raptor_assets.cli import main\n"
+        "try:\n    main(sys.argv[1:])\n"
+        "except SystemExit as end:\n    assert end.code in (None, 0), end.code\n"
+        "print(json.dumps(sorted(sys.modules)))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return set(json.loads(done.stdout.splitlines()[-1]))
+
+
+def test_no_password_of_a_source_is_shown(tmp_path):
+    home = ("--home", tmp_path)
+    made = raptor("init", "ftp://ada:secret@host/papers", *home)
+    shown = [raptor("status", *home), raptor("status", "--json", *home)]
+    assert [one.code for one in (made, *shown)] == [0, 0, 0]
+    assert all("ftp://ada:***@host/papers" in one.out for one in shown)
+    assert "secret" not in "".join(one.out + one.err for one in (made, *shown))
+
+
+@pytest.mark.slow
+def test_what_is_printed_is_utf_8_wherever_it_goes(own):
+    environment = os.environ | {"PYTHONIOENCODING": "latin-1"}
+    code = "from raptor_assets.cli import main; main()"
+    command = (sys.executable, "-c", code, "status", "--home", own.home)
+    printed = subprocess.run(command, capture_output=True, check=True, env=environment).stdout
+    assert " → " in printed.decode()
+
+
+MODELS = {"torch", "sentence_transformers", "sklearn", "umap", "numba", "openai", "qdrant_client"}
+
+
+def test_help_imports_neither_dagster_nor_numpy():
+    assert not imported_by("--help") & {*MODELS, "dagster", "numpy", "pydantic", "mcp"}
+
+
+@pytest.mark.slow
+def test_status_and_tree_load_no_model(own):
+    status = imported_by("status", "--home", own.home)
+    assert not status & {*MODELS, "pandas", "matplotlib"}
+    tree = imported_by("tree", "soup.md", "--home", own.home)
+    assert not tree & {*MODELS, "pandas", "dagster"}
+
+
+@pytest.mark.slow
+def test_a_plan_and_a_build_of_an_edit_do_without_data_frames(own):
+    path = own.docs / "soup.md"
+    path.write_text(path.read_text().replace("sherry", "brandy"))
+    for command in ("plan", "build"):
+        assert "pandas" not in imported_by(command, "--home", own.home)
+
+
+def test_json_of_dataclasses_reads_as_python_writes_it(capsys):
+    result = CheckResult("tree", "shrink", False, "error", True, 'zu "groß"\n\x01 \u2028')
+    values = {"checks": (result,), "none": [], "figures": [1e-05, 2**70, float("inf"), None]}
+    print_json(values)
+    expected = json.dumps({**values, "checks": [asdict(result)]}, ensure_ascii=False, indent=2)
+    assert json.loads(capsys.readouterr().out) == json.loads(expected)

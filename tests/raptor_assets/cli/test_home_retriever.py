@@ -1,0 +1,194 @@
+"""What applications search while the home is built and dropped beside them."""
+
+import asyncio
+import os
+import subprocess
+import sys
+import threading
+from dataclasses import replace
+from unittest import mock
+
+import pytest
+from support.command import raptor
+from support.processes import wait_until
+from support.stores import PROCESS_PATH
+
+from raptor_core import HomeRetriever
+from raptor_core.errors import (
+    MissingHomeError,
+    StoreLockedError,
+    StoreMismatchError,
+    UnknownTreeError,
+)
+from raptor_core.integrations import langchain, llama_index
+from raptor_core.retrieval import Query, Retriever
+from raptor_core.store import open_store
+from raptor_core.store.base import Where
+
+pytestmark = pytest.mark.slow
+
+QUESTIONS = ["who kept the lamp burning?", "crab soup", "what did the breakwater cost?"]
+
+
+def ids(found):
+    """A batch's vectors differ from a single text's in the last digits, and so do the scores."""
+    return [hit.node.id for hit in found.hits]
+
+
+@pytest.fixture
+def retriever(built):
+    return HomeRetriever(built.home)
+
+
+@pytest.fixture
+def store(built, retriever):
+    with open_store(retriever.settings.store, built.home / "qdrant") as store:
+        yield store
+
+
+def test_it_finds_what_a_retriever_over_the_open_store_finds(built, retriever):
+    found = retriever.search_many(QUESTIONS)
+    spans = retriever.trace(found[0].hits[0].node.id)
+    with open_store(retriever.settings.store, built.home / "qdrant") as store:
+        over_store = Retriever(store, retriever.components.embedder)
+        assert found == over_store.search_many(QUESTIONS, retriever.query)
+        assert spans == over_store.trace(found[0].hits[0].node.id)
+        assert retriever.query.strategy == "hybrid"
+
+
+def test_reading_needs_neither_dagster_nor_a_code_location(built):
+    code = (
+        "import sys; from raptor_core import HomeRetriever\n"
+        f"found = HomeRetriever({str(built.home)!r}).search({QUESTIONS[0]!r})\n"
+        "others = {'dagster', 'raptor_assets'} & {*sys.modules}\n"
+        "print(len(found.hits), *others)"
+    )
+    environ = {**os.environ, "PYTHONPATH": PROCESS_PATH, "HF_HUB_OFFLINE": "1"}
+    told = subprocess.run(
+        [sys.executable, "-c", code], env=environ, capture_output=True, text=True, check=True
+    )
+    (n_hits,) = told.stdout.split()
+    assert int(n_hits) > 0
+
+
+def test_an_open_store_serves_searches_at_once(store, retriever):
+    over_store = Retriever(store, retriever.components.embedder)
+
+    async def together():
+        return await asyncio.gather(*(over_store.asearch(asked) for asked in QUESTIONS * 5))
+
+    assert asyncio.run(together()) == [over_store.search(asked) for asked in QUESTIONS] * 5
+
+
+def test_searches_at_once_give_what_each_gives_alone(retriever):
+    alone = [retriever.search(question) for question in QUESTIONS]
+    node_id = alone[0].hits[0].node.id
+
+    async def together():
+        searches = asyncio.gather(*(retriever.asearch(asked) for asked in QUESTIONS * 3))
+        batch, traced = retriever.asearch_many(QUESTIONS), retriever.atrace(node_id)
+        return await searches, await batch, await traced
+
+    searches, batch, traced = asyncio.run(together())
+    assert searches == alone * 3
+    assert list(map(ids, batch)) == list(map(ids, alone))
+    assert traced == retriever.trace(node_id)
+
+
+def test_the_home_is_the_one_of_the_environment_where_none_is_named(built, monkeypatch):
+    monkeypatch.setenv("RAPTOR_HOME", str(built.home))
+    assert {manifest.tree for manifest in HomeRetriever().manifests()} >= {"soup.md"}
+
+
+def test_a_build_beside_it_waits_for_nothing_and_is_seen_by_the_next_search(own):
+    retriever = HomeRetriever(own.home)
+    retriever.search("a whale")
+    own.write(
+        "whale.md", "# The whale\n\nA whale stranded below the light in the winter of 1931.\n"
+    )
+    assert own.call("build").code == 0
+    only = replace(retriever.query, where=Where(trees=("whale.md",)))
+    assert "1931" in retriever.search("a whale", only).context
+    assert own.call("drop", "whale.md", "--yes").code == 0
+    with pytest.raises(UnknownTreeError, match=r"whale\.md"):
+        retriever.search("a whale", only)
+
+
+def test_those_that_wait_behind_one_that_the_store_is_refused_to_are_refused_with_it(retriever):
+    tries, came, n_waiting = [], [], 5
+    turn = threading.Lock()
+
+    class Turn:
+        def __enter__(self):
+            came.append(1)
+            turn.acquire()
+
+        def __exit__(self, *_):
+            turn.release()
+
+    def refused(*_):
+        tries.append(1)
+        wait_until(lambda: len(came) >= n_waiting, [])
+        raise StoreLockedError("a build holds it")
+
+    async def together():
+        calls = (asyncio.to_thread(retriever.manifests) for _ in range(n_waiting))
+        return await asyncio.gather(*calls, return_exceptions=True)
+
+    retriever._turn = Turn()
+    with mock.patch("raptor_core.home.retriever.published", refused):
+        told = asyncio.run(together())
+        assert [repr(error) for error in told] == ["StoreLockedError('a build holds it')"] * 5
+        assert tries == [1]
+        with pytest.raises(StoreLockedError):
+            retriever.manifests()
+    assert tries == [1, 1]
+    assert retriever.manifests()
+
+
+def test_every_node_is_a_child_of_its_parents(retriever):
+    root = max(
+        retriever.search("the lamp", Query("collapsed")).hits, key=lambda hit: hit.node.layer
+    )
+    below = retriever.family(root.node.id)
+    assert [child.id for child in below.children] == list(below.node.children)
+    for child in below.children:
+        above = retriever.family(child.id)
+        assert above.node == child
+        assert root.node.id in {parent.id for parent in above.parents}
+    with pytest.raises(UnknownTreeError, match="no published node"):
+        retriever.family("00000000-0000-0000-0000-000000000000")
+
+
+def test_frameworks_search_a_home(retriever):
+    expected = ids(retriever.search(QUESTIONS[0]))
+    documents = langchain.RaptorRetriever(searcher=retriever).invoke(QUESTIONS[0])
+    assert [document.id for document in documents] == expected
+    nodes = asyncio.run(llama_index.RaptorRetriever(retriever).aretrieve(QUESTIONS[0]))
+    assert [node.node_id for node in nodes] == expected
+
+
+def test_another_embedder_than_the_homes_is_refused(built, monkeypatch):
+    monkeypatch.setenv("RAPTOR_EMBEDDER__QUERY_PREFIX", "question: ")
+    with pytest.raises(StoreMismatchError):
+        HomeRetriever(built.home).search("the lamp")
+
+
+def test_a_place_without_a_home_is_refused_at_once(tmp_path):
+    with pytest.raises(MissingHomeError, match="raptor build SOURCE"):
+        HomeRetriever(tmp_path)
+
+
+@pytest.mark.parametrize("command", ["query", "ask"])
+def test_a_question_on_the_command_line_opens_the_store_once(built, command):
+    with mock.patch("raptor_core.home.published.open_store", wraps=open_store) as opened:
+        assert built.call(command, "Who lit the lamp?").out
+    assert opened.call_count == 1
+
+
+def test_nothing_published_is_told_before_a_model_is_loaded(tmp_path):
+    assert raptor("init", "--home", tmp_path / "home").code == 0
+    retriever = HomeRetriever(tmp_path / "home")
+    with pytest.raises(UnknownTreeError, match="nothing is published"):
+        retriever.search("the lamp")
+    assert "embedder" not in vars(retriever.components)

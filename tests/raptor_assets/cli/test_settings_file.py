@@ -1,0 +1,140 @@
+"""The settings file that a new home gets, and how sources are added to it."""
+
+import re
+from pathlib import Path
+
+import pytest
+import tomlkit
+from support.command import raptor
+
+from raptor_assets.project.home import Home
+from raptor_assets.project.settings_file import add_sources, settings_text
+from raptor_core.settings import PRESETS, Settings, load_settings, preset
+
+
+@pytest.mark.parametrize("name", sorted(PRESETS))
+def test_a_new_file_means_exactly_its_preset(name, tmp_path):
+    path = tmp_path / "raptor.toml"
+    path.write_text(settings_text(sources=["docs"], preset=name, group_by="folder"))
+    wanted = preset(name).model_dump()
+    wanted["source"]["paths"] = ("docs",)
+    wanted["grouping"]["by"] = "folder"
+    assert load_settings(path, {}) == Settings.model_validate(wanted)
+
+
+@pytest.mark.parametrize("name", sorted(PRESETS))
+def test_every_comment_that_shows_a_default_can_be_switched_on(name, tmp_path):
+    text = settings_text(sources=[], preset=name, group_by="document", is_complete=True)
+    shown = [line.removeprefix("# ") if " = " in line else line for line in text.splitlines()]
+    shown = [line for line in shown if not (line.startswith("#") or ": " in line.split(" = ")[0])]
+    path = tmp_path / "raptor.toml"
+    path.write_text("\n".join(shown))
+    assert load_settings(path, {}) == preset(name)
+
+
+def test_every_setting_is_shown_and_explained_on_request():
+    text = settings_text(sources=[], preset="default", group_by="document", is_complete=True)
+    for section, part in Settings().model_dump().items():
+        assert f"[{section}]" in text
+        for key in part:
+            assert f"{key} = " in text
+    unexplained = [
+        f"{section}.{key}"
+        for section, part in Settings().model_dump().items()
+        for key in part
+        if not re.search(rf"\n# {key}(?: \(advanced\))?: ", _section(text, section))
+    ]
+    assert unexplained == []
+
+
+def test_a_new_file_shows_the_settings_that_people_change_and_no_others():
+    text = settings_text(sources=["docs"], preset="default", group_by="folder")
+    complete = settings_text(sources=[], preset="default", group_by="folder", is_complete=True)
+    keys = re.findall(r"^(?:# )?(\w+) = ", text, re.MULTILINE)
+    assert 25 <= len(keys) <= 40
+    assert "(advanced)" not in text
+    assert "clustering" not in text
+    assert complete.count("(advanced)") > 100
+
+
+def test_advanced_settings_are_marked_in_the_schema():
+    schema = Settings.model_json_schema()["$defs"]
+    assert "advanced" not in schema["ChunkingSettings"]["properties"]["max_tokens"]
+    assert schema["ChunkingSettings"]["properties"]["context"]["advanced"] is True
+
+
+def test_the_page_of_settings_is_what_init_all_writes():
+    page = (Path(__file__).parents[3] / "docs/settings.md").read_text(encoding="utf-8")
+    text = settings_text(sources=[], preset="default", group_by="document", is_complete=True)
+    assert page.partition("```toml\n")[2].partition("```")[0] == text
+
+
+def _section(text, name):
+    return text.partition(f"[{name}]")[2].partition("\n[")[0]
+
+
+def test_added_sources_leave_comments_and_values_alone():
+    text = (
+        '# mine\n[source]  # where\npaths = ["a"]  # first\n\n[chunking]\nmax_tokens = 50 # small\n'
+    )
+    changed = add_sources(text, ["b", "s3://c/d"])
+    assert tomlkit.parse(changed)["source"]["paths"] == ["a", "b", "s3://c/d"]
+    for comment in ("# mine", "# where", "# first", "# small"):
+        assert comment in changed
+    assert tomlkit.parse(changed)["chunking"]["max_tokens"] == 50
+
+
+@pytest.mark.parametrize("text", ["", "# only this\n", "[chunking]\nmax_tokens = 50\n"])
+def test_sources_are_added_where_no_section_is(text):
+    changed = add_sources(text, ["a"])
+    assert tomlkit.parse(changed)["source"]["paths"] == ["a"]
+    assert text.strip() in changed
+
+
+def test_init_keeps_sources_absolute_and_never_overwrites(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in ("docs", "other"):
+        (tmp_path / name).mkdir()
+    first = raptor("init", "docs", "s3://bucket/x", "--preset", "paper", "--home", "h", "--json")
+    assert (first.code, first.json["created"]) == (0, True)
+    settings = Home.at("h").load_settings()
+    assert settings.source.paths == (str(tmp_path / "docs"), "s3://bucket/x")
+    assert settings.clustering == preset("paper").clustering
+    text = Home.at("h").settings.read_text()
+    again = raptor("init", "other", "--home", "h")
+    assert again.code == 0
+    assert "kept" in again.out
+    assert Home.at("h").settings.read_text() == text
+
+
+def test_a_preset_that_is_not_there_leaves_nothing_behind(tmp_path):
+    printed = raptor("init", "--preset", "nosuch", "--home", tmp_path / "h", "--json")
+    assert printed.code == 3
+    assert "default, paper" in printed.json["message"]
+    assert not (tmp_path / "h").exists()
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("[chunking]\nmax_token = 50\n", "max_tokens"),
+        ("[chunking]\nmax_tokens = 1\n", "chunking.max_tokens"),
+        ("[chunking\n", "not valid TOML"),
+        ('preset = "nosuch"\n', "nosuch"),
+        ("[nosuch]\nx = 1\n", "nosuch"),
+        ("[clustering]\nmax_tokens = 100\n", "must hold two nodes"),
+    ],
+)
+def test_a_wrong_settings_file_exits_with_3_and_says_what_and_where(text, told, tmp_path):
+    (tmp_path / "raptor.toml").write_text(text)
+    printed = raptor("status", "--home", tmp_path, "--json")
+    assert (printed.code, printed.json["error"]) == (3, "SettingsError")
+    assert told in printed.json["message"]
+    assert "raptor.toml" in printed.json["message"] or "preset" in printed.json["message"]
+
+
+def test_a_wrong_variable_exits_with_3(tmp_path):
+    raptor("init", "--home", tmp_path)
+    printed = raptor("status", "--home", tmp_path, "--json", RAPTOR_CHUNKING__MAX_TOKENS="many")
+    assert printed.code == 3
+    assert "chunking.max_tokens" in printed.json["message"]

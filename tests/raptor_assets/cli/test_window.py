@@ -1,0 +1,362 @@
+"""The page of `raptor serve` in a real browser: corpus, tree, map, layers, changes, ask."""
+
+import re
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from support.axe import serious_faults
+from support.browser import chromium
+from support.openai_server import FakeOpenAI
+from support.serving import KEY, serving
+
+pytestmark = pytest.mark.slow
+
+KEEPER = "who kept the lamp burning in the storm?"
+LIGHTHOUSE = "farness/lighthouse.md"
+SIZES = {"wide": {"width": 1600, "height": 900}, "narrow": {"width": 390, "height": 844}}
+VIEWS = {
+    "corpus": ("#corpus", ".tree-row"),
+    "tree": (f"#tree={LIGHTHOUSE}", "main .top-texts"),
+    "map": ("#map", ".plane[data-frames]"),
+    "layers": (f"#layers=&tree={LIGHTHOUSE}", ".icicle[data-frames]"),
+    "changes": (f"#changes=&tree={LIGHTHOUSE}", "main .note"),
+    "decisions": ("#decisions", "main .note"),
+    "ask": ("#ask", "#ask-question"),
+}
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with chromium() as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def address(built):
+    answer = "Tom Ferris did, for nineteen hours [1]."
+    with FakeOpenAI(answer=lambda _: answer) as reader:
+        environ = {"RAPTOR_READER__BASE_URL": reader.base_url, "OPENAI_API_KEY": "a-key"}
+        with serving(built.home, **environ) as served:
+            yield served
+
+
+@pytest.fixture
+def show(browser, address):
+    """Open a view; afterwards nothing may have been blocked, thrown or asked of others."""
+    troubles, contexts = [], []
+
+    def opened(fragment="", at=None, **options):
+        context = browser.new_context(**{"viewport": SIZES["wide"], **options})
+        contexts.append(context)
+        page = context.new_page()
+        page.set_default_timeout(60_000)
+        page.on("console", lambda told: troubles.append(told.text))
+        page.on("pageerror", lambda error: troubles.append(str(error)))
+        page.on("request", lambda request: note(request.url, at or address))
+        page.goto(f"{at or address}/{fragment}")
+        return page
+
+    def note(url, own):
+        if not url.startswith((own, "data:", "blob:")):
+            troubles.append(url)
+
+    opened.troubles = troubles
+    yield opened
+    for context in contexts:
+        context.close()
+    assert troubles == []
+
+
+def test_a_rebuild_is_told_with_the_words_that_differ(own):
+    text = (own.docs / LIGHTHOUSE).read_text()
+    own.write(LIGHTHOUSE, text.replace("nineteen hours", "twenty-one hours"))
+    assert own.call("build", "--json").code == 0
+    written = own.call("report", LIGHTHOUSE, "--json").json
+    with chromium() as browser:  # a build and the browser of the other tests share no event loop
+        told = _told_changes(browser.new_page(), written["url"])
+    assert re.search(r"\d\nnew nodes|new nodes\n\d", told)
+    assert "summaries made" in told
+
+
+def _told_changes(page, url):
+    page.goto(url + "#changes")
+    card = page.locator(".replaced li", has_text="twenty-one").last
+    assert "twenty-one" in "".join(card.locator("ins").all_inner_texts())
+    assert "nineteen" in "".join(card.locator("del").all_inner_texts())
+    return page.locator("main").inner_text()
+
+
+def test_the_corpus_is_told_and_found_by_title_and_text(show):
+    page = show()
+    page.locator(".tree-row").nth(2).wait_for()
+    rows = page.locator(".tree-title").all_inner_texts()
+    assert rows[0] == "Crab soup\nsoup.md"
+    figures = page.locator(".figures").first.inner_text()
+    assert "3\ndocuments" in figures.replace("documents\n3", "3\ndocuments")
+    first = page.locator(".tree-row").first.inner_text()
+    assert "check" in first
+    assert "first build" in first
+    page.get_by_label("Search the corpus").fill("lighthouse clockwork")
+    page.locator(".corpus-found mark.match", has_text="clockwork").first.wait_for()
+    assert page.locator(".tree-row").count() == 0
+    page.get_by_label("Search the corpus").fill("soup")
+    page.locator(".tree-row").wait_for()
+    page.locator(".tree-row").click()
+    page.locator("main .top-texts").wait_for()
+    assert page.locator("h1").inner_text() == "Crab soup"
+    assert "soup.md" in page.locator("#facts").inner_text()
+
+
+def test_a_tree_is_walked_and_a_node_has_an_address_of_its_own(show):
+    page = show(f"#tree={LIGHTHOUSE}")
+    page.locator("#tree [role=treeitem]").first.click()
+    page.locator(".identity code").wait_for()
+    node = page.locator(".identity code").inner_text()
+    again = show(f"#node={node}")
+    again.locator(".identity code", has_text=node).wait_for()
+    assert again.locator("h1").inner_text() == "The lighthouse at Skerry Point"
+
+
+@pytest.mark.parametrize("scope", ["#map", f"#map=&tree={LIGHTHOUSE}"])
+def test_a_point_of_the_map_leads_to_its_node_with_path_and_spans(show, scope):
+    page = show(scope)
+    page.locator(".legend button").first.click()
+    page.locator(".atlas-node .spans blockquote").first.wait_for()
+    assert "Summary · layer" in page.locator(".atlas-node").inner_text()
+    page.locator(".plane[data-labels]:not([data-labels='0'])").wait_for()
+    box = page.locator(".plane").bounding_box()
+    page.get_by_role("button", name="Show all").click()
+    title = page.locator(".atlas-node h2").inner_text()
+    page.wait_for_timeout(600)
+    steps = ((x, y) for y in range(10, int(box["height"]), 18) for x in range(10, 1200, 18))
+    for x, y in steps:  # until a click hits another point
+        if x < box["width"]:
+            page.mouse.click(box["x"] + x, box["y"] + y)
+        if page.locator(".atlas-node h2").inner_text() != title:
+            break
+    assert page.locator(".atlas-node h2").inner_text() != title
+    page.get_by_role("link", name="Open in the tree").click()
+    page.locator(".identity code").wait_for()
+
+
+def test_the_map_is_zoomed_by_keys_and_wheel(show):
+    page = show("#map")
+    plane = page.locator(".plane[data-frames]")
+    plane.wait_for()
+    frames = int(plane.get_attribute("data-frames"))
+    page.locator(".plane .points").focus()
+    for key in ("+", "ArrowLeft", "0"):
+        page.keyboard.press(key)
+        page.wait_for_function(
+            "n => Number(document.querySelector('.plane').dataset.frames) > n", arg=frames
+        )
+        frames = int(plane.get_attribute("data-frames"))
+    page.mouse.move(400, 400)
+    page.mouse.wheel(0, -300)
+    page.wait_for_function(
+        "n => Number(document.querySelector('.plane').dataset.frames) > n", arg=frames
+    )
+
+
+def test_the_layers_are_walked_by_keys(show):
+    page = show(f"#layers=&tree={LIGHTHOUSE}")
+    page.locator(".icicle .points").focus()
+    page.keyboard.press("Enter")
+    top = page.locator(".atlas-node h2")
+    top.wait_for()
+    page.keyboard.press("ArrowDown")
+    page.locator(".way button").first.wait_for()
+    assert "Its span" in page.locator(".atlas-node").inner_text()
+
+
+def test_two_strategies_stand_side_by_side_and_light_up_tree_map_and_layers(show):
+    page = show("#ask")
+    page.get_by_label("Question").fill(KEEPER)
+    page.get_by_label("Beside it").select_option("flat")
+    page.get_by_role("button", name="Search").click()
+    page.locator("article").first.wait_for()
+    assert page.locator(".columns h2").all_inner_texts() == ["hybrid", "flat"]
+    assert "Tom Ferris" in page.locator(".columns").inner_text()
+    assert page.locator(".both").count() > 0
+    page.get_by_role("link", name="in the map").click()
+    page.get_by_text("Lit: “who kept").wait_for()
+    page.get_by_role("link", name="Ask").click()
+    page.get_by_role("link", name=f"in {LIGHTHOUSE}").click()
+    page.locator("#tree .rank").first.wait_for(state="attached")
+    assert "Chosen by hybrid" in page.locator("main").inner_text()
+
+
+def test_an_answer_is_shown_with_its_citations(show):
+    page = show("#ask")
+    page.get_by_label("Question").fill(KEEPER)
+    page.get_by_role("button", name="Ask the model").click()
+    page.locator(".answer a").first.wait_for()
+    assert "nineteen hours" in page.locator(".answer").inner_text()
+    page.locator(".answer a").first.click()
+    assert page.locator("article:focus").count() == 1
+
+
+def test_filters_narrow_and_mistakes_are_told(show):
+    page = show("#ask")
+    page.get_by_label("Question").fill(KEEPER)
+    page.get_by_label("Document").fill("soup.md")
+    page.get_by_role("button", name="Search").click()
+    page.locator("article").first.wait_for()
+    assert all("Crab soup" in told for told in page.locator(".hit-head").all_inner_texts())
+    page.get_by_label("Document").fill("")
+    page.locator("#ask-trees").fill("nosuch")
+    page.get_by_role("button", name="Search").click()
+    page.locator("#told", has_text="no tree is published as 'nosuch'").wait_for()
+    assert "404" in show.troubles.pop()
+
+
+def test_what_is_seen_is_saved(show):
+    page = show()
+    with page.expect_download() as got:
+        page.get_by_role("button", name="Save the list as CSV").click()
+    lines = got.value.path().read_text("utf-8-sig").splitlines()
+    assert len(lines) == 4
+    page.goto(page.url + "#map")
+    page.locator(".plane[data-frames]").wait_for()
+    with page.expect_download() as got:
+        page.get_by_role("button", name="Save the picture").click()
+    assert got.value.path().read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_server_with_a_key_asks_for_it_once(built, show):
+    with serving(built.home, RAPTOR_API_KEY=KEY) as keyed:
+        page = show(at=keyed)
+        page.locator("#key").fill("wrong")
+        page.get_by_role("button", name="Go on").click()
+        page.get_by_text("not the server’s").wait_for()
+        page.locator("#key").fill(KEY)
+        page.get_by_role("button", name="Go on").click()
+        page.locator(".tree-row").first.wait_for()
+        page.get_by_role("link", name="Map").click()
+        page.locator(".plane[data-frames]").wait_for()
+    assert all("401" in told for told in show.troubles)
+    show.troubles.clear()
+
+
+def test_people_decide_with_the_key_to_write_and_take_it_back(own, show):
+    with serving(own.home, RAPTOR_API_KEY=KEY, RAPTOR_WRITING_KEY="to write") as keyed:
+        page = show(f"#tree={LIGHTHOUSE}", at=keyed)
+        give_key(page, KEY)
+        page.locator("main .top-texts a").first.click()
+        page.get_by_text("Correct or pin this summary").click()
+        assert serious_faults(page) == []
+        page.get_by_label("Text of the summary").fill("The lamp burned from 1872.")
+        page.get_by_label("Your name").fill("Ines")
+        page.get_by_role("button", name="Correct it").click()
+        page.get_by_text("A decision needs the key to write.").wait_for()
+        give_key(page, "to write")
+        page.get_by_text("Recorded.").wait_for()
+        assert apart(own.call, "build", "--json").json["failed"] == {}
+        texts = {
+            node["text"] for node in apart(own.call, "tree", LIGHTHOUSE, "--json").json["nodes"]
+        }
+        assert "The lamp burned from 1872." in texts
+        page.get_by_role("link", name="Decisions").click()
+        page.get_by_text("by Ines").wait_for()
+        assert "The lamp burned from 1872." in page.locator("main").inner_text()
+        page.locator("summary", has_text="Take it back").click()
+        page.get_by_role("button", name="Take it back").click()
+        page.get_by_text("taken back by Ines").wait_for()
+        (decision,) = apart(own.call, "curate", "list", "--all", "--json").json["decisions"]
+        assert decision["undone"].startswith("by Ines")
+    assert all("401" in told for told in show.troubles)
+    show.troubles.clear()
+
+
+def apart(call, *arguments):
+    """The command in a thread of its own: the browser's has an event loop."""
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(call, *arguments).result()
+
+
+def test_the_tree_above_the_trees_is_shown_and_walked(own, show):
+    own.configure("[corpus_tree]\nenabled = true")
+    assert apart(own.call, "build", "--json").json["corpus_tree"]["failed"] == {}
+    with serving(own.home) as address:
+        page = show(at=address)
+        row = page.locator(".tree-row").first
+        row.wait_for()
+        assert "The corpus tree" in row.inner_text()
+        assert page.get_by_text("3 documents", exact=False).count() == 0
+        assert page.locator(".tree-row").count() == 4
+        row.click()
+        page.locator("main .top-texts a").first.click()
+        page.get_by_role("heading", name="Children (3)").wait_for()
+        page.get_by_role("link", name="Map").click()
+        page.locator(".plane[data-frames]").wait_for()
+        assert serious_faults(page) == []
+
+
+def give_key(page, key):
+    page.locator("#key").fill(key)
+    page.get_by_role("button", name="Go on").click()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("size", SIZES)
+def test_no_view_has_a_serious_fault_or_scrolls_sideways(show, scheme, size):
+    page = show("#corpus", viewport=SIZES[size], color_scheme=scheme, reduced_motion="reduce")
+    faults = {}
+    for name, (fragment, sign) in VIEWS.items():
+        page.goto(page.url.partition("#")[0] + fragment)
+        page.locator(sign).first.wait_for(state="attached")
+        if name == "ask":
+            page.get_by_label("Question").fill(KEEPER)
+            page.get_by_role("button", name="Search").click()
+            page.locator("article").first.wait_for()
+        found = serious_faults(page)
+        if page.evaluate("document.documentElement.scrollWidth > innerWidth"):
+            found.append("it scrolls sideways")
+        if found:
+            faults[name] = found
+    assert faults == {}
+
+
+def test_the_policy_lets_nothing_else_run(show):
+    page = show()
+    page.locator(".tree-row").first.wait_for()
+    with page.expect_console_message() as told:
+        page.evaluate(
+            "() => { const made = document.createElement('script'); "
+            "made.textContent = 'window.hacked = 3'; document.body.append(made); }"
+        )
+    assert "Content Security Policy" in told.value.text
+    assert show.troubles.pop() == told.value.text
+    assert page.evaluate("window.hacked") is None
+
+
+def test_the_corpus_is_written_as_a_page_that_links_to_those_of_its_trees(own, browser):
+    written = own.call("report", "--json").json
+    page = browser.new_page()
+    page.goto(written["url"])
+    page.locator(".tree-row").nth(2).wait_for()
+    page.locator(".tree-row", has_text="Crab soup").click()
+    page.locator("main .top-texts").wait_for()
+    assert page.locator("h1").inner_text() == "Crab soup"
+    page.close()
+
+
+def test_a_tree_s_page_has_its_map_and_layers_without_a_server(own, browser):
+    written = own.call("report", LIGHTHOUSE, "--json").json
+    page = browser.new_page()
+    page.goto(written["url"] + "#map")
+    page.locator(".plane[data-frames]").wait_for()
+    page.locator(".legend button").first.click()
+    page.locator(".atlas-node .spans blockquote").first.wait_for()
+    page.goto(written["url"] + "#layers")
+    page.locator(".icicle[data-frames]").wait_for()
+    page.close()
+
+
+def test_words_of_a_document_that_is_gone_are_forgotten():
+    from raptor_core.report.rebuilds import still_known
+    from raptor_core.report.values import Replaced
+
+    kept = Replaced(0, "a", "b", 0, 0, ("one.md",))
+    gone = Replaced(1, "a", "b", 2, 2, ("one.md", "two.md"))
+    assert still_known([kept, gone], {"one.md"}) == (kept,)

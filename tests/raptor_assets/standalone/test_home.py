@@ -1,0 +1,47 @@
+"""A home's folders, and Dagster's instance settings in it."""
+
+from pathlib import Path
+
+import dagster as dg
+import yaml
+
+from raptor_assets.project.home import Home
+from raptor_assets.standalone.instance import open_instance
+from raptor_assets.standalone.storage import PooledSqliteEventLogStorage
+
+
+def test_a_path_wins_over_the_variable_and_the_variable_over_the_default(tmp_path, monkeypatch):
+    monkeypatch.setenv("RAPTOR_HOME", str(tmp_path / "env"))
+    assert Home.at(tmp_path / "here").path == tmp_path / "here"
+    assert Home.at().path == tmp_path / "env"
+    monkeypatch.delenv("RAPTOR_HOME")
+    assert Home.at().path == Path.cwd() / ".raptor"
+
+
+def test_telemetry_and_the_sign_up_dialog_are_off(tmp_path):
+    with open_instance(Home(tmp_path / "h")) as instance:
+        assert not instance.telemetry_enabled
+        assert not instance.nux_enabled
+        assert isinstance(instance.event_log_storage, PooledSqliteEventLogStorage)
+        assert instance.get_concurrency_config().run_queue_config.max_concurrent_runs == 1
+
+
+def test_a_moved_home_keeps_its_record_in_its_new_place(tmp_path):
+    with open_instance(Home(tmp_path / "old's")) as instance:
+        instance.add_dynamic_partitions("trees", ["a"])
+    (tmp_path / "old's").rename(tmp_path / "new")
+    with open_instance(Home(tmp_path / "new")) as instance:
+        assert list(instance.get_dynamic_partitions("trees")) == ["a"]
+    assert not (tmp_path / "old's").exists()
+
+
+def test_instance_settings_of_a_persons_own_are_kept(tmp_path):
+    home = Home(tmp_path)
+    home.ensure()
+    config = home.dagster / "dagster.yaml"
+    own = {"telemetry": {"enabled": False}}
+    config.write_text(yaml.safe_dump(own))
+    home.ensure()
+    assert yaml.safe_load(config.read_text()) == own
+    with open_instance(home) as instance:
+        assert isinstance(instance, dg.DagsterInstance)

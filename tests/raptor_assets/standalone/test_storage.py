@@ -1,0 +1,241 @@
+"""The pooled event log answers as Dagster's own does, from one database of packed events."""
+
+import os
+import queue
+import sqlite3
+import subprocess
+import sys
+import threading
+import uuid
+from contextlib import closing
+
+import dagster as dg
+import filelock
+import pytest
+import yaml
+from dagster._core.storage.event_log.sqlite.sqlite_event_log import SqliteEventLogStorage
+from dagster._serdes import serialize_value
+from sqlalchemy.pool import NullPool
+from support import build_process
+from support.stores import PROCESS_PATH
+from support.workshop import Workshop, prose
+
+from raptor_assets import keys
+from raptor_assets.project import records
+from raptor_assets.project.event_text import unpack
+from raptor_assets.project.records import open_records
+from raptor_assets.standalone.storage import PooledSqliteEventLogStorage
+from raptor_core.errors import RecordsError
+
+pytestmark = pytest.mark.slow
+
+THING = dg.AssetKey("thing")
+CHECK = dg.AssetCheckKey(THING, "sound")
+MATERIALIZED = dg.DagsterEventType.ASSET_MATERIALIZATION
+
+
+@dg.op
+def one():
+    yield dg.AssetMaterialization(THING, partition="p", tags={"dagster/data_version": "v"})
+    yield dg.AssetCheckEvaluation(THING, "sound", passed=True, metadata={"n": 3}, partition="p")
+    yield dg.Output(1)
+
+
+@dg.job
+def pooled_job():
+    one()
+
+
+def instance_of(folder, kind):
+    config = {
+        "telemetry": {"enabled": False},
+        "event_log_storage": {
+            "module": kind.__module__,
+            "class": kind.__name__,
+            "config": {"base_dir": str(folder / "events")},
+        },
+    }
+    folder.mkdir(exist_ok=True)
+    (folder / "dagster.yaml").write_text(yaml.safe_dump(config))
+    return dg.DagsterInstance.from_config(str(folder))
+
+
+def answers(instance, run_id):
+    """What the UI asks of a run, of an asset's partitions and of a check."""
+    log = instance.event_log_storage
+    (asset,) = instance.get_asset_records([THING])
+    checked = log.get_asset_check_execution_history(CHECK, limit=5)
+    (info,) = log.get_asset_check_partition_info([CHECK])
+    return {
+        "run": [(entry.message, entry.dagster_event) for entry in instance.all_logs(run_id)],
+        "steps": [step.status for step in instance.get_run_step_stats(run_id)],
+        "partitions": instance.get_materialized_partitions(THING),
+        "tags": log.get_latest_tags_by_partition(THING, MATERIALIZED, ["dagster/data_version"]),
+        "latest": asset.asset_entry.last_materialization,
+        "checks": [(record.status, record.partition, record.evaluation) for record in checked],
+        "checked": (info.partition_key, info.latest_execution_status),
+        "done": len(instance.fetch_run_status_changes(dg.DagsterEventType.RUN_SUCCESS, 5).records),
+    }
+
+
+def copied(entries, instance):
+    """Store a run's events one by one."""
+    for entry in entries:
+        instance.event_log_storage.store_event(entry)
+
+
+def test_the_same_events_give_the_answers_that_the_original_gives(tmp_path):
+    with instance_of(tmp_path / "ours", PooledSqliteEventLogStorage) as ours:
+        run_id = pooled_job.execute_in_process(instance=ours).run_id
+        found, entries = answers(ours, run_id), ours.all_logs(run_id)
+    with instance_of(tmp_path / "original", SqliteEventLogStorage) as original:
+        copied(entries, original)
+        assert answers(original, run_id) == found
+    assert found["partitions"] == {"p"}
+    assert [passed for _, _, passed in found["checks"]]
+
+
+def test_an_event_is_stored_once_and_packed(tmp_path):
+    with instance_of(tmp_path, PooledSqliteEventLogStorage) as instance:
+        entries = instance.all_logs(pooled_job.execute_in_process(instance=instance).run_id)
+    (path,) = (tmp_path / "events").glob("*.db")
+    with closing(sqlite3.connect(path)) as database:
+        rows = database.execute("select event from event_logs order by id").fetchall()
+    assert [unpack(row) for (row,) in rows] == [serialize_value(entry) for entry in entries]
+    assert 3 * sum(len(row) for (row,) in rows) < sum(len(unpack(row)) for (row,) in rows)
+
+
+def test_a_check_that_is_repeated_in_a_run_has_one_result(tmp_path):
+    with instance_of(tmp_path, PooledSqliteEventLogStorage) as instance:
+        run_id = pooled_job.execute_in_process(instance=instance).run_id
+        checked = instance.all_logs(run_id, of_type=dg.DagsterEventType.ASSET_CHECK_EVALUATION)
+        copied(checked, instance)
+        log = instance.event_log_storage
+        (record,) = log.get_asset_check_execution_history(CHECK, limit=5)
+        assert record.event.dagster_event == checked[0].dagster_event
+
+
+def test_runs_of_a_version_before_keep_their_databases(tmp_path):
+    with instance_of(tmp_path, SqliteEventLogStorage) as original:
+        old = [pooled_job.execute_in_process(instance=original).run_id for _ in range(3)]
+        found = [answers(original, run_id) for run_id in old]
+        late = original.all_logs(old[0])[-1]
+    with instance_of(tmp_path, PooledSqliteEventLogStorage) as instance:
+        assert [answers(instance, run_id) for run_id in old] == found
+        engines = instance.event_log_storage._engines
+        assert {n for n, e in engines.items() if not isinstance(e.pool, NullPool)} == {"index"}
+        copied([late], instance)
+        assert len(instance.all_logs(old[0])) == len(found[0]["run"]) + 1
+        new = pooled_job.execute_in_process(instance=instance).run_id
+        assert len(answers(instance, new)["run"]) == len(found[0]["run"])
+        records = instance.fetch_materializations(THING, limit=9, ascending=True).records
+        assert [record.run_id for record in records] == [*old, new]
+    assert {path.stem for path in (tmp_path / "events").glob("*.db")} == {"index", *old}
+
+
+def test_who_watches_a_run_is_told_what_another_process_writes(tmp_path):
+    told = queue.Queue()
+    with (
+        instance_of(tmp_path, PooledSqliteEventLogStorage) as watching,
+        dg.DagsterInstance.from_config(str(tmp_path)) as writing,
+    ):
+        run_id = str(uuid.uuid4())
+        watching.watch_event_logs(run_id, None, lambda entry, _cursor: told.put(entry))
+        pooled_job.execute_in_process(instance=writing, run_id=run_id)
+        written = [entry.dagster_event for entry in writing.all_logs(run_id)]
+        assert [told.get(timeout=30).dagster_event for _ in written] == written
+
+
+def test_threads_share_it(tmp_path):
+    with instance_of(tmp_path, PooledSqliteEventLogStorage) as instance:
+        pooled_job.execute_in_process(instance=instance)
+        found = []
+        threads = [
+            threading.Thread(
+                target=lambda: found.append(instance.get_materialized_partitions(THING))
+            )
+            for _ in range(6)
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert found == [{"p"}] * 6
+
+
+def test_planned_events_are_stored_together_or_not_at_all(tmp_path, monkeypatch):
+    with instance_of(tmp_path, PooledSqliteEventLogStorage) as instance:
+        run_id = pooled_job.execute_in_process(instance=instance).run_id
+        log = instance.event_log_storage
+        entries = instance.all_logs(run_id)
+        log.store_event_batch(entries)
+        assert len(instance.all_logs(run_id)) == 2 * len(entries)
+        wrong = next(e for e in entries if e.dagster_event_type == MATERIALIZED)
+        monkeypatch.setattr(log, "_store_asset_event", refuse)
+        with pytest.raises(RuntimeError):
+            log.store_event_batch([*entries, wrong])
+        assert len(instance.all_logs(run_id)) == 2 * len(entries)
+        with pytest.raises(RuntimeError):
+            log.store_event(wrong)
+        assert len(instance.all_logs(run_id)) == 2 * len(entries)
+        monkeypatch.undo()
+        log.store_event(wrong)
+        assert len(instance.all_logs(run_id)) == 2 * len(entries) + 1
+        assert instance.get_materialized_partitions(THING) == {"p"}
+
+
+def refuse(*_arguments):
+    raise RuntimeError("no")
+
+
+def test_what_a_run_plans_is_handed_over_at_once(tmp_path, monkeypatch):
+    sizes = []
+    store = PooledSqliteEventLogStorage.store_event_batch
+
+    def counted(self, events):
+        sizes.append(len(events))
+        store(self, events)
+
+    monkeypatch.setattr(PooledSqliteEventLogStorage, "store_event_batch", counted)
+    workshop = Workshop(tmp_path)
+    workshop.write("a.md", prose(12))
+    assert workshop.build().succeeded
+    planned = workshop.definitions().resolve_job_def("build").asset_layer
+    assert sizes == [len(planned.executable_asset_keys) + len(planned.asset_graph.asset_check_keys)]
+
+
+def test_no_row_for_each_partition_is_kept_of_what_a_run_plans(tmp_path):
+    workshop = Workshop(tmp_path)
+    for name in ("a.md", "b.md"):
+        workshop.write(name, "One short sentence stands here.")
+    assert workshop.build().succeeded
+    with workshop.instance() as instance:
+        key = dg.AssetCheckKey(keys.summaries(1), "coverage")
+        assert not instance.event_log_storage.get_asset_check_execution_history(key, limit=5)
+        (run,) = instance.get_runs()
+        planned = instance.all_logs(
+            run.run_id, of_type=dg.DagsterEventType.ASSET_MATERIALIZATION_PLANNED
+        )
+    found = [entry.dagster_event for entry in planned]
+    assert sum(not event.partition for event in found) == len(keys.chain_keys(2))
+    named = {(event.asset_key, event.partition) for event in found if event.partition}
+    assert named == {(keys.TREE, "a.md"), (keys.TREE, "b.md")}
+
+
+def test_processes_that_open_a_new_home_at_once_all_get_it(tmp_path):
+    command = [sys.executable, build_process.__file__, "open_records_at_once", str(tmp_path), "4"]
+    done = subprocess.run(
+        command,
+        env={**os.environ, "PYTHONPATH": PROCESS_PATH},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_records_that_another_process_does_not_finish_opening_are_told(tmp_path, monkeypatch):
+    monkeypatch.setattr(records, "_OPENING_SECONDS", 0.01)
+    held = filelock.FileLock(tmp_path / "opening.lock", thread_local=False)
+    with held, pytest.raises(RecordsError, match=r"opening\.lock; end it"), open_records(tmp_path):
+        pass

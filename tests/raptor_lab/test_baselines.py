@@ -1,0 +1,144 @@
+"""Ways that only evaluation has: root, title and abstract, two encoders."""
+
+import numpy as np
+import pytest
+from support.evaluation_sets import records, write_lines
+from support.hashing import HashingEmbedder
+
+from raptor_core.errors import ModelError, SettingsError
+from raptor_core.evaluation.compare import compare
+from raptor_core.evaluation.contexts import QuestionBatch
+from raptor_core.evaluation.datasets import load_dataset
+from raptor_core.evaluation.index import open_index
+from raptor_core.evaluation.systems import make_system
+from raptor_core.settings import Settings
+from raptor_core.store.base import Where
+from raptor_core.tree.components import Components
+from raptor_lab import baselines
+from raptor_lab.baselines import Dpr
+
+pytestmark = pytest.mark.slow
+
+SETTINGS = {
+    "chunking": {"max_tokens": 24},
+    "clustering": {"method": "contiguous", "window": 2},
+    "tree": {"max_layers": 2},
+}
+
+
+@pytest.fixture
+def index(tmp_path):
+    rows = records()
+    rows[0]["abstract"] = "We study a mill and what became of its wheel."
+    dataset = load_dataset(write_lines(tmp_path / "village.jsonl", rows))
+    components = Components(Settings.model_validate(SETTINGS), embedder=HashingEmbedder())
+    with open_index(dataset, components, tmp_path / "cache") as opened:
+        yield opened
+
+
+def asked(index, at=0, *, pooled=False):
+    question = index.dataset.questions[at]
+    vectors = index.components.embedder.embed_queries([question.text])
+    return QuestionBatch([question], vectors, index.where(question, pooled=pooled))
+
+
+def test_root_is_the_top_layer_of_each_tree(index):
+    (alone,) = make_system("root").contexts(index, asked(index), 4000)
+    tops = {manifest.tree: len(manifest.layer_sizes) - 1 for manifest in index.manifests}
+    assert {node.layer for node in alone.nodes} == {tops["mill"]}
+    assert {node.tree for node in alone.nodes} == {"mill"}
+    (pooled,) = make_system("root").contexts(index, asked(index, pooled=True), 4000)
+    assert {(node.tree, node.layer) for node in pooled.nodes} == set(tops.items())
+
+
+def test_title_and_abstract_are_cut_at_the_budget(index):
+    system = make_system("title-abstract")
+    (whole,) = system.contexts(index, asked(index), 400)
+    assert whole.text == "Mills\n\nWe study a mill and what became of its wheel."
+    assert index.components.counter.count([whole.text]) == [whole.n_tokens]
+    (cut,) = system.contexts(index, asked(index), 4)
+    assert (cut.n_tokens, whole.text.startswith(cut.text)) == (4, True)
+    assert system.contexts(index, asked(index, 1), 400)[0].text == ""
+    assert system.contexts(index, asked(index, pooled=True), 400)[0].n_tokens == 0
+
+
+class Words:
+    """An encoder: counts of words, so that lengths of vectors differ."""
+
+    encoded = 0
+
+    def __init__(self, *words):
+        self.words = words
+
+    def encode(self, texts, **_):
+        type(self).encoded += len(texts)
+        return np.array([[text.count(word) for word in self.words] for text in texts], float)
+
+
+def test_dpr_ranks_leaves_by_the_inner_product_of_two_encoders(index, monkeypatch):
+    encoders = {"questions": Words("wheel", "burn"), "passages": Words("smith", "rape")}
+    monkeypatch.setattr(baselines, "_load", encoders.__getitem__)
+    dpr = Dpr("questions", "passages")
+    (found,) = make_system("dpr", ("questions", "passages")).contexts(index, asked(index), 30)
+    assert "smith" in found.nodes[0].text
+    assert {node.tree for node in found.nodes} == {"mill"}
+    before = Words.encoded
+    (pooled,) = dpr.contexts(index, asked(index, 1, pooled=True), 4000)
+    assert Words.encoded == before + 1
+    assert "rape" in pooled.nodes[0].text
+    assert {node.layer for node in pooled.nodes} == {0}
+    assert {node.tree for node in pooled.nodes} == {"mill", "lamp", "soup"}
+
+
+def test_dpr_with_the_tree_searches_every_layer_and_encodes_no_node_twice(index, monkeypatch):
+    encoders = {"questions": Words("wheel"), "passages": Words("smith")}
+    monkeypatch.setattr(baselines, "_load", encoders.__getitem__)
+    before = Words.encoded
+    system = make_system("collapsed-dpr", ("questions", "passages"))
+    (found,) = system.contexts(index, asked(index), 4000)
+    make_system("dpr", ("questions", "passages")).contexts(index, asked(index), 4000)
+    assert {node.layer for node in found.nodes} == {0, 1}
+    assert Words.encoded == before + index.n_nodes + 2
+
+
+def test_the_whole_document_is_read_from_its_beginning_up_to_the_budget(index):
+    system = make_system("document")
+    mill = next(d for d in index.dataset.documents if d.id == "mill")
+    (whole,) = system.contexts(index, asked(index), 4000)
+    assert whole.text == mill.text
+    (cut,) = system.contexts(index, asked(index), 9)
+    assert (cut.n_tokens, mill.text.startswith(cut.text)) == (9, True)
+    assert system.contexts(index, asked(index, pooled=True), 400)[0].n_tokens == 0
+
+
+def test_baselines_stand_in_a_comparison(index):
+    names = ("collapsed@0", "root", "title-abstract")
+    found = compare(index, [make_system(name) for name in names], [4000])
+    recall = {line.system: line.figures["evidence_recall"].mean.value for line in found.lines}
+    assert recall["collapsed@0"] == 1
+    assert recall["title-abstract"] == 0
+    assert all(item.n_tokens <= 4000 for item in found.scores)
+
+
+def test_encoders_that_are_not_named_or_not_there_are_told(index, tmp_path):
+    with pytest.raises(SettingsError, match="dpr has two encoders; name a question encoder"):
+        make_system("dpr")
+    with pytest.raises(ModelError, match=r"cannot be loaded.*Check --dpr"):
+        Dpr(str(tmp_path), str(tmp_path)).contexts(index, asked(index), 400)
+
+
+def test_paragraph_fusion_ranks_whole_paragraphs_by_both_searches(index):
+    system = make_system("paragraph-fusion")
+    (found,) = system.contexts(index, asked(index, pooled=True), 4000)
+    texts = {document.text for document in index.dataset.documents}
+    assert {node.text for node in found.nodes} == texts
+    assert all(len(parts_of_chunks(index, node.tree)) > 1 for node in found.nodes)
+    assert found.nodes[0].tree == "mill"
+    (alone,) = system.contexts(index, asked(index), found.nodes[0].n_tokens)
+    assert [node.id for node in alone.nodes] == [found.nodes[0].id]
+    assert system.contexts(index, asked(index), 5)[0].nodes == ()
+
+
+def parts_of_chunks(index, tree):
+    """The chunks of a tree, which the paragraphs of this baseline are not cut into."""
+    return index.store.nodes(Where(trees=(tree,), layers=(0,)))

@@ -1,0 +1,152 @@
+"""Judges on labelled summaries: reading them, and what the figures say."""
+
+import json
+
+import numpy as np
+import pytest
+from support.command import raptor
+
+from raptor_core.audit.base import SentenceFinding
+from raptor_core.errors import SourceError
+from raptor_lab.labelled import (
+    auc,
+    balanced_accuracy,
+    best_bound,
+    load_labelled,
+    score_judge,
+)
+
+TEXT = "The mill stood idle for six years. Its owner moved to Bergen."
+
+
+def folder(root, n_documents=40, **changes):
+    """For each document a claim that repeats it and one that does not."""
+    root.mkdir(exist_ok=True)
+    documents, pairs = [], []
+    for at in range(n_documents):
+        name = f"doc-{at}"
+        documents.append({"doc_id": name, "text": f"{TEXT} Entry {at} of the register."})
+        claims = (("The mill stood idle for six years.", 1), ("Penguins sang in Rome.", 0))
+        for claim, label in claims:
+            pair = {"pair_id": f"{name}-{label}", "dataset": "mills", "doc_id": name}
+            pairs.append({**pair, "claim": claim, "label": label})
+    pairs[0] |= changes
+    for name, rows in (("docs", documents), ("pairs", pairs)):
+        lines = [json.dumps({k: v for k, v in row.items() if v is not ...}) for row in rows]
+        (root / f"{name}.jsonl").write_text("\n".join(lines) + "\n")
+    return root
+
+
+class Scoring:
+    """Scores every sentence by a function of the claim."""
+
+    name, version = "scoring", "1"
+
+    def __init__(self, score):
+        self.score = score
+
+    def judge(self, summaries):
+        return [[self.finding(item)] for item in summaries]
+
+    def finding(self, item):
+        score = self.score(item)
+        if score is None:
+            return SentenceFinding(item.node.id, item.node.text, "not judged", 0.0)
+        judgement = "supported" if score >= 0.5 else "unsupported"
+        return SentenceFinding(item.node.id, item.node.text, judgement, score)
+
+
+def scored(root, score):
+    (found,) = score_judge(load_labelled(folder(root)), Scoring(score))
+    return found
+
+
+def test_half_of_the_documents_calibrate_and_the_other_is_reported(tmp_path):
+    labelled = load_labelled(folder(tmp_path / "made"))
+    calibrating = {pair.document for pair in labelled.pairs if pair.calibrates}
+    assert 10 < len(calibrating) < 30
+    found = scored(tmp_path / "again", lambda _item: 0.5)
+    assert found.n_documents == 40 - len(calibrating)
+    assert (found.n_pairs, found.n_consistent) == (2 * found.n_documents, found.n_documents)
+
+
+def test_a_perfect_judge_an_inverted_one_and_a_coin(tmp_path):
+    right = scored(tmp_path / "right", lambda item: 0.9 if "mill" in item.node.text else 0.1)
+    assert (right.auc.value, right.auc.low, right.verdict_accuracy.value) == (1, 1, 1)
+    assert (right.balanced_accuracy.value, right.bound) == (1, 0.5)
+    wrong = scored(tmp_path / "wrong", lambda item: 0.1 if "mill" in item.node.text else 0.9)
+    assert (wrong.auc.value, wrong.verdict_accuracy.value) == (0, 0)
+    coin = scored(tmp_path / "coin", lambda item: int(item.node.id[4:-2]) % 7 / 7)
+    assert coin.auc.value == 0.5
+    assert coin.auc.low <= 0.5 <= coin.auc.high
+
+
+def test_what_was_not_judged_is_counted_and_left_out(tmp_path):
+    found = scored(tmp_path / "mute", lambda i: None if "Penguins" in i.node.text else 0.7)
+    assert found.n_not_judged == found.n_pairs
+    assert (found.auc.value, found.auc.low) == (None, None)
+
+
+def test_documents_become_passages_of_whole_sentences(tmp_path):
+    labelled = load_labelled(folder(tmp_path / "made", 1))
+    long = {"doc-0": " ".join(f"Sentence number {at} is about the mill." for at in range(60))}
+    audited = type(labelled)(labelled.pairs, long).audited(labelled.pairs)
+    texts = [child.text for child in audited[0].children]
+    assert len(texts) > 3
+    assert all(len(text) <= 500 and text.endswith("mill.") for text in texts)
+    assert " ".join(texts) == long["doc-0"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"label": 2}, "line 1: expected a whole number from 0 to 1 as 'label', got 2"),
+        ({"claim": ...}, "line 1: expected a text as 'claim', it is missing"),
+        ({"doc_id": "nowhere"}, "names document 'nowhere'"),
+    ],
+)
+def test_a_wrong_line_is_named(tmp_path, changes, told):
+    with pytest.raises(SourceError, match=told):
+        load_labelled(folder(tmp_path / "made", 2, **changes))
+
+
+def test_a_folder_without_the_files_or_the_pairs_is_named(tmp_path):
+    with pytest.raises(SourceError, match=r"docs\.jsonl.*expected a folder"):
+        load_labelled(tmp_path)
+    (folder(tmp_path / "made", 1) / "pairs.jsonl").write_text("\n")
+    with pytest.raises(SourceError, match="holds no pair"):
+        load_labelled(tmp_path / "made")
+    (tmp_path / "made" / "pairs.jsonl").write_text("{\n")
+    with pytest.raises(SourceError, match="line 1: it is no JSON"):
+        load_labelled(tmp_path / "made")
+
+
+def test_auc_counts_ties_half_and_agrees_with_counting_pairs():
+    rng = np.random.default_rng(5)
+    labels, scores = rng.random(60) < 0.4, rng.integers(0, 6, 60).astype(float)
+    true, false = scores[labels], scores[~labels]
+    wins = [(a > b) + 0.5 * (a == b) for a in true for b in false]
+    assert auc(labels, scores) == pytest.approx(np.mean(wins))
+    assert np.isnan(auc(np.ones(3, bool), np.zeros(3)))
+
+
+def test_the_best_bound_lies_between_the_classes():
+    labels = np.array([False, False, True, True])
+    assert best_bound(labels, np.array([0.1, 0.2, 0.8, 0.9])) == pytest.approx(0.5)
+    assert balanced_accuracy(labels, np.array([False, True, True, True])) == 0.75
+    assert best_bound(labels, np.zeros(4)) == 0.5
+
+
+def test_the_command_prints_a_table_or_json(tmp_path):
+    made = folder(tmp_path / "made")
+    printed = raptor("eval", "audit", made, "--judge", "overlap", "--home", tmp_path / "none")
+    assert printed.code == 0, printed.err
+    assert "mills" in printed.out
+    assert "1.000 [1.000, 1.000]" in printed.out
+    told = raptor(
+        "eval", "audit", made, "--judge", "overlap", "--home", tmp_path / "none", "--json"
+    ).json
+    assert (told["judge"], told["datasets"][0]["auc"]["value"]) == ("overlap", 1.0)
+    assert "hash" in told["split"]
+    wrong = raptor("eval", "audit", tmp_path / "nowhere", "--json")
+    assert (wrong.code, wrong.json["error"]) == (4, "SourceError")
