@@ -89,7 +89,8 @@ def test_logs_warnings_and_tracebacks_keep_their_colours_alone():
 
 def test_commands_print_through_the_one_place():
     folder = Path(raptor_assets.cli.__file__).parent
-    for path in set(folder.rglob("*.py")) - {folder / "terminal.py"}:
+    laboratory = folder.parents[1] / "raptor_lab" / "cli"
+    for path in {*folder.rglob("*.py"), *laboratory.rglob("*.py")} - {folder / "terminal.py"}:
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             called = ast.unparse(node.func) if isinstance(node, ast.Call) else ""
             assert called not in {"print", "click.echo", "click.secho", "echo", "secho"}, path
@@ -127,6 +128,7 @@ def on_a_terminal(commands, file):
         env=ENVIRON,
     ):
         os.close(theirs)
+        os.write(ours, b"n\n")  # to the question whether to remove a tree
         written = bytearray()
         try:
             while block := os.read(ours, 65_536):
