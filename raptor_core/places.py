@@ -61,7 +61,7 @@ def _steady_session() -> type:
     aiohttp would send what is read or written, and a session's token, wherever the store says.
     AWS's own redirects to another region are botocore's, which knows the regions' addresses.
     """
-    from aiobotocore.httpsession import AIOHTTPSession
+    from aiobotocore.httpsession import AIOHTTPSession  # type: ignore[import-untyped]
 
     class SteadySession(AIOHTTPSession):  # type: ignore[misc]
         async def _get_session(self, proxy_url: Any) -> Any:

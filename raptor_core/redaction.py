@@ -35,17 +35,17 @@ def printable(text: str, *, lines: bool = True) -> str:
 
 
 def hide_secrets(url: str) -> str:
-    """The URL with ``***`` for a password, a token and a signature; any other text as it is."""
+    """Return the URL with ``***`` for a password, a token and a signature."""
     return _SIGNATURE.sub(r"\1***", _TOKEN.sub(r"\1***@", _PASSWORD.sub(r"://\1:***@", url)))
 
 
 def hide_credentials(text: str) -> str:
-    """The same, with ``***`` for all that stands before the host in a URL, well formed or not."""
+    """Return the text with ``***`` for everything before the host in any URL, and signatures."""
     return _SIGNATURE.sub(r"\1***", _CREDENTIALS.sub("://***@", text))
 
 
 def told_proxy(url: str) -> str:
-    """What to say of a failed request besides, where the environment sends it through a proxy.
+    """Return a hint for a failed request that goes through a proxy of the environment, or "".
 
     The proxy's own address may hold a password, so it is named by its variable.
     """

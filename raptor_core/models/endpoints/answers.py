@@ -1,4 +1,4 @@
-"""Reads and checks what an endpoint answered: only a whole answer passes."""
+"""Readers of an endpoint's answers, which raise a fault for any that is not complete."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from raptor_core.vectors import Vectors
 
 
 def read_usage(response: Any, prompt_tokens: int) -> Usage:
-    """One answered call and its tokens, as the endpoint counted.
+    """Return the usage of one answered call, as the endpoint counted its tokens.
 
-    Where it counts none, they are ``prompt_tokens`` and an estimate of the answer's.
+    Without its count it is ``prompt_tokens``, and an estimate of the answer's tokens.
     """
     usage = getattr(response, "usage", None)
     counted = Usage(
@@ -31,7 +31,7 @@ def read_usage(response: Any, prompt_tokens: int) -> Usage:
 
 
 def read_chat(response: Any, secret: str) -> str:
-    """The text of a chat completion that ended by itself, stripped; faults never show ``secret``.
+    """Return the stripped text of a complete chat answer; no fault shows ``secret``.
 
     Raises:
         FaultError: malformed, refused, filtered, truncated, empty, or ended in another way.
@@ -66,7 +66,7 @@ def _message(response: Any) -> Any:
 
 
 def read_embeddings(response: Any, n_texts: int, secret: str) -> Vectors:
-    """The vectors in the order of the texts, shape ``(n_texts, n_dims)``, float32, as sent.
+    """Return the vectors in the order of the texts, shape ``(n_texts, n_dims)``, float32.
 
     Raises:
         FaultError: malformed, a vector is missing, or one is not of finite numbers.
@@ -91,7 +91,7 @@ def read_embeddings(response: Any, n_texts: int, secret: str) -> Vectors:
 
 
 def _vector(value: Any) -> Vectors:
-    """A vector sent as base64 of little-endian float32, or as a list of numbers."""
+    """Read a vector that was sent as base64 of little-endian float32, or as a list of numbers."""
     try:
         if isinstance(value, str):
             raw = base64.b64decode(value, validate=True)

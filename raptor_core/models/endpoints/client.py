@@ -1,4 +1,4 @@
-"""The client: chat completions and embeddings, with retries, checks and counts."""
+"""Client of one endpoint: chat completions and embeddings, with retries, checks and counts."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Result = TypeVar("Result")
 
 
 class EndpointClient:
-    """Calls one endpoint; may be used from many threads at once.
+    """Client of one endpoint, for any number of threads.
 
     The connection is made at the first call. Neither ``repr`` nor any error shows the key.
     ``policy`` is of retries; None has the settings' number. Every attempt is reserved before it is
@@ -61,14 +61,14 @@ class EndpointClient:
         self._connection: OpenAI | None = None
 
     def require_key(self) -> str:
-        """The key that is sent, which is a placeholder where none is needed."""
+        """Return the key to send: a placeholder where the endpoint needs none."""
         endpoint = self.endpoint
         return resolve_key(endpoint.api_key_env, endpoint.base_url, endpoint.purpose)
 
     def look_up(self) -> None:
-        """Asks whether the endpoint takes the key and has the model; costs nothing.
+        """Check the key and the model's name with a request that costs nothing.
 
-        An endpoint that keeps no list of models says nothing of the model, and is believed.
+        An endpoint without a list of models passes.
         """
         model = self.endpoint.model
 
@@ -82,13 +82,13 @@ class EndpointClient:
         self._retrier.run(ask, what=self._what("a look"))
 
     def call(self, call: Callable[[OpenAI], Result], what: str) -> Result:
-        """What a request gives that costs nothing; ``what`` names it. It passes no gate."""
+        """Return the result of a request that costs nothing; errors name it by ``what``."""
         return self._retrier.run(lambda: self._send(call), what=self._what(what))
 
     def chat(
         self, ask: ChatAsk, *, meter: Meter | None = None, stop: threading.Event | None = None
     ) -> ChatAnswer:
-        """One whole answer."""
+        """Return one complete answer."""
         counter = meter or Meter()
         n_too_long = 0
         pleas: dict[str, None] = {}
@@ -124,9 +124,9 @@ class EndpointClient:
         stop: threading.Event | None = None,
         encoding: Literal["base64", "float"] = "base64",
     ) -> Vectors:
-        """The vectors of ``texts`` in order, shape ``(len(texts), n_dims)``, as they were sent.
+        """Return the vectors of ``texts`` in order, shape ``(len(texts), n_dims)``, not normalised.
 
-        base64 is a quarter of the bytes; most servers that know none send numbers all the same.
+        base64 takes a quarter of the bytes; most servers without it send numbers.
         """
         worst = Worst(sum(estimate_tokens(text) for text in texts), 0)
 
@@ -158,7 +158,7 @@ class EndpointClient:
         with self._lock:
             if self._connection is None:
                 self._connection = connect(self.endpoint, self.require_key())
-                # Closes the sockets when nobody holds this client any more, or at exit.
+                # The sockets close with the last reference to this client, or at exit.
                 weakref.finalize(self, self._connection.close)
             return self._connection
 
@@ -169,13 +169,13 @@ class EndpointClient:
         meter: Meter,
         stop: threading.Event | None,
     ) -> Any:
-        """What one request gave, within the budget and the gate, or its fault."""
+        """Return the response to a paid request, within the budget and the gate."""
 
         def send(connection: OpenAI) -> tuple[Any, Mapping[str, str]]:
             raw = call(connection)
             return raw.parse(), raw.headers
 
-        self._connect()  # a missing key is told before anything is reserved
+        self._connect()  # a missing key is an error before anything is reserved
         with self._account.reserve(*worst) as hold, ExitStack() as unsent:
             unsent.callback(hold.forgive)
             if stop is not None and stop.is_set():
@@ -193,7 +193,7 @@ class EndpointClient:
         return response
 
     def _send(self, call: Callable[[OpenAI], Result]) -> Result:
-        """What one request gave, or its fault."""
+        """Return the result of one request, or raise its fault."""
         from openai import APIError
 
         connection = self._connect()

@@ -1,4 +1,4 @@
-"""Where OpenAI-compatible endpoints differ: keys, connections, and what requests are called."""
+"""Differences between OpenAI-compatible endpoints: keys, connections, names of fields."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ _OFFICIAL = "api.openai.com"
 
 
 def is_official(base_url: str) -> bool:
-    """Whether the URL is OpenAI's own API, regional hosts included."""
+    """Return whether the URL is OpenAI's own API, regional hosts included."""
     host = urlsplit(base_url).hostname or ""
     return host == _OFFICIAL or host.endswith(f".{_OFFICIAL}")
 
 
 def resolve_key(api_key_env: str, base_url: str, purpose: str) -> str:
-    """The key that the environment variable ``api_key_env`` holds, or a placeholder.
+    """Return the key in the environment variable ``api_key_env``, or a placeholder.
 
     ``purpose`` is the part of the settings, for example "summarizer".
 
@@ -46,7 +46,7 @@ def resolve_key(api_key_env: str, base_url: str, purpose: str) -> str:
 
 
 def shown_url(base_url: str) -> str:
-    """The URL without user, password, query and fragment, which may hold secrets."""
+    """Return the URL without user, password, query and fragment, which may hold secrets."""
     parts = urlsplit(base_url)
     host = parts.hostname or ""
     port = f":{parts.port}" if parts.port else ""
@@ -57,13 +57,13 @@ _AZURE = (".openai.azure.com", ".services.ai.azure.com", ".cognitiveservices.azu
 
 
 def is_azure(endpoint: EndpointPart) -> bool:
-    """Whether it is Azure: by its host, or because it has a dated version."""
+    """Return whether the endpoint is Azure: by its host, or by a dated version."""
     host = urlsplit(endpoint.base_url).hostname or ""
     return bool(endpoint.api_version) or host.endswith(_AZURE)
 
 
 def connect(endpoint: EndpointPart, key: str) -> OpenAI:
-    """The client of the endpoint.
+    """Return a new client of the endpoint.
 
     Azure's dated API has the deployment in the path, the version in the query and the key in a
     header of its own, which its v1 API takes as well.
@@ -88,7 +88,7 @@ def connect(endpoint: EndpointPart, key: str) -> OpenAI:
 
 
 def max_tokens_field(endpoint: EndpointPart) -> str:
-    """What a request calls the bound of an answer.
+    """Return the name of the field that bounds an answer.
 
     OpenAI's newer models refuse ``max_tokens``; other servers may not know the newer name.
     """
@@ -99,7 +99,7 @@ def max_tokens_field(endpoint: EndpointPart) -> str:
 
 
 def chat_body(endpoint: EndpointPart, ask: ChatAsk, user: str) -> dict[str, Any]:
-    """The body of a chat request that sends ``user`` as the user's message."""
+    """Return the body of a chat request that sends ``user`` as the user's message."""
     body: dict[str, Any] = {
         "model": endpoint.model,
         "messages": [
