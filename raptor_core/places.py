@@ -22,7 +22,9 @@ _EXTRAS = {
 
 
 def open_place(url: str, error: type[RaptorError], **options: Any) -> tuple[Any, str]:
-    """The fsspec file system of a folder or URL, and the path in it; ``options`` are fsspec's.
+    """Return the fsspec file system of a folder or URL, and the path in it.
+
+    ``options`` are fsspec's.
 
     Raises:
         MissingExtraError: the protocol needs an extra that is not installed.

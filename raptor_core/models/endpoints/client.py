@@ -79,11 +79,11 @@ class EndpointClient:
                 if is_refusal(fault, model) or (fault.is_down and fault.status is None):
                     raise
 
-        self._retrier.run(ask, what=self._what("a look"))
+        self._retrier.run(ask, what=self._label("a look"))
 
     def call(self, call: Callable[[OpenAI], Result], what: str) -> Result:
         """Return the result of a request that costs nothing; errors name it by ``what``."""
-        return self._retrier.run(lambda: self._send(call), what=self._what(what))
+        return self._retrier.run(lambda: self._send(call), what=self._label(what))
 
     def chat(
         self, ask: ChatAsk, *, meter: Meter | None = None, stop: threading.Event | None = None
@@ -114,7 +114,7 @@ class EndpointClient:
             ask.check(text)
             return text
 
-        text = self._retrier.run(attempt, what=self._what("chat"), stop=stop, on_retry=note)
+        text = self._retrier.run(attempt, what=self._label("chat"), stop=stop, on_retry=note)
         return ChatAnswer(text, counter.usage)
 
     def embed(
@@ -143,12 +143,12 @@ class EndpointClient:
 
         return self._retrier.run(
             attempt,
-            what=self._what("embeddings"),
+            what=self._label("embeddings"),
             stop=stop,
             on_retry=lambda _fault: self._account.count_retry(),
         )
 
-    def _what(self, kind: str) -> str:
+    def _label(self, kind: str) -> str:
         endpoint = self.endpoint
         return (
             f"{endpoint.purpose}: {kind} with {endpoint.model!r} at {shown_url(endpoint.base_url)}"
@@ -179,7 +179,7 @@ class EndpointClient:
         with self._account.reserve(*worst) as hold, ExitStack() as unsent:
             unsent.callback(hold.forgive)
             if stop is not None and stop.is_set():
-                raise EndpointError(f"{self._what('the call')} was cancelled")
+                raise EndpointError(f"{self._label('the call')} was cancelled")
             with self._gate.turn(self.endpoint, sum(worst), stop) as answered:
                 unsent.pop_all()
                 try:

@@ -146,8 +146,8 @@ def fault_of(error: Exception, timeout_seconds: float, secret: str) -> FaultErro
         if isinstance(fault, FaultError):
             return replace(fault, reason=fault.reason.replace(secret, "[key]"))
     if not isinstance(error, openai.APIError):
-        said = error.msg if isinstance(error, JSONDecodeError) else type(error).__name__
-        return FaultError(f"the answer is no JSON ({scrub(said, secret)})")
+        detail = error.msg if isinstance(error, JSONDecodeError) else type(error).__name__
+        return FaultError(f"the answer is no JSON ({scrub(detail, secret)})")
     unsent = type(cause).__name__ in _UNSENT
     if isinstance(error, openai.APITimeoutError):
         reason = f"no answer within {timeout_seconds:g} s"

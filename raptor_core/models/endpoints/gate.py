@@ -123,7 +123,7 @@ class Gate:
 
     @classmethod
     def of(cls, endpoint: EndpointPart) -> Gate:
-        """The one gate of an endpoint in this process, as long as anybody holds it.
+        """Return the gate of an endpoint, which all its callers in this process share.
 
         Of several limits that its users set, the strictest holds.
         """
@@ -192,7 +192,7 @@ class Gate:
         seconds = self._circuit.wait_seconds(call, now)
         if seconds > 0:
             if self._circuit.is_hopeless:
-                raise EndpointDownError(self._told(endpoint, now))
+                raise EndpointDownError(self._describe_outage(endpoint, now))
             return seconds
         seconds = self._pace.exhausted_seconds(tokens, now)
         if 0 < seconds <= self._policy.patience_seconds:
@@ -201,10 +201,10 @@ class Gate:
         return 0.0
 
     def _answered(self, begun: Begun, headers: Mapping[str, str]) -> None:
-        said = read_allowances(headers)
+        allowances = read_allowances(headers)
         with self._lock:
             self._circuit.succeeded()
-            self._pace.heard(said, begun, time.monotonic())
+            self._pace.heard(allowances, begun, time.monotonic())
             self._n_pauses = 0
 
     def _failed(self, call: object, begun: Begun, fault: FaultError) -> None:
@@ -223,7 +223,7 @@ class Gate:
             if seconds <= self._policy.patience_seconds:
                 self._n_pauses += self._pace.limited(begun, seconds, now)
 
-    def _told(self, endpoint: EndpointPart, now: float) -> str:
+    def _describe_outage(self, endpoint: EndpointPart, now: float) -> str:
         circuit = self._circuit
         return (
             f"{endpoint.purpose}: {endpoint.model!r} at {shown_url(endpoint.base_url)} is down: "

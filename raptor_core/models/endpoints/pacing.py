@@ -173,9 +173,9 @@ class Pace:
         self._wave.n_begun += 1
         return Begun(dict(self._sent), self._wave)
 
-    def heard(self, said: Mapping[Kind, Allowance], begun: Begun, now: float) -> None:
+    def heard(self, allowances: Mapping[Kind, Allowance], begun: Begun, now: float) -> None:
         """Take over the allowances of an answer, counted from the time of its request."""
-        for kind, allowance in said.items():
+        for kind, allowance in allowances.items():
             sent = begun.sent[kind] + allowance.remaining
             self._bounds[kind] = _Bound(sent, now + allowance.reset_seconds)
         self.learnt_seconds *= _RECOVERY
@@ -183,9 +183,10 @@ class Pace:
             self.learnt_seconds = 0.0
 
     def limited(self, begun: Begun, seconds: float, now: float) -> bool:
-        """A call was turned away for its rate: all pause, and keep apart where most were.
+        """Pause all calls after a refusal for the rate, and space them where most were refused.
 
-        Gives whether this began a pause; calls that were under way beside the first find one.
+        Returns:
+            Whether this call began the pause; later refusals of the same wave do not.
         """
         wave = begun.wave
         wave.n_limited += 1
