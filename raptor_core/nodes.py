@@ -42,7 +42,7 @@ class Node:
         key_terms: summary only, its key terms, best first.
         paragraphs: leaf only, for each paragraph that it holds text of the paragraph's first
             character in the document, and the tokens of that part; a heading is one with the
-            paragraph below it. Empty where an earlier version made the leaf.
+            paragraph below it.
     """
 
     id: str

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
 from raptor_core.errors import MissingHomeError, SettingsError, StoreError
-from raptor_core.models.embedding.local_models import settle_precision
-from raptor_core.settings import Settings, load_settings
+from raptor_core.models.embedding.local_models import resolve_precision
+from raptor_core.settings import Settings, load_settings, settings_of
 from raptor_core.store import stored_identities
 
 HOME_VARIABLE = "RAPTOR_HOME"
 DEFAULT_HOME = ".raptor"
+
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 
 HURRIED_SECONDS = 10
 """How long a server may take that nobody waits for."""
@@ -60,19 +63,24 @@ class HomeFolder:
         return self.path / "corpus.json"
 
     def declared(self) -> dict[str, Any]:
-        """What stands in the declaration; empty where there is none.
+        """Return what stands in the declaration; empty where there is none.
 
         Raises:
-            SettingsError: it is damaged.
+            SettingsError: it is damaged, or holds other values than a run writes.
         """
         if not self.declaration.exists():
             return {}
         try:
             values: dict[str, Any] = json.loads(self.declaration.read_text(encoding="utf-8"))
-        except ValueError as error:
+            corpus, assets, _ = values["corpus"], values["assets"], dict(values["settings"])
+            texts = [text for pair in assets.items() for text in pair]
+            is_sound = _NAME.fullmatch(corpus) and all(isinstance(text, str) for text in texts)
+        except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
+            is_sound = False
+        if not is_sound:
             raise SettingsError(
                 f"{self.declaration} is damaged; remove it, and the next run writes it"
-            ) from error
+            )
         return values
 
     @property
@@ -86,11 +94,10 @@ class HomeFolder:
         Raises:
             SettingsError: there is no settings file, or it is wrong.
         """
-        told = {} if self.settings.exists() else self.declared()
-        settings = (
-            Settings.model_validate(told["settings"]) if told else load_settings(self.settings)
-        )
-        return self.settled(settings)
+        declared = {} if self.settings.exists() else self.declared()
+        if not declared:
+            return self.settled(load_settings(self.settings))
+        return self.settled(settings_of(Settings(), declared["settings"], str(self.declaration)))
 
     def settled(self, settings: Settings, *, hurried: bool = False) -> Settings:
         """The settings as they hold in this home: an embedder's precision is never "auto" in them.
@@ -110,7 +117,7 @@ class HomeFolder:
         except StoreError:  # whatever opens it will tell
             identities = []
         stored = [identity.embedder_fingerprint for identity in identities]
-        return settings.model_copy(update={"embedder": settle_precision(embedder, stored)})
+        return settings.model_copy(update={"embedder": resolve_precision(embedder, stored)})
 
 
 def hint(words: str, home: Path) -> str:
