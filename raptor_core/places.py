@@ -9,7 +9,9 @@ import zipfile
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
+from functools import cache, partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, TypeVar
 
 from raptor_core.disk import disk_remedy, replace_file
@@ -82,7 +84,7 @@ def open_place(
             there, or a file that is opened at once is missing or no archive.
     """
     shown = hide_credentials(url)
-    by_protocol = {**_timeouts(url, timeout_seconds), **(options or {})}
+    by_protocol = {**_timeouts(url, timeout_seconds), **_s3_options(url), **(options or {})}
     with reached(shown, error):  # FTP and SFTP log in already, archives are opened
         try:
             return answer_within(timeout_seconds, shown, error, lambda: _open_url(url, by_protocol))
@@ -115,6 +117,29 @@ def _timeouts(url: str, seconds: float) -> dict[str, dict[str, float]]:
     known = {"ftp": {"timeout": seconds}, "sftp": ssh, "ssh": ssh}
     protocols = {part.partition("://")[0] for part in url.split("::")}
     return {protocol: values for protocol, values in known.items() if protocol in protocols}
+
+
+def _s3_options(url: str) -> dict[str, Any]:
+    """Return fsspec's options for the S3 parts of a URL: no redirect of a store is followed."""
+    parts = {part.partition("://")[0] for part in url.split("::")} & {"s3", "s3a"}
+    return {part: {"config_kwargs": {"http_session_cls": _steady_session()}} for part in parts}
+
+
+@cache
+def _steady_session() -> type:
+    """Return a class of HTTP sessions for aiobotocore that follows no redirect.
+
+    aiohttp would send what is read or written, and a session's token, wherever the store says.
+    AWS's own redirects to another region are botocore's, which knows the regions' addresses.
+    """
+    from aiobotocore.httpsession import AIOHTTPSession  # type: ignore[import-untyped]
+
+    class SteadySession(AIOHTTPSession):  # type: ignore[misc]
+        async def _get_session(self, proxy_url: Any) -> Any:
+            session = await super()._get_session(proxy_url)
+            return SimpleNamespace(request=partial(session.request, allow_redirects=False))
+
+    return SteadySession
 
 
 @contextmanager

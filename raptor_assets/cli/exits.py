@@ -8,8 +8,7 @@ import sys
 from collections.abc import Callable, Collection
 from typing import Any, NoReturn
 
-import click
-
+from raptor_assets.cli.terminal import say_json, say_text
 from raptor_core import errors
 from raptor_core.disk import disk_remedy
 from raptor_core.errors import RaptorError
@@ -61,9 +60,9 @@ def failures_code(names: Collection[str], *, partly: bool) -> int:
 def fail(name: str, message: str, code: int, *, as_json: bool, **more: Any) -> NoReturn:
     """Show an error, as a message or as JSON that also holds ``more``, and exit."""
     if as_json:
-        click.echo(json.dumps({"error": name, "message": message, **more}, ensure_ascii=False))
+        say_json(json.dumps({"error": name, "message": message, **more}, ensure_ascii=False))
     else:
-        click.secho(f"error: {message}", fg="red", err=True)
+        say_text(f"error: {message}", fg="red", err=True, indent=" " * len("error: "))
     raise SystemExit(code)
 
 

@@ -12,6 +12,7 @@ import click
 from raptor_assets.cli.evals.published import ask_published
 from raptor_assets.cli.options import home_and_json, home_settings, make_query, query_options
 from raptor_assets.cli.output import print_json, print_table
+from raptor_assets.cli.terminal import say
 from raptor_assets.hand import keep_hand_findings
 from raptor_assets.project.home import Home
 from raptor_core.audit import make_judge
@@ -120,7 +121,7 @@ def sheet_command(
         counts = {"nodes": len(drawn.nodes), "trees": drawn.n_trees, "sentences": n_sentences}
         print_json({"folder": str(folder), "seed": seed, "population": drawn.population, **counts})
         return
-    click.echo(
+    say(
         f"drew {len(drawn.nodes)} of {drawn.population} summaries in {drawn.n_trees} trees, "
         f"{n_sentences} sentences: fill in {folder / PAGE} or {folder / SHEET}"
     )
@@ -179,7 +180,7 @@ def verdicts_command(
         if n_kept is not None:
             n_changed = len({finding.node_id for finding in findings}) - n_kept
             changed = f"; {n_changed} were changed since they were drawn" if n_changed else ""
-            click.echo(f"kept the findings on {n_kept} nodes{changed}")
+            say(f"kept the findings on {n_kept} nodes{changed}")
 
 
 def _keep(home: Path, drawn: Drawn, findings: Sequence[SentenceFinding]) -> int:
@@ -225,25 +226,23 @@ def _answers(
 
 def _print(figures: StudyFigures, compared: dict[str, Any] | None) -> None:
     propagation = figures.propagation
-    click.echo(
+    say(
         f"{figures.n_hallucinating} of {figures.n_nodes} nodes hold a hallucination: "
         f"{figures.share:.1%} [{figures.low:.1%}, {figures.high:.1%}]"
     )
     kinds = ", ".join(f"{n} {kind}" for kind, n in figures.kinds.items())
-    click.echo(f"sentences: {kinds}")
-    click.echo(
+    say(f"sentences: {kinds}")
+    say(
         f"a parent repeats {propagation.n_repeated} of the {propagation.n_traceable} that can be "
         "followed up"
     )
-    click.secho(PAPER, dim=True)
+    say(PAPER, dim=True)
     if compared is not None:
-        click.echo(f"{compared['touched']} contexts hold such a node; with and without them:")
+        say(f"{compared['touched']} contexts hold such a node; with and without them:")
         for name, value in compared["with"].items():
-            click.echo(
-                f"  {name.replace('_', ' '):<20} {value:.4g}  {compared['without'][name]:.4g}"
-            )
+            say(f"  {name.replace('_', ' '):<20} {value:.4g}  {compared['without'][name]:.4g}")
         if answers := compared["answers"]:
-            click.echo(f"{answers['n_same']} of {answers['n_asked']} answers are the same")
+            say(f"{answers['n_same']} of {answers['n_asked']} answers are the same")
             if answers["f1_first"] is not None:
                 scores = f"{answers['f1_first']:.4g}  {answers['f1_second']:.4g}"
-                click.echo(f"  {'answer F1':<20} {scores}")
+                say(f"  {'answer F1':<20} {scores}")

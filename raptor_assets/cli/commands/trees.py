@@ -15,6 +15,7 @@ import click
 
 from raptor_assets.cli.options import STRATEGY, home_and_json, require_words
 from raptor_assets.cli.output import node_values, print_json, print_wide, told_usd
+from raptor_assets.cli.terminal import say
 from raptor_assets.costs import read_usages
 from raptor_assets.names import counted
 from raptor_assets.project.home import Home
@@ -28,6 +29,7 @@ from raptor_core.home.store_retriever import StoreRetriever
 from raptor_core.models.money.usage import Usage
 from raptor_core.nodes import Node, format_pages
 from raptor_core.quality.sizes import parent_counts
+from raptor_core.redaction import printable
 from raptor_core.report.page import render_corpus, render_report
 from raptor_core.report.values import Selection
 from raptor_core.retrieval import Trace
@@ -63,11 +65,11 @@ def tree_command(
         return
     sizes = " → ".join(str(size) for size in manifest.layer_sizes)
     title = f"{manifest.title}, " if manifest.title else ""
-    click.secho(f"{tree}: {title}{sizes} nodes, {manifest.n_tokens:,} tokens", bold=True)
-    click.secho(f"ended at layer {len(manifest.layer_sizes) - 1}: {manifest.end}", dim=True)
+    say(f"{tree}: {title}{sizes} nodes, {manifest.n_tokens:,} tokens", bold=True)
+    say(f"ended at layer {len(manifest.layer_sizes) - 1}: {manifest.end}", dim=True)
     if parents := parent_counts(nodes):
         several = sum(n > 1 for n in parents.values())
-        click.secho(f"{several} of {len(parents)} nodes have several parents", dim=True)
+        say(f"{several} of {len(parents)} nodes have several parents", dim=True)
     _print_tree(nodes, depth, ids)
 
 
@@ -104,7 +106,8 @@ def _label(node: Node, *, ids: bool, several: bool, again: bool) -> str:
     titled = node.stands_for or (several and node.is_leaf)
     about = node.name or (str(node.metadata.get("title", "")) if titled else "")
     about = f" {about}:" if about else ""
-    return f"{what}{name}{about} ({node.n_tokens} tokens) {text}"
+    label = f"{what}{name}{about} ({node.n_tokens} tokens) {text}"
+    return printable(label, lines=False)
 
 
 def _usage(reader: StoreRetriever, node: Node) -> Usage | None:
@@ -124,16 +127,16 @@ def _show_trace(origin: Trace, tree: str, usage: Usage | None, *, as_json: bool)
         values = {"node": node.id, "layer": node.layer, "text": node.text, "cost": usage}
         print_json({**values, "spans": origin.spans})
         return
-    click.secho(f"{node.id} layer {node.layer} of {node.tree}", bold=True)
+    say(f"{node.id} layer {node.layer} of {node.tree}", bold=True)
     if usage is not None:
         calls = f"{counted(usage.calls, 'call')}, {counted(usage.retries, 'retry', 'retries')}"
         tokens = f"{usage.prompt_tokens:,} tokens read, {usage.completion_tokens:,} written"
-        click.secho(f"it took {calls}, {tokens}, {told_usd(usage.usd)}", dim=True)
-    click.echo(shorten(node.text, 2000))
+        say(f"it took {calls}, {tokens}, {told_usd(usage.usd)}", dim=True)
+    say(shorten(node.text, 2000))
     for span in origin.spans:
         place = f"{span.document}[{span.start}:{span.end}]{format_pages(span.pages)}"
-        click.secho(f"  {place} {span.title}".rstrip(), fg="cyan")
-        click.echo(f"    {shorten(span.text)}")
+        say(f"  {place} {span.title}".rstrip(), fg="cyan")
+        say(f"    {shorten(span.text)}")
 
 
 @click.command(epilog="\b\nExample:\n  raptor report guides/pumps.md --output pumps.html --no-open")
@@ -204,7 +207,7 @@ def _tell(path: Path, url: str, values: dict[str, Any], *, as_json: bool, no_ope
     if as_json:
         print_json({**values, "path": str(path), "url": url, "n_bytes": path.stat().st_size})
     else:
-        click.echo(url if "#" in url else str(path))
+        say(url if "#" in url else str(path))
     if at_terminal() and not (no_open or as_json):
         webbrowser.open(url)
 

@@ -10,6 +10,7 @@ import click
 
 from raptor_assets.cli.options import home_and_json, make_query, query_options
 from raptor_assets.cli.output import print_json
+from raptor_assets.cli.terminal import say
 from raptor_assets.project.home import Home
 from raptor_assets.tables_markdown import shorten
 from raptor_core.errors import SettingsError
@@ -75,8 +76,8 @@ def _print(report: GoldenReport, least: float | None) -> None:
     for hit in report.hits:
         rank, color = (f"rank {hit.rank}", None) if hit.rank else ("missed", "yellow")
         place = "" if hit.evidence is None else f", {hit.evidence:.0%} of the evidence"
-        click.secho(f"{rank + place:<10} {shorten(hit.case.text, 100)}", fg=color)
+        say(f"{rank + place:<10} {shorten(hit.case.text, 100)}", fg=color)
     for name, value in report.numbers().items():
-        click.echo(f"{name.replace('_', ' '):<20} {value:.4g}")
+        say(f"{name.replace('_', ' '):<20} {value:.4g}")
     if least is not None and report.hit_rate < least:
-        click.secho(f"the hit rate is under {least:g}", fg="red", err=True)
+        say(f"the hit rate is under {least:g}", fg="red", err=True)

@@ -153,7 +153,7 @@ def test_a_server_that_is_gone_is_an_error_and_never_an_absence(s3, monkeypatch)
 def test_the_extra_that_is_missing_is_named(monkeypatch, url, extra):
     import fsspec
 
-    def missing(_url):
+    def missing(_url, **_options):
         raise ImportError("not installed")
 
     monkeypatch.setattr(fsspec.core, "url_to_fs", missing)
