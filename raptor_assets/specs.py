@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -94,9 +94,14 @@ def _eager_or_missing() -> dg.AutomationCondition[Any]:
     )
 
 
-def build_asset_specs(settings: Settings, *, follows: bool = False) -> list[dg.AssetSpec]:
-    """Specs of the whole chain in the order in which the assets are made."""
-    versions, kinds = code_versions(settings), _kinds(settings)
+def build_asset_specs(
+    settings: Settings, custom: Mapping[str, str], *, follows: bool = False
+) -> list[dg.AssetSpec]:
+    """Return the specs of the whole chain in the order in which the assets are made.
+
+    ``custom`` holds the fingerprints of custom components, see ``custom_fingerprints``.
+    """
+    versions, kinds = code_versions(settings, custom), _kinds(settings)
     depends = keys.dependencies(settings.tree.max_layers, follows=follows)
     return [
         dg.AssetSpec(

@@ -15,9 +15,10 @@ from dagster._core.definitions.data_version import DEFAULT_DATA_VERSION
 from raptor_assets.project.records import DagsterRecords
 from raptor_assets.project.resources import Resources
 from raptor_assets.provenance import MATERIALIZED
-from raptor_core.disk import replace_file
+from raptor_core.disk import disk_remedy, replace_file
 from raptor_core.documents import Document
 from raptor_core.errors import EmptySourceError, SourceError
+from raptor_core.layout import ROWS, ROWS_PLACE
 from raptor_core.settings import Settings
 
 Upstream = dg.AssetKey | str | list[str] | dg.AssetsDefinition | dg.AssetSpec
@@ -40,9 +41,10 @@ def build_source_asset(
         ins={} if path_entry else {"upstream": dg.AssetIn(key)},
     )
     def source(context: dg.AssetExecutionContext, **inputs: Any) -> dg.MaterializeResult[Any]:
+        resources.home.check_owner(resources.names.corpus)
         if path_entry:
             told = {"paths": _named_paths(context.instance, key, path_entry)}
-            _write(resources.home.followed / "source.json", json.dumps(told))
+            _write(resources.home.followed / ROWS_PLACE, json.dumps(told))
         else:
             keep_rows(resources.home.followed, rows_of(inputs["upstream"], resources.settings))
         resources.declare()
@@ -90,16 +92,16 @@ def rows_of(value: Any, settings: Settings) -> Iterator[Mapping[str, Any]]:
 def keep_rows(folder: Path, rows: Iterable[Mapping[str, Any]]) -> None:
     """Keep rows as the source of a home, in place of what was kept."""
     lines = "".join(f"{json.dumps(row, ensure_ascii=False, default=_plain)}\n" for row in rows)
-    table = folder / "documents.jsonl"
+    table = folder / ROWS
     _write(table, lines)
-    _write(folder / "source.json", json.dumps({"rows": str(table)}))
+    _write(folder / ROWS_PLACE, json.dumps({"rows": str(table)}))
 
 
 def _write(path: Path, text: str) -> None:
     try:
         replace_file(path, text.encode())
     except OSError as error:
-        raise SourceError(f"cannot write {path}: {error}; free space, or fix its rights") from error
+        raise SourceError(f"cannot write {path}: {error}; {disk_remedy(error)}") from error
 
 
 def _plain(value: object) -> object:

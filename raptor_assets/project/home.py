@@ -10,11 +10,13 @@ from pathlib import Path
 
 from raptor_assets.names import CorpusNames
 from raptor_assets.project.settings_file import add_sources, settings_text
-from raptor_core.disk import replace_file
+from raptor_core.disk import disk_remedy, replace_file
 from raptor_core.errors import SettingsError
 from raptor_core.home.folder import HOME_VARIABLE, HomeFolder
+from raptor_core.layout import HOME_RECORDS
 from raptor_core.redaction import hide_credentials
 from raptor_core.settings import Settings
+from raptor_core.store.corpus import owner_name
 from raptor_core.tables.files import TableStore
 from raptor_core.tree.corpus_tree import CORPUS_TREE
 
@@ -68,7 +70,7 @@ class Home(HomeFolder):
     @property
     def dagster(self) -> Path:
         """Dagster's own home, with its instance settings and SQLite files."""
-        return self.path / "dagster"
+        return self.path / HOME_RECORDS
 
     @property
     def tables(self) -> Path:
@@ -147,8 +149,28 @@ class Home(HomeFolder):
 
     def names(self) -> CorpusNames:
         """What its corpus is called in Dagster; as ``declare`` was told, else by default names."""
-        told = self.declared()
+        told = self.read_declaration()
         return CorpusNames(told["corpus"], told["assets"]) if told else CorpusNames()
+
+    def check_owner(self, corpus: str) -> None:
+        """Refuse a home that another corpus builds into.
+
+        Args:
+            corpus: name in Dagster of the one that would, empty for the raptor command.
+
+        Raises:
+            SettingsError: another one does; it is named.
+        """
+        unnamed = "" if self.settings.exists() else corpus
+        owner = self.read_declaration().get("corpus", unnamed)
+        if owner != corpus:
+            raise SettingsError(
+                f"the home {self.path} belongs to {owner_name(owner)}, and {owner_name(corpus)} "
+                "would build into it: choose another home; raptor export and raptor import carry "
+                "trees over. Where it is the same corpus under a new name, move "
+                f"{self.declaration if owner else self.settings} out of the home. Nothing was "
+                "changed"
+            )
 
     def declare(self, names: CorpusNames, settings: Settings) -> None:
         """Keep names and settings of a corpus that a project of the team's own defines.
@@ -177,6 +199,7 @@ class Home(HomeFolder):
         text = settings_text(
             sources=sources, preset=preset, group_by=group_by, is_complete=is_complete
         )
+        self.check_owner("")
         self.ensure()
         if self.settings.exists():
             return False
@@ -203,8 +226,8 @@ class Home(HomeFolder):
             yield
         except OSError as error:
             raise SettingsError(
-                f"cannot write the home {self.path}: {error}. Choose another with --home, free "
-                "space, or fix its permissions"
+                f"cannot write the home {self.path}: {error}; {disk_remedy(error)}, or choose "
+                "another with --home"
             ) from error
 
 

@@ -118,7 +118,8 @@ def import_home(
     home.ensure()
     place = Folder(home.tables_url(settings), TableError)
     _check_known(folder, place, acts)
-    with open_store(settings.store, home.qdrant, wanted) as store:
+    owner = home.names().corpus
+    with open_store(settings.store, home.qdrant, wanted, owner=owner) as store:
         others = differing_trees(store, export)
         if others and not replace:
             raise StoreMismatchError(

@@ -11,9 +11,11 @@ import io
 import posixpath
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
-from urllib.parse import quote, unquote
+from urllib.parse import unquote
 
 from raptor_core.errors import DamagedTableError, SettingsError, TableError
+from raptor_core.identity import safe_name
+from raptor_core.layout import FOOTER_PREFIX
 from raptor_core.places import Folder
 
 if TYPE_CHECKING:
@@ -28,8 +30,8 @@ _EXTENSION = ".parquet"
 _MARK = b"raptor-sha256:"
 _N_HEX = 64
 
-SEAL = "raptor-seal"
-"""Name of the footer's entry that holds ``_MARK`` and the digest."""
+SEAL = f"{FOOTER_PREFIX}seal"
+"""Name of the entry in the footer that holds the digest, behind ``_MARK``."""
 
 EMPTY = _MARK.decode() + "0" * _N_HEX
 """Value of that entry until ``seal`` writes the digest."""
@@ -108,9 +110,13 @@ class TableStore:
         return None if schema is None else table_properties(schema)
 
     def names(self, key: Sequence[str]) -> list[str]:
-        """Return the partitions of all tables of a key, sorted."""
-        files = self._folder.names(posixpath.join(*key))
-        return [unquote(f.removesuffix(_EXTENSION)) for f in files if f.endswith(_EXTENSION)]
+        """Return the sorted partitions of a key; a partition whose file ends in a digest is absent.
+
+        Only the keys whose partitions have lower case and short names are listed so.
+        """
+        files = self._folder.names(posixpath.join(*map(safe_name, key)))
+        names = (unquote(f.removesuffix(_EXTENSION)) for f in files if f.endswith(_EXTENSION))
+        return [name for name in names if f"{safe_name(name)}{_EXTENSION}" in files]
 
     def delete(self, key: Sequence[str], partition: str) -> bool:
         """Delete one table, and return whether it existed."""
@@ -173,8 +179,8 @@ def check_unpacked(
 
 
 def table_name(key: Sequence[str], partition: str) -> str:
-    """Return the path of a table in its folder; the partition is quoted into one file name."""
-    return posixpath.join(*key, f"{quote(partition, safe=' ')}{_EXTENSION}")
+    """Return the path of a table below its folder; see ``safe_name`` for the names in it."""
+    return posixpath.join(*map(safe_name, key), f"{safe_name(partition)}{_EXTENSION}")
 
 
 def table_properties(schema: pa.Schema) -> dict[str, str]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import repeat
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -33,13 +32,9 @@ class Column:
 class Schema:
     """Columns of a table, in order; types do not depend on the rows."""
 
-    def __init__(
-        self, *columns: tuple[str, Kind] | tuple[str, Kind, str], may_lack: Sequence[str] = ()
-    ) -> None:
-        """Make a schema; ``may_lack`` names columns that a table may be without."""
+    def __init__(self, *columns: tuple[str, Kind] | tuple[str, Kind, str]) -> None:
         self.columns = tuple(Column(*column) for column in columns)
         self.names = tuple(column.name for column in self.columns)
-        self._may_lack = may_lack
 
     def table(self, rows: Iterable[Sequence[Any]]) -> pa.Table:
         """Return the table of some rows, each with a value for every column."""
@@ -51,12 +46,10 @@ class Schema:
         return pa.Table.from_arrays(arrays, names=list(self.names))
 
     def rows(self, table: pa.Table) -> Iterator[tuple[Any, ...]]:
-        """Return the rows of a table that ``table`` made, lists as tuples.
-
-        A ``json`` column that the table lacks is None in each row, one of ``may_lack`` is empty.
+        """Yield the rows of a table that ``table`` made, lists as tuples.
 
         Raises:
-            KeyError: the table lacks another column.
+            KeyError: the table lacks a column.
         """
         return zip(*(self._cells(column, table) for column in self.columns), strict=True)
 
@@ -66,21 +59,15 @@ class Schema:
         Raises:
             ValueError: a column is missing, unknown, repeated, or of another type.
         """
-        required = {c.name for c in self.columns if c.kind != "json"} - set(self._may_lack)
         names = list(schema.names)
-        if len(set(names)) != len(names) or not required <= set(names) <= set(self.names):
+        if len(set(names)) != len(names) or set(names) != set(self.names):
             raise ValueError(f"columns {names!r:.400}, expected {list(self.names)}")
         for column in self.columns:
-            if column.name in names and not _has_kind(schema.field(column.name).type, column.kind):
-                type_ = schema.field(column.name).type
+            type_ = schema.field(column.name).type
+            if not _has_kind(type_, column.kind):
                 raise ValueError(f"the column {column.name} has type {type_}, not {column.kind}")
 
     def _cells(self, column: Column, table: pa.Table) -> Iterable[Any]:
-        if column.name not in table.column_names:
-            if column.kind == "json":
-                return repeat(None, table.num_rows)
-            if column.name in self._may_lack:
-                return repeat("" if column.kind == "string" else (), table.num_rows)
         values = table.column(column.name).to_pylist()
         if column.kind == "json":
             return map(json.loads, values)

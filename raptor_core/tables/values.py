@@ -44,7 +44,6 @@ NODES = Schema(
     ("name", "string", "of a summary: what it is about in a few words"),
     ("key_terms", "list[string]", "of a summary: its key terms, best first"),
     ("paragraphs", "json", "of a leaf: first characters of its paragraphs, tokens of each part"),
-    may_lack=("name", "key_terms"),
 )
 """Fields of a node, in their order."""
 
@@ -82,7 +81,7 @@ def table_to_nodes(table: pa.Table) -> tuple[Node, ...]:
     """Return the nodes of a table that ``nodes_to_table`` made."""
     rows = (dict(zip(NODES.names, row, strict=True)) for row in NODES.rows(table))
     return tuple(
-        Node(**{**row, "paragraphs": tuple((start, n) for start, n in row["paragraphs"] or ())})
+        Node(**{**row, "paragraphs": tuple((start, n) for start, n in row["paragraphs"])})
         for row in rows
     )
 
@@ -111,7 +110,7 @@ def table_to_documents(table: pa.Table) -> dict[str, tuple[Document, ...]]:
     documents_of: dict[str, list[Document]] = {}
     for tree, name, title, source, text, sections, metadata, _, pages in DOCUMENTS.rows(table):
         spans = tuple(Section(**section) for section in sections)
-        document = Document(name, text, title, source, spans, metadata, tuple(pages or ()))
+        document = Document(name, text, title, source, spans, metadata, tuple(pages))
         documents_of.setdefault(tree, []).append(document)
     return {tree: tuple(documents) for tree, documents in documents_of.items()}
 

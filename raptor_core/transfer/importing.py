@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from raptor_core.errors import ExportError, StoreMismatchError, UnknownTreeError
 from raptor_core.nodes import Node
-from raptor_core.store.base import Edition, Published, StoreIdentity
+from raptor_core.store.base import Edition, PublicationCounts, StoreIdentity
 from raptor_core.store.protocols import Publisher, Searcher
 from raptor_core.transfer.checks import check_tree
 from raptor_core.transfer.manifest import MAX_BYTES, decode
@@ -24,7 +24,7 @@ class ImportedTree:
     """Name of an imported tree, and the counts of its publication."""
 
     tree: str
-    published: Published
+    published: PublicationCounts
 
 
 def read_export(folder: ExportFolder) -> Export:

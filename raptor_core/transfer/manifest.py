@@ -16,12 +16,13 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from raptor_core.errors import ExportError
 from raptor_core.identity import digest
+from raptor_core.layout import EXPORT_FORMAT
 from raptor_core.nodes import Fit
 from raptor_core.store.base import Manifest, StoreIdentity
 from raptor_core.store.payload import manifest_to_payload
 from raptor_core.transfer.values import Export, Stamp, TableFile, TreeFile
 
-FORMAT = "raptor-export"
+FORMAT = EXPORT_FORMAT
 VERSION = 1
 """Version of the layout and of the columns; a newer one is refused."""
 

@@ -12,9 +12,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from raptor_core.errors import ExportError
+from raptor_core.layout import EXPORT_FORMAT
 from raptor_core.nodes import Node
 from raptor_core.tables.files import check_unpacked
 from raptor_core.tables.values import NODES, nodes_to_table, table_to_nodes
+from raptor_core.transfer.manifest import VERSION
 from raptor_core.vectors import Vectors
 
 if TYPE_CHECKING:
@@ -39,8 +41,9 @@ def encode_rows(nodes: Sequence[Node], vectors: Mapping[str, Vectors]) -> bytes:
     # No lists of fixed size: pyarrow before 26 reads none with nulls among them from Parquet.
     column = pa.array(rows, pa.large_list(pa.float32()))
     table = nodes_to_table(nodes).append_column(VECTOR, column)
+    marked = table.replace_schema_metadata({EXPORT_FORMAT: str(VERSION)})  # no document of a source
     file = io.BytesIO()
-    pq.write_table(table, file, compression="snappy", use_dictionary=False)
+    pq.write_table(marked, file, compression="snappy", use_dictionary=False)
     return file.getvalue()
 
 

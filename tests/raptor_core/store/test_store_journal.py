@@ -136,7 +136,9 @@ def point_of(point_id, payload, text):
 POINTS = st.builds(
     point_of,
     st.uuids().map(str),
-    st.dictionaries(st.text(), st.text() | st.integers() | st.lists(st.text())),
+    st.dictionaries(st.text(), st.text() | st.integers() | st.lists(st.text())).map(
+        lambda payload: {**payload, "state": "live"}
+    ),
     st.none() | st.text(),
 )
 
