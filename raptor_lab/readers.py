@@ -11,7 +11,7 @@ from statistics import mean
 from typing import Any, Protocol
 
 from raptor_core.errors import MissingExtraError
-from raptor_core.evaluation.contexts import Context, Measured
+from raptor_core.evaluation.contexts import Context, ContextScores
 from raptor_core.evaluation.datasets.base import Question
 from raptor_core.identity import digest, fingerprint
 from raptor_core.models.embedding.local_models import loading
@@ -66,12 +66,14 @@ class AnswerMeasurer:
         """See ``Measurer.meanings``."""
         return SCORES
 
-    def measure(self, questions: Sequence[Question], contexts: Sequence[Context]) -> list[Measured]:
+    def measure(
+        self, questions: Sequence[Question], contexts: Sequence[Context]
+    ) -> list[ContextScores]:
         """See ``Measurer.measure``."""
         asks = [Ask(q, context.text) for q, context in zip(questions, contexts, strict=True)]
         answers = read_answers(self.reader, asks, self.log)
         return [
-            Measured(score_answer(self.dataset, question, answer), answer)
+            ContextScores(score_answer(self.dataset, question, answer), answer)
             for question, answer in zip(questions, answers, strict=True)
         ]
 

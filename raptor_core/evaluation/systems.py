@@ -1,7 +1,7 @@
 """Systems from a question to a context: every strategy, on all layers or on some.
 
 Further systems, such as the laboratory's baselines, register themselves as entry points of the
-group ``SYSTEMS``. Measures stand in ``measures.py``, comparisons in ``compare.py``.
+group ``SYSTEMS``. Measures are in ``measures.py``, comparisons in ``compare.py``.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from importlib.metadata import entry_points
 
 from raptor_core.errors import SettingsError
-from raptor_core.evaluation.contexts import Asked, Context, System
+from raptor_core.evaluation.contexts import Context, QuestionBatch, System
 from raptor_core.evaluation.index import Index
 from raptor_core.retrieval import STRATEGIES, Query
 from raptor_core.store.base import Where
@@ -32,13 +32,13 @@ _NAME = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class StrategySystem:
-    """A strategy of the retriever, with the weights and the beam of the index's settings.
+    """Strategy of the retriever as a system, with the weights of the index's settings.
 
     Attributes:
-        name: as it is written.
-        strategy: its name in ``STRATEGIES``.
-        layers: only these, from the lowest up; None for all. A traversal starts at the highest.
-        top_k: nodes at the most, in a traversal on each layer; None is what fills the budget.
+        name: name of the system.
+        strategy: name of the strategy in ``STRATEGIES``.
+        layers: layers to search, ascending; None for all. A traversal starts at the highest.
+        top_k: most nodes, on each layer of a traversal; None is what fills the budget.
     """
 
     name: str
@@ -46,11 +46,11 @@ class StrategySystem:
     layers: tuple[int, ...] | None = None
     top_k: int | None = None
 
-    def contexts(self, index: Index, asked: Asked, budget_tokens: int) -> list[Context]:
+    def contexts(self, index: Index, batch: QuestionBatch, budget_tokens: int) -> list[Context]:
         """See ``System.contexts``."""
-        query = self._query(index, asked.where, budget_tokens)
-        texts = [question.text for question in asked.questions]
-        retrieved = index.retriever.search_vectors(texts, asked.vectors, query)
+        query = self._query(index, batch.where, budget_tokens)
+        texts = [question.text for question in batch.questions]
+        retrieved = index.retriever.search_vectors(texts, batch.vectors, query)
         return list(map(Context.of, retrieved))
 
     def _query(self, index: Index, where: Where, budget_tokens: int) -> Query:
@@ -66,7 +66,7 @@ class StrategySystem:
         return replace(query, where=replace(where, layers=self.layers))
 
     def _walk(self, index: Index, query: Query) -> Query:
-        """The same number of nodes in each layer: ``top_k``, or as many as fill the budget."""
+        """Walk with the same number of nodes on each layer: ``top_k``, or what fills the budget."""
         if self.name == ROOT:
             return replace(query, top_k=index.n_nodes, n_layers=1)
         n_layers = len(self.layers) if self.layers else index.n_layers

@@ -19,7 +19,7 @@ from raptor_assets.cli.evals.common import (
     show,
 )
 from raptor_assets.cli.options import bounded, budget_options, home_and_json
-from raptor_core.evaluation.compare import compare, join, suffixed
+from raptor_core.evaluation.compare import compare, join, with_suffix
 from raptor_core.evaluation.index import tree_statistics
 from raptor_core.models.money.ledger import Ledger
 from raptor_core.settings.models import ReaderSettings
@@ -93,13 +93,13 @@ def reader_command(file: Path, home: Path, as_json: bool, **values: Any) -> None
             compared = compare(
                 index, systems, _budgets(values), pooled=values["pooled"], measurer=measurer
             )
-            read.append(suffixed(compared, model or kind) if len(readers) > 1 else compared)
-    together = reduce(lambda first, other: join(first, other.found), read)
+            read.append(with_suffix(compared, model or kind) if len(readers) > 1 else compared)
+    together = reduce(lambda first, other: join(first, other.scores), read)
     show(file, index.dataset, trees, together, values, ledger, as_json=as_json)
 
 
 def _budgets(values: Mapping[str, Any]) -> list[int]:
-    """Those given; else what the reader that reads least can read."""
+    """Return the budgets of the command line, or what UnifiedQA can read."""
     source = click.get_current_context().get_parameter_source("budgets")
     kinds = {kind for kind, _ in values["readers"]}
     if source is ParameterSource.DEFAULT and "unifiedqa" in kinds:

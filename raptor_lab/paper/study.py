@@ -14,12 +14,12 @@ from scipy.stats import linregress
 from raptor_core.documents.base import Document
 from raptor_core.evaluation.compare import (
     Comparison,
-    Line,
+    ComparisonRow,
     Progress,
     by_kind,
     compare,
     join,
-    suffixed,
+    with_suffix,
 )
 from raptor_core.evaluation.contexts import System
 from raptor_core.evaluation.index import Index, TreeStatistics, tree_statistics
@@ -177,7 +177,7 @@ class Study:
     retrievers: Comparison
     layers: Comparison
     n_layers: int
-    curve: tuple[Line, ...]
+    curve: tuple[ComparisonRow, ...]
     trees: TreeStatistics
     titles: Mapping[str, str] = field(default_factory=dict)
     contiguous: TreeStatistics | None = None
@@ -262,7 +262,7 @@ def with_contiguous(
     systems = [make_system(name) for name in ("collapsed", "hybrid")]
     here = replace(measurer, index=index)
     comparison = compare(index, systems, budgets, measurer=here, progress=progress)
-    retrievers = join(study.retrievers, suffixed(comparison, f"{CONTIGUOUS} tree").found)
+    retrievers = join(study.retrievers, with_suffix(comparison, f"{CONTIGUOUS} tree").scores)
     return replace(study, retrievers=retrievers, contiguous=tree_statistics(index))
 
 

@@ -208,7 +208,7 @@ def _question_values(comparison: Comparison) -> list[dict[str, Any]]:
             **item.measures,
             **({} if item.answer is None else {"answer": item.answer}),
         }
-        for item in comparison.found
+        for item in comparison.scores
     ]
 
 
