@@ -31,6 +31,8 @@ def replace_file(path: Path, data: bytes, part: Path | None = None) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     part = part or path.with_name(f".{uuid.uuid4().hex}.part")
     try:
+        if part.is_symlink():  # it would be written through
+            part.unlink()
         with part.open("wb") as file:
             file.write(data)
             file.flush()

@@ -1,7 +1,7 @@
-"""Content keys, node ids and fingerprints: what makes the tree a Merkle DAG.
+"""Content keys, node ids and fingerprints, which make the tree a Merkle DAG.
 
-A key depends on content and on the settings that change the result, never on a row number,
-a position, a time or a machine. The same documents and settings give the same ids everywhere.
+A key depends on content and on the settings that change the result, never on a row number, a
+position, a time or a machine. The same documents and settings give the same ids everywhere.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ NODE_NAMESPACE = uuid.UUID("5d0e7b0a-6a34-5c1b-9a55-1e8f3c2b7d61")
 
 
 def digest(*parts: str) -> str:
-    """SHA-256 over length-prefixed parts, as 32 hexadecimal characters (128 bits)."""
+    """Return SHA-256 over length-prefixed parts, as 32 hexadecimal characters (128 bits)."""
     hasher = hashlib.sha256()
     for part in parts:
         data = part.encode("utf-8", "surrogatepass")
@@ -27,31 +27,31 @@ def digest(*parts: str) -> str:
 
 
 def fingerprint(kind: str, values: Mapping[str, Any]) -> str:
-    """Fingerprint of the settings that change a result, 32 hexadecimal characters.
+    """Return the fingerprint of settings that change a result, 32 hexadecimal characters.
 
-    ``values`` must be JSON-serializable; key order does not matter.
+    ``values`` must be JSON-serializable; the order of keys does not matter.
     """
     return digest(kind, json.dumps(values, sort_keys=True, ensure_ascii=False))
 
 
 MAX_NAME_BYTES = 200
-"""Longer keys and names of files are cut: databases index keys, file systems end at 255 bytes."""
+"""Maximum bytes of keys and file names: databases index keys, file systems end at 255 bytes."""
 
 _KEPT_BYTES = 150
 
 
-def bounded(name: str, kind: str, given: str) -> str:
-    """A name of at most ``MAX_NAME_BYTES`` bytes of UTF-8.
+def shorten_name(name: str, kind: str, source: str) -> str:
+    """Return ``name``, shortened to at most ``MAX_NAME_BYTES`` bytes of UTF-8.
 
-    A longer one keeps its beginning and ends in "%~" and a digest of what was ``given`` to make it.
+    A longer name keeps its beginning and ends in "%~" and a digest of its ``source``.
     """
     if len(name.encode()) <= MAX_NAME_BYTES:
         return name
-    return f"{name.encode()[:_KEPT_BYTES].decode(errors='ignore')}%~{digest(kind, given)}"
+    return f"{name.encode()[:_KEPT_BYTES].decode(errors='ignore')}%~{digest(kind, source)}"
 
 
-def percent_encoded(text: str) -> str:
-    """Every byte of a text, lone surrogates included, as "%" and two digits."""
+def percent_encode(text: str) -> str:
+    """Return every byte of a text, lone surrogates included, as "%" and two digits."""
     return "".join(f"%{byte:02X}" for byte in text.encode("utf-8", "surrogatepass"))
 
 
@@ -59,15 +59,15 @@ _PLAIN = frozenset(" -_.,()=@+")
 
 
 def safe_name(name: str) -> str:
-    """A name of a folder, or of a file but for its ending, that no other name has.
+    """Return a unique name for a folder, or for a file without its ending.
 
-    Letters, digits and a few marks stay, in any script; all else is percent-encoded, "%" and a
-    leading point too.
+    Letters, digits and a few marks stay, in any script; everything else is percent-encoded, "%" and
+    a leading point included.
     """
-    safe = "".join(char if _is_safe(char) else percent_encoded(char) for char in name) or "%"
+    safe = "".join(char if _is_safe(char) else percent_encode(char) for char in name) or "%"
     if safe[0] in ". ":
-        safe = percent_encoded(safe[0]) + safe[1:]
-    return bounded(safe, "report", name)
+        safe = percent_encode(safe[0]) + safe[1:]
+    return shorten_name(safe, "report", name)
 
 
 def _is_safe(char: str) -> bool:
@@ -75,46 +75,52 @@ def _is_safe(char: str) -> bool:
 
 
 def normalize_text(text: str) -> str:
-    """NFC text with runs of white space folded to one space, stripped.
+    """Return NFC text with runs of white space folded to one space, stripped.
 
-    Two chunks that differ only in white space have the same content key, so reflowing a
-    paragraph costs nothing above the chunks.
+    Two chunks that differ only in white space have the same content key, so reflowing a paragraph
+    costs nothing above the chunks.
     """
     return " ".join(unicodedata.normalize("NFC", text).split())
 
 
 def leaf_content_key(text: str, occurrence: int, chunking_fingerprint: str) -> str:
-    """Content key of a leaf: normalized text, occurrence among equals (from 0), chunking."""
+    """Return the content key of a leaf.
+
+    It depends on the normalized text, the occurrence among equal texts (from 0), and the chunking.
+    """
     return digest("leaf", normalize_text(text), str(occurrence), chunking_fingerprint)
 
 
 def summary_content_key(child_keys: Iterable[str], summarizer_fingerprint: str) -> str:
-    """Content key of a summary node: its children's content keys, as a set, and the summarizer."""
+    """Return the content key of a summary.
+
+    It depends on the children's content keys, as a set, and on the summarizer.
+    """
     return digest("summary", *sorted(child_keys), summarizer_fingerprint)
 
 
 def leaf_id(tree: str, document_id: str, content_key: str) -> str:
-    """UUIDv5 of tree, layer 0, document and content key, in canonical text form.
+    """Return the UUIDv5 of tree, layer 0, document and content key, in canonical text form.
 
-    The document is part of it because two documents of one tree may hold equal chunks, and each
-    is a node with a span of its own.
+    The document is included because two documents of one tree may hold equal chunks, and each chunk
+    is a separate node with its own span.
     """
     return _uuid(tree, "0", document_id, content_key)
 
 
 def summary_id(tree: str, layer: int, content_key: str, occurrence: int = 0) -> str:
-    """UUIDv5 of tree, layer and content key, in canonical text form.
+    """Return the UUIDv5 of tree, layer and content key, in canonical text form.
 
-    ``occurrence`` numbers summaries of equal content in one layer (copies of one text in
-    several documents), from 0.
+    ``occurrence`` numbers summaries of equal content in one layer (copies of one text in several
+    documents), from 0.
     """
     return _uuid(tree, str(layer), content_key, str(occurrence))
 
 
 def slot_id(tree: str, layer: int, child_keys: Iterable[str], occurrence: int = 0) -> str:
-    """UUIDv5 of a cluster: tree, layer of its summary, content keys of its first members.
+    """Return the UUIDv5 of a cluster: tree, layer of its summary, content keys of first members.
 
-    ``occurrence`` tells clusters of the same members apart, from 0.
+    ``occurrence`` numbers clusters of the same members, from 0.
     """
     return _uuid("slot", tree, str(layer), *sorted(child_keys), str(occurrence))
 
@@ -124,5 +130,5 @@ def _uuid(*parts: str) -> str:
 
 
 def embedding_key(embedding_text: str, embedder_fingerprint: str) -> str:
-    """Key of one vector: the exact text that the embedder reads, and the embedder."""
+    """Return the key of one vector: the exact text that the embedder reads, and the embedder."""
     return digest("embedding", embedding_text, embedder_fingerprint)

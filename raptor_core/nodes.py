@@ -44,8 +44,7 @@ class Node:
         name: summary only, its topic in a few words; see ``raptor_core.tree.naming``.
         key_terms: summary only, its key terms, best first.
         paragraphs: leaf only, its parts of paragraphs: first character of the paragraph in the
-            document, and tokens of the part. A heading belongs to the paragraph below it. Empty if
-            an earlier version built the leaf.
+            document, and tokens of the part. A heading belongs to the paragraph below it.
     """
 
     id: str

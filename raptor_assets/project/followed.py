@@ -40,6 +40,7 @@ def build_source_asset(
         ins={} if path_entry else {"upstream": dg.AssetIn(key)},
     )
     def source(context: dg.AssetExecutionContext, **inputs: Any) -> dg.MaterializeResult[Any]:
+        resources.home.check_owner(resources.names.corpus)
         if path_entry:
             told = {"paths": _named_paths(context.instance, key, path_entry)}
             _write(resources.home.followed / "source.json", json.dumps(told))

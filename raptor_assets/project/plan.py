@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from raptor_assets import names
 from raptor_assets.project.record_files import Records
 from raptor_assets.versions import (
-    build_version,
     documents_version,
     published_version,
     source_version,
@@ -161,6 +160,7 @@ class Changes:
 def find_changes(
     records: Records,
     settings: Settings,
+    build: str,
     inventory: Inventory,
     known: Known = lambda _partition: (),
     store_state: StoreState | None = None,
@@ -168,16 +168,20 @@ def find_changes(
 ) -> Changes:
     """Compare what the source holds with what is recorded.
 
-    ``known`` tells apart what is gone from what could not be read, and what was renamed. What the
-    vector store lost (``store_state``) counts as changed; None trusts the record. ``curation`` is
-    what people decided: an input as the documents are.
+    Args:
+        records: what was materialized, and in which version.
+        settings: of the corpus.
+        build: code version of the trees to be published, see ``Resources.build_version``.
+        inventory: what the source holds.
+        known: documents that a partition was built from: they tell renamed ones from deleted ones.
+        store_state: trees that the vector store holds; None trusts the records.
+        curation: decisions of people, an input as the documents are.
     """
     grouping = settings.grouping
     partitions = inventory.partitions(grouping)
     versions = {name: documents_version(trees, curation) for name, trees in partitions.items()}
     written = {document_id for ids in inventory.unsettled.values() for document_id in ids}
     moving = {document_partition(document_id, grouping) for document_id in written}
-    build = build_version(settings)
     wanted = {name: source_version(version, build) for name, version in versions.items()}
     # Trees are published meanwhile: one told as old has its old number, so the token that it was
     # asked for by; and a report is never newer than its tree.

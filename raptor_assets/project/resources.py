@@ -15,6 +15,7 @@ from raptor_assets.project.plan import Changes, StoreState, find_changes
 from raptor_assets.project.record_files import Records
 from raptor_assets.project.source_state import load_catalog, save_catalog
 from raptor_assets.report_pages import ReportFolder
+from raptor_assets.versions import build_version
 from raptor_core.curation import Curation
 from raptor_core.documents import (
     Corpus,
@@ -72,8 +73,7 @@ class Resources:
         self.names = home.names() if names is None else names
         self.source = SourceResource(self, scan)
         made = components or Components(settings, batches=home.answers / "batches")
-        stores = None if settings.store.kind == "server" else home.qdrant
-        cache = SqliteCache(home.answers, settings.store.corpus, stores)
+        cache = SqliteCache(home.answers, settings.store.corpus)
         self._components = made.with_cache(cache)
         self._is_shared = False
         self.store = StoreResource(self)
@@ -99,9 +99,14 @@ class Resources:
             from raptor_assets.project.database_cache import DatabaseCache
 
             self._is_shared = True
-            cache = DatabaseCache(instance, self.home.answers, self.settings.store.corpus)
+            cache = DatabaseCache(instance, self.settings.store.corpus)
             self._components = self._components.with_cache(cache)
         return self._components
+
+    @cached_property
+    def build_version(self) -> str:
+        """Code version of the published trees; see ``versions.build_version``."""
+        return build_version(self.settings, self._components.custom_fingerprints)
 
     def curation(self) -> Curation:
         """What people decided, as it stands now."""
@@ -119,8 +124,13 @@ class Resources:
         return open_dataset(path, self.settings.source, split=given.split)
 
     def declare(self) -> None:
-        """Say in the home what its corpus is called in Dagster, where it has a name."""
+        """Write into the home what its corpus is called in Dagster, where it has a name.
+
+        Raises:
+            SettingsError: another corpus builds into this home.
+        """
         if self.names.corpus:
+            self.home.check_owner(self.names.corpus)
             read = self.settings.model_copy(update={"source": self.source.settings})
             self.home.declare(self.names, read)
 
@@ -133,7 +143,9 @@ class Resources:
         """What has to be built and dropped, see ``find_changes``; ``inventory`` is the source's."""
         inventory = inventory or self.source.inventory()
         curation = self.curation()
-        return find_changes(records, self.settings, inventory, self.known, store_state, curation)
+        return find_changes(
+            records, self.settings, self.build_version, inventory, self.known, store_state, curation
+        )
 
     def known(self, partition: str) -> Iterable[Document]:
         """Documents that a partition was last built from."""
@@ -235,7 +247,8 @@ class StoreResource:
         readers see once ``promote`` switches to it.
         """
         identity = self._resources.components().store_identity
-        return open_store(self._settings, self._root, identity, beside=True)
+        owner = self._resources.names.corpus
+        return open_store(self._settings, self._root, identity, beside=True, owner=owner)
 
     def promote(self, trees: Collection[str]) -> bool:
         """Switch readers to the settings' embedder, once no tree that they have would be missed.
@@ -257,8 +270,9 @@ class StoreResource:
 
         For what concerns all of them, as dropping trees does.
         """
-        for identity in stored_identities(self._settings, self._root):
-            with open_store(self._settings, self._root, identity, beside=True) as store:
+        place, owner = (self._settings, self._root), self._resources.names.corpus
+        for identity in stored_identities(*place):
+            with open_store(*place, identity, beside=True, owner=owner) as store:
                 yield store
 
     def trees(self) -> Iterator[str]:

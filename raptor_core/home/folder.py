@@ -7,17 +7,20 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
 from raptor_core.errors import MissingHomeError, SettingsError, StoreError
-from raptor_core.models.embedding.local_models import settle_precision
-from raptor_core.settings import Settings, load_settings
+from raptor_core.models.embedding.local_models import resolve_precision
+from raptor_core.settings import Settings, load_settings, settings_of
 from raptor_core.store import stored_identities
 
 HOME_VARIABLE = "RAPTOR_HOME"
 DEFAULT_HOME = ".raptor"
+
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 
 QUICK_TIMEOUT_SECONDS = 10
 """Maximum wait for a server whose answer is optional."""
@@ -66,16 +69,21 @@ class HomeFolder:
         """Return the values of the declaration; empty if the file does not exist.
 
         Raises:
-            SettingsError: it is damaged.
+            SettingsError: it is damaged, or holds other values than a run writes.
         """
         if not self.declaration.exists():
             return {}
         try:
             values: dict[str, Any] = json.loads(self.declaration.read_text(encoding="utf-8"))
-        except ValueError as error:
+            corpus, assets, _ = values["corpus"], values["assets"], dict(values["settings"])
+            texts = [text for pair in assets.items() for text in pair]
+            is_sound = _NAME.fullmatch(corpus) and all(isinstance(text, str) for text in texts)
+        except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
+            is_sound = False
+        if not is_sound:
             raise SettingsError(
                 f"{self.declaration} is damaged; remove it, and the next run writes it"
-            ) from error
+            )
         return values
 
     @property
@@ -89,11 +97,12 @@ class HomeFolder:
         Raises:
             SettingsError: the settings file is missing or wrong.
         """
-        values = {} if self.settings.exists() else self.read_declaration()
-        settings = (
-            Settings.model_validate(values["settings"]) if values else load_settings(self.settings)
+        declared = {} if self.settings.exists() else self.read_declaration()
+        if not declared:
+            return self.resolve_precision(load_settings(self.settings))
+        return self.resolve_precision(
+            settings_of(Settings(), declared["settings"], str(self.declaration))
         )
-        return self.resolve_precision(settings)
 
     def resolve_precision(self, settings: Settings, *, quick: bool = False) -> Settings:
         """Replace the embedder precision "auto" by that of the store.
@@ -116,7 +125,7 @@ class HomeFolder:
         except StoreError:  # opening the store raises it again
             identities = []
         stored = [identity.embedder_fingerprint for identity in identities]
-        return settings.model_copy(update={"embedder": settle_precision(embedder, stored)})
+        return settings.model_copy(update={"embedder": resolve_precision(embedder, stored)})
 
 
 def hint(words: str, home: Path) -> str:

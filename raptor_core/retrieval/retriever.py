@@ -108,7 +108,7 @@ class Retriever(AsyncSearch):
         settings = StoreSettings(kind="local", corpus=components.settings.store.corpus)
         store = open_store(settings, None, components.store_identity)
         for tree in trees:
-            manifest = make_manifest(tree, (), components.settings)
+            manifest = make_manifest(tree, (), components.settings_fingerprint)
             store.publish(manifest, tuple(tree.nodes()), tree.vectors())
         return cls(store, components.embedder)
 

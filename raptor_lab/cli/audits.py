@@ -38,10 +38,10 @@ from raptor_lab.sheet import (
     Drawn,
     StudyFigures,
     draw,
-    hand_findings,
     read_drawn,
     read_verdicts,
     same_nodes,
+    sheet_findings,
     study_figures,
     write_sheet,
 )
@@ -167,7 +167,7 @@ def verdicts_command(
     path = filled or (saved if saved.exists() else folder / SHEET)
     verdicts = read_verdicts(path, drawn, partly=partly)
     figures = study_figures(drawn, verdicts)
-    findings = hand_findings(drawn, verdicts)
+    findings = sheet_findings(drawn, verdicts)
     wrong = {f.node_id for f in findings if f.judgement == "unsupported"}
     compared = _compared(home, questions, values, wrong, read=read) if questions else None
     n_kept = _keep(home, drawn, findings) if keep else None

@@ -160,6 +160,8 @@ def build_command(
 
     started = time.monotonic()
     with build_progress(visible=not as_json) as progress:
+        if sources:
+            Home.at(home).check_owner("")
         # The sources are looked at before they are kept: a mistyped one leaves nothing behind.
         opened, settings, scan = _look_at_source(home, sources)
         if sources:

@@ -45,8 +45,11 @@ def ui_command(port: int, host: str, watch: bool, home: Path, as_json: bool) -> 
             "shows it"
         )
     _require_free(host, port)
-    with open_instance(opened):
-        pass  # the UI's own processes would make new records side by side, and beside others
+    # The UI's own processes would make new records side by side, and print tracebacks for bad ones.
+    with open_instance(opened) as instance:
+        from raptor_assets.project.records import DagsterRecords
+
+        DagsterRecords(instance, opened.names()).partitions()
     url = f"http://{host}:{port}"
     if as_json:
         print_json({"url": url, "home": str(opened.path)})

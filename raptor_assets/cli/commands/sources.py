@@ -16,7 +16,7 @@ from raptor_assets.project.home import Home
 from raptor_core.errors import SourceError
 from raptor_core.home.folder import hint
 from raptor_core.nodes import format_pages
-from raptor_core.quality.document_text import told_repeated
+from raptor_core.quality.document_text import describe_repeated_lines
 from raptor_core.settings import CheckSettings
 from raptor_core.tree.components import Components
 from raptor_core.tree.preview import Previews
@@ -172,7 +172,7 @@ def _told(previews: Previews, checks: CheckSettings) -> Iterator[str]:
         yield f"{count} of {previews.common.n_documents} in {language}: {', '.join(ids)}"
     repeated = previews.common.repeated_lines(checks.repeated_line)
     if repeated:
-        yield told_repeated(repeated, previews.common.n_documents)
+        yield describe_repeated_lines(repeated, previews.common.n_documents)
 
 
 def _total(previews: Previews, totals: Counter[str]) -> str:

@@ -68,7 +68,8 @@ def import_command(
     """
     from raptor_assets.standalone.transfer import import_home
 
-    if not (fresh := Home.at(home)).settings.exists():
+    fresh = Home.at(home)
+    if not (fresh.settings.exists() or fresh.declaration.exists()):
         read_export(ExportFolder(folder))  # a mistyped one makes no home
         fresh.create()
     opened, settings = Home.open(home)

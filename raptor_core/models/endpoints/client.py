@@ -178,7 +178,7 @@ class EndpointClient:
 
         self._connect()  # a missing key is told before anything is reserved
         with self._account.reserve(*worst) as hold, ExitStack() as unsent:
-            unsent.callback(hold.forgive)
+            unsent.callback(hold.release)
             if stop is not None and stop.is_set():
                 raise EndpointError(f"{self._what('the call')} was cancelled")
             with self._gate.turn(self.endpoint, sum(worst), stop) as answered:
@@ -187,10 +187,10 @@ class EndpointClient:
                     response, headers = self._send(send)
                 except FaultError as fault:
                     if fault.unbilled:
-                        hold.forgive()
+                        hold.release()
                     raise
                 answered(headers)
-            meter.usage += hold.settle(read_usage(response, worst.prompt_tokens))
+            meter.usage += hold.charge(read_usage(response, worst.prompt_tokens))
         return response
 
     def _send(self, call: Callable[[OpenAI], Result]) -> Result:

@@ -25,12 +25,11 @@ def workshop(postgres, tmp_path, monkeypatch):
     return made
 
 
-def test_it_keeps_what_the_file_in_a_home_keeps(workshop, tmp_path):
+def test_it_keeps_what_the_file_in_a_home_keeps(workshop):
     vector = np.array([0.6, 0.8], dtype=np.float32)
     with workshop.instance() as instance:
-        one, other = (DatabaseCache(instance, tmp_path, name) for name in ("one", "other"))
-        (tmp_path / "answers-0.jsonl").write_text('{"key": "before", "at": 9, "text": "paid"}')
-        assert (one.texts(["a", "before"]), one.unfinished()) == ({"before": "paid"}, [])
+        one, other = (DatabaseCache(instance, name) for name in ("one", "other"))
+        assert (one.texts(["a"]), one.unfinished()) == ({}, [])
         for cache in (one, other):
             cache.want([("t", "a"), ("t", "a"), ("t", "v")])
         with one:
@@ -48,9 +47,9 @@ def test_it_keeps_what_the_file_in_a_home_keeps(workshop, tmp_path):
         assert one.texts(["b"]) == {}
 
 
-def test_runs_at_once_make_its_tables_and_lose_nothing(workshop, tmp_path):
+def test_runs_at_once_make_its_tables_and_lose_nothing(workshop):
     with workshop.instance() as instance:
-        caches = [DatabaseCache(instance, tmp_path, "corpus") for _ in range(4)]
+        caches = [DatabaseCache(instance, "corpus") for _ in range(4)]
         names = [f"{run} {number}" for run in range(4) for number in range(20)]
 
         def work(run):
@@ -70,7 +69,7 @@ def test_runs_at_once_make_its_tables_and_lose_nothing(workshop, tmp_path):
 
 def unfinished(workshop):
     with workshop.instance() as instance:
-        return DatabaseCache(instance, workshop.home.answers, "corpus").unfinished()
+        return DatabaseCache(instance, "corpus").unfinished()
 
 
 def test_another_machine_goes_on_with_what_a_run_left(workshop):
@@ -109,9 +108,9 @@ def test_a_plan_knows_what_a_run_left(workshop):
     assert sum(layer.n_reused for tree in plan.trees for layer in tree.layers) > 0
 
 
-def test_a_database_that_does_not_answer_is_told(postgres, workshop, tmp_path):
+def test_a_database_that_does_not_answer_is_told(postgres, workshop):
     with workshop.instance() as instance:
-        cache = DatabaseCache(instance, tmp_path, "corpus")
+        cache = DatabaseCache(instance, "corpus")
         cache.keep_texts({"a": "text"})
         instance.event_log_storage.postgres_url = postgres.new_database() + "_that_is_not_there"
         with pytest.raises(RecordsError, match="cache of unfinished work cannot be opened"):
