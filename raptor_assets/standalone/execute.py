@@ -73,6 +73,7 @@ def build(
     partitions: Collection[str] | None = None,
     *,
     force: bool = False,
+    confirm_removal: bool = False,
     scan: Scan | None = None,
     components: Components | None = None,
     on_plan: Callable[[Collection[str], Sequence[str]], None] = lambda _partitions, _assets: None,
@@ -84,6 +85,7 @@ def build(
         partitions: only these; nothing is dropped then. None for all.
         force: also those that are up to date, after everything published was read and what is
             damaged taken away; finished work is still reused.
+        confirm_removal: a person confirmed that documents are gone, however many.
         scan: the source where it was looked at already.
         components: in place of those that the settings would make.
         on_plan: told of the partitions that will be built and the assets of each, before the first.
@@ -101,7 +103,7 @@ def build(
     with recorded(home) as records:
         keep_look(resources.tables, settings.source, scan)
         store_state = read_store_state(resources.store, settings.grouping, mend=force)
-        changes = resources.changes(records, store_state)
+        changes = resources.changes(records, store_state, is_confirmed=confirm_removal)
     due = _chosen(changes, partitions, force=force)
     removed = changes.removed if partitions is None else ()
     report = BuildReport(changes, scan.inventory.skipped)

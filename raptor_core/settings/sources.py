@@ -81,6 +81,10 @@ class SourceSettings(Part):
         parse_seconds: after which a PDF file that is still being read is given up.
         ocr: languages of tesseract, such as ``eng`` or ``deu+eng``, by which pages of PDF files
             that are only pictures are read; empty reads none. The program has to be installed.
+        max_removed: share of the published documents that may be gone at once, 0 to 1. More are
+            kept until a person confirms; so are all while a named source holds nothing. 0 asks for
+            every document, 1 never asks.
+        max_removed_documents: number of documents that may be gone at once.
         watch: the sensor is on from the start, and builds changed documents unasked.
     """
 
@@ -98,6 +102,8 @@ class SourceSettings(Part):
     settle_seconds: float = Field(2.0, ge=0, le=3600)
     parse_seconds: float = Field(120.0, gt=0)
     ocr: str = Field("", pattern=r"^[A-Za-z_+]*$")
+    max_removed: float = Field(0.5, ge=0, le=1)
+    max_removed_documents: int = Field(1000, ge=0)
     watch: bool = False
 
     @model_validator(mode="after")

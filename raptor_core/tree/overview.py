@@ -51,7 +51,7 @@ def overview_settings(settings: Settings) -> Settings:
     """Those of the tree above the trees that settings build."""
     longest = max(settings.chunking.max_tokens, settings.summarizer.max_tokens)
     parts = {
-        "source": SourceSettings(),
+        "source": SourceSettings(max_removed=1.0),  # top nodes go with their trees
         "grouping": GroupingSettings(by="corpus"),
         "chunking": settings.chunking.model_copy(update={"context": False, "max_tokens": longest}),
         "components": settings.components.model_copy(

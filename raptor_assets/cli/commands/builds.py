@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from raptor_assets.cli.exits import failures_code
+from raptor_assets.cli.exits import PARTLY, failures_code
 from raptor_assets.cli.options import (
     bounded,
     budget_options,
@@ -20,6 +20,7 @@ from raptor_assets.cli.options import (
 from raptor_assets.cli.output import print_json, print_orphaned, told_together
 from raptor_assets.names import counted
 from raptor_assets.project.home import Home
+from raptor_assets.project.plan import Changes
 from raptor_assets.project.resources import Resources
 from raptor_assets.project.source_state import look
 from raptor_assets.project.store_state import partitions_there
@@ -64,6 +65,8 @@ def _plan_values(planned: Forecast) -> dict[str, Any]:
         "changed": changes.changed,
         "removed": changes.removed,
         "held": changes.held,
+        "unconfirmed": changes.unconfirmed,
+        "doubt": changes.doubt,
         "orphaned": changes.orphaned,
         "n_unchanged": len(changes.unchanged),
         **planned.plan.as_dict(),
@@ -79,11 +82,13 @@ def _print_plan(planned: Forecast) -> None:
             (changes.changed, "changed"),
             (changes.removed, "to drop"),
             (changes.held, "held back"),
+            (changes.unconfirmed, "to confirm"),
             (changes.unchanged, "unchanged"),
         )
         if names
     ]
     click.echo(f"partitions: {', '.join(counts) or 'none'}")
+    _print_kept(changes)
     print_orphaned(changes.orphaned)
     for tree in plan.trees[:NAMED]:
         _print_tree(tree)
@@ -139,12 +144,16 @@ def _print_total(plan: RebuildPlan) -> None:
 @click.argument("sources", nargs=-1)
 @click.option("--partition", "partitions", multiple=True, help="Only this one; may be repeated.")
 @click.option("--force", is_flag=True, help="Also what is up to date; finished work is reused.")
+@click.option(
+    "--confirm-removal", is_flag=True, help="Documents are gone on purpose, however many."
+)
 @budget_options("this run")
 @home_and_json
 def build_command(
     sources: tuple[str, ...],
     partitions: tuple[str, ...],
     force: bool,
+    confirm_removal: bool,
     home: Path,
     as_json: bool,
     **bounds: float | None,
@@ -152,9 +161,10 @@ def build_command(
     """Build what is new or changed in the source, and publish it.
 
     SOURCES are added to the home's settings; without any, the ones that stand there are used.
-    Trees whose documents are gone from the source are dropped. What was published stays until
-    its successor is. A run stops before it would pass a bound and keeps what is finished; the
-    next one goes on from there.
+    Trees whose documents are gone from the source are dropped. Where more are gone than
+    source.max_removed allows, they stay, the rest is built, and the command ends with 5. What was
+    published stays until its successor is. A run stops before it would pass a bound and keeps what
+    is finished; the next one goes on from there.
     """
     from raptor_assets.cli.progress import build_progress
 
@@ -172,6 +182,7 @@ def build_command(
             settings,
             chosen,
             force=force,
+            confirm_removal=confirm_removal,
             scan=scan,
             on_plan=progress.plan,
             on_progress=progress.step,
@@ -193,6 +204,8 @@ def build_command(
     if failed:
         names = {failure.error for failure in failed.values()}
         raise SystemExit(failures_code(names, partly=bool(report.built or report.dropped)))
+    if report.changes.doubt:
+        raise SystemExit(PARTLY)
 
 
 def _print_above(above: BuildReport) -> None:
@@ -208,6 +221,8 @@ def _values(report: BuildReport, seconds: float) -> dict[str, Any]:
         "unchanged": report.unchanged,
         "dropped": report.dropped,
         "held": report.changes.held,
+        "unconfirmed": report.changes.unconfirmed,
+        "doubt": report.changes.doubt,
         "orphaned": report.changes.orphaned,
         "failed": report.failed,
         "skipped": [{"name": s.name, "reason": s.reason} for s in report.skipped],
@@ -225,8 +240,7 @@ def _made(report: BuildReport, kind: str) -> int:
 
 def _print(report: BuildReport, home: Home, seconds: float) -> None:
     _name([f"skipped {item.name}: {item.reason}" for item in report.skipped], "files")
-    why = "as published: its documents could not be read"
-    _name([f"kept {name} {why}" for name in report.changes.held], "partitions")
+    _print_kept(report.changes)
     print_orphaned(report.changes.orphaned)
     _name(told_together(report.odd.items()), "partitions")
     _name_failed(report, "partitions")
@@ -244,6 +258,17 @@ def _print(report: BuildReport, home: Home, seconds: float) -> None:
     )
     if report.run_ids and not home.names().corpus:
         click.secho(f"see the run in the UI: {hint('ui', home.path)}", dim=True)
+
+
+def _print_kept(changes: Changes) -> None:
+    """Print which partitions stay as published, and why."""
+    unknown = "as published: what it holds cannot be read now"
+    _name([f"kept {name} {unknown}" for name in changes.held], "partitions")
+    if changes.doubt:
+        gone = "as published: its documents seem to be gone"
+        _name([f"kept {name} {gone}" for name in changes.unconfirmed], "partitions")
+        remedy = "bring them back, or confirm by `raptor build --confirm-removal`"
+        click.secho(f"nothing was removed: {changes.doubt}; {remedy}", fg="red", err=True)
 
 
 def _name_failed(report: BuildReport, what: str) -> None:
