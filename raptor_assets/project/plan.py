@@ -216,6 +216,7 @@ def find_changes(
     stale = wanted.keys() - current
     read_anew = {name for name in stale & existing if snapshots.get(name) != versions[name]}
     previous = _previous(known, absent, read_anew)
+    unpublished = wanted.keys() - existing - _stored(store_state)
     # A snapshot that a failed run wrote does not tell what is published.
     told = {n for n in read_anew if published.get(n, "").startswith(snapshots.get(n, "")[:16])}
     renames = find_renames(partitions, stale, previous, told, lambda n: previous[n] or ())
@@ -227,7 +228,7 @@ def find_changes(
         grouping=grouping,
         settled={*renames.documents.values(), *(curation.documents if curation else ())},
         empty_sources=inventory.empty_sources,
-        n_others=_count_others(inventory, partitions, {*previous, *(wanted.keys() - existing)}),
+        n_others=_count_others(inventory, partitions, {*previous, *unpublished}),
         is_confirmed=is_confirmed,
     )
     held = removals.unknown.keys() | (moving & (existing | wanted.keys())) - current
@@ -294,9 +295,14 @@ def _unrecorded(
 
     Records of Dagster are lost more easily than tables.
     """
-    stored = {name for held in store_state or () for name in held}.difference(recorded)
+    stored = _stored(store_state).difference(recorded)
     ours = {name for name in stored if _documents(known, name)}
     return ours, stored - ours
+
+
+def _stored(store_state: StoreState | None) -> set[str]:
+    """Return the partitions of which the vector store has trees."""
+    return {name for marks in store_state or () for name in marks}
 
 
 def _in_store(

@@ -181,7 +181,7 @@ def _request(
         for part in runs_over(to_build, runs.max_partitions)
     ]
     if drops := [name for name in removed if name in due]:
-        asked.append((DROP, drops, {}, drop_config(drops, corpus)))
+        asked.append((DROP, drops, {}, drop_config(drops, corpus, only_gone=True)))
     is_waiting = len(removed) < len(changes.removed) or changes.held or changes.unconfirmed
     seen = "" if is_waiting else cursor.seen
     after = cursor.model_copy(update={"seen": seen, "requested": wanted, "left": changes.removed})

@@ -1,4 +1,4 @@
-"""An FTP server of the tests' own on loopback: files in memory, folders that refuse to be listed."""
+"""An FTP server of the tests on loopback: files in memory, folders that refuse a listing."""
 
 from __future__ import annotations
 

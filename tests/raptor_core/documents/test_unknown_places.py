@@ -6,8 +6,8 @@ import os
 import sqlite3
 from contextlib import closing
 
-from fsspec.implementations.ftp import FTPFileSystem
 import pytest
+from fsspec.implementations.ftp import FTPFileSystem
 from support.ftp_server import ftp_server
 from support.object_store import forget_connections, object_store
 

@@ -1,0 +1,121 @@
+"""A mass removal waits for a person; the rest goes on."""
+
+import sqlite3
+from contextlib import closing
+
+import pytest
+from support.sensor_daemon import Daemon
+from support.source_homes import calls, rename
+from support.workshop import Workshop, live, prose
+
+pytestmark = pytest.mark.slow
+
+FEW = ("one/b.md", "two/c.md", "two/d.md")
+
+
+def remove(workshop, *names):
+    for name in names:
+        workshop.remove(name)
+
+
+def test_more_than_half_stays_until_a_person_confirms(start):
+    workshop, daemon = start()
+    remove(workshop, *FEW)
+    workshop.write("new.md", prose(12, seed=9))
+    report = workshop.build()
+    assert (report.built, report.dropped) == (["new.md"], [])
+    assert report.changes.unconfirmed == FEW
+    assert "3 of 4 published documents are gone" in report.changes.doubt
+    for _ in range(2):
+        builds, dropped, reason = daemon.tick()
+        assert (builds, dropped) == ([], [])
+        assert "--confirm-removal" in reason
+        assert "one/b.md, two/c.md, two/d.md" in reason
+    assert set(FEW) < live(workshop)[1]
+    assert workshop.build(confirm_removal=True).dropped == list(FEW)
+    assert daemon.tick()[2] == "2 partitions are up to date"
+
+
+def test_a_half_is_dropped_unasked(start):
+    workshop, daemon = start()
+    remove(workshop, *FEW[:2])
+    assert daemon.settle() == ([], list(FEW[:2]))
+
+
+def test_one_tree_of_many_documents_is_not_rebuilt_without_most_of_them(start):
+    workshop, daemon = start("corpus")
+    before = live(workshop)
+    remove(workshop, *FEW)
+    assert daemon.tick()[:2] == ([], [])
+    assert (workshop.build().built, live(workshop)) == ([], before)
+    assert workshop.build(confirm_removal=True).built == ["corpus"]
+    assert daemon.settle() == ([], [])
+
+
+def test_the_number_bounds_it_too(start):
+    workshop, _ = start()
+    bounded = {"max_removed": 0.9, "max_removed_documents": 2}
+    workshop.configure(tree={"max_layers": 1}, source=bounded)
+    remove(workshop, *FEW)
+    assert "max_removed_documents = 2" in workshop.build().changes.doubt
+
+
+def test_a_tree_of_folders_that_moves_is_no_removal(start):
+    workshop, daemon = start()
+    before = calls(workshop)
+    for name in (*FEW, "one/a.md"):
+        rename(workshop, name, f"moved/{name}")
+    built, dropped = daemon.settle()
+    assert (len(built), len(dropped)) == (4, 4)
+    assert calls(workshop) == before
+
+
+def test_nothing_is_dropped_while_a_named_source_is_an_empty_mount_point(start, tmp_path):
+    workshop, _ = start()
+    mount = tmp_path / "mount"
+    mount.mkdir()
+    paths = [str(workshop.docs), str(mount)]
+    workshop.configure(tree={"max_layers": 1}, source={"paths": paths})
+    assert workshop.build().changes.doubt == ""
+    workshop.remove("one/a.md")
+    report = workshop.build()
+    assert (report.dropped, report.changes.unconfirmed) == ([], ("one/a.md",))
+    assert f"{mount} holds nothing" in report.changes.doubt
+
+
+def test_a_table_that_a_job_truncates_keeps_its_trees(tmp_path):
+    path = tmp_path / "wiki.db"
+
+    def run(*statement):
+        with closing(sqlite3.connect(path)) as connection, connection:
+            connection.execute(*statement)
+
+    run("CREATE TABLE wiki (id INTEGER PRIMARY KEY, text TEXT, updated_at TEXT)")
+    row = prose(6, seed=9)
+    run("INSERT INTO wiki VALUES (1, ?, '2024')", (row,))
+    workshop = Workshop(tmp_path, tree={"max_layers": 1})
+    table = {"url": f"sqlite:///{path}", "table": "wiki"}
+    workshop.configure(tree={"max_layers": 1}, source={"tables": [table]})
+    for name in ("a.md", "b.md"):
+        workshop.write(name, prose(6, seed=ord(name[0])))
+    daemon = Daemon(workshop)
+    daemon.settle()
+    run("DELETE FROM wiki")
+    assert daemon.tick()[:2] == ([], [])
+    assert "table 'wiki' holds nothing" in daemon.tick()[2]
+    assert "wiki/1" in live(workshop)[1]
+    run("INSERT INTO wiki VALUES (1, ?, '2024')", (row,))
+    assert daemon.tick()[:2] == ([], [])
+
+
+def test_files_that_got_other_names_and_texts_at_once_are_a_removal(tmp_path):
+    workshop = Workshop(tmp_path, tree={"max_layers": 1})
+    for number in range(3):
+        workshop.write(f"{number}.md", prose(6, seed=number))
+    workshop.build()
+    for number in range(3):
+        workshop.remove(f"{number}.md")
+        workshop.write(f"new-{number}.md", prose(6, seed=10 + number))
+    report = workshop.build()
+    assert (len(report.built), report.dropped) == (3, [])
+    assert "3 of 3 published documents" in report.changes.doubt
