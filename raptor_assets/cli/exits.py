@@ -13,16 +13,13 @@ import click
 from raptor_core import errors
 from raptor_core.errors import RaptorError
 
-PARTLY = 5
-
 EXITS = {
     0: "done",
     1: "failed",
     2: "the command line is wrong",
     3: "a setting is wrong",
     4: "the source, the tree or the home is not there, or is empty",
-    PARTLY: "done in part: partitions failed, a check with severity error did, or a removal has to "
-    "be confirmed",
+    5: "done in part: some partitions failed, or a check with severity error did",
     6: "another process holds the store",
     7: "a key is missing in the environment",
     8: "the budget of the run is spent; what is finished is kept",

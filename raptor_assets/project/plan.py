@@ -31,6 +31,9 @@ from raptor_core.errors import DamagedTableError
 from raptor_core.identity import digest
 from raptor_core.settings import Settings
 
+_NAMED = 10
+"""Partitions that an explanation names."""
+
 Grouped = Mapping[str, Mapping[str, Sequence[Document | Entry]]]
 """Documents by partition and tree."""
 
@@ -120,8 +123,9 @@ class Changes:
         removed: partitions whose documents are gone; also those that are in no record any more,
             where a table shows that they were built here.
         held: partitions of documents that are unknown, or being written; they stay as they are.
-        unconfirmed: partitions that lost so many documents that a person has to confirm it; they
-            stay as they are.
+        unconfirmed: partitions that lost documents, where so many are gone that a person has to
+            confirm it. Until then nothing is built or dropped: what is built would be counted
+            among the documents that are there, and the next look would let the removal pass.
         doubt: why a person has to; "" if nobody has to.
         tokens: of ``new``, ``changed`` and ``removed``: differs whenever the same partition has
             to be built or dropped again, whatever its content was before.
@@ -152,6 +156,14 @@ class Changes:
     def to_build(self) -> tuple[str, ...]:
         """New and changed partitions, sorted."""
         return tuple(sorted((*self.new, *self.changed)))
+
+    def explain_doubt(self) -> str:
+        """Return why nothing is built or dropped, and how a person confirms the removal."""
+        return (
+            f"{self.doubt}. Nothing is built or removed; concerned are "
+            f"{names.listed(self.unconfirmed, _NAMED)}. Bring the documents back, or confirm by "
+            "`raptor build --confirm-removal`"
+        )
 
     def droppable(self, unfinished: Collection[str]) -> tuple[str, ...]:
         """Return the removed partitions whose documents did not move to an unfinished one.

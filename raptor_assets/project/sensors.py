@@ -9,7 +9,7 @@ import dagster as dg
 from pydantic import BaseModel
 
 from raptor_assets import keys
-from raptor_assets.names import SOURCE, CorpusNames, counted, listed
+from raptor_assets.names import SOURCE, CorpusNames, listed
 from raptor_assets.project.jobs import BUILD, DROP, drop_config
 from raptor_assets.project.overview import prepare
 from raptor_assets.project.plan import Changes
@@ -59,7 +59,7 @@ def build_source_sensor(resources: Resources, targets: Sequence[Any]) -> dg.Sens
     It is off until somebody switches it on, in the UI or by ``source.watch``, because what it
     requests may cost money. A source that cannot be read fails the tick, an empty one skips it;
     neither removes anything. Where so many documents are gone that a person has to confirm it
-    (``decide_removals``), the rest is requested, and each tick says what waits.
+    (``decide_removals``), each tick says so and requests nothing.
     Each change is requested once, and what failed ``runs.retries`` times more: then it stays red
     until it is started again, in the UI or by ``raptor build``, or until the documents change.
 
@@ -122,7 +122,9 @@ def _tick(
     for new, old in changes.renamed.items():
         context.log.info(f"{new} was {old}: its texts and vectors are reused")
     if changes.doubt:
-        context.log.warning(confirmation_needed(changes, corpus))
+        return dg.SkipReason(
+            f"{changes.explain_doubt()}; or drop them by the job {corpus.of(DROP)}"
+        )
     if changes.orphaned:
         context.log.warning(
             f"published by another home of the corpus, or by a lost one; the job {corpus.of(DROP)} "
@@ -182,7 +184,7 @@ def _request(
     ]
     if drops := [name for name in removed if name in due]:
         asked.append((DROP, drops, {}, drop_config(drops, corpus, only_gone=True)))
-    is_waiting = len(removed) < len(changes.removed) or changes.held or changes.unconfirmed
+    is_waiting = len(removed) < len(changes.removed) or changes.held
     seen = "" if is_waiting else cursor.seen
     after = cursor.model_copy(update={"seen": seen, "requested": wanted, "left": changes.removed})
     return dg.SensorResult(
@@ -199,20 +201,11 @@ def _request(
         if new
         else [],
         cursor=after.model_dump_json(),
-        skip_reason=None if due else _why_nothing(changes, len(wanted), corpus),
+        skip_reason=None if due else _why_nothing(changes, len(wanted)),
     )
 
 
-def confirmation_needed(changes: Changes, corpus: CorpusNames) -> str:
-    """Return why partitions stay until a person confirms their removal, and how to confirm it."""
-    return (
-        f"{changes.doubt}. {counted(len(changes.unconfirmed), 'partition')} stay as published "
-        f"({listed(changes.unconfirmed, NAMED)}). Bring the documents back, or confirm by "
-        f"`raptor build --confirm-removal`, or drop partitions by the job {corpus.of(DROP)}"
-    )
-
-
-def _why_nothing(changes: Changes, n_requested: int, corpus: CorpusNames) -> str:
+def _why_nothing(changes: Changes, n_requested: int) -> str:
     told = [f"{len(changes.unchanged)} partitions are up to date"]
     if n_requested:
         told.append(
@@ -223,8 +216,6 @@ def _why_nothing(changes: Changes, n_requested: int, corpus: CorpusNames) -> str
     if changes.held:
         unread = listed(changes.held, NAMED)
         told.append(f"{len(changes.held)} cannot be read now and stay: {unread}")
-    if changes.doubt:
-        told.append(confirmation_needed(changes, corpus))
     if changes.lost:
         told.append(f"the store lost, and did not get back: {listed(sorted(changes.lost), NAMED)}")
     if waiting := len(changes.tokens) - n_requested:

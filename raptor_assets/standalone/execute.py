@@ -18,6 +18,7 @@ from raptor_assets.project.store_state import partitions_there, read_store_state
 from raptor_assets.standalone import CODE_LOCATION
 from raptor_assets.standalone.instance import open_instance, recorded
 from raptor_core.documents import Scan, Skipped
+from raptor_core.errors import SourceError
 from raptor_core.home.published import refuse_unknown
 from raptor_core.models.endpoints.client import EndpointClient
 from raptor_core.settings import Settings
@@ -92,7 +93,8 @@ def build(
 
     Raises:
         UnknownTreeError: a partition is named that the source does not hold.
-        SourceError: the source cannot be read, or is empty; nothing was changed.
+        SourceError: the source cannot be read, or is empty, or so many documents are gone that a
+            person has to confirm it; nothing was changed.
         StoreError: the store cannot be read, or its key may not write; nothing was changed.
         ModelError: what counts tokens cannot be loaded; nothing was changed.
         MissingKeyError, EndpointError: an endpoint that the settings name was not reached, or
@@ -104,6 +106,8 @@ def build(
         keep_look(resources.tables, settings.source, scan)
         store_state = read_store_state(resources.store, settings.grouping, mend=force)
         changes = resources.changes(records, store_state, is_confirmed=confirm_removal)
+    if changes.doubt and partitions is None:
+        raise SourceError(changes.explain_doubt())
     due = _chosen(changes, partitions, force=force)
     removed = changes.removed if partitions is None else ()
     report = BuildReport(changes, scan.inventory.skipped)

@@ -14,8 +14,8 @@ assets and `raptor plan` act on its answer (``raptor_assets.project.plan``), run
 | gone, and more are gone than ``source.max_removed`` allows | unconfirmed | kept until confirmed |
 | gone, and a named source holds nothing | unconfirmed | kept until confirmed |
 
-The first row that fits counts, but the last two go before "gone". A partition is kept as a whole,
-since its tree holds all its documents. A person confirms by ``is_confirmed``.
+The first row that fits counts, but the last two go before "gone": then nothing is built or dropped.
+A partition is kept as a whole, since its tree holds all its documents.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def _places_above(path: str) -> Iterable[str]:
 
 @dataclass(frozen=True, slots=True)
 class Removals:
-    """Partitions that may not be dropped or rebuilt without some of their documents.
+    """Partitions that may be neither dropped nor built without some of their documents.
 
     Attributes:
         unknown: the unread place of some document, by partition.

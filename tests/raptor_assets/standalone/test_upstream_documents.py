@@ -235,7 +235,7 @@ class Pages:
 
     def follow(self, **config):
         self.team.materialize(["pages"])
-        run_config = {"ops": {"wiki__source": {"config": config}}}
+        run_config = {"ops": {"wiki_source": {"config": config}}}
         return self.team.materialize(["wiki", "source"], run_config=run_config)
 
     @property
