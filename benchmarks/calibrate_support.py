@@ -20,10 +20,10 @@ from scipy.optimize import minimize
 
 from raptor_core.audit.base import sentence_texts
 from raptor_core.audit.support import WEIGHTS, Passages
-from raptor_core.evaluation.labelled import Labelled, Pair, auc, best_bound, load_labelled
 from raptor_core.models.embedding import make_embedder
 from raptor_core.models.embedding.base import Embedder
 from raptor_core.settings import EmbedderSettings
+from raptor_lab.labelled import Labelled, Pair, auc, best_bound, load_labelled
 
 DOUBTS = tuple(WEIGHTS)
 RIDGE = 0.05

@@ -30,10 +30,10 @@ from measuring import disk_bytes, own_bytes
 from qdrant_client import QdrantClient, models
 from server import fill_alone, measure, systems, tell
 
-from raptor_core.evaluation.search_recall import search_recall
 from raptor_core.settings.stores import StoreSettings
 from raptor_core.store import Edition, StoreIdentity, VectorStore, Where, open_store
 from raptor_core.vectors import Vectors
+from raptor_lab.search_recall import search_recall
 
 NOISE = 0.3
 COMMIT_TREES = 50

@@ -38,7 +38,7 @@ from numpy.typing import NDArray
 from raptor_core import Components, Query, Settings
 from raptor_core.evaluation.bootstrap import interval_text, mean_interval, paired_difference
 from raptor_core.evaluation.compare import Comparison, compare
-from raptor_core.evaluation.contexts import Asked, Context, Measured
+from raptor_core.evaluation.contexts import Context, ContextScores, QuestionBatch
 from raptor_core.evaluation.datasets import Question, open_dataset
 from raptor_core.evaluation.index import Index, open_index
 from raptor_core.evaluation.measures import evidence_recall
@@ -125,7 +125,7 @@ class Weighted:
     name: str
     way: Way
 
-    def contexts(self, index: Index, asked: Asked, budget_tokens: int) -> list[Context]:
+    def contexts(self, index: Index, asked: QuestionBatch, budget_tokens: int) -> list[Context]:
         """See ``System.contexts``."""
         query = Query(
             "hybrid",
@@ -165,17 +165,19 @@ class RememberingStore:
 class RecallMeasurer:
     """Evidence recall; many settings give the same context, which is measured once."""
 
-    known: dict[tuple[str, str], Measured] = field(default_factory=dict)
+    known: dict[tuple[str, str], ContextScores] = field(default_factory=dict)
 
-    def measure(self, questions: Sequence[Question], contexts: Sequence[Context]) -> list[Measured]:
+    def measure(
+        self, questions: Sequence[Question], contexts: Sequence[Context]
+    ) -> list[ContextScores]:
         """See ``Measurer.measure``."""
         return list(map(self._one, questions, contexts))
 
-    def _one(self, question: Question, context: Context) -> Measured:
+    def _one(self, question: Question, context: Context) -> ContextScores:
         key = (question.id, digest(context.text))
         if key not in self.known:
             found = evidence_recall(question.evidence, context.text)
-            self.known[key] = Measured({MEASURE: found})
+            self.known[key] = ContextScores({MEASURE: found})
         return self.known[key]
 
 
@@ -191,7 +193,7 @@ def measure(index: Index, ways: Sequence[Way]) -> tuple[Recall, list[str]]:
         progress=tell,
     )
     recall = as_array(found, ["flat", *(system.name for system in systems)])
-    first = [item for item in found.found if (item.system, item.budget_tokens) == ("flat", 400)]
+    first = [item for item in found.scores if (item.system, item.budget_tokens) == ("flat", 400)]
     documents = [item.question.cluster for item in first]
     return recall, documents
 
@@ -205,7 +207,7 @@ def as_array(found: Comparison, names: Sequence[str]) -> Recall:
     values: dict[str, dict[int, list[float]]] = {
         name: {budget: [] for budget in BUDGETS_TOKENS} for name in names
     }
-    for item in found.found:
+    for item in found.scores:
         values[item.system][item.budget_tokens].append(item.measures[MEASURE])
     return np.array([[values[name][b] for b in BUDGETS_TOKENS] for name in names]).swapaxes(1, 2)
 

@@ -12,7 +12,6 @@ from collections.abc import Iterable, Sequence
 from raptor_assets.names import hand_findings
 from raptor_core.audit.base import SentenceFinding
 from raptor_core.audit.report import AuditReport
-from raptor_core.audit.study import Drawn
 from raptor_core.documents import partition_key
 from raptor_core.identity import digest
 from raptor_core.nodes import Node
@@ -21,22 +20,6 @@ from raptor_core.tables.files import TableStore
 from raptor_core.tables.values import FINDINGS, audit_to_table
 
 JUDGE = "hand"
-
-
-def same_nodes(drawn: Drawn, nodes: Iterable[Node]) -> list[Node]:
-    """Those of the published ``nodes`` that were drawn, and have the texts that they had then."""
-    by_id = {node.id: node for node in nodes}
-
-    def held(node_id: str, text: str) -> bool:
-        return node_id in by_id and by_id[node_id].text == text
-
-    return [
-        by_id[node.id]
-        for node in drawn.nodes
-        if held(node.id, node.text)
-        and by_id[node.id].children == tuple(child.id for child in node.children)
-        and all(held(child.id, child.text) for child in node.children)
-    ]
 
 
 def keep_hand_findings(

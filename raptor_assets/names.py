@@ -13,7 +13,7 @@ from raptor_core.quality.hallucination import audit_check
 from raptor_core.quality.registry import LAYER_CHECKS, PUBLISHED_CHECKS
 from raptor_core.quality.sizes import chunk_length
 from raptor_core.settings import Settings
-from raptor_core.tree.overview import OVERVIEW
+from raptor_core.tree.corpus_tree import CORPUS_TREE
 
 PARTITIONS = "trees"
 CHAIN = "raptor"
@@ -75,11 +75,11 @@ class CorpusNames:
         """Whether its documents come from an asset of the team's own."""
         return SOURCE in self.assets
 
-    def above(self) -> CorpusNames:
-        """Those of the tree above the trees: "corpus/tree", "corpus/layer_1/…"."""
-        prefix = f"{self.shown(TREE).removesuffix(TREE)}{OVERVIEW}"
+    def corpus_tree(self) -> CorpusNames:
+        """Return the names of the corpus tree: "corpus_tree/tree", "corpus_tree/layer_1/…"."""
+        prefix = f"{self.shown(TREE).removesuffix(TREE)}{CORPUS_TREE}"
         own = (SOURCE, *chain(MAX_LAYERS))
-        return CorpusNames(self.of(OVERVIEW), {name: f"{prefix}/{name}" for name in own})
+        return CorpusNames(self.of(CORPUS_TREE), {name: f"{prefix}/{name}" for name in own})
 
 
 def chain(max_layers: int) -> list[str]:

@@ -11,7 +11,7 @@ from raptor_core.documents.base import MetadataValue
 from raptor_core.vectors import Vectors
 
 TOP_NODE = "raptor_node"
-"""Metadata of a leaf of the tree above the trees: id of the top node that it is."""
+"""Metadata of a leaf of the corpus tree: id of the top node that it is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,7 @@ class Node:
 
     @property
     def stands_for(self) -> str:
-        """Id of the top node that a leaf of the tree above the trees is; empty for any other."""
+        """Id of the top node that a leaf of the corpus tree is; empty for any other."""
         return str(self.metadata.get(TOP_NODE, "")) if self.is_leaf else ""
 
     @property

@@ -1,6 +1,7 @@
 """What is released: the archives hold the packages whole and nothing else, and they work."""
 
 import re
+import shutil
 import subprocess
 import sys
 import sysconfig
@@ -13,7 +14,7 @@ import pytest
 from support.smoke import smoke
 
 ROOT = Path(__file__).parent.parent
-PACKAGES = ("raptor_core", "raptor_assets")
+PACKAGES = ("raptor_core", "raptor_assets", "raptor_lab")
 VERSION = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
 
 
@@ -58,6 +59,15 @@ def test_the_wheel_works_beside_a_package_called_dagster_project(archives, tmp_p
     (packages / "dependencies.pth").write_text(sysconfig.get_path("purelib"))
     smoke(environment)
     assert [path.name for path in team.iterdir()] == ["__init__.py"]
+    shutil.rmtree(packages / "raptor_lab")
+    (entries,) = packages.glob("raptor_assets-*.dist-info/entry_points.txt")
+    kept = [line for line in entries.read_text().splitlines() if "raptor_lab" not in line]
+    entries.write_text("\n".join(kept))
+    smoke(environment)
+    command = (environment / "bin/raptor", "eval", "paper", tmp_path / "tables", "qasper.jsonl")
+    without = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
+    assert without.returncode == 1
+    assert "`raptor eval paper` needs the optional extra 'lab': pip install" in without.stderr
 
 
 def test_no_other_file_states_another_version():

@@ -37,7 +37,7 @@ query_options = together(
     click.option(
         "--scope",
         type=click.Choice(["trees", "corpus"]),
-        help="Where to begin: at the trees, or at the tree above them ([corpus]).",
+        help="Where to begin: at the trees, or at the tree above them ([corpus_tree]).",
     ),
     click.option("--budget-tokens", type=_FROM_1, help="Tokens of the context."),
     click.option("--top-k", type=_FROM_1, help="Nodes, or nodes per layer."),

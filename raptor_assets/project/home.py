@@ -16,7 +16,7 @@ from raptor_core.home.folder import HOME_VARIABLE, HomeFolder
 from raptor_core.redaction import hide_credentials
 from raptor_core.settings import Settings
 from raptor_core.tables.files import TableStore
-from raptor_core.tree.overview import OVERVIEW
+from raptor_core.tree.corpus_tree import CORPUS_TREE
 
 _MARK = "# Written by raptor and kept up to date by it; delete this line to keep your own changes."
 _INSTANCE = """\
@@ -45,13 +45,13 @@ class Home(HomeFolder):
 
     @property
     def owner(self) -> Home:
-        """The home whose records hold this one's: itself, but for the tree above the trees."""
+        """The home whose records hold this one's: itself, but for the corpus tree."""
         return self
 
     @property
-    def above(self) -> OverviewHome:
-        """That of the tree above the trees."""
-        return OverviewHome(self.path / OVERVIEW)
+    def corpus_tree(self) -> CorpusTreeHome:
+        """That of the corpus tree."""
+        return CorpusTreeHome(self.path / CORPUS_TREE)
 
     @property
     def dagster(self) -> Path:
@@ -148,10 +148,20 @@ class Home(HomeFolder):
                 replace_file(self.declaration, text.encode())
 
     def create(
-        self, *, sources: Sequence[str] = (), preset: str = "default", group_by: str = "document"
+        self,
+        *,
+        sources: Sequence[str] = (),
+        preset: str = "default",
+        group_by: str = "document",
+        is_complete: bool = False,
     ) -> bool:
-        """Make the home with a commented settings file; False if it had one, which is kept."""
-        text = settings_text(sources=sources, preset=preset, group_by=group_by)
+        """Make the home with a commented settings file; return False if it has a file already.
+
+        With ``is_complete`` the file shows every setting, else the common ones.
+        """
+        text = settings_text(
+            sources=sources, preset=preset, group_by=group_by, is_complete=is_complete
+        )
         self.ensure()
         if self.settings.exists():
             return False
@@ -184,8 +194,8 @@ class Home(HomeFolder):
 
 
 @dataclass(frozen=True, slots=True)
-class OverviewHome(Home):
-    """The folder of the tree above the trees; Dagster's records are those of its home."""
+class CorpusTreeHome(Home):
+    """The folder of the corpus tree; Dagster's records are those of its home."""
 
     @property
     def owner(self) -> Home:
@@ -194,4 +204,4 @@ class OverviewHome(Home):
 
     def names(self) -> CorpusNames:
         """Its own, after those of the corpus below."""
-        return self.owner.names().above()
+        return self.owner.names().corpus_tree()

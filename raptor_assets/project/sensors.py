@@ -10,8 +10,8 @@ from pydantic import BaseModel
 
 from raptor_assets import keys
 from raptor_assets.names import SOURCE, CorpusNames, listed
+from raptor_assets.project.corpus_tree import prepare
 from raptor_assets.project.jobs import BUILD, DROP, drop_config
-from raptor_assets.project.overview import prepare
 from raptor_assets.project.plan import Changes
 from raptor_assets.project.records import DagsterRecords
 from raptor_assets.project.resources import Resources

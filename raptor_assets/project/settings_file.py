@@ -1,4 +1,7 @@
-"""The text of a new settings file: every setting with its meaning, as a comment."""
+"""Text of a new settings file: settings with their meanings, as comments.
+
+Which settings are common stands with each part, in ``raptor_core.settings``.
+"""
 
 from __future__ import annotations
 
@@ -11,33 +14,45 @@ from pydantic import BaseModel
 
 from raptor_core import settings as core_settings
 from raptor_core.settings import Settings
-from raptor_core.settings.base import NO_BOUND
+from raptor_core.settings.base import NO_BOUND, Part
 
 _HEADER = """\
 # Settings of raptor. A line that starts with # shows a default; remove the # to change it.
 # Environment variables override this file: RAPTOR_CHUNKING__MAX_TOKENS=80.
 """
+_MORE = "# These are the settings that most people change; `raptor init --all` writes every one.\n"
 
 
-def settings_text(*, sources: Sequence[str], preset: str, group_by: str) -> str:
-    """The commented settings file of a new home."""
+def settings_text(
+    *, sources: Sequence[str], preset: str, group_by: str, is_complete: bool = False
+) -> str:
+    """Write the commented settings file of a new home.
+
+    With ``is_complete`` it has every setting, else the common ones.
+    """
     values = core_settings.preset(preset)
-    lines = [_HEADER, f'preset = "{preset}"', ""]
-    given: dict[str, dict[str, object]] = {
+    lines = [_HEADER if is_complete else _HEADER + _MORE, f'preset = "{preset}"', ""]
+    chosen: dict[str, dict[str, object]] = {
         "source": {"paths": list(sources)},
         "grouping": {"by": group_by},
     }
     for section, field in Settings.model_fields.items():
         model = field.annotation
-        if not isinstance(model, type) or not issubclass(model, BaseModel):
+        if not isinstance(model, type) or not issubclass(model, Part):
             lines += [f"[{section}]", *_explained(section, Settings), ""]
             continue
-        lines += _section(section, model, getattr(values, section), given.get(section, {}))
+        lines += _section(
+            section,
+            model,
+            getattr(values, section),
+            chosen.get(section, {}),
+            is_complete=is_complete,
+        )
     return "\n".join(lines)
 
 
 def add_sources(text: str, sources: Sequence[str]) -> str:
-    """The settings file with more ``source.paths``; everything else stays as it was."""
+    """Return the settings file with more ``source.paths``; the rest stays as it is."""
     document = tomlkit.parse(text)
     table = document.setdefault("source", tomlkit.table())
     paths = table.setdefault("paths", tomlkit.array())
@@ -47,26 +62,36 @@ def add_sources(text: str, sources: Sequence[str]) -> str:
 
 
 def _section(
-    name: str, model: type[BaseModel], defaults: BaseModel, given: Mapping[str, object]
+    name: str,
+    model: type[Part],
+    defaults: BaseModel,
+    chosen: Mapping[str, object],
+    *,
+    is_complete: bool,
 ) -> Iterator[str]:
+    common = model.common or ()
+    declared = [key for key in inspect.get_annotations(model) if key in model.model_fields]
+    keys = [*declared, *(key for key in model.model_fields if key not in declared)]
+    keys = [key for key in keys if is_complete or key in common or key in chosen]
+    if not keys:
+        return
     doc = inspect.getdoc(model) or ""
     yield f"# {doc.splitlines()[0]}"
     yield f"[{name}]"
-    own = [key for key in inspect.get_annotations(model) if key in model.model_fields]
-    for key in [*own, *(key for key in model.model_fields if key not in own)]:
-        yield from _explained(key, model)
-        if key in given:
-            yield f"{key} = {_toml(given[key])}"
+    for key in keys:
+        yield from _explained(key, model, "" if key in common else " (advanced)")
+        if key in chosen:
+            yield f"{key} = {_toml(chosen[key])}"
         else:
             yield f"# {key} = {_toml(getattr(defaults, key))}"
     yield ""
 
 
-def _explained(key: str, model: type[BaseModel]) -> Iterator[str]:
-    told = (dict(_meanings(inspect.getdoc(base) or "")) for base in model.__mro__)
-    meaning = next((meanings[key] for meanings in told if key in meanings), None)
+def _explained(key: str, model: type[BaseModel], mark: str = "") -> Iterator[str]:
+    documented = (dict(_meanings(inspect.getdoc(base) or "")) for base in model.__mro__)
+    meaning = next((meanings[key] for meanings in documented if key in meanings), None)
     if meaning:
-        yield f"# {key}: {meaning}"
+        yield f"# {key}{mark}: {meaning}"
 
 
 def _meanings(doc: str) -> Iterator[tuple[str, str]]:

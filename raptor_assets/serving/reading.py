@@ -18,13 +18,13 @@ from raptor_assets.serving.answers import (
 )
 from raptor_core.errors import MissingKeyError
 from raptor_core.home import HomeRetriever
-from raptor_core.home.overview import answer_by, overview_answer, refuse_narrowing
+from raptor_core.home.corpus_tree import answer_by, layer_answer, refuse_narrowing
 from raptor_core.models.reading.reader import Answer, Passage, Reader
 from raptor_core.report.data import report_values
 from raptor_core.retrieval import Retrieval
 from raptor_core.settings.retrieval import Strategy
 from raptor_core.store.base import Hit, Where
-from raptor_core.tree.overview import OVERVIEW
+from raptor_core.tree.corpus_tree import CORPUS_TREE_NAME
 
 Item = TypeVar("Item")
 
@@ -63,7 +63,7 @@ Budget = Annotated[
 ]
 Scope = Annotated[
     Literal["trees", "corpus"] | None,
-    Field(description='"corpus" begins at the tree above the trees, for what is about everything.'),
+    Field(description='"corpus" begins at the corpus tree, for what is about everything.'),
 ]
 NodeId = Annotated[
     str, Field(max_length=64, description="A node's id, as search and read_node give it.")
@@ -132,7 +132,7 @@ class Reading:
         try:
             answer = answer_by(plan, question, retriever.settings)
         except MissingKeyError:
-            answer = overview_answer(retriever.nodes(OVERVIEW), query.budget_tokens)
+            answer = layer_answer(retriever.nodes(CORPUS_TREE_NAME), query.budget_tokens)
             read = retriever.above.nodes_of([passage.node_id for passage in answer.citations])
         hits = tuple(Hit(node, 0.0) for node in read)
         n_tokens = sum(node.n_tokens for node in read)
@@ -193,7 +193,7 @@ class Reading:
         return retriever.asked(lambda store: map_values(home, store, tree))
 
     def _of(self, tree: str | None) -> tuple[HomeRetriever, Home]:
-        """What reads a tree, and its home: another one of the tree above the trees."""
+        """What reads a tree, and its home: another one of the corpus tree."""
         reader = self._retriever.reader_of(tree)
         return reader, Home(reader.home.path)
 

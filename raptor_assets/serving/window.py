@@ -20,7 +20,7 @@ from raptor_assets.report_pages import ReportFolder
 from raptor_assets.standalone.status import TreeStatus, read_tree_records, status_of
 from raptor_core.disk import replace_file
 from raptor_core.documents import partition_key
-from raptor_core.home.published import has_overview, require_trees
+from raptor_core.home.published import has_corpus_tree, require_trees
 from raptor_core.identity import safe_name
 from raptor_core.nodes import Node
 from raptor_core.report.data import settings_text
@@ -31,7 +31,7 @@ from raptor_core.store.base import Manifest, Where
 from raptor_core.store.store import VectorStore
 from raptor_core.tables.curation import read_curation
 from raptor_core.tables.values import table_to_documents
-from raptor_core.tree.overview import OVERVIEW
+from raptor_core.tree.corpus_tree import CORPUS_TREE_NAME
 
 if TYPE_CHECKING:
     import numpy as np
@@ -40,14 +40,14 @@ if TYPE_CHECKING:
 NAMED_DOCUMENTS = 20
 """Documents of a tree that the corpus page names."""
 
-ABOVE = "The tree above the trees"
+ABOVE = "The corpus tree"
 
 
 def corpus_values(home: Home, settings: Settings, store: VectorStore) -> dict[str, Any]:
     """The corpus page: each published tree with titles, sizes, checks, last change and cost."""
     status = status_of(home, settings, store.manifests())
     titles = store.titles()
-    above = has_overview(home, settings)
+    above = has_corpus_tree(home, settings)
     partitions = dict.fromkeys(tree.partition for tree in status.trees)
     records = read_tree_records(home, settings, partitions)
     return {
@@ -55,7 +55,11 @@ def corpus_values(home: Home, settings: Settings, store: VectorStore) -> dict[st
         "sources": settings.source.shown_paths(),
         "trees": [
             _row(tree, titles, records.get(tree.manifest.tree))
-            | ({"title": ABOVE, "above": True} if above and tree.manifest.tree == OVERVIEW else {})
+            | (
+                {"title": ABOVE, "above": True}
+                if above and tree.manifest.tree == CORPUS_TREE_NAME
+                else {}
+            )
             for tree in status.trees
         ],
         "unpublished": list(status.unpublished),

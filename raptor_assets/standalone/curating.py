@@ -20,7 +20,7 @@ from raptor_core.home import HomeRetriever
 from raptor_core.nodes import Node
 from raptor_core.tables.curation import decide, read_decisions, take_back
 from raptor_core.tables.values import table_to_documents
-from raptor_core.tree.overview import OVERVIEW, overview_settings
+from raptor_core.tree.corpus_tree import CORPUS_TREE_NAME, corpus_tree_settings
 
 ABOUT_CHARS = 120
 
@@ -54,12 +54,14 @@ class Curator:
     def __init__(self, home: str | Path | None = None) -> None:
         opened, self._settings = Home.open(home)
         self._tables = opened.table_store(self._settings)
-        self._above = opened.above.table_store(overview_settings(self._settings))
+        self._corpus_tree_tables = opened.corpus_tree.table_store(
+            corpus_tree_settings(self._settings)
+        )
         self._published = HomeRetriever(opened.path)
 
     def decisions(self) -> list[Decision]:
         """All that were ever made, oldest first."""
-        every = [*read_decisions(self._tables), *read_decisions(self._above)]
+        every = [*read_decisions(self._tables), *read_decisions(self._corpus_tree_tables)]
         return sorted(every, key=lambda decision: decision.id)
 
     def set_document_aside(self, document: str, author: Author) -> Decision:
@@ -110,8 +112,10 @@ class Curator:
 
     def take_back(self, decision_id: str, author: Author) -> Decision:
         """Take a decision back, from the next build on."""
-        above = decision_id in {decision.id for decision in read_decisions(self._above)}
-        tables = self._above if above else self._tables
+        above = decision_id in {
+            decision.id for decision in read_decisions(self._corpus_tree_tables)
+        }
+        tables = self._corpus_tree_tables if above else self._tables
         return take_back(tables, decision_id, who=author.who, why=author.why)
 
     def _summary(self, node_id: str) -> tuple[Node, tuple[Node, ...]]:
@@ -127,7 +131,7 @@ class Curator:
         self, kind: Kind, tree: str, subject: str, value: str, about: str, author: Author
     ) -> Decision:
         return decide(
-            self._above if tree == OVERVIEW else self._tables,
+            self._corpus_tree_tables if tree == CORPUS_TREE_NAME else self._tables,
             kind,
             tree,
             subject,

@@ -121,7 +121,7 @@ def build(
     return report
 
 
-def build_above(
+def update_corpus_tree(
     home: Home,
     settings: Settings,
     *,
@@ -130,19 +130,19 @@ def build_above(
     on_plan: Callable[[Collection[str], Sequence[str]], None] = lambda _partitions, _assets: None,
     on_progress: Watch = ignore_progress,
 ) -> BuildReport | None:
-    """Bring the tree above the trees in step with what is published; None where there is none.
+    """Bring the corpus tree in step with what is published; None where there is none.
 
     Raises:
         RaptorError: as ``build``.
     """
-    from raptor_assets.project.overview import overview_resources, refresh
-    from raptor_core.tree.overview import OVERVIEW
+    from raptor_assets.project.corpus_tree import corpus_tree_resources, refresh
+    from raptor_core.tree.corpus_tree import CORPUS_TREE_NAME
 
-    above = overview_resources(Resources(settings, home, components=components))
-    if refresh(above) < settings.corpus.min_trees:
+    above = corpus_tree_resources(Resources(settings, home, components=components))
+    if refresh(above) < settings.corpus_tree.min_trees:
         with recorded(above.home) as records:
-            there = OVERVIEW in records.partitions()
-        return drop(above.home, above.settings, [OVERVIEW]) if there else None
+            there = CORPUS_TREE_NAME in records.partitions()
+        return drop(above.home, above.settings, [CORPUS_TREE_NAME]) if there else None
     source = above.source.settings
     return build(
         above.home,

@@ -21,8 +21,8 @@ from raptor_core.rebuild import RebuildPlan, TreePlan, plan_rebuild
 from raptor_core.settings import Settings
 from raptor_core.tree.cache import Known
 from raptor_core.tree.components import Components
+from raptor_core.tree.corpus_tree import CORPUS_TREE_NAME
 from raptor_core.tree.leaves import make_leaves
-from raptor_core.tree.overview import OVERVIEW
 from raptor_core.tree.published import PublishedTrees, published_tree
 
 
@@ -63,34 +63,37 @@ def forecast(
     previous = _earlier(resources, documents, gone, used)
     known: Known | None = KnownStore(resources.store) if previous else None
     plan = plan_rebuild(previous, documents, components=used, known=known)
-    if settings.corpus.enabled:
+    if settings.corpus_tree.enabled:
         plan = RebuildPlan((*plan.trees, *_above(resources, plan)))
     return Forecast(changes, plan)
 
 
 def _above(below: Resources, plan: RebuildPlan) -> tuple[TreePlan, ...]:
-    """The tree above the trees, as if every tree that changes got another top.
+    """The corpus tree, as if every tree that changes got another top.
 
     Its texts are not written yet, so each is taken for the one before it, or for a word.
     """
-    from raptor_assets.project.overview import documents_above, overview_resources  # load Dagster
+    from raptor_assets.project.corpus_tree import (  # load Dagster
+        corpus_tree_resources,
+        documents_above,
+    )
 
-    above, there = overview_resources(below), documents_above(below)
+    above, there = corpus_tree_resources(below), documents_above(below)
     changed = {tree.tree: tree for tree in plan.trees if tree.action != "keep"}
     tops = [document for document in there if document.source not in changed]
     for name, tree in changed.items():
         if tree.action != "drop":
             was = next((document.text for document in there if document.source == name), name)
             tops.append(Document(name, f"{was} …", source=name))
-    if len({document.source for document in tops}) < below.settings.corpus.min_trees:
+    if len({document.source for document in tops}) < below.settings.corpus_tree.min_trees:
         return ()
     components, previous = above.components(), {}
     components.curation = above.curation()
     if above.store.exists():
         with above.store.open_existing() as store:
-            published = published_tree(store, OVERVIEW)
-            previous = {OVERVIEW: published} if published else {}
-    planned = plan_rebuild(previous, {OVERVIEW: tops}, components=components)
+            published = published_tree(store, CORPUS_TREE_NAME)
+            previous = {CORPUS_TREE_NAME: published} if published else {}
+    planned = plan_rebuild(previous, {CORPUS_TREE_NAME: tops}, components=components)
     return tuple(replace(tree, exact=tree.exact and not changed) for tree in planned.trees)
 
 

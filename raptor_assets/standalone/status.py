@@ -11,11 +11,11 @@ from raptor_assets.project.home import Home
 from raptor_assets.project.record_files import CheckOutcomes
 from raptor_assets.standalone.instance import recorded
 from raptor_core.documents import partition_key
-from raptor_core.home.published import has_overview
+from raptor_core.home.published import has_corpus_tree
 from raptor_core.settings import Settings
 from raptor_core.store import open_store, stored_identity
 from raptor_core.store.base import Manifest
-from raptor_core.tree.overview import overview_settings
+from raptor_core.tree.corpus_tree import corpus_tree_settings
 
 if TYPE_CHECKING:
     from raptor_assets.report import Cost, TreeRecord
@@ -85,8 +85,8 @@ def status_of(home: Home, settings: Settings, manifests: Sequence[Manifest]) -> 
     results = {name: _results(checks, outcomes, name) for name in set(owners.values())}
     published = set(owners.values())
     trees = [_tree(m, owners[m.tree], results[owners[m.tree]], checks) for m in manifests]
-    if has_overview(home, settings):
-        trees += read_status(home.above, overview_settings(settings)).trees
+    if has_corpus_tree(home, settings):
+        trees += read_status(home.corpus_tree, corpus_tree_settings(settings)).trees
     return HomeStatus(
         trees=tuple(trees),
         unpublished=tuple(name for name in partitions if name not in published),

@@ -14,7 +14,7 @@ from raptor_core.documents.catalog.entries import Entries
 from raptor_core.identity import bounded, digest, percent_encoded
 from raptor_core.settings import GroupingSettings
 
-CORPUS_TREE = "corpus"
+WHOLE_CORPUS = "corpus"
 """Name of the one tree that holds the whole corpus."""
 
 
@@ -28,7 +28,7 @@ def tree_name(document_id: str, grouping: GroupingSettings) -> str:
     "." without one; by corpus "corpus".
     """
     if grouping.by == "corpus":
-        return CORPUS_TREE
+        return WHOLE_CORPUS
     if grouping.by == "folder":
         return document_id.rpartition("/")[0] or "."
     return document_id

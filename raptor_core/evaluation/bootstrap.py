@@ -1,6 +1,6 @@
 """Intervals and paired tests by bootstrap over documents.
 
-Questions of one document share its text and its tree, so they are not independent: whole
+Questions of one document share its text and its tree, so they are not independent. Therefore whole
 documents are drawn with replacement, not questions. The draws are always the same.
 """
 
@@ -21,7 +21,7 @@ Floats = NDArray[np.float64]
 class Interval:
     """A figure and its 95 % interval, bootstrapped over documents.
 
-    All None where it is not defined, as where all claims have the same label.
+    The values are None where the figure is not defined.
     """
 
     value: float | None
@@ -34,12 +34,12 @@ UNDEFINED = Interval(None, None, None)
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A mean difference of two systems on the same questions.
+    """Mean difference of two systems on the same questions.
 
     Attributes:
-        interval: of the difference.
-        p: two-sided: twice the share of draws on the other side of 0, never under
-            2 / (``N_SAMPLES`` + 1). 1 where both are equal on every question.
+        interval: interval of the difference.
+        p: two-sided p-value: twice the share of draws on the opposite side of 0, at least
+            2 / (``N_SAMPLES`` + 1). It is 1 where both are equal on every question.
     """
 
     interval: Interval
@@ -48,7 +48,10 @@ class Difference:
 
 @lru_cache(maxsize=4)
 def draws(documents: tuple[str, ...]) -> tuple[NDArray[np.int64], ...]:
-    """Rows of each bootstrap sample, given the document of each row; no sample without rows."""
+    """Draw the rows of each bootstrap sample from the document of each row.
+
+    There is no sample without rows.
+    """
     names, document_of = np.unique(documents, return_inverse=True)
     groups = [np.flatnonzero(document_of == at) for at in range(len(names))]
     rng = np.random.default_rng(0)
@@ -59,7 +62,7 @@ def draws(documents: tuple[str, ...]) -> tuple[NDArray[np.int64], ...]:
 
 
 def bootstrap_interval(value: float, sampled: Sequence[float] | Floats) -> Interval:
-    """The interval of a figure from its values on the draws; NaN among them is left out."""
+    """Compute the interval of a figure from its values on the draws, without NaN."""
     if np.isnan(value):
         return UNDEFINED
     low, high = np.nanquantile(sampled, [0.025, 0.975])
@@ -67,30 +70,30 @@ def bootstrap_interval(value: float, sampled: Sequence[float] | Floats) -> Inter
 
 
 def mean_interval(values: Sequence[float], documents: Sequence[str]) -> Interval:
-    """The mean of one value per question; undefined without any."""
+    """Compute the mean of one value for each question, with its interval."""
     if not values:
         return UNDEFINED
     return bootstrap_interval(float(np.mean(values)), _means(values, documents))
 
 
 def paired_difference(
-    values: Sequence[float], others: Sequence[float], documents: Sequence[str]
+    values: Sequence[float], baseline: Sequence[float], documents: Sequence[str]
 ) -> Difference:
-    """How much higher ``values`` are than ``others``, question by question.
+    """Compute the mean of ``values`` less ``baseline``, question by question.
 
     Raises:
         ValueError: the lengths differ, or there is no question.
     """
-    if not len(values) == len(others) == len(documents) > 0:
+    if not len(values) == len(baseline) == len(documents) > 0:
         raise ValueError(
-            f"expected equally many values, got {len(values)}, {len(others)} and {len(documents)}"
+            f"expected equally many values, got {len(values)}, {len(baseline)} and {len(documents)}"
         )
-    by_question = np.array(values, dtype=float) - np.array(others, dtype=float)
+    by_question = np.array(values, dtype=float) - np.array(baseline, dtype=float)
     if not by_question.any():
         return Difference(Interval(0.0, 0.0, 0.0), 1.0)
     sampled = _means(by_question, documents)
-    other_side = min(int((sampled <= 0).sum()), int((sampled >= 0).sum()))
-    p = min(1.0, 2 * (other_side + 1) / (len(sampled) + 1))
+    opposite = min(int((sampled <= 0).sum()), int((sampled >= 0).sum()))
+    p = min(1.0, 2 * (opposite + 1) / (len(sampled) + 1))
     return Difference(bootstrap_interval(float(by_question.mean()), sampled), p)
 
 
@@ -100,9 +103,9 @@ def _means(values: Sequence[float] | Floats, documents: Sequence[str]) -> Floats
 
 
 def interval_text(figure: Interval, sign: str = "") -> str:
-    """A figure with its interval, such as "0.635 [0.581, 0.690]"; empty where it is undefined.
+    """Write a figure with its interval, such as "0.635 [0.581, 0.690]"; "" where undefined.
 
-    ``sign`` "+" writes the sign of what is positive, too.
+    The ``sign`` "+" also writes the sign of positive numbers.
     """
     if figure.value is None:
         return ""

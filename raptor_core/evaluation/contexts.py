@@ -1,4 +1,7 @@
-"""The seam for what a comparison compares: from questions to contexts."""
+"""Interfaces of a comparison: systems that make contexts, and measurers that judge them.
+
+Systems are in ``systems.py``, measures in ``measures.py``.
+"""
 
 from __future__ import annotations
 
@@ -15,8 +18,8 @@ from raptor_core.vectors import Vectors
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """At least one question, their vectors row for row, and the documents that all are asked of."""
+class QuestionBatch:
+    """Questions about the same documents, with a vector in each row; at least one question."""
 
     questions: Sequence[Question]
     vectors: Vectors
@@ -25,9 +28,9 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """What a reader would be given.
+    """Text that a reader would read.
 
-    ``nodes`` are those that it was put together from, in order; a baseline may have none.
+    ``nodes`` holds the nodes that it consists of, in order; a baseline may have none.
     """
 
     text: str
@@ -36,32 +39,38 @@ class Context:
 
     @classmethod
     def of(cls, retrieval: Retrieval) -> Context:
-        """The context that was retrieved."""
+        """Make the context of a retrieval."""
         nodes = tuple(hit.node for hit in retrieval.hits)
         return cls(retrieval.context, retrieval.n_tokens, nodes)
 
 
 class System(Protocol):
-    """One system of a comparison."""
+    """System of a comparison: a way from questions to contexts."""
 
     @property
     def name(self) -> str:
-        """As it is written on the command line."""
+        """Name of the system, as the command line takes it."""
 
-    def contexts(self, index: Index, asked: Asked, budget_tokens: int) -> list[Context]:
-        """A context for each question, none over the budget."""
+    def contexts(self, index: Index, batch: QuestionBatch, budget_tokens: int) -> list[Context]:
+        """Make a context within the budget for each question."""
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
-    """What one context is worth, by measure; with the answer that was read from it, if any."""
+class ContextScores:
+    """Scores of one context by measure, and the answer of a reader, if one read it."""
 
     values: Mapping[str, float]
     answer: str | None = None
 
 
 class Measurer(Protocol):
-    """Says what contexts are worth."""
+    """Interface of a judge of contexts."""
 
-    def measure(self, questions: Sequence[Question], contexts: Sequence[Context]) -> list[Measured]:
-        """The measures that each question allows."""
+    @property
+    def meanings(self) -> Mapping[str, str]:
+        """Meaning of each measure that may apply, in the order of tables."""
+
+    def measure(
+        self, questions: Sequence[Question], contexts: Sequence[Context]
+    ) -> list[ContextScores]:
+        """Score each context by the measures that its question allows."""

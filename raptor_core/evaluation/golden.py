@@ -1,4 +1,7 @@
-"""How much of what a team knows to be the answer retrieval finds: the golden set, measured."""
+"""Measures of a golden set: questions whose documents or passages a team knows.
+
+Loading one is in ``datasets/records.py``.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ from statistics import mean
 import numpy as np
 
 from raptor_core.evaluation.datasets.base import Question
-from raptor_core.evaluation.measures import Runs, held, runs
+from raptor_core.evaluation.measures import Runs, find_runs, runs
 from raptor_core.models.embedding.base import Embedder
 from raptor_core.nodes import Node
 from raptor_core.quality.checks import CheckInfo, Measured, Verdict, WorstNode, percent
@@ -20,20 +23,23 @@ from raptor_core.settings import CheckSettings
 from raptor_core.store.store import VectorStore
 
 OpenStore = Callable[[], AbstractContextManager[VectorStore]]
-"""Opens what is published, to read."""
+"""Function that opens the published trees for reading."""
 
 RANKS = (1, 3, 5, 10)
-MIN_HELD = 0.5
-"""Share of a passage's runs of words that a node must hold to count as finding it."""
+MIN_RUNS = 0.5
+"""Least share of a passage's runs of words in a node that counts as a find."""
 
 
 @dataclass(frozen=True, slots=True)
 class GoldenHit:
-    """What was retrieved for one case.
+    """Retrieval for one case, judged.
 
-    ``rank`` is of the first node that answers it, from 1; 0 where none does. ``evidence`` is the
-    share of the passages' words in the context, in runs of four, ``documents_found`` that of the
-    expected documents that it has text of; None where the case names none.
+    Attributes:
+        case: the question.
+        rank: rank of the first node that answers, from 1; 0 where none does.
+        evidence: share of the passages' runs of four words in the context; None without passages.
+        documents_found: share of the expected documents in the context; None without documents.
+        retrieved: the retrieval.
     """
 
     case: Question
@@ -45,7 +51,7 @@ class GoldenHit:
 
 @dataclass(frozen=True, slots=True)
 class GoldenReport:
-    """All cases of a golden set, in its order; the means are 0 without any."""
+    """Judged cases of a golden set in its order; means are 0 without cases."""
 
     hits: tuple[GoldenHit, ...]
 
@@ -55,7 +61,7 @@ class GoldenReport:
         return self.hit_rate_at(None)
 
     def hit_rate_at(self, rank: int | None) -> float:
-        """The same among the first ``rank`` nodes of the context; None for all of it."""
+        """Compute the hit rate among the first ``rank`` nodes; None for the whole context."""
         return _mean([0 < hit.rank <= (rank or hit.rank) for hit in self.hits])
 
     @property
@@ -69,7 +75,7 @@ class GoldenReport:
         return [hit for hit in self.hits if not hit.rank]
 
     def numbers(self) -> dict[str, float]:
-        """The figures by stable names; what no case asks for is left out."""
+        """Return the figures by stable names, without those that no case allows."""
         evidence = [hit.evidence for hit in self.hits if hit.evidence is not None]
         documents = [h.documents_found for h in self.hits if h.documents_found is not None]
         figures = {"questions": float(len(self.hits)), "missed": float(len(self.missed))}
@@ -88,13 +94,13 @@ class GoldenReport:
 def measure_golden(
     cases: Sequence[Question], embedder: Embedder, open_store: OpenStore, query: Query
 ) -> GoldenReport:
-    """Retrieve for every case, those of one tree together, and compare.
+    """Retrieve for every case and judge it; cases of one tree go together.
 
-    All questions are embedded while the store is closed, so that others need not wait.
+    Questions are embedded while the store is closed, so that no other process waits.
 
     Raises:
         SettingsError: the query contradicts itself.
-        StoreError: the store cannot be opened, or is another embedder's.
+        StoreError: the store cannot be opened, or belongs to another embedder.
     """
     vectors = embedder.embed_queries([case.text for case in cases])
     by_tree: dict[str | None, list[int]] = {}
@@ -107,13 +113,13 @@ def measure_golden(
             where = replace(query.where, trees=(tree,)) if tree else query.where
             questions = [cases[at].text for at in places]
             narrowed = replace(query, where=where)
-            found = retriever.search_vectors(questions, vectors[np.array(places)], narrowed)
-            retrieved |= zip(places, found, strict=True)
+            results = retriever.search_vectors(questions, vectors[np.array(places)], narrowed)
+            retrieved |= zip(places, results, strict=True)
     return GoldenReport(tuple(judge_case(case, retrieved[at]) for at, case in enumerate(cases)))
 
 
 def without_nodes(report: GoldenReport, ids: Collection[str]) -> GoldenReport:
-    """The same contexts without some nodes, with nothing put in their place, compared again."""
+    """Judge the same contexts again without some nodes."""
 
     def without(retrieval: Retrieval) -> Retrieval:
         kept = tuple(hit for hit in retrieval.hits if hit.node.id not in ids)
@@ -124,30 +130,29 @@ def without_nodes(report: GoldenReport, ids: Collection[str]) -> GoldenReport:
 
 
 def judge_case(case: Question, retrieval: Retrieval) -> GoldenHit:
-    """Compare what was retrieved with what answers the question.
+    """Compare a retrieval with the known answers of its question.
 
-    A node answers it when its text is of expected documents alone (a summary over others too says
-    little of them), or holds half of an expected passage. Ranks are by score, whatever the order
-    of the context.
+    A node answers if all its documents are expected, or if it holds half of an expected passage.
+    Ranks go by score, not by the order of the context.
     """
     nodes = [hit.node for hit in retrieval.ranked]
     spans = [runs(span) for span in case.evidence]
     answers = (at for at, node in enumerate(nodes, 1) if _answers(node, case, spans))
-    wanted: Runs = frozenset().union(*spans)
-    held_runs: Runs = frozenset().union(*(held(wanted, node.text) for node in nodes))
-    there = {name for node in nodes if _is_of(node, case) for name in node.documents}
+    sought: Runs = frozenset().union(*spans)
+    hits: Runs = frozenset().union(*(find_runs(sought, node.text) for node in nodes))
+    present = {name for node in nodes if _is_of(node, case) for name in node.documents}
     expected = set(case.sources)
     return GoldenHit(
         case=case,
         rank=next(answers, 0),
-        evidence=len(held_runs) / len(wanted) if wanted else None,
-        documents_found=len(there & expected) / len(expected) if expected else None,
+        evidence=len(hits) / len(sought) if sought else None,
+        documents_found=len(present & expected) / len(expected) if expected else None,
         retrieved=retrieval,
     )
 
 
 def golden_values(report: GoldenReport) -> Mapping[str, object]:
-    """The report as plain values."""
+    """Return the report as plain values."""
     return {
         **report.numbers(),
         "cases": [
@@ -168,7 +173,7 @@ def golden_values(report: GoldenReport) -> Mapping[str, object]:
 def _answers(node: Node, case: Question, spans: Sequence[Runs]) -> bool:
     if _is_of(node, case):
         return True
-    return any(len(held(span, node.text)) >= MIN_HELD * len(span) for span in spans if span)
+    return any(len(find_runs(span, node.text)) >= MIN_RUNS * len(span) for span in spans if span)
 
 
 def _is_of(node: Node, case: Question) -> bool:
@@ -190,9 +195,9 @@ GOLDEN_RETRIEVAL = CheckInfo(
 def evaluate_golden(
     report: GoldenReport, checks: CheckSettings, past: Sequence[float] = ()
 ) -> Verdict:
-    """Whether the hit rate is at least ``min_golden_hit_rate`` and not far under ``past`` ones.
+    """Check the hit rate against ``min_golden_hit_rate`` and against earlier builds.
 
-    ``past`` are the hit rates of earlier builds, oldest first; a rate above them is no drift.
+    ``past`` holds the hit rates of earlier builds, oldest first. A higher rate is no drift.
     """
     rate = report.hit_rate
     drift = measure_drift(rate, past, checks.history_builds)
@@ -217,9 +222,9 @@ def evaluate_golden(
 
 
 def _worst(hit: GoldenHit) -> WorstNode:
-    """A missed question with the node that was found first in place of its answer."""
+    """Describe a missed question by the first node of its context."""
     first = hit.retrieved.hits[0].node if hit.retrieved.hits else None
-    wanted = ", ".join(hit.case.sources) or f"“{hit.case.evidence[0][:60]}”"
-    why = f"expected {wanted}; found {', '.join(first.documents[:3]) if first else 'nothing'}"
+    expected = ", ".join(hit.case.sources) or f"“{hit.case.evidence[0][:60]}”"
+    why = f"expected {expected}; found {', '.join(first.documents[:3]) if first else 'nothing'}"
     node_id, tree = (first.id, first.tree) if first else ("", "")
     return WorstNode(node_id, hit.case.text, 0.0, why, tree)

@@ -1,4 +1,4 @@
-"""The trees over a data set's documents in a store of their own, kept for the next evaluation."""
+"""Trees over the documents of a data set, in a store that is kept for the next evaluation."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ from raptor_core.tree.publish import build_settings_fingerprint, make_manifest
 from raptor_core.tree.sqlite_cache import SqliteCache
 
 TREES_AT_ONCE = 16
-"""Trees that are built side by side; those of a killed run that were finished are kept."""
+"""Trees that are built together; a killed run keeps the finished ones."""
 
 _CORPUS = "evaluation"
 
 Progress = Callable[[int, int], None]
-"""Called with the trees that are built and the trees of the data set."""
+"""Function that gets the number of built trees and the number of all trees."""
 
 
 @dataclass(frozen=True, eq=False)
 class Index:
-    """A data set with its trees in an open store, and what they were built with."""
+    """Data set with its trees in an open store, and the components that built them."""
 
     dataset: Dataset
     store: VectorStore
@@ -46,36 +46,36 @@ class Index:
 
     @cached_property
     def retriever(self) -> Retriever:
-        """Searches the trees."""
+        """Retriever over the trees."""
         return Retriever(self.store, self.components.embedder)
 
     @cached_property
     def manifests(self) -> Sequence[Manifest]:
-        """What is published, by tree name."""
+        """Manifests of the trees, by name."""
         return self.store.manifests()
 
     @cached_property
     def n_layers(self) -> int:
-        """Layers of the highest tree."""
+        """Number of layers of the highest tree."""
         return max(len(manifest.layer_sizes) for manifest in self.manifests)
 
     @cached_property
     def n_nodes(self) -> int:
-        """Nodes of all trees."""
+        """Number of nodes of all trees."""
         return sum(sum(manifest.layer_sizes) for manifest in self.manifests)
 
     @cached_property
     def mean_tokens(self) -> float:
-        """Tokens of a node."""
+        """Mean number of tokens of a node."""
         return sum(manifest.n_tokens for manifest in self.manifests) / self.n_nodes
 
     def where(self, question: Question, *, pooled: bool) -> Where:
-        """What a question is asked of: its own document, or everything."""
+        """Return the filter of a question: its document, or everything."""
         if pooled or question.document is None:
             return Where()
         tree = tree_name(question.document, self.components.settings.grouping)
-        alone = tree == question.document
-        return Where(trees=(tree,), documents=None if alone else (question.document,))
+        is_whole_tree = tree == question.document
+        return Where(trees=(tree,), documents=None if is_whole_tree else (question.document,))
 
 
 @contextmanager
@@ -86,12 +86,18 @@ def open_index(
     progress: Progress | None = None,
     counter: TokenCounter | None = None,
 ) -> Iterator[Index]:
-    """The trees of a data set, from the cache where they are there, else built and kept there.
+    """Open the trees of a data set; build those that the cache does not hold.
 
-    The place in the cache is named by the documents and by every setting that a tree depends on. A
-    build that fails keeps the trees that are finished. ``counter`` tells a node's tokens, so that
-    budgets mean the same in indexes whose limits count otherwise; None is that of ``components``,
-    which cuts the chunks.
+    The folder in the cache is named by the documents and by every setting that a tree depends on.
+    A build that fails keeps the finished trees.
+
+    Args:
+        dataset: documents and questions.
+        components: components that build the trees.
+        cache: folder that keeps trees.
+        progress: gets the number of built trees.
+        counter: counts the tokens of nodes, so that budgets of several indexes agree; None for the
+            counter of ``components``.
     """
     counter = counter or components.counter
     settings = StoreSettings(corpus=_CORPUS, lock_seconds=components.settings.store.lock_seconds)
@@ -104,18 +110,18 @@ def open_index(
 
 
 def index_key(dataset: Dataset, components: Components, counter: TokenCounter | None = None) -> str:
-    """Digest of everything that the trees depend on, whatever the file is called.
+    """Compute the digest of everything that the trees depend on.
 
-    ``counter`` is that of ``open_index``.
+    ``counter`` is the counter of ``open_index``.
     """
     versions = sorted(document.version for document in dataset.documents)
     settings = components.settings
     parts = (components.chunker, components.embedder, components.clusterer, components.summarizer)
-    made_by = [part.fingerprint for part in parts]
+    fingerprints = [part.fingerprint for part in parts]
     if counter and counter.fingerprint != components.counter.fingerprint:
-        made_by.append(counter.fingerprint)
+        fingerprints.append(counter.fingerprint)
     built = build_settings_fingerprint(settings)
-    return digest("forest", built, settings.grouping.by, *made_by, *versions)
+    return digest("forest", built, settings.grouping.by, *fingerprints, *versions)
 
 
 def _build_missing(
@@ -127,16 +133,16 @@ def _build_missing(
 ) -> None:
     documents = sorted(dataset.documents, key=lambda document: document.id)
     partitions = Partitions(documents, components.settings.grouping)
-    trees = {tree: members for of in partitions.values() for tree, members in of.items()}
+    trees = {tree: members for part in partitions.values() for tree, members in part.items()}
     built = {mark.tree for mark in store.marks()}
     missing = iter([name for name in trees if name not in built])
     while names := list(islice(missing, TREES_AT_ONCE)):
-        made = build_trees(
+        new_trees = build_trees(
             {name: trees[name] for name in names}, components=components, known=store
         )
         with store.publishing() as publishing:
             for name in names:
-                tree = _told_by(counter, made[name], components)
+                tree = _count_by(counter, new_trees[name], components)
                 manifest = make_manifest(tree, trees[name], components.settings)
                 edition = Edition(manifest, tuple(tree.nodes()), tree.vectors())
                 publishing.publish([edition])
@@ -147,8 +153,8 @@ def _build_missing(
         store.optimize()
 
 
-def _told_by(counter: TokenCounter, tree: Tree, components: Components) -> Tree:
-    """The tree with its nodes' tokens as another counter counts them."""
+def _count_by(counter: TokenCounter, tree: Tree, components: Components) -> Tree:
+    """Return the tree with the tokens of its nodes as ``counter`` counts them."""
     if counter.fingerprint == components.counter.fingerprint:
         return tree
     layers = []
@@ -161,10 +167,10 @@ def _told_by(counter: TokenCounter, tree: Tree, components: Components) -> Tree:
 
 @dataclass(frozen=True, slots=True)
 class TreeStatistics:
-    """All trees together, from the leaves up; the means are 0 where no tree has a summary.
+    """Sizes over several trees, from the leaves up; means are 0 where no tree has a summary.
 
-    ``mean_ratio`` is of a summary's tokens over its children's. The paper's means are 6.7, 131,
-    85.6 and 0.28.
+    ``mean_ratio`` is the tokens of a summary divided by those of its children. The paper's means
+    are 6.7 children, 131 and 85.6 tokens, and a ratio of 0.28.
     """
 
     n_trees: int
@@ -175,17 +181,17 @@ class TreeStatistics:
     mean_ratio: float
 
     def values(self) -> dict[str, Any]:
-        """The figures as plain values, rounded."""
+        """Return the figures as plain values, rounded."""
         rounded = {k: round(v, 3) if isinstance(v, float) else v for k, v in asdict(self).items()}
         return rounded | {"nodes_by_layer": list(self.nodes_by_layer)}
 
 
 def tree_statistics(index: Index) -> TreeStatistics:
-    """The statistics of an index's trees; all nodes are read."""
+    """Compute the statistics of the trees of an index; it reads all nodes."""
     nodes = index.store.nodes()
     summaries = [node for node in nodes if not node.is_leaf]
     measured = compressions(summaries, {node.id: node for node in nodes})
-    n_children = sum(len(one.node.children) for one in measured)
+    n_children = sum(len(item.node.children) for item in measured)
     sizes = [manifest.layer_sizes for manifest in index.manifests]
     return TreeStatistics(
         n_trees=len(sizes),
@@ -198,17 +204,17 @@ def tree_statistics(index: Index) -> TreeStatistics:
 
 
 def pooled(trees: Sequence[TreeStatistics]) -> TreeStatistics:
-    """The statistics of all trees of several; a summary of any weighs the same."""
-    layers = [one.nodes_by_layer for one in trees]
+    """Combine the statistics of several indexes; every summary has the same weight."""
+    layers = [part.nodes_by_layer for part in trees]
     summaries = [sum(sizes[1:]) for sizes in layers]
-    children = [n * one.mean_children for n, one in zip(summaries, trees, strict=True)]
+    children = [n * part.mean_children for n, part in zip(summaries, trees, strict=True)]
     return TreeStatistics(
-        n_trees=sum(one.n_trees for one in trees),
+        n_trees=sum(part.n_trees for part in trees),
         nodes_by_layer=tuple(map(sum, zip_longest(*layers, fillvalue=0))),
-        mean_children=_weighted_mean([one.mean_children for one in trees], summaries),
-        mean_summary_tokens=_weighted_mean([one.mean_summary_tokens for one in trees], summaries),
-        mean_child_tokens=_weighted_mean([one.mean_child_tokens for one in trees], children),
-        mean_ratio=_weighted_mean([one.mean_ratio for one in trees], summaries),
+        mean_children=_weighted_mean([part.mean_children for part in trees], summaries),
+        mean_summary_tokens=_weighted_mean([part.mean_summary_tokens for part in trees], summaries),
+        mean_child_tokens=_weighted_mean([part.mean_child_tokens for part in trees], children),
+        mean_ratio=_weighted_mean([part.mean_ratio for part in trees], summaries),
     )
 
 

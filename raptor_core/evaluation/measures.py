@@ -1,4 +1,7 @@
-"""What a context is worth without a reader, one figure per question and measure."""
+"""Measures of a context that need no reader, one figure for each question and measure.
+
+Scores of answers are in ``raptor_lab.answer_scores``.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from raptor_core.evaluation.contexts import Context, Measured
+from raptor_core.evaluation.contexts import Context, ContextScores
 from raptor_core.evaluation.datasets.base import Question
 from raptor_core.evaluation.index import Index
 from raptor_core.identity import normalize_text
@@ -24,21 +27,24 @@ MEASURES: Mapping[str, str] = {
         "whether the right option is the one most similar to a passage of the context; a weak "
         "stand-in for a reader's accuracy"
     ),
-    "option_stand_in_hard": "the same on the HARD subset",
+    "option_stand_in_hard": "option_stand_in on the HARD subset",
     "answer_stand_in": (
         "share of a reference answer's words, without common ones and the question's, that "
         "the context holds; a weak stand-in for a reader's answers"
     ),
 }
-"""Measures by stable names, and what each means."""
+"""Meaning of each measure, by its stable name."""
 
 
 @dataclass(frozen=True, eq=False)
 class ContextMeasurer:
-    """Measures contexts of one data set without a reader.
+    """Judge of contexts of one data set, without a reader.
 
-    ``pooled`` questions are asked of all documents; ``options`` are vectors by question id, shape
-    ``(n_options, n_dims)``; where there is evidence, answers need not stand in for it.
+    Attributes:
+        index: the data set with its trees.
+        pooled: questions are asked of all documents.
+        options: vectors of the options by question id, shape ``(n_options, n_dims)``.
+        has_evidence: the data set names evidence, so words of answers are not counted.
     """
 
     index: Index
@@ -46,23 +52,30 @@ class ContextMeasurer:
     options: Mapping[str, Vectors]
     has_evidence: bool
 
+    @property
+    def meanings(self) -> Mapping[str, str]:
+        """See ``Measurer.meanings``."""
+        return MEASURES
+
     @classmethod
     def of(cls, index: Index, *, pooled: bool) -> ContextMeasurer:
-        """All options are embedded at once, each after its question."""
-        asked = [q for q in index.dataset.questions if q.gold is not None]
-        texts = [f"{q.text} {option}" for q in asked for option in q.options]
+        """Make the judge of an index; all options are embedded at once, each after its question."""
+        choices = [q for q in index.dataset.questions if q.gold is not None]
+        texts = [f"{q.text} {option}" for q in choices for option in q.options]
         vectors = index.components.embedder.embed_queries(texts)
-        ends = np.cumsum([len(q.options) for q in asked])[:-1]
-        parts = np.split(vectors, ends) if asked else []
-        options = {q.id: part for q, part in zip(asked, parts, strict=True)}
+        ends = np.cumsum([len(q.options) for q in choices])[:-1]
+        parts = np.split(vectors, ends) if choices else []
+        options = {q.id: part for q, part in zip(choices, parts, strict=True)}
         has_evidence = any(question.evidence for question in index.dataset.questions)
         return cls(index, pooled, options, has_evidence)
 
-    def measure(self, questions: Sequence[Question], contexts: Sequence[Context]) -> list[Measured]:
+    def measure(
+        self, questions: Sequence[Question], contexts: Sequence[Context]
+    ) -> list[ContextScores]:
         """See ``Measurer.measure``."""
         passages = self._passages(contexts) if self.options else {}
         return [
-            Measured(self._measure(question, context, passages))
+            ContextScores(self._measure(question, context, passages))
             for question, context in zip(questions, contexts, strict=True)
         ]
 
@@ -86,12 +99,12 @@ class ContextMeasurer:
         return values
 
     def _passages(self, contexts: Sequence[Context]) -> dict[str, Vectors]:
-        """Their vectors; nodes that a system without a tree made are in no store."""
+        """Read the vectors of the passages; embed those of nodes that are in no store."""
         texts = {key: text for c in contexts for key, text in _passage_texts(c).items()}
         vectors = self.index.store.vectors(sorted(texts))
         missing = sorted(texts.keys() - vectors.keys())
-        made = self.index.components.embedder.embed([texts[key] for key in missing])
-        return vectors | dict(zip(missing, made, strict=True))
+        embedded = self.index.components.embedder.embed([texts[key] for key in missing])
+        return vectors | dict(zip(missing, embedded, strict=True))
 
 
 RUN_WORDS = 4
@@ -101,67 +114,69 @@ Runs = frozenset[tuple[str, ...]]
 
 
 def words(text: str) -> list[str]:
-    """The words of a text in order, case folded."""
+    """Return the words of a text in order, case folded."""
     return _WORD.findall(normalize_text(text).casefold())
 
 
 def runs(text: str, n_words: int = RUN_WORDS) -> Runs:
-    """Runs of ``n_words`` words of a text; all of it as one run where it is shorter."""
+    """Return the runs of ``n_words`` words of a text; a shorter text is one run."""
     all_words = words(text)
     if len(all_words) <= n_words:
         return frozenset({tuple(all_words)} if all_words else ())
     return frozenset(zip(*(all_words[start:] for start in range(n_words)), strict=False))
 
 
-def held(wanted: Runs, text: str) -> Runs:
-    """Those of the wanted runs, of any length, that stand in a text."""
-    lengths = {len(run) for run in wanted}
-    there: Runs = frozenset().union(*(runs(text, length) for length in lengths))
-    return wanted & there
+def find_runs(sought: Runs, text: str) -> Runs:
+    """Return the sought runs, of any length, that a text holds."""
+    lengths = {len(run) for run in sought}
+    present: Runs = frozenset().union(*(runs(text, length) for length in lengths))
+    return sought & present
 
 
 def evidence_recall(evidence: Sequence[str], context: str) -> float:
-    """Share of the passages' runs of four words that stand in the context.
+    """Compute the share of the evidence's runs of four words that the context holds.
 
     Words of adjoining passages make runs too, as a reader would read them.
     """
-    wanted: Runs = frozenset().union(*map(runs, evidence))
-    return len(held(wanted, context)) / len(wanted) if wanted else 0.0
+    sought: Runs = frozenset().union(*map(runs, evidence))
+    return len(find_runs(sought, context)) / len(sought) if sought else 0.0
 
 
 def document_measures(sources: Sequence[str], nodes: Sequence[Node]) -> dict[str, float]:
-    """Whether one, and what share, of the documents that answer is in the context.
+    """Compute whether any, and what share, of the answering documents is in the context.
 
-    A document is in it with a node that is of documents that answer alone: a summary over others
-    too says little of them.
+    A summary counts only if all its documents answer the question.
     """
-    wanted = set(sources)
-    there = {name for node in nodes if set(node.documents) <= wanted for name in node.documents}
-    hit = {"document_hit": float(bool(there))}
-    return hit if len(wanted) == 1 else hit | {"document_recall": len(there) / len(wanted)}
+    answering = set(sources)
+    hits = {name for node in nodes if set(node.documents) <= answering for name in node.documents}
+    hit = {"document_hit": float(bool(hits))}
+    return hit if len(answering) == 1 else hit | {"document_recall": len(hits) / len(answering)}
 
 
 def nearest_option(options: Vectors, passages: Sequence[Vectors]) -> int:
-    """The option that is most similar to any passage, the first of equals; -1 without passages."""
+    """Return the option most similar to any passage, the first of equals; -1 without passages."""
     if not passages:
         return -1
     return int((options @ np.stack(list(passages)).T).max(axis=1).argmax())
 
 
 def answer_words(question: Question, context: str) -> float | None:
-    """The largest share of an answer's telling words that the context holds.
+    """Compute the largest share of an answer's content words that the context holds.
 
     None where every answer consists of common words and words of the question.
     """
-    asked = STOPWORDS.union(words(question.text))
-    telling = [set(words(answer)) - asked for answer in question.answers]
-    there = set(words(context))
-    shares = [len(answer & there) / len(answer) for answer in telling if answer]
+    common = STOPWORDS.union(words(question.text))
+    content = [set(words(answer)) - common for answer in question.answers]
+    present = set(words(context))
+    shares = [len(answer & present) / len(answer) for answer in content if answer]
     return max(shares, default=None)
 
 
 def _passage_texts(context: Context) -> dict[str, str]:
-    """What an embedder reads of a context, by embedding key; without nodes it is one passage."""
+    """Return the texts of a context that an embedder reads, by embedding key.
+
+    A context without nodes is one passage.
+    """
     if context.text and not context.nodes:
         return {context.text: context.text}
     return {node.embedding_key: node.embedding_text for node in context.nodes}

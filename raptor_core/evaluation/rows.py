@@ -1,4 +1,4 @@
-"""Values of a data set's file, each knowing where it stands, so that a wrong one is named."""
+"""Rows of a data set's file that know their place, so that an error names it."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from raptor_core.errors import RaptorError, SourceError
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """An object of a file. What a field should not be is raised as ``error``, with its place.
+    """JSON object of a file. A wrong field raises ``error`` with its place.
 
     Attributes:
-        values: its fields.
+        values: the fields.
         where: file, line, and place in the line.
-        remedy: what the file should be, for messages.
-        error: what to raise.
+        remedy: advice at the end of error messages.
+        error: class of the errors.
     """
 
     values: Mapping[str, Any]
@@ -28,25 +28,25 @@ class Row:
     error: type[RaptorError] = SourceError
 
     def text(self, key: str) -> str:
-        """A field that holds text."""
+        """Return a field that must hold text."""
         value = self.values.get(key)
         if not isinstance(value, str) or not value.strip():
             raise self.wrong(key, "a text", value)
         return value
 
     def text_or(self, key: str, default: str = "") -> str:
-        """The same where the field may be missing, null or empty."""
+        """Return a field that holds text, or ``default`` where it is missing, null or empty."""
         return default if self.values.get(key) in (None, "") else self.text(key)
 
     def identifier(self, key: str) -> str:
-        """A field that holds a text, or a whole number, which is written as one."""
+        """Return a field that holds text or a whole number, as text."""
         value = self.values.get(key)
         return str(value) if isinstance(value, int) else self.text(key)
 
     def texts(self, key: str, *, blanks: bool = True) -> tuple[str, ...]:
-        """A field that holds a list of texts, or one; empty where it is missing or null.
+        """Return the texts of a field that holds a text or a list of texts, without blank ones.
 
-        Blank texts are left out.
+        The result is empty where the field is missing or null.
         """
         value = self.values.get(key)
         listed = [value] if isinstance(value, str) else value or []
@@ -56,7 +56,7 @@ class Row:
         return tuple(item for item in listed if item.strip())
 
     def whole(self, key: str, low: int, high: int) -> int | None:
-        """A field that holds a whole number within bounds; None where it is missing or null."""
+        """Return a field that holds a whole number within bounds; None where missing or null."""
         value = self.values.get(key)
         if value is None:
             return None
@@ -65,14 +65,14 @@ class Row:
         return int(value)
 
     def row(self, key: str) -> Row:
-        """A field that holds an object."""
+        """Return a field that must hold an object."""
         value = self.values.get(key)
         if not isinstance(value, Mapping):
             raise self.wrong(key, "an object", value)
         return replace(self, values=value, where=f"{self.where}, {key}")
 
     def rows(self, key: str) -> Iterator[Row]:
-        """A field that holds a list of objects."""
+        """Return the objects of a field that must hold a list of them."""
         value = self.values.get(key)
         if not isinstance(value, list) or not all(isinstance(item, Mapping) for item in value):
             raise self.wrong(key, "a list of objects", value)
@@ -80,42 +80,42 @@ class Row:
             yield replace(self, values=item, where=f"{self.where}, {key} {number}")
 
     def wrong(self, key: str, expected: str, value: object) -> RaptorError:
-        """What to raise where a field is not what it must be."""
+        """Make the error for a field with a wrong value."""
         came = "it is missing" if key not in self.values else f"got {value!r:.60}"
         return self.error(f"{self.where}: expected {expected} as {key!r}, {came}; {self.remedy}")
 
 
 def read_text(path: Path, remedy: str = "", error: type[RaptorError] = SourceError) -> str:
-    """A file's text.
+    """Read the text of a file.
 
     Raises:
-        error: it cannot be read, or is not UTF-8.
+        error: the file cannot be read, or is not UTF-8.
     """
-    told = f"; {remedy}" if remedy else ""
+    advice = f"; {remedy}" if remedy else ""
     try:
         return path.read_text(encoding="utf-8").removeprefix("\ufeff")
     except OSError as cause:
-        raise error(f"{path} cannot be read ({cause}){told}") from cause
+        raise error(f"{path} cannot be read ({cause}){advice}") from cause
     except UnicodeDecodeError as cause:
-        raise error(f"{path} is not UTF-8 text ({cause}); save it as UTF-8{told}") from cause
+        raise error(f"{path} is not UTF-8 text ({cause}); save it as UTF-8{advice}") from cause
 
 
 def read_rows(path: Path, remedy: str, error: type[RaptorError] = SourceError) -> Iterator[Row]:
-    """The objects of a JSON Lines file; see ``read_text`` and ``json_lines``."""
+    """Read the objects of a JSON Lines file; see ``read_text`` and ``json_lines``."""
     return json_lines(path, read_text(path, remedy, error), remedy, error)
 
 
 def json_lines(
     path: Path, text: str, remedy: str, error: type[RaptorError] = SourceError
 ) -> Iterator[Row]:
-    """The objects of a JSON Lines file; blank lines are passed over."""
+    """Parse the objects of JSON Lines, without blank lines."""
     for number, line in enumerate(text.split("\n"), 1):
         if line.strip():
             yield parse_row(line, f"{path}, line {number}", remedy, error)
 
 
 def parse_row(text: str, where: str, remedy: str, error: type[RaptorError] = SourceError) -> Row:
-    """One object from its JSON."""
+    """Parse one JSON object."""
     try:
         values = json.loads(text)
     except (json.JSONDecodeError, RecursionError) as cause:

@@ -1,4 +1,4 @@
-"""The default strategy as a check: against flat retrieval, and against its own past."""
+"""Check of the default strategy against flat retrieval and against earlier evaluations."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ DEFAULT_STRATEGY = CheckInfo(
     "default_strategy",
     "warn",
     "Whether the default strategy is worse than flat retrieval beyond the interval, or far under "
-    "its own earlier evaluations on this data set.",
+    "its earlier evaluations on this data set.",
 )
 
 NEAR_CHANCE = "option_stand_in"
-"""Measures that no strategy differs in beyond chance: none is judged by them."""
+"""Prefix of measures in which no strategy differs beyond chance; the check ignores them."""
 
 Past = Callable[[str], Sequence[float]]
 """Earlier values of a measure, oldest first."""
@@ -30,20 +30,23 @@ Past = Callable[[str], Sequence[float]]
 def evaluate_strategy(
     comparison: Comparison, strategy: str, checks: CheckSettings, past: Past
 ) -> Verdict:
-    """Whether ``strategy`` is at no budget worse than flat, and not far under ``past`` values.
+    """Check a strategy against flat retrieval at each budget, and against earlier values.
 
-    It is judged by the first measure that the data set allows and that tells strategies apart:
-    worse is where the whole interval of the paired difference is below 0, and the past is of the
-    mean over all budgets. ``comparison`` has ``BASELINE`` as its first system, and ``strategy``.
+    The first measure counts that distinguishes strategies. A strategy is worse where the whole
+    interval of the paired difference is below 0.
+
+    Args:
+        comparison: has ``BASELINE`` as its first system, and ``strategy``.
+        strategy: name of the strategy.
+        checks: bounds.
+        past: returns earlier means over all budgets.
     """
     lines = comparison.lines
-    telling = [name for name in comparison.measures if not name.startswith(NEAR_CHANCE)]
-    if not telling:
-        told = (
-            f"The questions of {comparison.dataset} allow no measure that tells strategies apart."
-        )
-        return DEFAULT_STRATEGY.verdict(Measured(True, told, {}))
-    measure = telling[0]
+    measures = [name for name in comparison.measures if not name.startswith(NEAR_CHANCE)]
+    if not measures:
+        reason = f"The questions of {comparison.dataset} allow no measure that compares strategies."
+        return DEFAULT_STRATEGY.verdict(Measured(True, reason, {}))
+    measure = measures[0]
     value, flat = (
         mean(line.figures[measure].mean.value or 0.0 for line in lines if line.system == system)
         for system in (strategy, BASELINE)

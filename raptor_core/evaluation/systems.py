@@ -1,20 +1,26 @@
-"""Systems from a question to a context: every strategy, on all layers or on some; and by name."""
+"""Systems from a question to a context: every strategy, on all layers or on some.
+
+Further systems, such as the laboratory's baselines, register themselves as entry points of the
+group ``SYSTEMS``. Measures are in ``measures.py``, comparisons in ``compare.py``.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from importlib.metadata import entry_points
 
 from raptor_core.errors import SettingsError
-from raptor_core.evaluation.baselines import Beginning, Dpr, ParagraphFusion
-from raptor_core.evaluation.contexts import Asked, Context, System
+from raptor_core.evaluation.contexts import Context, QuestionBatch, System
 from raptor_core.evaluation.index import Index
 from raptor_core.retrieval import STRATEGIES, Query
 from raptor_core.store.base import Where
 
-DPR = ("dpr", "collapsed-dpr")
-"""Systems of two encoders."""
+SYSTEMS = "raptor_core.evaluation.systems"
+"""Group of entry points; each is a function of a name and of ``Encoders`` that makes a system."""
+
+Encoders = tuple[str, str] | None
+"""Models of a question encoder and a passage encoder, for systems that embed by their own."""
 
 ROOT = "root"
 """The system that searches the top layer of each tree alone."""
@@ -26,13 +32,13 @@ _NAME = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class StrategySystem:
-    """A strategy of the retriever, with the weights and the beam of the index's settings.
+    """Strategy of the retriever as a system, with the weights of the index's settings.
 
     Attributes:
-        name: as it is written.
-        strategy: its name in ``STRATEGIES``.
-        layers: only these, from the lowest up; None for all. A traversal starts at the highest.
-        top_k: nodes at the most, in a traversal on each layer; None is what fills the budget.
+        name: name of the system.
+        strategy: name of the strategy in ``STRATEGIES``.
+        layers: layers to search, ascending; None for all. A traversal starts at the highest.
+        top_k: most nodes, on each layer of a traversal; None is what fills the budget.
     """
 
     name: str
@@ -40,11 +46,11 @@ class StrategySystem:
     layers: tuple[int, ...] | None = None
     top_k: int | None = None
 
-    def contexts(self, index: Index, asked: Asked, budget_tokens: int) -> list[Context]:
+    def contexts(self, index: Index, batch: QuestionBatch, budget_tokens: int) -> list[Context]:
         """See ``System.contexts``."""
-        query = self._query(index, asked.where, budget_tokens)
-        texts = [question.text for question in asked.questions]
-        retrieved = index.retriever.search_vectors(texts, asked.vectors, query)
+        query = self._query(index, batch.where, budget_tokens)
+        texts = [question.text for question in batch.questions]
+        retrieved = index.retriever.search_vectors(texts, batch.vectors, query)
         return list(map(Context.of, retrieved))
 
     def _query(self, index: Index, where: Where, budget_tokens: int) -> Query:
@@ -60,7 +66,7 @@ class StrategySystem:
         return replace(query, where=replace(where, layers=self.layers))
 
     def _walk(self, index: Index, query: Query) -> Query:
-        """The same number of nodes in each layer: ``top_k``, or as many as fill the budget."""
+        """Walk with the same number of nodes on each layer: ``top_k``, or what fills the budget."""
         if self.name == ROOT:
             return replace(query, top_k=index.n_nodes, n_layers=1)
         n_layers = len(self.layers) if self.layers else index.n_layers
@@ -71,37 +77,22 @@ class StrategySystem:
         return replace(walk, start_layer=self.layers[-1], n_layers=n_layers)
 
 
-BASELINES: Mapping[str, System] = {
-    system.name: system
-    for system in (
-        StrategySystem(ROOT, "traversal"),
-        Beginning("title-abstract", is_abstract=True),
-        Beginning("document"),
-        ParagraphFusion(),
-    )
-}
-"""Systems that are no strategy, by name; those of ``DPR`` are others, which need models."""
-
-
-def make_system(name: str, dpr: Dpr | None = None) -> System:
-    """The system of a name: a baseline, or a strategy with or without layers and nodes at the most.
+def make_system(name: str, encoders: Encoders = None) -> System:
+    """Make the system of a name: a strategy, with layers and top k or without, or a registered one.
 
     Raises:
-        SettingsError: nothing is called so, or its models are not named.
+        SettingsError: no system has this name, or its encoders are not named.
     """
-    if name in BASELINES:
-        return BASELINES[name]
-    if name in DPR:
-        if dpr is None:
-            raise SettingsError(
-                f"{name} has two encoders; name a question encoder and a passage encoder with "
-                "--dpr QUESTION_MODEL PASSAGE_MODEL"
-            )
-        return replace(dpr, name=name)
+    if name == ROOT:
+        return StrategySystem(ROOT, "traversal")
+    registered = entry_points(group=SYSTEMS)
+    if name in registered.names:
+        system: System = registered[name].load()(name, encoders)
+        return system
     parts = _NAME.fullmatch(name)
     strategy = parts["strategy"] if parts else name
     if not parts or strategy not in STRATEGIES:
-        others = ", ".join((*BASELINES, *DPR))
+        others = ", ".join((ROOT, *sorted(registered.names)))
         raise SettingsError(
             f"no strategy is called {name!r}; there are: {', '.join(STRATEGIES)}, each with or "
             f"without layers and nodes at the most, such as collapsed@0, collapsed@1-2 or "

@@ -1,18 +1,18 @@
-"""A table before it is written, and a comparison as tables."""
+"""Tables of results, before they are written as text or Markdown."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from raptor_core.evaluation.bootstrap import interval_text
-from raptor_core.evaluation.compare import MEANINGS, Comparison, Line
+from raptor_core.evaluation.compare import Comparison, ComparisonRow
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """One table; every row has a cell for each column of ``head``.
+    """Table with a cell for each column of ``head`` in every row.
 
-    ``note`` is one sentence or two below the title; it may be empty.
+    ``note`` is text below the title; it may be empty.
     """
 
     title: str
@@ -25,9 +25,10 @@ _HEAD = ("strategy", "budget", "tokens", "questions", "mean", "difference", "p",
 
 
 def comparison_tables(comparison: Comparison, kind: str = "") -> list[Table]:
-    """A table for each measure; ``kind`` says which questions it is of, if not of all.
+    """Make a table for each measure of a comparison.
 
-    A difference is to the first system.
+    A difference is from the first system. ``kind`` names the kind of the questions, if they are not
+    all of them.
     """
     name = f"{comparison.dataset}, {kind}" if kind else comparison.dataset
     return [
@@ -35,13 +36,13 @@ def comparison_tables(comparison: Comparison, kind: str = "") -> list[Table]:
             f"{name}: {measure.replace('_', ' ')}",
             _HEAD,
             tuple(_row(line, measure) for line in comparison.lines if measure in line.figures),
-            MEANINGS[measure],
+            comparison.meanings[measure],
         )
         for measure in comparison.measures
     ]
 
 
-def _row(line: Line, measure: str) -> tuple[str, ...]:
+def _row(line: ComparisonRow, measure: str) -> tuple[str, ...]:
     figure = line.figures[measure]
     difference = figure.difference
     return (

@@ -11,7 +11,7 @@ from raptor_core.settings import Settings
 from raptor_core.store import open_store, stored_identity
 from raptor_core.store.base import Manifest, StoreIdentity
 from raptor_core.store.store import VectorStore
-from raptor_core.tree.overview import OVERVIEW, overview_settings
+from raptor_core.tree.corpus_tree import CORPUS_TREE, corpus_tree_settings
 
 
 @contextmanager
@@ -41,15 +41,15 @@ def require_store(home: HomeFolder, settings: Settings) -> None:
         raise _nothing(home)
 
 
-def overview_folder(home: HomeFolder, settings: Settings) -> tuple[HomeFolder, Settings]:
+def corpus_tree_folder(home: HomeFolder, settings: Settings) -> tuple[HomeFolder, Settings]:
     """Where the tree above a home's trees is kept, and its settings."""
-    return HomeFolder(home.path / OVERVIEW), overview_settings(settings)
+    return HomeFolder(home.path / CORPUS_TREE), corpus_tree_settings(settings)
 
 
-def has_overview(home: HomeFolder, settings: Settings) -> bool:
-    """Whether there is a tree above the trees, without opening a store."""
-    above, own = overview_folder(home, settings)
-    return settings.corpus.enabled and stored_identity(own.store, above.qdrant) is not None
+def has_corpus_tree(home: HomeFolder, settings: Settings) -> bool:
+    """Whether there is a corpus tree, without opening a store."""
+    above, own = corpus_tree_folder(home, settings)
+    return settings.corpus_tree.enabled and stored_identity(own.store, above.qdrant) is not None
 
 
 def _nothing(home: HomeFolder) -> UnknownTreeError:

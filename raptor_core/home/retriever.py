@@ -12,11 +12,11 @@ from threading import Lock
 from typing import TypeVar
 
 from raptor_core.errors import StoreError, StoreLockedError, StoreMismatchError, UnknownTreeError
+from raptor_core.home.corpus_tree import CorpusAnswerPlan, plan_answer
 from raptor_core.home.folder import HomeFolder
-from raptor_core.home.overview import OverviewPlan, plan_answer
 from raptor_core.home.published import (
-    has_overview,
-    overview_folder,
+    corpus_tree_folder,
+    has_corpus_tree,
     published,
     require_store,
     require_trees,
@@ -28,12 +28,12 @@ from raptor_core.store.base import Manifest, Where
 from raptor_core.store.corpus import check_identity
 from raptor_core.store.store import VectorStore
 from raptor_core.tree.components import Components
-from raptor_core.tree.overview import OVERVIEW, TREE
+from raptor_core.tree.corpus_tree import CORPUS_TREE_NAME, TREE
 
 Answer = TypeVar("Answer")
 
 ROUTED_TREES = 5
-"""Top nodes that a search from the tree above the trees goes on under."""
+"""Top nodes that a search from the corpus tree goes on under."""
 
 MANY_TOKENS = 1_000_000
 """No bound, of a search whose texts are not read."""
@@ -98,7 +98,7 @@ class HomeRetriever(AsyncSearch):
             SettingsError: the query names no known strategy, or contradicts it.
         """
         query = query or self.query
-        if query.where.trees == (OVERVIEW,) and self._has_above:
+        if query.where.trees == (CORPUS_TREE_NAME,) and self._has_above:
             every = replace(query, where=replace(query.where, trees=None), scope="trees")
             return self.above.search_many(questions, every)
         if query.scope == "corpus":
@@ -150,13 +150,13 @@ class HomeRetriever(AsyncSearch):
 
     @staticmethod
     def _below(leaf: Node, read: Callable[[str], Answer]) -> Answer:
-        """What is read of the top node that a leaf of the tree above the trees stands for."""
+        """What is read of the top node that a leaf of the corpus tree stands for."""
         try:
             return read(leaf.stands_for)
         except UnknownTreeError as error:
             raise UnknownTreeError(
                 f"the tree {leaf.metadata[TREE]!r} under this node was dropped or written anew "
-                "since; the next `raptor build` brings the tree above the trees in step"
+                "since; the next `raptor build` brings the corpus tree in step"
             ) from error
 
     def manifests(self) -> list[Manifest]:
@@ -188,30 +188,30 @@ class HomeRetriever(AsyncSearch):
 
     @cached_property
     def above(self) -> HomeRetriever:
-        """The tree above the trees, to search and to read.
+        """The corpus tree, to search and to read.
 
         Raises:
             UnknownTreeError: there is none; it says how there would be one.
         """
         if not self._has_above:
-            why = "set enabled = true under [corpus] in the settings, and run `raptor build`"
-            if self.settings.corpus.enabled:
-                least = self.settings.corpus.min_trees
+            why = "set enabled = true under [corpus_tree] in the settings, and run `raptor build`"
+            if self.settings.corpus_tree.enabled:
+                least = self.settings.corpus_tree.min_trees
                 why = f"it needs {least} published trees; add documents, and run `raptor build`"
-            raise UnknownTreeError(f"there is no tree above the trees: {why}")
+            raise UnknownTreeError(f"there is no corpus tree: {why}")
         other = copy(self)
-        other.home, other.settings = overview_folder(self.home, self.settings)
+        other.home, other.settings = corpus_tree_folder(self.home, self.settings)
         other.components = self.components.above(other.settings)
         other._turn, other._kept = Lock(), None  # noqa: SLF001
         return other
 
     def reader_of(self, tree: str | None) -> HomeRetriever:
-        """What reads a tree: this, or that of the tree above the trees."""
-        return self.above if tree == OVERVIEW and self._has_above else self
+        """What reads a tree: this, or that of the corpus tree."""
+        return self.above if tree == CORPUS_TREE_NAME and self._has_above else self
 
     @property
     def _has_above(self) -> bool:
-        return has_overview(self.home, self.settings)
+        return has_corpus_tree(self.home, self.settings)
 
     def _from_above(self, questions: Sequence[str], query: Query) -> list[Retrieval]:
         """Search the trees that the tree above them leads to, a question at a time.
@@ -229,10 +229,10 @@ class HomeRetriever(AsyncSearch):
             retrievals += self._searched([question], below, named)
         return retrievals
 
-    def plan_answer(self, query: Query | None = None) -> OverviewPlan:
+    def plan_answer(self, query: Query | None = None) -> CorpusAnswerPlan:
         """What an answer about the whole corpus, from ``above``, takes; nothing is called."""
         budget = (query or self.query).budget_tokens
-        return plan_answer(self.above.nodes(OVERVIEW), self.settings, budget)
+        return plan_answer(self.above.nodes(CORPUS_TREE_NAME), self.settings, budget)
 
     def close(self) -> None:
         """Close what is open; the next call opens it again."""

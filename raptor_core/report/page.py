@@ -1,4 +1,4 @@
-"""The pages of reports, of studies by hand and of tables, each as one file that loads nothing.
+"""The pages of reports, each as one file that loads nothing.
 
 A page runs no script but its own. The data stand in a script element that is no script
 (``application/json``), where nothing can end the element or begin a comment; the script that reads
@@ -18,12 +18,10 @@ import html
 import json
 import re
 import zlib
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Iterable, Mapping, Sequence
 from importlib import resources
 from typing import Any
 
-from raptor_core.audit.study import COLUMNS, FILLED, VERDICTS, Drawn
 from raptor_core.identity import digest
 from raptor_core.report.data import report_values
 from raptor_core.report.values import Report
@@ -72,8 +70,9 @@ def render_window() -> str:
 
 def _rendered(title: str, values: Mapping[str, Any], reach: str = "") -> str:
     unpack, script = _page_scripts()
-    return _filled(
-        "page",
+    return fill_page(
+        read_part("page.html"),
+        read_part("page.css"),
         (unpack, script),
         reach,
         TITLE=html.escape(_LONE_SURROGATE.sub("\ufffd", title)),
@@ -83,29 +82,20 @@ def _rendered(title: str, values: Mapping[str, Any], reach: str = "") -> str:
     )
 
 
-def render_tables(title: str, body: str) -> str:
-    """A page of tables and pictures, from their HTML; loads nothing, and has no script."""
-    return _filled("tables", (), TITLE=html.escape(title), BODY=body)
+def fill_page(
+    template: str, style: str, scripts: Sequence[str], reach: str = "", **parts: str
+) -> str:
+    """Fill a template with its style, its content security policy and further parts.
 
-
-def render_sheet(drawn: Drawn) -> str:
-    """One HTML document, which loads nothing and can be written as UTF-8."""
-    values = {
-        "id": digest("sheet", repr(drawn)),
-        "columns": [name for name in COLUMNS if name != "children"],  # nobody reads these back
-        "verdicts": VERDICTS,
-        "file": FILLED,
-        "nodes": [asdict(node) for node in drawn.nodes],
-    }
-    script = _script("dom.js", "sheet.js")
-    return _filled("sheet", (script,), DATA=embedded_json(values), SCRIPT=script)
-
-
-def _filled(name: str, scripts: Sequence[str], reach: str = "", **parts: str) -> str:
-    """A page with its style, its policy and these parts in their places."""
-    style = _read(f"{name}.css")
+    Args:
+        template: HTML with places such as ``{{STYLE}}``.
+        style: CSS of the page.
+        scripts: scripts that stand in the page and may run.
+        reach: rules that the policy begins with.
+        parts: texts by the names of their places.
+    """
     values = {"STYLE": style, "POLICY": reach + content_policy(scripts, style), **parts}
-    return re.sub(r"\{\{(\w+)\}\}", lambda place: values[place[1]], _read(f"{name}.html"))
+    return re.sub(r"\{\{(\w+)\}\}", lambda place: values[place[1]], template)
 
 
 def content_policy(scripts: Sequence[str], style: str) -> str:
@@ -124,21 +114,26 @@ def embedded_json(values: object) -> str:
 
 
 @functools.cache
-def _read(name: str) -> str:
+def read_part(name: str) -> str:
+    """Read a file of the report's page."""
     folder = resources.files("raptor_core.report") / "web"
     return (folder / name).read_text(encoding="utf-8")
 
 
 @functools.cache
 def _script(*names: str) -> str:
-    """Files of script as one, whose names are seen by nobody else."""
-    body = "\n".join(map(_read, names))
+    return joined_script(map(read_part, names))
+
+
+def joined_script(files: Iterable[str]) -> str:
+    """Join the texts of script files into one strict script with a scope of its own."""
+    body = "\n".join(files)
     return f"'use strict';\n(() => {{\n{body}\n}})();\n"
 
 
 def _page_scripts() -> tuple[str, str]:
     """What unpacks the script of the page, and that."""
-    return _read("unpack.js"), _script(*_SCRIPTS)
+    return read_part("unpack.js"), _script(*_SCRIPTS)
 
 
 @functools.cache
@@ -154,4 +149,4 @@ def _source(text: str) -> str:
 
 def page_version() -> str:
     """Changes with the page's own files: what was rendered with another is out of date."""
-    return digest("page", _read("page.html"), _read("page.css"), *_page_scripts())
+    return digest("page", read_part("page.html"), read_part("page.css"), *_page_scripts())

@@ -45,7 +45,7 @@ class Query:
         max_per_document: hybrid only, chunks of one document at most; None is any number.
         reranker: hybrid only, name of a cross-encoder, or "sentences"; empty for none.
         hybrid: hybrid only, the weights of its signals.
-        scope: of a home, "corpus" looks first in the tree above the trees, for the trees to search.
+        scope: of a home, "corpus" looks first in the corpus tree, for the trees to search.
     """
 
     strategy: str = "hybrid"

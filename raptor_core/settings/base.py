@@ -1,49 +1,68 @@
-"""What parts of the settings have in common: endpoints, prices, bounds of what is spent."""
+"""Base classes of the settings, with endpoints, prices and the budget.
+
+Each part of the settings has a class in a module of this folder; ``models.py`` joins them.
+"""
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 
+def _mark_advanced(schema: dict[str, Any], part: type[Part]) -> None:
+    """Mark the properties of a JSON schema that are not among the common settings of a part."""
+    for name, field in schema.get("properties", {}).items():
+        if part.common is not None and name not in part.common:
+            field["advanced"] = True
+
+
 class Part(BaseModel):
-    """Base of every part: frozen, no unknown keys, defaults validated."""
+    """Base of every part: frozen, without unknown keys, defaults validated."""
 
     model_config = ConfigDict(
-        frozen=True, extra="forbid", validate_default=True, hide_input_in_errors=True
+        frozen=True,
+        extra="forbid",
+        validate_default=True,
+        hide_input_in_errors=True,
+        json_schema_extra=_mark_advanced,
     )
+
+    common: ClassVar[tuple[str, ...] | None] = ()
+    """Settings that most people change; all others are advanced. None where this says nothing."""
 
 
 class EndpointPart(Part):
     """An OpenAI-compatible endpoint: OpenAI, Azure, vLLM, Ollama; see docs/endpoints.md.
 
-    What has the same ``base_url``, ``model`` and ``api_key_env`` in one process shares its limits.
+    In one process, parts with the same ``base_url``, ``model`` and ``api_key_env`` share limits.
 
     Attributes:
-        model: model's name, as the endpoint knows it; of Azure the deployment's.
-        base_url: where the endpoint answers; of Azure's dated API the resource's own address.
-        api_key_env: environment variable that holds its key.
-        api_version: of Azure's dated API, such as "2024-10-21"; empty for everything else, also
-            for Azure's v1 API.
-        max_tokens_field: what a request calls the bound of an answer; "auto" is
+        model: name of the model at the endpoint; for Azure the name of the deployment.
+        base_url: address of the endpoint; for Azure's dated API the address of the resource.
+        api_key_env: environment variable that holds the key.
+        api_version: version of Azure's dated API, such as "2024-10-21"; empty for all other
+            endpoints, Azure's v1 API included.
+        max_tokens_field: name of the field that bounds an answer; "auto" is
             "max_completion_tokens" for OpenAI and Azure and "max_tokens" for others.
-        sends_temperature: false for models that take none, such as reasoning models.
-        timeout_seconds: of one attempt.
-        max_retries: of one call, after a fault, a refusal, an empty, a cut off or a wrong answer.
-        concurrency: calls under way at once.
-        requests_per_minute: calls begun in a minute, evenly spread; 0 is no limit.
-        tokens_per_minute: tokens of calls begun in a minute, the answers' upper bounds included,
-            as OpenAI and Azure count them; 0 is no limit.
-        shared_by: processes that call the endpoint at the same time; each takes this part of
+        sends_temperature: send a temperature; false for models that take none, such as reasoning
+            models.
+        timeout_seconds: time limit of one attempt, in seconds.
+        max_retries: attempts after the first, for a call that failed, was refused, or got an empty,
+            cut off or wrong answer.
+        concurrency: calls that run at the same time.
+        requests_per_minute: calls that may begin in a minute, evenly spread; 0 is no limit.
+        tokens_per_minute: tokens of the calls that begin in a minute, with the upper bounds of
+            their answers, as OpenAI and Azure count them; 0 is no limit.
+        shared_by: processes that call the endpoint at the same time. Each takes its share of
             concurrency, requests_per_minute and tokens_per_minute.
-        down_after: attempts in a row, of several calls, that fail to reach the endpoint or end in
-            a status of 500 and more, until it counts as down and all calls wait for it.
-        down_seconds: how long they wait, while one call at a time tries, before they fail.
+        down_after: failed attempts in a row after which the endpoint counts as down. An attempt
+            fails that does not reach the endpoint, or gets a status of 500 or more.
+        down_seconds: time that calls wait for an endpoint that is down before they fail.
     """
 
     purpose: ClassVar[str] = "endpoint"
-    """Name of the part, which errors tell."""
+    """Name of the part in error messages."""
 
     model: str = "gpt-4o-mini"
     base_url: str = "https://api.openai.com/v1"
@@ -62,7 +81,7 @@ class EndpointPart(Part):
 
     @property
     def share(self) -> int:
-        """Calls that this process may have under way at once."""
+        """Number of calls that this process may run at the same time."""
         return max(1, self.concurrency // self.shared_by)
 
 
@@ -71,34 +90,38 @@ HOW_ENDPOINTS_ARE_CALLED = frozenset(EndpointPart.model_fields) - {"model"}
 
 
 NO_BOUND = "none"
-"""What a settings file or the environment says for no bound; TOML has no other word for it."""
+"""Value of a setting in a file or the environment for no bound; TOML has no null."""
 
 
 OrNone = BeforeValidator(lambda value: None if value == NO_BOUND else value)
 
 
 class PriceSettings(Part):
-    """What a model costs; a model that is called and has no price here has an unknown cost.
+    """Price of a model. The cost of a model without a price is unknown.
 
     Attributes:
         input: USD per million prompt tokens, or per million embedded tokens.
         output: USD per million tokens of answers; embedding models give none.
     """
 
+    common: ClassVar[tuple[str, ...] | None] = None
+
     input: float = Field(ge=0)
     output: float = Field(0.0, ge=0)
 
 
 class BudgetSettings(Part):
-    """What one run may spend; it stops before it would pass a bound and keeps what is finished.
+    """Bounds of what one run may spend. A run stops before it would pass one, and loses nothing.
 
     "none" is no bound.
 
     Attributes:
-        calls: model calls, retries included; a summary made without a model counts as one.
+        calls: model calls, with retries; a summary without a model counts as one.
         tokens: prompt and completion tokens together, of summaries and embedding endpoints.
-        usd: US dollars by the settings' prices, which every endpoint's model then needs.
+        usd: US dollars. Every model that is called then needs a price under [prices].
     """
+
+    common: ClassVar[tuple[str, ...] | None] = ("usd",)
 
     calls: Annotated[int | None, OrNone] = Field(None, ge=0)
     tokens: Annotated[int | None, OrNone] = Field(None, ge=0)
@@ -106,7 +129,7 @@ class BudgetSettings(Part):
 
 
 def missing_price(model: str) -> str:
-    """What to do where ``budget.usd`` meets a model whose price is not set."""
+    """Return the error message for a model without a price under a budget in USD."""
     return (
         f'budget.usd is set, and the price of {model!r} is not: set [prices."{model}"] with input '
         "and output in USD per million tokens (0 where it is free), or bound calls or tokens"

@@ -1,4 +1,4 @@
-"""Who audits summaries, and bounds of the asset checks. No bound makes a layer stale."""
+"""Settings of audits and of asset checks. No bound makes a layer stale."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from raptor_core.settings.base import EndpointPart, OrNone, Part
 
 
 class AuditSettings(EndpointPart):
-    """The judge of sampled summaries; how many are sampled is ``checks.audit_rate``.
+    """Judge of sampled summaries; ``checks.audit_rate`` is the share that is sampled.
 
     Attributes:
         judge: "support" (similarity, coverage, numbers, names, oppositions; the bundled model),
@@ -19,14 +19,16 @@ class AuditSettings(EndpointPart):
         on_unsupported: what happens to an audited summary with an unsupported sentence: "report"
             it, "quarantine" it (published, and left out of retrieval), "resummarize" it with the
             findings in the prompt, or "block" the publication.
-        model: of "nli" (a hub name or a local folder) or of "llm".
-        max_retries: of one audit, after an invalid answer or a fault; then it is "not judged".
-        max_tokens: tokens of an answer at the most.
-        json_format: how the endpoint is asked for JSON: by a schema ("json_schema"), as any JSON
+        model: model of "nli" (a hub name or a local folder) or of "llm".
+        max_retries: attempts after the first, for an audit with an invalid answer or a fault; after
+            them the summary is "not judged".
+        max_tokens: most tokens of an answer.
+        json_format: form of the request for JSON: by a schema ("json_schema"), as any JSON
             ("json_object"), or by the prompt alone ("prompt"), which every server knows.
     """
 
     purpose: ClassVar[str] = "audit"
+    common: ClassVar[tuple[str, ...] | None] = ("judge", "on_unsupported")
 
     judge: Literal["support", "overlap", "nli", "llm"] = "support"
     on_unsupported: Literal["report", "quarantine", "resummarize", "block"] = "report"
@@ -47,13 +49,13 @@ class AuditSettings(EndpointPart):
 
 
 class CheckSettings(Part):
-    """Bounds of the asset checks; means over a layer unless a bound says otherwise.
+    """Bounds of the asset checks, of means over a layer unless a bound says otherwise.
 
     Attributes:
         min_compression, max_compression: summary tokens over children's tokens (paper: 0.28).
         min_children, max_children: children per parent (paper: 6.7).
         audit_rate: share of summaries that are audited.
-        audit_minimum: summaries audited at the least, per layer and partition.
+        audit_minimum: least number of audited summaries in each layer and partition.
         max_unsupported: share of audited summaries that may hold an unsupported sentence
             (paper: 0.04 of audited nodes hallucinated).
         max_switched: share of summaries that may be in another language than their children.
@@ -74,14 +76,15 @@ class CheckSettings(Part):
         max_drift: robust z-score against them from which a layer has drifted.
         max_odd_documents: share of a partition's documents whose text may look as if it had been
             read wrongly, or be in another language than the others.
-        main_language: share of a run's documents in one language from which those in another are
-            told.
+        main_language: share of a run's documents in one language from which documents in another
+            language are reported.
         repeated_line: a line that more than this share of a run's documents have repeats.
-        max_repeated: share of a partition's text that may stand in such lines.
-        golden: file of questions with known answers, relative to the settings file; "none" for
-            none.
+        max_repeated: share of a partition's text that such lines may hold.
+        golden: file of questions with known answers, relative to the settings file, or "none".
         min_golden_hit_rate: share of them whose answer must be retrieved.
     """
+
+    common: ClassVar[tuple[str, ...] | None] = ("audit_rate", "golden")
 
     min_compression: float = Field(0.10, ge=0)
     max_compression: float = Field(0.60, gt=0)

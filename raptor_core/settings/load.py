@@ -1,4 +1,7 @@
-"""Settings from a preset, one TOML file and the environment, in this order."""
+"""Loading of settings from a preset, one TOML file and the environment, in this order.
+
+The settings themselves are in ``models.py``.
+"""
 
 from __future__ import annotations
 
@@ -59,7 +62,7 @@ the embeddings, a beam down."""
 
 
 def preset(name: str) -> Settings:
-    """The settings of a preset.
+    """Return the settings of a preset.
 
     Raises:
         SettingsError: no preset has this name.
@@ -77,11 +80,11 @@ def _preset_values(name: str) -> Mapping[str, Any]:
 
 ENV_PREFIX = "RAPTOR_"
 NOT_SETTINGS = frozenset({"RAPTOR_HOME", "RAPTOR_API_KEY", "RAPTOR_WRITING_KEY"})
-"""Variables with the prefix that are no settings."""
+"""Variables that have the prefix and are no settings."""
 
 
 def load_settings(path: Path | None = None, environ: Mapping[str, str] | None = None) -> Settings:
-    """The settings of a TOML file, overridden by the environment.
+    """Load the settings of a TOML file, overridden by the environment.
 
     The file may name a ``preset`` that it starts from. ``RAPTOR_CLUSTERING__THRESHOLD=0.2``
     overrides ``threshold`` of ``[clustering]``; a list is given comma-separated.
@@ -97,18 +100,18 @@ def load_settings(path: Path | None = None, environ: Mapping[str, str] | None = 
     name = values.pop("preset", "default")
     where = str(path) if path else "the environment"
     merged = _merge(_preset_values(str(name)), values)
-    given = os.environ if environ is None else environ
-    names = sorted(n for n in given if n.startswith(ENV_PREFIX) and n not in NOT_SETTINGS)
-    services = _of_services(names)
+    variables = os.environ if environ is None else environ
+    names = sorted(n for n in variables if n.startswith(ENV_PREFIX) and n not in NOT_SETTINGS)
+    services = _service_prefixes(names)
     names = [name for name in names if not name.startswith(services)]
     for name in names:
         section, key = _place(name)
-        merged = _merge(merged, {section: {key: _parse(section, key, given[name])}})
+        merged = _merge(merged, {section: {key: _parse(section, key, variables[name])}})
     return _validated(merged, f"{where} with {', '.join(names).upper()}" if names else where)
 
 
 def with_preset(settings: Settings, name: str) -> Settings:
-    """Settings with the values of a preset in place of theirs; what it does not name stays.
+    """Return the settings with the values of a preset over them.
 
     Raises:
         SettingsError: no preset has this name, or its values contradict what stays.
@@ -120,7 +123,7 @@ def with_preset(settings: Settings, name: str) -> Settings:
 def settings_of(
     settings: Settings, sections: Mapping[str, Mapping[str, Any]], where: str
 ) -> Settings:
-    """Settings with these values over theirs; ``where`` says in an error who gave them.
+    """Return the settings with ``sections`` over them; ``where`` names their origin in errors.
 
     Raises:
         SettingsError: a key is unknown, or a value is wrong.
@@ -154,15 +157,15 @@ def _merge(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
     return merged
 
 
-def _of_services(names: Sequence[str]) -> tuple[str, ...]:
-    """How variables begin that Kubernetes sets in all pods beside a service, as one ``raptor``."""
+def _service_prefixes(names: Sequence[str]) -> tuple[str, ...]:
+    """Return the prefixes of variables that Kubernetes sets for services called ``raptor…``."""
     host = "_SERVICE_HOST"
     services = [name.removesuffix(host) for name in names if name.endswith(host)]
     return tuple(service + end for service in services for end in ("_SERVICE_", "_PORT"))
 
 
 def _place(name: str) -> tuple[str, str]:
-    """Section and key that an environment variable names."""
+    """Return the section and the key that an environment variable names."""
     section, divider, key = name.removeprefix(ENV_PREFIX).lower().partition("__")
     if not divider:
         raise SettingsError(
@@ -179,17 +182,17 @@ def _parse(section: str, key: str, text: str) -> Any:
 
 
 def _annotation(place: Sequence[int | str]) -> Any:
-    """What is declared at a place in the settings, such as a model; None where nothing is."""
-    found: Any = Settings
+    """Return the type that is declared at a place in the settings; None where nothing is."""
+    annotation: Any = Settings
     for step in place:
-        if get_origin(found) is Mapping:  # such as prices by model name
-            found = get_args(found)[1]
+        if get_origin(annotation) is Mapping:  # such as prices by model name
+            annotation = get_args(annotation)[1]
         elif isinstance(step, int):  # of a list of tables
-            found = get_args(found)[0]
+            annotation = get_args(annotation)[0]
         else:
-            field = getattr(found, "model_fields", {}).get(step)
-            found = field.annotation if field else None
-    return found
+            field = getattr(annotation, "model_fields", {}).get(step)
+            annotation = field.annotation if field else None
+    return annotation
 
 
 def _explain(error: ValidationError) -> str:

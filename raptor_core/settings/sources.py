@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from pydantic import Field, model_validator
 
 from raptor_core.redaction import hide_secrets
@@ -19,18 +21,20 @@ class DatabaseTable(Part):
     """A table or a query of a database, one document for each row.
 
     Attributes:
-        name: what documents of it are called by: their ids are ``name/id``; empty is ``table``.
+        name: first part of the documents' ids, ``name/id``; empty is ``table``.
         url: SQLAlchemy URL, such as ``sqlite:////data/wiki.db`` or
             ``postgresql+psycopg2://host/wiki``; the driver has to be installed.
-        url_env: environment variable that holds the URL, where it has a password in it.
+        url_env: environment variable that holds the URL, for a URL with a password.
         table: name of the table or view, with its schema where it needs one.
-        query: a SELECT in place of ``table``.
-        id_field: column that holds the id.
-        text_field: column that holds the text.
-        title_field: column that holds the title, if there is one.
+        query: a SELECT instead of ``table``.
+        id_field: column with the id.
+        text_field: column with the text.
+        title_field: column with the title; it may be missing.
         updated_field: column that changes whenever a row does, such as a time or a counter;
             empty reads every row every time.
     """
+
+    common: ClassVar[tuple[str, ...] | None] = None
 
     name: str = ""
     url: str = Field("", repr=False)
@@ -54,39 +58,41 @@ class DatabaseTable(Part):
 
     @property
     def label(self) -> str:
-        """The name, or else the table."""
+        """The name, or the table where there is no name."""
         return self.name or self.table
 
 
 class SourceSettings(Part):
-    """Where documents come from.
+    """Source of the documents.
 
     Attributes:
-        paths: files, folders, tables or fsspec URLs, read together.
+        paths: files, folders and fsspec URLs.
         tables: tables of databases, each a ``[[source.tables]]`` with ``url`` or ``url_env``,
             ``table`` or ``query``, and ``id_field``, ``text_field``, ``title_field``,
             ``updated_field``.
-        include: patterns of relative paths as in .gitignore; empty means every supported format.
-        exclude: such patterns of what is left out.
-        protocols: protocols of fsspec URLs that may be read, each part of a chained one included.
-        private_hosts: hosts that http and https may reach although their address is not public:
-            this machine, the private network.
-        max_file_mb: larger files are reported and skipped, in megabytes.
+        include: patterns of relative paths, as in .gitignore, of files to read; empty is every
+            supported format.
+        exclude: patterns of relative paths, as in .gitignore, of files and folders to leave out.
+        protocols: protocols of fsspec URLs that may be read, in chained URLs too.
+        private_hosts: hosts with a private address that http and https may reach.
+        max_file_mb: most megabytes of a file; larger files are reported and skipped.
         whole_pages: read web pages with the navigation, sidebars and footers around their content.
-        id_field: field of a table's rows that holds the id; "auto" finds it.
-        text_field: field of a table's rows that holds the text.
-        title_field: field of a table's rows that holds the title.
-        settle_seconds: the sensor leaves a file alone that was written within this time, since
-            more may follow; 0 takes every file as it is.
-        parse_seconds: after which a PDF file that is still being read is given up.
-        ocr: languages of tesseract, such as ``eng`` or ``deu+eng``, by which pages of PDF files
-            that are only pictures are read; empty reads none. The program has to be installed.
-        max_removed: share of the published documents that may be gone at once, 0 to 1. More are
-            kept until a person confirms; so are all while a named source holds nothing. 0 asks for
-            every document, 1 never asks.
-        max_removed_documents: number of documents that may be gone at once.
-        watch: the sensor is on from the start, and builds changed documents unasked.
+        id_field: field with the id in the rows of a file; "auto" finds it.
+        text_field: field with the text in the rows of a file.
+        title_field: field with the title in the rows of a file.
+        settle_seconds: seconds after its last write before the sensor reads a file; 0 reads it at
+            once.
+        parse_seconds: time limit for reading a PDF file, in seconds.
+        ocr: languages of tesseract, such as ``eng`` or ``deu+eng``, for pages of PDF files that are
+            pictures; empty reads none. The program has to be installed.
+        max_removed: share of the published documents that may be gone at once, 0 to 1. A look that
+            misses more changes nothing until a person confirms it, nor one that finds a named
+            source empty. 0 asks for every document, 1 never asks.
+        max_removed_documents: most documents that may be gone at once.
+        watch: switch the sensor on from the start; it builds changed documents without a command.
     """
+
+    common: ClassVar[tuple[str, ...] | None] = ("paths", "exclude", "max_file_mb", "ocr", "watch")
 
     paths: tuple[str, ...] = ()
     tables: tuple[DatabaseTable, ...] = ()
@@ -115,7 +121,7 @@ class SourceSettings(Part):
         return self
 
     def shown_paths(self) -> list[str]:
-        """``paths`` as they may be shown: without secrets."""
+        """Return ``paths`` without secrets."""
         return [hide_secrets(path) for path in self.paths]
 
     @property

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 from pydantic import Field, model_validator
 
@@ -10,42 +10,44 @@ from raptor_core.settings.base import Part
 
 
 class StoreSettings(Part):
-    """Where vectors are kept; docs/stores.md tells of a server's settings.
+    """Vector store; docs/stores.md explains the settings of a server.
 
-    From ``shard_number`` to ``hnsw_ef_construct`` they take effect when a collection is made.
+    Settings from ``shard_number`` to ``hnsw_ef_construct`` take effect when a collection is made.
 
     Attributes:
         kind: "edge" is Qdrant's engine in process, "local" qdrant-client's local mode,
             "server" a Qdrant server or cluster; "auto" is edge where it has a wheel, else local.
         corpus: name of the collection.
-        url: of the server, or of a cluster's nodes with commas between them.
-        api_key_env: environment variable that holds its key.
-        lock_seconds: how long to wait for an embedded store that another process holds.
-        timeout_seconds: of one request to the server.
-        max_retries: of one request, where the server cannot be reached, is busy or fails.
-        tls_ca: PEM file of the authority that signed the server's certificate; empty trusts those
-            that the machine does.
-        tls_verify: whether the certificate is verified; false is for tests.
-        grpc: send by gRPC in place of HTTP.
-        grpc_port: its port on the server.
-        read_consistency: copies that must agree on what is read; "one" asks any. "majority" and
-            "all" fail while a copy is dead.
+        url: address of the server, or addresses of a cluster's nodes with commas between them.
+        api_key_env: environment variable that holds the server's key.
+        lock_seconds: seconds to wait for an embedded store that another process has open.
+        timeout_seconds: time limit of one request to the server, in seconds.
+        max_retries: attempts after the first, for a request that the server did not answer.
+        tls_ca: PEM file of the authority that signed the server's certificate; empty trusts the
+            authorities of the machine.
+        tls_verify: verify the certificate; false is for tests.
+        grpc: send requests by gRPC instead of HTTP.
+        grpc_port: port of gRPC on the server.
+        read_consistency: number of copies that must agree on a read; "one" asks any copy.
+            "majority" and "all" fail while a copy is dead.
         shard_number: shards of a collection; 0 is the server's choice.
         replication_factor: copies of each shard; 0 is the server's choice.
-        write_consistency_factor: copies that must have a write; 0 is the server's choice.
-        on_disk_vectors: read vectors from disk in place of memory.
-        on_disk_payload: read texts from disk in place of memory.
-        quantization: small copies of vectors in memory that find candidates: "scalar" has a
-            byte, "binary" a bit for each dimension.
-        indexing_threshold: kB of vectors from which on a segment has a search graph, and no longer
-            compares every vector; 0 is never, -1 the server's choice.
+        write_consistency_factor: copies that must confirm a write; 0 is the server's choice.
+        on_disk_vectors: read vectors from disk instead of memory.
+        on_disk_payload: read texts from disk instead of memory.
+        quantization: small copies of vectors in memory that find candidates. "scalar" has a byte
+            for each dimension, "binary" a bit.
+        indexing_threshold: size of a segment in kB of vectors from which it has a search graph; 0
+            is never, -1 the server's choice.
         hnsw_m: links of a node in the search graph; -1 is the server's choice.
         hnsw_payload_m: links within a tree or a document; -1 is the server's choice.
-        hnsw_ef_construct: neighbours looked at for each link; 0 is the server's choice.
-        oversampling: with quantization, candidates for each result that are then scored by their
-            whole vectors.
+        hnsw_ef_construct: neighbours compared for each link; 0 is the server's choice.
+        oversampling: with quantization, candidates for each result that are scored by their full
+            vectors.
         hnsw_ef: candidates that a search keeps; 0 is the server's choice, which finds fewer.
     """
+
+    common: ClassVar[tuple[str, ...] | None] = ("kind", "url", "api_key_env")
 
     kind: Literal["auto", "edge", "local", "server"] = "auto"
     corpus: str = Field("corpus", pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$")

@@ -1,8 +1,8 @@
-"""How nodes become layers, when a tree ends, and how it follows its documents."""
+"""Settings of clustering, of the layers of a tree, of the corpus tree and of rebuilds."""
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 from pydantic import Field
 
@@ -10,23 +10,25 @@ from raptor_core.settings.base import Part
 
 
 class ClusteringSettings(Part):
-    """How a layer is clustered (paper, section 3).
+    """Clustering of a layer (paper, section 3).
 
     Attributes:
-        method: the paper's UMAP and Gaussian mixtures, contiguous windows, spherical k-means, or
-            "gmm": one mixture on the embeddings, a component for every ten nodes.
-        engine: of method "raptor": compiled parts of our own, or "reference", umap-learn and
-            scikit-learn themselves, whose clusters stay as fitted.
+        method: "raptor" is the paper's UMAP and Gaussian mixtures, "contiguous" has windows of
+            neighbouring nodes, "kmeans" is spherical k-means, and "gmm" one mixture on the
+            embeddings with a component for every ten nodes.
+        engine: code of the method "raptor": "compiled" is built in and fast, "reference" is
+            umap-learn and scikit-learn, whose clusters stay as fitted.
         dimensions: dimensions after the reduction.
-        local_neighbors: UMAP neighbours of the local step.
-        threshold: responsibility from which a node belongs to a component.
-        max_components: components tried at the most.
-        patience: values of k without a better BIC after which the scan stops; 0 tries all.
-        epochs: of the UMAP layout; 0 is umap-learn's own choice.
-        max_tokens: tokens of a cluster's text; above it the cluster is clustered again.
-        window: nodes per cluster of method "contiguous".
-        cluster_size: aimed-at nodes per cluster of method "kmeans".
-        seed: of everything random.
+        local_neighbors: neighbours of UMAP in the local step.
+        threshold: membership threshold, the least responsibility of a component for a node.
+        max_components: most components that are tried.
+        patience: number of component counts without a better BIC after which the search stops; 0
+            tries all.
+        epochs: epochs of the UMAP layout; 0 is umap-learn's choice.
+        max_tokens: most tokens of a cluster's text; a larger cluster is clustered again.
+        window: nodes in a cluster of the method "contiguous".
+        cluster_size: desired nodes in a cluster of the method "kmeans".
+        seed: seed of everything random.
     """
 
     method: Literal["raptor", "contiguous", "kmeans", "gmm"] = "raptor"
@@ -44,42 +46,45 @@ class ClusteringSettings(Part):
 
 
 class TreeSettings(Part):
-    """When a tree ends.
+    """End of a tree.
 
     Attributes:
-        max_layers: summary layers at the most.
-        top_nodes: a layer with this many nodes or fewer is the top.
+        max_layers: most layers of summaries.
+        top_nodes: a layer with this many nodes or fewer is the top layer.
     """
+
+    common: ClassVar[tuple[str, ...] | None] = ("max_layers",)
 
     max_layers: int = Field(5, ge=1, le=12)
     top_nodes: int = Field(1, ge=1)
 
 
-class CorpusSettings(Part):
-    """The tree above the trees: themes of the whole corpus, made of the trees' top nodes.
+class CorpusTreeSettings(Part):
+    """Corpus tree: themes of the whole corpus, built over the top nodes of all trees.
 
     Attributes:
-        enabled: whether it is built once trees were published; its summaries are made, and paid
-            for, as any others are.
-        min_trees: from how many trees; with fewer there is none.
+        enabled: build it after the trees; its summaries are paid for like all others.
+        min_trees: least number of trees over which it is built.
     """
+
+    common: ClassVar[tuple[str, ...] | None] = ("enabled",)
 
     enabled: bool = False
     min_trees: int = Field(3, ge=2)
 
 
 class RebuildSettings(Part):
-    """How a tree follows its documents.
+    """Rebuilds of trees whose documents changed.
 
     Attributes:
-        anchored: unchanged nodes keep their clusters, new ones are placed beside them; without
-            it every changed layer is fitted anew, at the price of most of its summaries.
-        max_members: a cluster over it is split: one that grew, and one of a fit by the method
-            "raptor" with the engine "compiled".
-        max_placed: share of a layer's nodes that may be placed one by one before the clusters that
-            a change touches are fitted anew, if a fit is better.
-        max_cohesion_loss: share of its cohesion that placing may cost a layer before that; and by
-            which a fit must be better.
+        anchored: keep unchanged nodes in their clusters and place new ones. Without it every
+            changed layer is clustered again, and most of its summaries are paid for again.
+        max_members: most members of a cluster; a larger one is split. A fit by the engine
+            "reference" is not split.
+        max_placed: share of a layer's nodes that may be placed one by one. Above it the clusters
+            that a change touches are fitted again, if the fit is better.
+        max_cohesion_loss: share of its cohesion that placing may cost a layer, and by which a new
+            fit must be better.
     """
 
     anchored: bool = True

@@ -110,7 +110,7 @@ class Components:
         return other
 
     def above(self, settings: Settings) -> Components:
-        """The same for the tree above the trees: other settings, with a chunker of theirs."""
+        """The same for the corpus tree: other settings, with a chunker of theirs."""
         self.ledger, self.embedder  # noqa: B018 - made now, so that both have them
         other = copy(self)
         other.settings = settings.model_copy(update={"embedder": self.settings.embedder})

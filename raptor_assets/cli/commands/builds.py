@@ -24,7 +24,7 @@ from raptor_assets.project.plan import Changes
 from raptor_assets.project.resources import Resources
 from raptor_assets.project.source_state import look
 from raptor_assets.project.store_state import partitions_there
-from raptor_assets.standalone.execute import BuildReport, build, build_above, drop
+from raptor_assets.standalone.execute import BuildReport, build, drop, update_corpus_tree
 from raptor_assets.standalone.forecast import Forecast, forecast
 from raptor_assets.standalone.instance import recorded
 from raptor_core.documents import Inventory, Scan, partition_key
@@ -190,13 +190,13 @@ def build_command(
             on_progress=progress.step,
         )
         above = None
-        if settings.corpus.enabled:
-            above = build_above(
+        if settings.corpus_tree.enabled:
+            above = update_corpus_tree(
                 opened, settings, force=force, on_plan=progress.plan, on_progress=progress.step
             )
     seconds = time.monotonic() - started
     if as_json:
-        told = {} if above is None else {"corpus": _values(above, seconds)}
+        told = {} if above is None else {"corpus_tree": _values(above, seconds)}
         print_json(_values(report, seconds) | told)
     else:
         _print(report, opened, seconds)
@@ -212,7 +212,7 @@ def _print_above(above: BuildReport) -> None:
     _name_failed(above, "trees")
     state = "built" if above.built else "dropped" if above.dropped else "unchanged"
     state = "failed" if above.failed else state
-    click.echo(f"the tree above the trees: {state}, {_summaries(_made(above, 'summaries'))} made")
+    click.echo(f"the corpus tree: {state}, {_summaries(_made(above, 'summaries'))} made")
 
 
 def _values(report: BuildReport, seconds: float) -> dict[str, Any]:

@@ -25,12 +25,12 @@ from raptor_assets.tables_markdown import shorten
 from raptor_assets.tree_picture import tree_svg
 from raptor_core.errors import MissingKeyError, SettingsError, UnknownTreeError
 from raptor_core.home import HomeRetriever
-from raptor_core.home.overview import answer_by, overview_answer, refuse_narrowing
+from raptor_core.home.corpus_tree import answer_by, layer_answer, refuse_narrowing
 from raptor_core.models.reading.reader import Answer, Passage, Quote, Reader, best_sentences
 from raptor_core.nodes import Node, told_pages
 from raptor_core.retrieval import Query, Retrieval, SourceSpan
 from raptor_core.store.base import Hit
-from raptor_core.tree.overview import OVERVIEW
+from raptor_core.tree.corpus_tree import CORPUS_TREE_NAME
 
 
 @click.command(
@@ -108,7 +108,7 @@ NAMED_SPANS = 3
 def ask_command(question: str, plan: bool, home: Path, as_json: bool, **values: Any) -> None:
     """Answer a question from the trees, with its sources.
 
-    With --scope corpus it is about everything: a layer of the tree above the trees is read in
+    With --scope corpus it is about everything: a layer of the corpus tree is read in
     parts, and the parts' answers together, within [budget]. Without a reader the overview itself
     is the answer.
 
@@ -152,7 +152,7 @@ def _ask_corpus(
     }
     tokens = plan.prompt_tokens + plan.completion_tokens
     told = (
-        f"reads the {len(plan.nodes)} nodes of layer {plan.layer} of the tree above the trees: "
+        f"reads the {len(plan.nodes)} nodes of layer {plan.layer} of the corpus tree: "
         f"{counted(plan.calls, 'call')}, at the most about {tokens:,} tokens, "
         f"{told_usd(plan.usd, '.4f')}"
     )
@@ -164,7 +164,7 @@ def _ask_corpus(
     try:
         answer = answer_by(plan, question, retriever.settings)
     except MissingKeyError as error:
-        answer = overview_answer(retriever.nodes(OVERVIEW), query.budget_tokens)
+        answer = layer_answer(retriever.nodes(CORPUS_TREE_NAME), query.budget_tokens)
         why = f"the overview itself, since no reader can be asked: {error}"
         click.secho(why, dim=True, err=True)
     spans = [retriever.trace(passage.node_id).spans for passage in answer.citations]

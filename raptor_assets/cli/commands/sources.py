@@ -32,15 +32,23 @@ from raptor_core.tree.preview import Previews
     show_default=True,
     help="Which documents make one tree.",
 )
+@click.option("--all", "is_complete", is_flag=True, help="Write every setting, advanced ones too.")
 @home_and_json
 def init_command(
-    sources: tuple[str, ...], preset: str, group_by: str, home: Path, as_json: bool
+    sources: tuple[str, ...],
+    preset: str,
+    group_by: str,
+    is_complete: bool,
+    home: Path,
+    as_json: bool,
 ) -> None:
     """Make a home with a commented settings file. An existing file is never overwritten."""
     if missing := [source for source in sources if is_missing(source)]:
         raise SourceError(f"there is no file or folder {missing[0]!r}; nothing was written")
     opened = Home.at(home)
-    created = opened.create(sources=kept_sources(sources), preset=preset, group_by=group_by)
+    created = opened.create(
+        sources=kept_sources(sources), preset=preset, group_by=group_by, is_complete=is_complete
+    )
     if as_json:
         print_json({"home": str(opened.path), "settings": str(opened.settings), "created": created})
         return

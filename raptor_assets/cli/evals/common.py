@@ -12,7 +12,6 @@ import click
 from raptor_assets.cli.options import Command, home_settings, together
 from raptor_assets.cli.output import print_json, print_table
 from raptor_assets.project.home import Home
-from raptor_core.evaluation.baselines import Dpr
 from raptor_core.evaluation.compare import Comparison, by_kind
 from raptor_core.evaluation.contexts import System
 from raptor_core.evaluation.datasets import Dataset, open_dataset
@@ -50,7 +49,7 @@ dataset_options = together(
 )
 """What names a data set and the trees over it."""
 
-DPR = click.option(
+ENCODERS = click.option(
     "--dpr",
     nargs=2,
     metavar="QUESTION_MODEL PASSAGE_MODEL",
@@ -95,7 +94,7 @@ def comparison_options(budgets: str) -> Callable[[Command], Command]:
             "once for each. Else as many as fill the budget.",
         ),
         click.option("--pooled", is_flag=True, help="Ask every question of all documents."),
-        DPR,
+        ENCODERS,
         click.option(
             "--by-kind", is_flag=True, help="Also by kind of question or answer, as in QASPER."
         ),
@@ -149,9 +148,12 @@ def cache_of(home: Path, values: Mapping[str, Any]) -> Path:
 
 def make_systems(values: Mapping[str, Any]) -> list[System]:
     """What the command line compares."""
-    dpr = Dpr(*values["dpr"]) if values["dpr"] else None
     bounds = [f":{top_k}" for top_k in values["top_ks"] or ()] or [""]
-    return [make_system(name + bound, dpr) for name in values["strategies"] for bound in bounds]
+    return [
+        make_system(name + bound, values["dpr"])
+        for name in values["strategies"]
+        for bound in bounds
+    ]
 
 
 def show(
@@ -206,7 +208,7 @@ def _question_values(comparison: Comparison) -> list[dict[str, Any]]:
             **item.measures,
             **({} if item.answer is None else {"answer": item.answer}),
         }
-        for item in comparison.found
+        for item in comparison.scores
     ]
 
 

@@ -1,4 +1,4 @@
-"""Measured on what is published: `raptor eval golden` and `raptor eval index`."""
+"""Retrieval measured on what is published: `raptor eval golden`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from raptor_assets.tables_markdown import shorten
 from raptor_core.errors import SettingsError
 from raptor_core.evaluation.datasets import Question, load_golden
 from raptor_core.evaluation.golden import GoldenReport, golden_values, measure_golden
-from raptor_core.evaluation.search_recall import search_recall
 from raptor_core.home.published import published, require_trees
 from raptor_core.retrieval import Query
 from raptor_core.settings import Settings
@@ -81,28 +80,3 @@ def _print(report: GoldenReport, least: float | None) -> None:
         click.echo(f"{name.replace('_', ' '):<20} {value:.4g}")
     if least is not None and report.hit_rate < least:
         click.secho(f"the hit rate is under {least:g}", fg="red", err=True)
-
-
-@click.command(epilog="\b\nExample:\n  raptor eval index --samples 500")
-@click.option("--samples", type=click.IntRange(min=1), default=200, show_default=True)
-@click.option("--top", type=click.IntRange(min=1), default=20, show_default=True)
-@home_and_json
-def index_command(samples: int, top: int, home: Path, as_json: bool) -> None:
-    """Say what the search by vectors misses: how many of the true nearest nodes it finds.
-
-    Vectors of published nodes, drawn with a fixed seed and disturbed a little, are searched for as
-    usual and by comparing every vector, over all trees and within their own. More is found with a
-    higher store.hnsw_ef.
-    """
-    opened, settings = Home.open(home)
-    with published(opened, settings) as store:
-        recall = search_recall(store, samples, top)
-    if as_json:
-        print_json(recall)
-        return
-    click.echo(f"{recall.n_samples} searches for the nearest {top} nodes")
-    for name, part in (("all trees", recall.all_trees), ("one tree", recall.one_tree)):
-        click.echo(
-            f"{name}: recall@{top} {part.recall:.3f}, median {part.milliseconds:.1f} ms; "
-            f"comparing every vector {part.exact_milliseconds:.1f} ms"
-        )

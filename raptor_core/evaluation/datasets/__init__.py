@@ -1,4 +1,4 @@
-"""Data sets of questions whose answers are known, in their published forms and in a plain one."""
+"""Loaders of data sets, in their published forms and in plain ones, found by content."""
 
 from __future__ import annotations
 
@@ -28,17 +28,16 @@ FORMS = (
 
 
 def load_dataset(path: Path, *, documents: Sequence[Document] = (), split: str = "test") -> Dataset:
-    """A data set; its form is found out from what the file holds.
+    """Load a data set; the content of the file decides its form.
 
     Args:
         path: a file, or the folder of NarrativeQA.
-        documents: what a user's own questions are asked of; other forms bring theirs.
-        split: of NarrativeQA.
+        documents: documents of a golden set; other forms bring theirs.
+        split: part of NarrativeQA.
 
     Raises:
-        SourceError: it cannot be read, is of no known form, or holds something wrong, which is
-            named by line and remedy.
-        SettingsError: the same in a user's own questions.
+        SourceError: the file cannot be read, has no known form, or a wrong line.
+        SettingsError: a line of a golden set is wrong.
     """
     dataset = _load(path, documents, split)
     if not dataset.questions:
@@ -49,24 +48,24 @@ def load_dataset(path: Path, *, documents: Sequence[Document] = (), split: str =
 
 
 def open_dataset(path: Path, source: SourceSettings, *, split: str = "test") -> Dataset:
-    """A data set; where it holds questions alone, they are asked of the documents of ``source``."""
+    """Load a data set; a golden set is about the documents of ``source``."""
     documents: tuple[Document, ...] = ()
     if source.paths and needs_documents(path):
         documents = load_documents(settings=source).documents
     return load_dataset(path, documents=documents, split=split)
 
 
-def _require_unique(path: Path, what: str, ids: Sequence[str]) -> None:
+def _require_unique(path: Path, kind: str, ids: Sequence[str]) -> None:
     twice = [name for name, n in Counter(ids).items() if n > 1]
     if twice:
         raise SourceError(
-            f"{path} holds {len(twice)} {what}s whose id another one has too, first {twice[0]!r}; "
-            "give each an id of its own"
+            f"{path} holds {len(twice)} ids of {kind}s more than once, first {twice[0]!r}; "
+            "give each its own"
         )
 
 
 def needs_documents(path: Path) -> bool:
-    """Whether a file holds questions alone, so that their documents have to be given."""
+    """Return whether a file holds questions without documents."""
     first = {} if path.is_dir() else _first_object(path, read_text(path))
     return "question" in first and "questions" not in first
 

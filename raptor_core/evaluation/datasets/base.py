@@ -1,4 +1,7 @@
-"""What every data set becomes: documents, and questions about them with what is known to answer."""
+"""Values of a data set: documents, and questions with their known answers.
+
+The loaders of each form are in the modules beside this one.
+"""
 
 from __future__ import annotations
 
@@ -10,19 +13,19 @@ from raptor_core.documents.base import Document, Skipped
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """One question, and what is known of its answer; what a data set does not say is empty.
+    """Question with its known answers; a field that a data set lacks is empty.
 
     Attributes:
         id: unique in the data set.
-        text: as it is asked.
-        document: id of the document that it is asked of; None where it is asked of all.
+        text: the question.
+        document: id of the document that the question is about; None for all documents.
         sources: ids of documents that answer it.
-        evidence: passages that answer it, as they stand in the documents.
-        answers: reference answers, any of which will do.
-        options: of a multiple-choice question.
+        evidence: passages that answer it, as the documents hold them.
+        answers: reference answers, each of them right.
+        options: options of a multiple-choice question.
         gold: index of the right option, from 0.
-        hard: whether people who skimmed the document mostly failed on it (QuALITY).
-        kinds: of question or of its answers, in the data set's own words.
+        hard: people who skimmed the document mostly failed on it (QuALITY).
+        kinds: kinds of the question or of its answers, in the words of the data set.
     """
 
     id: str
@@ -38,7 +41,7 @@ class Question:
 
     @property
     def cluster(self) -> str:
-        """What it is drawn with in a bootstrap: its document, else its first source, else it."""
+        """Unit of the bootstrap: the document, else the first source, else the question itself."""
         return self.document or (self.sources[0] if self.sources else self.id)
 
 
@@ -47,11 +50,11 @@ class Dataset:
     """Documents and questions.
 
     Attributes:
-        name: "qasper", "quality", "narrativeqa", or the name of a user's own file.
-        documents: ordered as in the file; every document that a question names is among them.
-        questions: at least one.
-        abstracts: by document id; empty, or not there, where a document has none.
-        left_out: what the file names and no question can be asked of, and why.
+        name: "qasper", "quality", "narrativeqa", or the name of a user's file.
+        documents: documents in the order of the file; every document of a question is among them.
+        questions: at least one question.
+        abstracts: abstracts by document id; missing or empty where a document has none.
+        left_out: documents of the file that could not be read, and why.
     """
 
     name: str

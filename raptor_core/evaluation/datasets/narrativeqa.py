@@ -1,4 +1,4 @@
-"""NarrativeQA (Kociský et al. 2018, arXiv:1712.07040) as it is published: a folder of tables.
+"""Loader of NarrativeQA (Kociský et al. 2018, arXiv:1712.07040): a folder of tables.
 
 The repository holds the questions; its ``download_stories.sh`` puts the stories into ``tmp/``.
 """
@@ -29,7 +29,7 @@ _SNIFFED_BYTES = 4096
 
 
 def load_narrativeqa(folder: Path, split: str) -> Dataset:
-    """The stories of one split (train, valid or test) and their questions.
+    """Load the stories of one split (train, valid or test) and their questions.
 
     A story whose text is missing or empty is left out with its questions, and named.
     """

@@ -1,4 +1,4 @@
-"""QASPER (Dasigi et al. 2021, arXiv:2105.03011) as it is published: one JSON object of papers."""
+"""Loader of QASPER (Dasigi et al. 2021, arXiv:2105.03011): one JSON object of papers."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ _FLOAT = "FLOAT SELECTED"
 
 
 def load_qasper(path: Path, text: str) -> Dataset:
-    """The papers and their questions; the abstract is a paper's first section.
+    """Load the papers and their questions; the abstract is a paper's first section.
 
-    Evidence is that of all annotators, without figures and tables.
+    Evidence comes from all annotators, without figures and tables.
     """
     file = parse_row(text, str(path), REMEDY)
     documents: list[Document] = []
@@ -37,7 +37,7 @@ def load_qasper(path: Path, text: str) -> Dataset:
 
 
 def gold_answer(answer: Row) -> tuple[str, str]:
-    """The kind of one annotator's answer, and its text as the official evaluation reads it."""
+    """Return the kind of an annotator's answer, and its text as in the official evaluation."""
     if answer.values.get("unanswerable"):
         return "none", UNANSWERABLE
     if spans := answer.texts("extractive_spans"):

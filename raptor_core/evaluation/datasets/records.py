@@ -1,4 +1,4 @@
-"""The plain forms of a data set: documents with their questions, and a user's own questions.
+"""Loaders of the plain forms: documents with their questions, and golden sets.
 
 One document to a line, with its questions:
 
@@ -7,12 +7,12 @@ One document to a line, with its questions:
 
 Their fields are those of ``docs/evaluation.md``; a question may be ``unanswerable``, too.
 
-A golden set holds a team's own questions, over documents that are given beside it, one to a line:
+A golden set holds a team's questions about documents of a source, one to a line:
 
     {"question": "Why was hybrid propulsion rejected?", "expected": ["vessel/refit-plan.md"]}
     {"question": "When was the lamp lit?", "span": "The lamp was lit in 1872.", "tree": "point.md"}
 
-``docs/checks.md`` says what they mean; ``expected`` or ``span`` has to be there.
+``docs/checks.md`` explains the fields; ``expected`` or ``span`` has to be present.
 """
 
 from __future__ import annotations
@@ -38,21 +38,19 @@ HEADING = re.compile(r"^[A-Z0-9][^\n]{1,78}[^\s.?!:;,]$", re.MULTILINE)
 
 
 def line_sections(text: str) -> tuple[Section, ...]:
-    """Sections that begin with a short line without a stop and last to the next such line.
+    """Find sections that begin with a short line without a full stop.
 
-    It suits text whose paragraphs are lines. Where lines are broken at a width, or spoken, it
-    would take sentences for headings.
+    It suits text whose paragraphs are lines. Elsewhere it would take sentences for headings.
     """
     lines = HEADING.finditer(text)
     return nest([Heading(line.group(), 1, line.start()) for line in lines], len(text))
 
 
 def load_own(path: Path, documents: Sequence[Document]) -> Dataset:
-    """The cases of a golden set; they are asked of all documents unless they name a tree."""
+    """Load a golden set as a data set; a question without a tree is about all documents."""
     if not documents:
         raise SourceError(
-            f"{path} holds questions and no documents; name what they are asked of, such as "
-            "--source docs/"
+            f"{path} holds questions and no documents; name their documents, such as --source docs/"
         )
     known = {document.id for document in documents}
     questions = load_golden(path)
@@ -61,7 +59,7 @@ def load_own(path: Path, documents: Sequence[Document]) -> Dataset:
         if missing := [name for name in named if name not in known]:
             raise SourceError(
                 f"{path}, {question.id}: the source holds no document {missing[0]!r}; write its "
-                f"path as it stands in the source, such as {min(known)!r}"
+                f"path in the source, such as {min(known)!r}"
             )
     return Dataset(path.stem, tuple(documents), questions)
 
@@ -72,19 +70,19 @@ EXAMPLE = '{"question": "When was it built?", "expected": ["history.md"]}'
 
 
 def load_golden(path: Path) -> tuple[Question, ...]:
-    """The questions of a golden set, in order; blank lines are passed over.
+    """Load the questions of a golden set in order, without blank lines.
 
     Raises:
         SettingsError: the file cannot be read, is empty or not UTF-8, or a line is malformed; it
             names the line and what to write there.
     """
-    told = f"write one question to a line, such as {EXAMPLE}"
+    remedy = f"write one question to a line, such as {EXAMPLE}"
     if not path.exists():
-        raise SettingsError(f"there is no golden set at {path}; {told}")
+        raise SettingsError(f"there is no golden set at {path}; {remedy}")
     rows = read_rows(path, f"a line reads {EXAMPLE}", SettingsError)
     questions = tuple(map(_golden_question, rows))
     if not questions:
-        raise SettingsError(f"{path} holds no question; {told}")
+        raise SettingsError(f"{path} holds no question; {remedy}")
     return questions
 
 
@@ -92,12 +90,12 @@ def _golden_question(row: Row) -> Question:
     unknown = sorted(row.values.keys() - {*_READ, *_OWN})
     if unknown:
         near = difflib.get_close_matches(unknown[0], _READ, n=1)
-        meant = f"; did you mean {near[0]!r}?" if near else ""
-        raise SettingsError(f"{row.where}: unknown key {unknown[0]!r}{meant}; {row.remedy}")
+        advice = f"; did you mean {near[0]!r}?" if near else ""
+        raise SettingsError(f"{row.where}: unknown key {unknown[0]!r}{advice}; {row.remedy}")
     documents, spans = (row.texts(key, blanks=False) for key in ("expected", "span"))
     if not documents and not spans:
-        told = "neither 'expected' (documents) nor 'span' (text) is given"
-        raise SettingsError(f"{row.where}: {told}; {row.remedy}")
+        fault = "neither 'expected' (documents) nor 'span' (text) is there"
+        raise SettingsError(f"{row.where}: {fault}; {row.remedy}")
     answers, kinds = (tuple(filter(None, [row.values.get(key)])) for key in ("answer", "kind"))
     return Question(
         id=row.where.rpartition(", ")[2],
@@ -117,7 +115,7 @@ _NAMES = {_PAPER: "qasper", "article_id": "quality", "document_id": "narrativeqa
 
 
 def load_records(path: Path, text: str) -> Dataset:
-    """The documents, as `raptor build` would read them from this file, and their questions."""
+    """Load documents, as `raptor build` would read them, and their questions."""
     documents: list[Document] = []
     questions: list[Question] = []
     abstracts: dict[str, str] = {}

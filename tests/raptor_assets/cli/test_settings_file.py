@@ -1,5 +1,8 @@
 """The settings file that a new home gets, and how sources are added to it."""
 
+import re
+from pathlib import Path
+
 import pytest
 import tomlkit
 from support.command import raptor
@@ -21,7 +24,7 @@ def test_a_new_file_means_exactly_its_preset(name, tmp_path):
 
 @pytest.mark.parametrize("name", sorted(PRESETS))
 def test_every_comment_that_shows_a_default_can_be_switched_on(name, tmp_path):
-    text = settings_text(sources=[], preset=name, group_by="document")
+    text = settings_text(sources=[], preset=name, group_by="document", is_complete=True)
     shown = [line.removeprefix("# ") if " = " in line else line for line in text.splitlines()]
     shown = [line for line in shown if not (line.startswith("#") or ": " in line.split(" = ")[0])]
     path = tmp_path / "raptor.toml"
@@ -29,8 +32,8 @@ def test_every_comment_that_shows_a_default_can_be_switched_on(name, tmp_path):
     assert load_settings(path, {}) == preset(name)
 
 
-def test_every_setting_is_shown_and_explained():
-    text = settings_text(sources=[], preset="default", group_by="document")
+def test_every_setting_is_shown_and_explained_on_request():
+    text = settings_text(sources=[], preset="default", group_by="document", is_complete=True)
     for section, part in Settings().model_dump().items():
         assert f"[{section}]" in text
         for key in part:
@@ -39,9 +42,31 @@ def test_every_setting_is_shown_and_explained():
         f"{section}.{key}"
         for section, part in Settings().model_dump().items()
         for key in part
-        if f"\n# {key}: " not in _section(text, section)
+        if not re.search(rf"\n# {key}(?: \(advanced\))?: ", _section(text, section))
     ]
     assert unexplained == []
+
+
+def test_a_new_file_shows_the_settings_that_people_change_and_no_others():
+    text = settings_text(sources=["docs"], preset="default", group_by="folder")
+    complete = settings_text(sources=[], preset="default", group_by="folder", is_complete=True)
+    keys = re.findall(r"^(?:# )?(\w+) = ", text, re.MULTILINE)
+    assert 25 <= len(keys) <= 40
+    assert "(advanced)" not in text
+    assert "clustering" not in text
+    assert complete.count("(advanced)") > 100
+
+
+def test_advanced_settings_are_marked_in_the_schema():
+    schema = Settings.model_json_schema()["$defs"]
+    assert "advanced" not in schema["ChunkingSettings"]["properties"]["max_tokens"]
+    assert schema["ChunkingSettings"]["properties"]["context"]["advanced"] is True
+
+
+def test_the_page_of_settings_is_what_init_all_writes():
+    page = (Path(__file__).parents[3] / "docs/settings.md").read_text(encoding="utf-8")
+    text = settings_text(sources=[], preset="default", group_by="document", is_complete=True)
+    assert page.partition("```toml\n")[2].partition("```")[0] == text
 
 
 def _section(text, name):

@@ -275,13 +275,13 @@ def apart(call, *arguments):
 
 
 def test_the_tree_above_the_trees_is_shown_and_walked(own, show):
-    own.configure("[corpus]\nenabled = true")
-    assert apart(own.call, "build", "--json").json["corpus"]["failed"] == {}
+    own.configure("[corpus_tree]\nenabled = true")
+    assert apart(own.call, "build", "--json").json["corpus_tree"]["failed"] == {}
     with serving(own.home) as address:
         page = show(at=address)
         row = page.locator(".tree-row").first
         row.wait_for()
-        assert "The tree above the trees" in row.inner_text()
+        assert "The corpus tree" in row.inner_text()
         assert page.get_by_text("3 documents", exact=False).count() == 0
         assert page.locator(".tree-row").count() == 4
         row.click()

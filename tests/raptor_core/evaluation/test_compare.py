@@ -88,7 +88,7 @@ def test_everything_is_found_where_everything_fits(village, tmp_path):
     assert figure(found, "collapsed", 4000, "evidence_recall").mean.value == 1
     assert figure(found, "collapsed@0", 4000, "evidence_recall").n_questions == 2
     assert "answer_stand_in" not in found.measures
-    assert all(item.n_tokens <= item.budget_tokens for item in found.found)
+    assert all(item.n_tokens <= item.budget_tokens for item in found.scores)
     leaves, everything = (i for i in found.lines if i.budget_tokens == 4000)
     assert leaves.layers == {0: 1.0}
     assert sum(everything.layers.values()) == pytest.approx(1)
@@ -139,7 +139,7 @@ def test_options_stand_in_for_accuracy(tmp_path):
     assert figure(found, "paragraph-fusion", 4000, "option_stand_in").n_questions == 3
     assert figure(found, "collapsed", 4000, "option_stand_in").n_questions == 3
     assert figure(found, "collapsed", 4000, "option_stand_in_hard").n_questions == 2
-    assert {item.measures["option_stand_in"] for item in found.found} <= {0.0, 1.0}
+    assert {item.measures["option_stand_in"] for item in found.scores} <= {0.0, 1.0}
     assert "weak stand-in" in found.values()["measures"]["option_stand_in"]
 
 
@@ -217,11 +217,11 @@ def test_further_ways_join_a_comparison_and_are_compared_with_its_first(village,
     together = run(village, tmp_path, "collapsed@0", "collapsed", "root")
     first = run(village, tmp_path, "collapsed@0", "collapsed")
     others = run(village, tmp_path, "root")
-    assert join(first, others.found).lines == together.lines
+    assert join(first, others.scores).lines == together.lines
     with pytest.raises(ValueError, match="expected each system once"):
-        join(first, first.found)
+        join(first, first.scores)
     with pytest.raises(ValueError, match="'root' is not measured on the questions and budgets"):
-        join(first, others.found[1:])
+        join(first, others.scores[1:])
 
 
 def test_trees_by_other_limits_tell_their_tokens_as_the_others(village, tmp_path):
@@ -248,7 +248,7 @@ def test_a_preset_stands_beside_by_its_own_strategy_and_trees(village, tmp_path)
         (alone,) = compare(index, [make_system("beam")], [400]).lines
     assert [line.system for line in found.lines] == ["flat", "hybrid", "simple"] * 2
     assert [line for line in found.lines if line.system != "simple"] == list(first.lines)
-    assert all(item.n_tokens <= item.budget_tokens for item in found.found)
+    assert all(item.n_tokens <= item.budget_tokens for item in found.scores)
     beside = figure(found, "simple", 400, "evidence_recall")
     assert beside.mean == alone.figures["evidence_recall"].mean
     flat = figure(found, "flat", 400, "evidence_recall").mean.value

@@ -187,7 +187,7 @@ def test_own_questions_are_asked_of_given_documents(tmp_path):
     assert (first.cluster, second.cluster) == ("mill.md", "lamp.md")
     with pytest.raises(SourceError, match=r"line 1: the source holds no document 'mill\.md'"):
         load_dataset(path, documents=documents[1:])
-    with pytest.raises(SourceError, match="no documents; name what they are asked of"):
+    with pytest.raises(SourceError, match="no documents; name their documents"):
         load_dataset(path)
 
 
@@ -256,8 +256,8 @@ def test_a_missing_file_and_a_wrong_golden_line_are_told(tmp_path):
 def test_ids_that_stand_twice_are_told(tmp_path):
     rows = records()
     path = write_lines(tmp_path / "twice.jsonl", [*rows, rows[1]])
-    with pytest.raises(SourceError, match="1 documents whose id another one has too, first 'lamp'"):
+    with pytest.raises(SourceError, match="1 ids of documents more than once, first 'lamp'"):
         load_dataset(path)
     rows[1]["questions"][0]["qid"] = "w"
-    with pytest.raises(SourceError, match="1 questions whose id another one has too, first 'w'"):
+    with pytest.raises(SourceError, match="1 ids of questions more than once, first 'w'"):
         load_dataset(write_lines(path, rows))

@@ -2,8 +2,9 @@
 
 import pytest
 
-from raptor_core.evaluation.compare import Answered, Comparison, _lines
+from raptor_core.evaluation.compare import Comparison, QuestionScore
 from raptor_core.evaluation.datasets import Question
+from raptor_core.evaluation.measures import MEASURES
 from raptor_core.evaluation.strategy_check import evaluate_strategy
 from raptor_core.settings import CheckSettings
 
@@ -13,15 +14,13 @@ CHECKS = CheckSettings()
 def comparison(values, measure="evidence_recall"):
     """From values of each question by way and budget; every question has a document of its own."""
     found = [
-        Answered(
+        QuestionScore(
             Question(f"q{at}", "?", document=f"d{at}"), system, budget, 9, {}, {measure: value}
         )
         for (system, budget), given in values.items()
         for at, value in enumerate(given)
     ]
-    systems = list(dict.fromkeys(system for system, _ in values))
-    budgets = list(dict.fromkeys(budget for _, budget in values))
-    return Comparison("set", False, tuple(found), tuple(_lines(found, systems, budgets)))
+    return Comparison.of("set", False, MEASURES, found)
 
 
 def judge(values, past=(), strategy="hybrid"):
@@ -79,10 +78,10 @@ def test_flat_itself_is_compared_with_its_past_alone():
 def test_without_a_measure_there_is_nothing_to_judge():
     chance = {"option_stand_in": 0.0, "option_stand_in_hard": 0.0}
     found = [
-        Answered(Question("q", "?"), system, 400, 9, {}, chance) for system in ("flat", "hybrid")
+        QuestionScore(Question("q", "?"), system, 400, 9, {}, chance)
+        for system in ("flat", "hybrid")
     ]
-    lines = tuple(_lines(found, ["flat", "hybrid"], [400]))
-    nothing = Comparison("set", False, tuple(found), lines)
+    nothing = Comparison.of("set", False, MEASURES, found)
     verdict = evaluate_strategy(nothing, "hybrid", CHECKS, lambda _: [])
     assert (verdict.passed, verdict.numbers) == (True, {})
-    assert verdict.summary == "The questions of set allow no measure that tells strategies apart."
+    assert verdict.summary == "The questions of set allow no measure that compares strategies."

@@ -118,9 +118,11 @@ def test_services_on_kubernetes_may_be_called_raptor():
 
 
 def test_a_wrong_value_tells_of_the_variables_that_gave_it(tmp_path):
-    told = r"raptor\.toml with RAPTOR_CORPUS__MIN_TREES: corpus\.min_trees: .*\(it is '1'\)"
+    told = (
+        r"raptor\.toml with RAPTOR_CORPUS_TREE__MIN_TREES: corpus_tree\.min_trees: .*\(it is '1'\)"
+    )
     with pytest.raises(SettingsError, match=told):
-        load_settings(write(tmp_path, ""), {"RAPTOR_CORPUS__MIN_TREES": "1"})
+        load_settings(write(tmp_path, ""), {"RAPTOR_CORPUS_TREE__MIN_TREES": "1"})
 
 
 @pytest.mark.parametrize("url", ["https://ada:secret@host:6333/v", "ada:secret@host", "x,ada@host"])

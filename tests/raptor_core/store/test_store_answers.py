@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from support.stores import IDENTITY, make_tree, open_at, publish_together, vectors_of
 
-from raptor_core.evaluation.search_recall import search_recall
+from raptor_lab.search_recall import search_recall
 
 NUMBERS = count()
 NAMES = ("one", "two", "three")

@@ -4,7 +4,7 @@ import pytest
 from support.openai_server import FakeOpenAI
 
 from raptor_core.errors import BudgetError
-from raptor_core.home.overview import answer_by, plan_answer
+from raptor_core.home.corpus_tree import answer_by, plan_answer
 from raptor_core.nodes import Node
 from raptor_core.settings import Settings
 

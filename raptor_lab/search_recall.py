@@ -1,4 +1,4 @@
-"""What an engine's graph over vectors misses, measured against comparing every vector."""
+"""Recall of the search by vectors, against a comparison with every vector."""
 
 from __future__ import annotations
 

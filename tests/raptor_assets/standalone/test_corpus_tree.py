@@ -1,4 +1,4 @@
-"""The tree above the trees: built after them, rebuilt as they change, and only then."""
+"""The corpus tree: built after them, rebuilt as they change, and only then."""
 
 import json
 from dataclasses import replace
@@ -11,13 +11,13 @@ from support.workshop import SMALL, Workshop, prose
 
 from raptor_assets import build_raptor_corpus
 from raptor_assets.names import TREE, CorpusNames, partition_checks
-from raptor_assets.project.overview import BELOW_UNDER_WAY
+from raptor_assets.project.corpus_tree import BELOW_UNDER_WAY
 from raptor_assets.project.record_files import RecordFiles
 from raptor_assets.project.records import DagsterRecords
 from raptor_assets.project.source_state import look
 from raptor_assets.serving.reading import Asked, Reading
 from raptor_assets.standalone.curating import Author, Curator
-from raptor_assets.standalone.execute import build_above
+from raptor_assets.standalone.execute import update_corpus_tree
 from raptor_assets.standalone.forecast import forecast
 from raptor_assets.standalone.instance import recorded
 from raptor_assets.standalone.status import read_status
@@ -31,18 +31,18 @@ from raptor_core.report.values import Report, ReportTree
 from raptor_core.retrieval import Query
 from raptor_core.store.base import Where
 from raptor_core.tables.files import TableStore
-from raptor_core.tree.overview import OVERVIEW, build_corpus_tree, overview_settings
+from raptor_core.tree.corpus_tree import CORPUS_TREE_NAME, build_corpus_tree, corpus_tree_settings
 
 pytestmark = pytest.mark.slow
 
 N_DOCUMENTS = 14
 
 
-class Overviewed(Workshop):
+class CorpusTreeWorkshop(Workshop):
     """A workshop with a tree above its trees."""
 
     def above(self):
-        return build_above(self.home, self.settings, components=self.components)
+        return update_corpus_tree(self.home, self.settings, components=self.components)
 
     def build_all(self, **options):
         """Build the trees, then the tree above; return that and the summaries made for it."""
@@ -63,16 +63,16 @@ class Overviewed(Workshop):
         return found
 
     def nodes_above(self):
-        home = self.home.above
-        with published(home, overview_settings(self.settings)) as store:
+        home = self.home.corpus_tree
+        with published(home, corpus_tree_settings(self.settings)) as store:
             return store.nodes()
 
 
 def made_in(folder):
-    made = Overviewed(
+    made = CorpusTreeWorkshop(
         folder,
         components={"summarizer": ScriptedSummarizer()},
-        corpus={"enabled": True},
+        corpus_tree={"enabled": True},
         clustering={"method": "raptor"},
     )
     for number in range(N_DOCUMENTS):
@@ -106,7 +106,7 @@ def stands_for(workshop):
 
 def test_its_leaves_are_the_top_nodes_and_nothing_is_made_twice(workshop):
     first, n_made = workshop.build_all()
-    assert first.built == [OVERVIEW]
+    assert first.built == [CORPUS_TREE_NAME]
     assert n_made == sum(not node.is_leaf for node in workshop.nodes_above())
     assert stands_for(workshop) == {key: node.text for key, node in tops(workshop).items()}
     again, n_made = workshop.build_all()
@@ -114,7 +114,7 @@ def test_its_leaves_are_the_top_nodes_and_nothing_is_made_twice(workshop):
 
 
 def test_its_records_are_read_without_dagster(built):
-    home = built.home.above
+    home = built.home.corpus_tree
 
     def told(records):
         checks = records.outcomes(partition_checks(built.settings))
@@ -125,7 +125,7 @@ def test_its_records_are_read_without_dagster(built):
     with recorded(home) as records:
         assert isinstance(records, RecordFiles)
         assert told(records) == by_dagster
-    assert by_dagster[0] == [OVERVIEW]
+    assert by_dagster[0] == [CORPUS_TREE_NAME]
     assert len(by_dagster[3]) > 20
 
 
@@ -158,13 +158,13 @@ def test_a_document_that_goes_or_comes_changes_it_and_nothing_of_it_is_left(work
     assert "new.md" in documents
     assert all(node.text != text for node in workshop.nodes_above())
     assert text not in json.dumps(
-        (workshop.home.path / OVERVIEW / "source" / "documents.jsonl").read_text()
+        (workshop.home.corpus_tree.path / "source" / "documents.jsonl").read_text()
     )
 
 
 def test_what_is_decided_about_it_stands_after_the_next_build(workshop):
     workshop.build_all()
-    (workshop.home.path / "raptor.toml").write_text("[corpus]\nenabled = true\n")
+    (workshop.home.path / "raptor.toml").write_text("[corpus_tree]\nenabled = true\n")
     top, *_, leaf = sorted(workshop.nodes_above(), key=lambda node: -node.layer)
     curator, author = Curator(workshop.home.path), Author("Ines")
     curator.correct(top.id, "All of it is about the sea.", author)
@@ -187,7 +187,7 @@ def test_with_too_few_trees_there_is_none(workshop):
     for number in range(2, N_DOCUMENTS):
         workshop.remove(f"{number:02}.md")
     done, n_made = workshop.build_all(confirm_removal=True)
-    assert (done.dropped, n_made) == ([OVERVIEW], 0)
+    assert (done.dropped, n_made) == ([CORPUS_TREE_NAME], 0)
     assert [tree.manifest.tree for tree in read_status(workshop.home, workshop.settings).trees] == [
         "00.md",
         "01.md",
@@ -205,7 +205,7 @@ def test_the_plan_tells_its_calls(workshop):
     found = forecast(
         workshop.home, workshop.settings, scan, components=workshop.components
     ).plan.trees
-    (above,) = [tree for tree in found if tree.tree == OVERVIEW]
+    (above,) = [tree for tree in found if tree.tree == CORPUS_TREE_NAME]
     assert (above.n_leaves_added, above.n_leaves_removed, above.exact) == (1, 1, False)
     before = workshop.summarizer.n_made
     workshop.build()
@@ -216,10 +216,10 @@ def test_the_plan_tells_its_calls(workshop):
 
 def test_a_node_of_it_is_traced_to_the_spans_of_the_documents(built):
     root = built.nodes_above()[-1]
-    (title,) = [one.title for one in built.reader.manifests() if one.tree == OVERVIEW]
+    (title,) = [one.title for one in built.reader.manifests() if one.tree == CORPUS_TREE_NAME]
     assert title == root.name
-    shown = ReportTree(OVERVIEW, "", "", "", tuple(built.nodes_above()))
-    assert all(node["m"] for node in report_values(Report(OVERVIEW, (shown,)))["nodes"])
+    shown = ReportTree(CORPUS_TREE_NAME, "", "", "", tuple(built.nodes_above()))
+    assert all(node["m"] for node in report_values(Report(CORPUS_TREE_NAME, (shown,)))["nodes"])
     spans = built.reader.trace(root.id).spans
     assert {span.document for span in spans} == set(root.documents)
     for span in spans:
@@ -237,9 +237,11 @@ def test_searches_reach_it_by_name_and_mix_no_text_twice(built):
         wide = Query(strategy, 4000)
         ids = {hit.node.id for hit in reader.search(question, wide).hits}
         assert ids.isdisjoint(node.id for node in built.nodes_above()), strategy
-        above = reader.search(question, Query(strategy, 4000, where=Where(trees=(OVERVIEW,))))
+        above = reader.search(
+            question, Query(strategy, 4000, where=Where(trees=(CORPUS_TREE_NAME,)))
+        )
         assert above.hits, strategy
-        assert {hit.node.tree for hit in above.hits} == {OVERVIEW}
+        assert {hit.node.tree for hit in above.hits} == {CORPUS_TREE_NAME}
         led = reader.search(question, Query(strategy, 4000, scope="corpus"))
         assert led.hits, strategy
         assert 0 < len({hit.node.tree for hit in led.hits}) <= 5
@@ -291,17 +293,20 @@ def test_an_answer_about_everything_refuses_what_would_narrow_it(built, name, va
 
 def test_the_lineage_shows_it_above_the_trees(workshop):
     graph = workshop.definitions().resolve_asset_graph()
-    source, documents = dg.AssetKey(["corpus", "source"]), dg.AssetKey(["corpus", "documents"])
+    source, documents = (
+        dg.AssetKey(["corpus_tree", "source"]),
+        dg.AssetKey(["corpus_tree", "documents"]),
+    )
     assert graph.get(source).parent_keys == {dg.AssetKey("tree")}
     assert graph.get(documents).parent_keys == {source}
-    assert dg.AssetKey(["corpus", "layer_1", "summaries"]) in graph.get_all_asset_keys()
+    assert dg.AssetKey(["corpus_tree", "layer_1", "summaries"]) in graph.get_all_asset_keys()
     workshop.configure()
     plain = workshop.definitions().resolve_asset_graph().get_all_asset_keys()
-    assert not [key for key in plain if key.path[0] == "corpus"]
+    assert not [key for key in plain if key.path[0] == "corpus_tree"]
 
 
 def tick(workshop, instance):
-    sensor = workshop.definitions().resolve_sensor_def("corpus_source_sensor")
+    sensor = workshop.definitions().resolve_sensor_def("corpus_tree_source_sensor")
     context = dg.build_sensor_context(
         instance=instance, repository_def=workshop.definitions().get_repository_def()
     )
@@ -312,9 +317,9 @@ def test_its_sensor_requests_one_run_once_trees_are_published(workshop):
     workshop.build()
     with workshop.instance() as instance:
         asked = tick(workshop, instance)
-        assert [request.job_name for request in asked.run_requests] == ["corpus_build"]
-        instance.add_dynamic_partitions("corpus_trees", [OVERVIEW])
-        job = workshop.definitions().resolve_job_def("corpus_build")
+        assert [request.job_name for request in asked.run_requests] == ["corpus_tree_build"]
+        instance.add_dynamic_partitions("corpus_tree_trees", [CORPUS_TREE_NAME])
+        job = workshop.definitions().resolve_job_def("corpus_tree_build")
         (request,) = asked.run_requests
         done = job.execute_in_process(
             run_config=request.run_config, tags=request.tags, instance=instance
@@ -329,7 +334,7 @@ def test_its_sensor_requests_one_run_once_trees_are_published(workshop):
 
 def test_its_run_is_filed_under_the_code_location(built):
     with built.instance() as instance:
-        (run,) = instance.get_runs(dg.RunsFilter(job_name="corpus_build"))
+        (run,) = instance.get_runs(dg.RunsFilter(job_name="corpus_tree_build"))
     assert run.tags[".dagster/repository"] == "__repository__@raptor_assets.standalone.definitions"
 
 
@@ -345,7 +350,7 @@ def test_a_corpus_in_a_project_of_a_team_has_one_by_its_sensors(tmp_path, monkey
         "handbook",
         home=tmp_path / "kept",
         source={"paths": [str(docs)], "settle_seconds": 0},
-        corpus={"enabled": True},
+        corpus_tree={"enabled": True},
         components={"embedder": "support.hashing:HashingEmbedder"},
         **SMALL,
     )
@@ -361,25 +366,25 @@ def test_a_corpus_in_a_project_of_a_team_has_one_by_its_sensors(tmp_path, monkey
             ).success
         return [run.job_name for run in found.run_requests]
 
-    sensors = "handbook_source_sensor", "handbook_corpus_source_sensor"
+    sensors = "handbook_source_sensor", "handbook_corpus_tree_source_sensor"
     with dg.DagsterInstance.from_config(str(tmp_path / "dagster")) as instance:
         asked = [look_of(instance, name) for name in sensors]
-        assert asked == [["handbook_build"], ["handbook_corpus_build"]]
-        key = dg.AssetKey(["handbook", "corpus", "tree"])
-        assert instance.get_materialized_partitions(key) == {OVERVIEW}
+        assert asked == [["handbook_build"], ["handbook_corpus_tree_build"]]
+        key = dg.AssetKey(["handbook", "corpus_tree", "tree"])
+        assert instance.get_materialized_partitions(key) == {CORPUS_TREE_NAME}
     kept = "--home", tmp_path / "kept"
-    assert "the top of 0.md" in raptor("tree", OVERVIEW, *kept).out
+    assert "the top of 0.md" in raptor("tree", CORPUS_TREE_NAME, *kept).out
     (docs / "1.md").write_text(prose(12, seed=8))
     done = raptor("build", "--partition", "1.md", "--json", *kept).json
-    assert (done["built"], done["corpus"]["built"]) == (["1.md"], [OVERVIEW])
+    assert (done["built"], done["corpus_tree"]["built"]) == (["1.md"], [CORPUS_TREE_NAME])
 
 
 def test_a_corpus_with_a_name_has_one_of_its_own():
     named = CorpusNames("handbook", {"tree": "handbook/tree"})
-    above = named.above()
-    assert above.corpus == "handbook_corpus"
-    assert above.shown("layer_1/summaries") == "handbook/corpus/layer_1/summaries"
-    assert above.partitions == "handbook_corpus_trees"
+    above = named.corpus_tree()
+    assert above.corpus == "handbook_corpus_tree"
+    assert above.shown("layer_1/summaries") == "handbook/corpus_tree/layer_1/summaries"
+    assert above.partitions == "handbook_corpus_tree_trees"
 
 
 def test_it_is_built_by_a_plain_function_call_too(workshop):
@@ -390,7 +395,7 @@ def test_it_is_built_by_a_plain_function_call_too(workshop):
         components=workshop.components,
     )
     found = build_corpus_tree(list(trees.values()), components=workshop.components)
-    assert found.name == OVERVIEW
+    assert found.name == CORPUS_TREE_NAME
     assert {leaf.stands_for for leaf in found.layers[0].nodes} == {
         node.id for tree in trees.values() for node in tree.layers[-1].nodes
     }

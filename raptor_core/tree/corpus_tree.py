@@ -1,4 +1,4 @@
-"""The tree above the trees: one more tree, whose documents are the top nodes of published trees.
+"""The corpus tree: one more tree, whose documents are the top nodes of published trees.
 
 It is built, anchored, checked and published by the code of any tree, in a store of its own: so no
 ordinary search meets a text twice. Each leaf is one top node, named in its metadata.
@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 
 from raptor_core.chunking.base import Chunk
 from raptor_core.documents.base import Document
+from raptor_core.documents.grouping import WHOLE_CORPUS
 from raptor_core.identity import fingerprint
 from raptor_core.nodes import TOP_NODE, Node, Tree, grouped
 from raptor_core.settings import GroupingSettings, Settings, SourceSettings
@@ -20,15 +21,18 @@ from raptor_core.tree.build import build_tree
 from raptor_core.tree.cache import Known
 from raptor_core.tree.components import Components
 
-OVERVIEW = "corpus"
-"""Name of the tree, of its partition, and of its folder in a home."""
+CORPUS_TREE = "corpus_tree"
+"""Folder of the corpus tree in a home, and first part of its asset keys."""
+
+CORPUS_TREE_NAME = WHOLE_CORPUS
+"""Name of the corpus tree and of its partition."""
 
 TREE = "raptor_tree"
 """Metadata of a leaf: the tree whose top node it is, beside ``TOP_NODE``."""
 
 
 class WholeDocuments:
-    """The chunker of the tree above the trees: every document is one chunk."""
+    """The chunker of the corpus tree: every document is one chunk."""
 
     def __init__(self, counter: TokenCounter) -> None:
         self._counter = counter
@@ -47,8 +51,8 @@ class WholeDocuments:
         return [Chunk(text, start, start + len(text), self._counter.count([text])[0])]
 
 
-def overview_settings(settings: Settings) -> Settings:
-    """Those of the tree above the trees that settings build."""
+def corpus_tree_settings(settings: Settings) -> Settings:
+    """Return the settings of the corpus tree over the trees of ``settings``."""
     longest = max(settings.chunking.max_tokens, settings.summarizer.max_tokens)
     parts = {
         "source": SourceSettings(max_removed=1.0),  # top nodes go with their trees
@@ -57,13 +61,15 @@ def overview_settings(settings: Settings) -> Settings:
         "components": settings.components.model_copy(
             update={"chunker": f"{__name__}:{WholeDocuments.__name__}"}
         ),
-        "store": settings.store.model_copy(update={"corpus": f"{settings.store.corpus}_overview"}),
+        "store": settings.store.model_copy(
+            update={"corpus": f"{settings.store.corpus}_{CORPUS_TREE}"}
+        ),
         "checks": settings.checks.model_copy(update={"golden": None}),
         "evaluation": settings.evaluation.model_copy(update={"datasets": {}}),
-        "corpus": settings.corpus.model_copy(update={"enabled": False}),
+        "corpus_tree": settings.corpus_tree.model_copy(update={"enabled": False}),
     }
     if settings.tables.url:
-        url = f"{settings.tables.url.rstrip('/')}/{OVERVIEW}"
+        url = f"{settings.tables.url.rstrip('/')}/{CORPUS_TREE}"
         parts["tables"] = settings.tables.model_copy(update={"url": url})
     return settings.model_copy(update=parts)
 
@@ -108,17 +114,17 @@ def build_corpus_tree(
     known: Known | None = None,
     previous: Tree | None = None,
 ) -> Tree:
-    """The tree above trees that ``build_tree`` returned, as a plain function call.
+    """The corpus tree that ``build_tree`` returned, as a plain function call.
 
     Settings or components are those that they were built with, ``known`` is as of ``build_tree``,
-    and ``previous`` the tree above the trees as they were.
+    and ``previous`` the corpus tree as they were.
     """
     below = Components.either(settings, components)
     tops = (node for tree in trees for node in tree.layers[-1].nodes)
     return build_tree(
         top_documents(tops),
-        name=OVERVIEW,
-        components=below.above(overview_settings(below.settings)),
+        name=CORPUS_TREE_NAME,
+        components=below.above(corpus_tree_settings(below.settings)),
         known=known,
         previous=previous,
     )

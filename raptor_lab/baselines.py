@@ -1,4 +1,7 @@
-"""Baselines that are no strategy of the retriever: only evaluation needs them."""
+"""Baselines that are no strategy of the retriever, made by name for comparisons.
+
+Strategies as systems are in ``raptor_core.evaluation.systems``, which finds these by entry points.
+"""
 
 from __future__ import annotations
 
@@ -16,8 +19,10 @@ from raptor_core.chunking.paragraphs import paragraphs_of
 from raptor_core.chunking.sections import SectionPaths
 from raptor_core.documents.base import Document
 from raptor_core.documents.grouping import tree_name
-from raptor_core.evaluation.contexts import Asked, Context
+from raptor_core.errors import SettingsError
+from raptor_core.evaluation.contexts import Context, QuestionBatch, System
 from raptor_core.evaluation.index import Index
+from raptor_core.evaluation.systems import Encoders
 from raptor_core.nodes import Node
 from raptor_core.retrieval import Query
 from raptor_core.retrieval.base import fit_budget
@@ -27,26 +32,47 @@ from raptor_core.tree.components import Components
 from raptor_core.tree.leaves import make_leaves
 from raptor_core.vectors import Vectors
 
+DPR = ("dpr", "collapsed-dpr")
+"""Baselines of two encoders."""
+
+
+def make_baseline(name: str, encoders: Encoders) -> System:
+    """Make the baseline of a name; see ``raptor_core.evaluation.systems.SYSTEMS``.
+
+    Raises:
+        SettingsError: it has two encoders, and ``encoders`` names none.
+    """
+    if name == "paragraph-fusion":
+        return ParagraphFusion()
+    if name in ("document", "title-abstract"):
+        return Beginning(name, is_abstract=name == "title-abstract")
+    if encoders is None:
+        raise SettingsError(
+            f"{name} has two encoders; name a question encoder and a passage encoder with "
+            "--dpr QUESTION_MODEL PASSAGE_MODEL"
+        )
+    return Dpr(*encoders, name)
+
 
 @dataclass(frozen=True, slots=True)
 class Beginning:
-    """A document's text, or its title and abstract, from the beginning up to the budget.
+    """Beginning of a document's text, or of its title and abstract, up to the budget.
 
-    Nothing is searched, and a question that names no document gets nothing. A document without an
-    abstract has its title.
+    It searches nothing. A question about all documents gets nothing. A document without an abstract
+    has its title.
     """
 
     name: str
     is_abstract: bool = False
 
-    def contexts(self, index: Index, asked: Asked, budget_tokens: int) -> list[Context]:
+    def contexts(self, index: Index, batch: QuestionBatch, budget_tokens: int) -> list[Context]:
         """See ``System.contexts``."""
-        if asked.where.trees is None:
-            return [Context("", 0)] * len(asked.questions)
-        names = {question.document for question in asked.questions}
-        documents = [one for one in index.dataset.documents if one.id in names]
-        cut = {one.id: _cut(index, self._text(index, one), budget_tokens) for one in documents}
-        return [cut.get(q.document or "", Context("", 0)) for q in asked.questions]
+        if batch.where.trees is None:
+            return [Context("", 0)] * len(batch.questions)
+        names = {question.document for question in batch.questions}
+        documents = [document for document in index.dataset.documents if document.id in names]
+        cut = {d.id: _cut(index, self._text(index, d), budget_tokens) for d in documents}
+        return [cut.get(q.document or "", Context("", 0)) for q in batch.questions]
 
     def _text(self, index: Index, document: Document) -> str:
         if not self.is_abstract:
@@ -65,8 +91,8 @@ def _cut(index: Index, text: str, budget_tokens: int) -> Context:
 class Dpr:
     """Dense passage retrieval (Karpukhin et al. 2020, arXiv:2004.04906) by two encoders.
 
-    Similarity is the inner product of the encoders' own vectors. A passage is read as its
-    document's title, ``[SEP]``, and its text.
+    Similarity is the inner product of the vectors of both encoders. The passage encoder reads the
+    document's title, ``[SEP]``, and the text.
 
     Args:
         question_model, passage_model: sentence-transformers models, by hub name or local path.
@@ -77,28 +103,28 @@ class Dpr:
     passage_model: str
     name: str = "dpr"
 
-    def contexts(self, index: Index, asked: Asked, budget_tokens: int) -> list[Context]:
+    def contexts(self, index: Index, batch: QuestionBatch, budget_tokens: int) -> list[Context]:
         """See ``System.contexts``."""
         nodes, passages = _encoded(index, self.passage_model)
         layers = (0,) if self.name == "dpr" else None
-        query = Query(self.name, budget_tokens, where=replace(asked.where, layers=layers))
+        query = Query(self.name, budget_tokens, where=replace(batch.where, layers=layers))
         rows = _allowed(nodes, query.where)
         allowed = [nodes[row] for row in rows]
-        texts = [question.text for question in asked.questions]
+        texts = [question.text for question in batch.questions]
         scores = _encode(self.question_model, texts) @ passages[rows].T
         return [_best(*pair, allowed, query) for pair in zip(texts, scores, strict=True)]
 
 
 @lru_cache(maxsize=1)
 def _encoded(index: Index, model: str) -> tuple[list[Node], Vectors]:
-    """All nodes, encoded once for all budgets and layers."""
+    """Encode all nodes, once for every budget and layer."""
     nodes = index.store.nodes()
     titles = {document.id: document.title for document in index.dataset.documents}
     return nodes, _encode(model, [f"{titles[n.documents[0]]} [SEP] {n.text}" for n in nodes])
 
 
 def _allowed(nodes: Sequence[Node], where: Where) -> list[int]:
-    """Rows of the nodes of some trees, documents and layers."""
+    """Return the rows of the nodes that pass a filter."""
     return [
         row
         for row, node in enumerate(nodes)
@@ -109,7 +135,7 @@ def _allowed(nodes: Sequence[Node], where: Where) -> list[int]:
 
 
 def _best(question: str, scores: NDArray[Any], nodes: Sequence[Node], query: Query) -> Context:
-    """The nodes of the highest scores that fit the budget, the first of equals first."""
+    """Make a context of the best nodes that fit the budget, the first of equals first."""
     order = np.argsort(-scores, kind="stable")
     hits = [Hit(nodes[at], float(scores[at])) for at in order]
     return Context.of(fit_budget(question, query, hits))
@@ -117,7 +143,7 @@ def _best(question: str, scores: NDArray[Any], nodes: Sequence[Node], query: Que
 
 @dataclass(frozen=True, eq=False)
 class ParagraphFusion:
-    """Whole paragraphs by reciprocal-rank fusion of vectors and BM25, without chunks or a tree.
+    """Paragraphs by reciprocal-rank fusion of vectors and BM25, without chunks or a tree.
 
     A paragraph's score is the sum of ``1 / (60 + rank)`` over both rankings (Cormack et al. 2009).
     It is embedded as a chunk would be, headings before its text.
@@ -125,14 +151,14 @@ class ParagraphFusion:
 
     name: str = "paragraph-fusion"
 
-    def contexts(self, index: Index, asked: Asked, budget_tokens: int) -> list[Context]:
+    def contexts(self, index: Index, batch: QuestionBatch, budget_tokens: int) -> list[Context]:
         """See ``System.contexts``."""
         nodes, vectors, terms = _read_paragraphs(index)
-        query = Query(self.name, budget_tokens, where=asked.where)
+        query = Query(self.name, budget_tokens, where=batch.where)
         rows = _allowed(nodes, query.where)
         allowed = [nodes[row] for row in rows]
         contexts = []
-        for question, vector in zip(asked.questions, asked.vectors, strict=True):
+        for question, vector in zip(batch.questions, batch.vectors, strict=True):
             words = _bm25(question.text, terms)
             scores = _reciprocal(vectors[rows] @ vector) + _reciprocal(words[rows])
             contexts.append(_best(question.text, scores, allowed, query))
@@ -140,7 +166,7 @@ class ParagraphFusion:
 
 
 class _Paragraphs(SentenceChunker):
-    """Each paragraph is a chunk, however long."""
+    """Chunker that makes a chunk of each paragraph, however long."""
 
     method = "paragraphs"
 
@@ -155,28 +181,31 @@ class _Paragraphs(SentenceChunker):
 
 @lru_cache(maxsize=1)
 def _read_paragraphs(index: Index) -> tuple[list[Node], Vectors, list[Sparse | None]]:
-    """Paragraphs, their vectors and term weights."""
-    given = index.components
-    chunker = _Paragraphs(given.settings.chunking, given.counter)
+    """Return the paragraphs with their vectors and term weights."""
+    components = index.components
+    chunker = _Paragraphs(components.settings.chunking, components.counter)
     parts = Components(
-        given.settings, chunker=chunker, embedder=given.embedder, counter=given.counter
+        components.settings,
+        chunker=chunker,
+        embedder=components.embedder,
+        counter=components.counter,
     )
-    grouping = given.settings.grouping
+    grouping = components.settings.grouping
     nodes = [
         node
         for document in index.dataset.documents
         for node in make_leaves(tree_name(document.id, grouping), [document], parts)
     ]
-    vectors = given.embedder.embed([node.embedding_text for node in nodes])
+    vectors = components.embedder.embed([node.embedding_text for node in nodes])
     return nodes, vectors, [passage_vector(node.text) for node in nodes]
 
 
 def _bm25(question: str, terms: Sequence[Sparse | None]) -> NDArray[np.float64]:
-    """Lexical score of each passage, shape ``(len(terms),)``, IDF as the engines have it."""
-    asked = query_vector(question)
-    weights = [dict(zip(one.indices, one.values, strict=True)) if one else {} for one in terms]
+    """Compute the lexical score of each passage, shape ``(n_passages,)``, with the engines' IDF."""
+    query = query_vector(question)
+    weights = [dict(zip(v.indices, v.values, strict=True)) if v else {} for v in terms]
     scores = np.zeros(len(terms))
-    for index, count in zip(asked.indices, asked.values, strict=True) if asked else ():
+    for index, count in zip(query.indices, query.values, strict=True) if query else ():
         column = np.array([weight.get(index, 0.0) for weight in weights])
         n = np.count_nonzero(column)
         scores += count * column * np.log(1 + (len(terms) - n + 0.5) / (n + 0.5))
@@ -184,7 +213,7 @@ def _bm25(question: str, terms: Sequence[Sparse | None]) -> NDArray[np.float64]:
 
 
 def _reciprocal(scores: NDArray[Any]) -> NDArray[np.float64]:
-    """One by 60 and the rank, from 1, of each score; the first of equals ranks higher."""
+    """Compute 1 / (60 + rank) of each score, with ranks from 1 and the first of equals first."""
     from scipy.stats import rankdata
 
     return np.asarray(1 / (60 + rankdata(-scores, method="ordinal")))

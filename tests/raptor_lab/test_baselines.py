@@ -6,16 +6,16 @@ from support.evaluation_sets import records, write_lines
 from support.hashing import HashingEmbedder
 
 from raptor_core.errors import ModelError, SettingsError
-from raptor_core.evaluation import baselines
-from raptor_core.evaluation.baselines import Dpr
 from raptor_core.evaluation.compare import compare
-from raptor_core.evaluation.contexts import Asked
+from raptor_core.evaluation.contexts import QuestionBatch
 from raptor_core.evaluation.datasets import load_dataset
 from raptor_core.evaluation.index import open_index
 from raptor_core.evaluation.systems import make_system
 from raptor_core.settings import Settings
 from raptor_core.store.base import Where
 from raptor_core.tree.components import Components
+from raptor_lab import baselines
+from raptor_lab.baselines import Dpr
 
 pytestmark = pytest.mark.slow
 
@@ -39,7 +39,7 @@ def index(tmp_path):
 def asked(index, at=0, *, pooled=False):
     question = index.dataset.questions[at]
     vectors = index.components.embedder.embed_queries([question.text])
-    return Asked([question], vectors, index.where(question, pooled=pooled))
+    return QuestionBatch([question], vectors, index.where(question, pooled=pooled))
 
 
 def test_root_is_the_top_layer_of_each_tree(index):
@@ -79,7 +79,7 @@ def test_dpr_ranks_leaves_by_the_inner_product_of_two_encoders(index, monkeypatc
     encoders = {"questions": Words("wheel", "burn"), "passages": Words("smith", "rape")}
     monkeypatch.setattr(baselines, "_load", encoders.__getitem__)
     dpr = Dpr("questions", "passages")
-    (found,) = make_system("dpr", dpr).contexts(index, asked(index), 30)
+    (found,) = make_system("dpr", ("questions", "passages")).contexts(index, asked(index), 30)
     assert "smith" in found.nodes[0].text
     assert {node.tree for node in found.nodes} == {"mill"}
     before = Words.encoded
@@ -93,10 +93,10 @@ def test_dpr_ranks_leaves_by_the_inner_product_of_two_encoders(index, monkeypatc
 def test_dpr_with_the_tree_searches_every_layer_and_encodes_no_node_twice(index, monkeypatch):
     encoders = {"questions": Words("wheel"), "passages": Words("smith")}
     monkeypatch.setattr(baselines, "_load", encoders.__getitem__)
-    dpr = Dpr("questions", "passages")
     before = Words.encoded
-    (found,) = make_system("collapsed-dpr", dpr).contexts(index, asked(index), 4000)
-    make_system("dpr", dpr).contexts(index, asked(index), 4000)
+    system = make_system("collapsed-dpr", ("questions", "passages"))
+    (found,) = system.contexts(index, asked(index), 4000)
+    make_system("dpr", ("questions", "passages")).contexts(index, asked(index), 4000)
     assert {node.layer for node in found.nodes} == {0, 1}
     assert Words.encoded == before + index.n_nodes + 2
 
@@ -117,7 +117,7 @@ def test_baselines_stand_in_a_comparison(index):
     recall = {line.system: line.figures["evidence_recall"].mean.value for line in found.lines}
     assert recall["collapsed@0"] == 1
     assert recall["title-abstract"] == 0
-    assert all(item.n_tokens <= 4000 for item in found.found)
+    assert all(item.n_tokens <= 4000 for item in found.scores)
 
 
 def test_encoders_that_are_not_named_or_not_there_are_told(index, tmp_path):

@@ -10,7 +10,10 @@ from raptor_core.documents.base import Document
 from raptor_core.evaluation.datasets import load_dataset
 from raptor_core.evaluation.index import open_index
 from raptor_core.evaluation.measures import ContextMeasurer
-from raptor_core.evaluation.paper.study import (
+from raptor_core.models.summarizing.prompts import prompt_of
+from raptor_core.settings import Settings
+from raptor_core.tree.components import Components
+from raptor_lab.paper.study import (
     MAX_TOKENS,
     N_PREFIXES,
     TimePoint,
@@ -21,10 +24,7 @@ from raptor_core.evaluation.paper.study import (
     time_builds,
     token_points,
 )
-from raptor_core.evaluation.paper.tables import scaling_tables
-from raptor_core.models.summarizing.prompts import prompt_of
-from raptor_core.settings import Settings
-from raptor_core.tree.components import Components
+from raptor_lab.paper.tables import scaling_tables
 
 SETTINGS = {
     "chunking": {"max_tokens": 24},

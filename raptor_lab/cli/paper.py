@@ -14,7 +14,12 @@ from typing import Any
 import click
 from markdown_it import MarkdownIt
 
-from raptor_assets.cli.evals.common import DPR, budgets_option, dataset_options, open_evaluation
+from raptor_assets.cli.evals.common import (
+    ENCODERS,
+    budgets_option,
+    dataset_options,
+    open_evaluation,
+)
 from raptor_assets.cli.options import home_and_json
 from raptor_assets.cli.output import print_json
 from raptor_assets.drawing import (
@@ -32,9 +37,11 @@ from raptor_assets.drawing import (
 )
 from raptor_assets.tables_markdown import table_markdown
 from raptor_core.errors import SettingsError
-from raptor_core.evaluation.baselines import Dpr
 from raptor_core.evaluation.measures import ContextMeasurer
-from raptor_core.evaluation.paper.study import (
+from raptor_core.evaluation.tables import Table
+from raptor_core.settings import Settings
+from raptor_lab.pages import render_tables
+from raptor_lab.paper.study import (
     CONTIGUOUS,
     Study,
     calls_nothing,
@@ -42,7 +49,7 @@ from raptor_core.evaluation.paper.study import (
     time_builds,
     with_contiguous,
 )
-from raptor_core.evaluation.paper.tables import (
+from raptor_lab.paper.tables import (
     SPREAD,
     compression_tables,
     curve_tables,
@@ -51,9 +58,6 @@ from raptor_core.evaluation.paper.tables import (
     scaling_tables,
     share_tables,
 )
-from raptor_core.evaluation.tables import Table
-from raptor_core.report.page import render_tables
-from raptor_core.settings import Settings
 
 FIGURES = "figures.json"
 README = "README.md"
@@ -67,7 +71,7 @@ TITLE = "The RAPTOR paper, measured here"
     "files", nargs=-1, required=True, metavar="FILE...", type=click.Path(path_type=Path)
 )
 @budgets_option("400,1000,2000")
-@DPR
+@ENCODERS
 @click.option("--no-contiguous", is_flag=True, help="Leave the ablation with contiguous trees out.")
 @click.option("--no-timing", is_flag=True, help="Leave the timed builds (Figure 6) out.")
 @dataset_options
@@ -81,13 +85,12 @@ def paper_command(
     tree, the ablation with contiguous trees, the subsets of layers, the nodes by layer, the sizes
     of the trees, and what builds take by length of the document, beside the paper's own figures.
     FOLDER/README.md says which tables need a reader; FOLDER/figures.json holds everything. The
-    files are written anew after each data set.
+    files are written again after each data set.
     """
-    dpr = Dpr(*values["dpr"]) if values["dpr"] else None
     studies: list[Study] = []
     written: Sequence[Path] = ()
     for file in files:
-        study, settings = _measure(file, home, values, dpr)
+        study, settings = _measure(file, home, values)
         studies.append(study)
         written = _write_tables(folder, files, studies, settings)
     if as_json:
@@ -96,40 +99,40 @@ def paper_command(
         click.echo("\n".join(map(str, written)))
 
 
-def _measure(
-    file: Path, home: Path, values: Mapping[str, Any], dpr: Dpr | None
-) -> tuple[Study, Settings]:
-    """One data set; the contiguous trees are left out where they would be the same."""
+def _measure(file: Path, home: Path, values: Mapping[str, Any]) -> tuple[Study, Settings]:
+    """Measure one data set, without contiguous trees where they would be the same."""
     budgets = values["budgets"]
     with open_evaluation(file, home, values) as index:
         settings = index.components.settings
         measurer = ContextMeasurer.of(index, pooled=False)
-        study = measure_study(index, budgets, measurer, dpr, _tell)
+        study = measure_study(index, budgets, measurer, values["dpr"], _print_system)
         components, documents = index.components, index.dataset.documents
     if calls_nothing(components) and not values["no_timing"]:
-        study = replace(study, times=tuple(time_builds(documents, components, _tell_build)))
+        study = replace(study, times=tuple(time_builds(documents, components, _print_build)))
     if values["no_contiguous"] or settings.clustering.method == CONTIGUOUS:
         return study, settings
     with open_evaluation(file, home, {**values, "clustering": CONTIGUOUS}) as index:
-        return with_contiguous(study, index, budgets, measurer, _tell), settings
+        return with_contiguous(study, index, budgets, measurer, _print_system), settings
 
 
-def _tell(system: str, budget_tokens: int) -> None:
+def _print_system(system: str, budget_tokens: int) -> None:
     click.echo(f"{system} at {budget_tokens:,} tokens", err=True)
 
 
-def _tell_build(n_tokens: int) -> None:
+def _print_build(n_tokens: int) -> None:
     click.echo(f"building {n_tokens:,} tokens", err=True)
 
 
 @dataclass(frozen=True)
-class Section:
-    """What one file holds.
+class StudyFile:
+    """File of the study, with its tables and pictures.
 
     Attributes:
-        of: the tables and figures of the paper that it stands for.
-        tables: several data sets may share one of the paper's, which is written once.
-        pictures: SVG by the name of its file.
+        file: name of the file.
+        title: its heading.
+        of: tables and figures of the paper that it reproduces.
+        tables: tables of all data sets; a table of the paper may stand for several of them.
+        pictures: SVG texts by file name.
     """
 
     file: str
@@ -142,7 +145,7 @@ class Section:
 def _write_tables(
     folder: Path, files: Sequence[Path], studies: Sequence[Study], settings: Settings
 ) -> list[Path]:
-    """Write all tables of the studies so far, in place of those that are there."""
+    """Write all tables of the studies so far over the earlier files."""
     sections = list(_sections(studies))
     readme = _readme(_measured(files, studies), sections, settings)
     texts = {
@@ -161,29 +164,31 @@ def _write_tables(
     return [folder / name for name in texts]
 
 
-def _sections(studies: Sequence[Study]) -> Iterator[Section]:
+def _sections(studies: Sequence[Study]) -> Iterator[StudyFile]:
     retrievers = [table for study in studies for table in retriever_tables(study)]
     measured = [study for study in studies if study.measure]
-    yield Section(
+    yield StudyFile(
         "retrievers.md", "Retrievers with and without the tree", "Tables 1 to 7 and 9", retrievers
     )
-    yield Section(
+    yield StudyFile(
         "curve.md",
         "The collapsed tree and traversal by length of the context",
         "Figure 3",
         curve_tables(studies),
         {f"curve-{at}.svg": curve_svg(study) for at, study in enumerate(measured, 1)},
     )
-    yield Section("layers.md", "Subsets of layers", "Tables 8 and 14 to 17", layer_tables(studies))
-    yield Section(
+    yield StudyFile(
+        "layers.md", "Subsets of layers", "Tables 8 and 14 to 17", layer_tables(studies)
+    )
+    yield StudyFile(
         "shares.md",
         "Nodes by layer",
         "Tables 18 to 21, Figure 7",
         share_tables(studies),
         {f"shares-{at}.svg": shares_svg(study) for at, study in enumerate(studies, 1)},
     )
-    yield Section("compression.md", "Sizes of the trees", "Table 10", compression_tables(studies))
-    yield Section(
+    yield StudyFile("compression.md", "Sizes of the trees", "Table 10", compression_tables(studies))
+    yield StudyFile(
         "scaling.md",
         "Tokens and time by length of the document",
         "Figures 5 and 6",
@@ -192,41 +197,41 @@ def _sections(studies: Sequence[Study]) -> Iterator[Section]:
     )
 
 
-def _markdown(section: Section) -> str:
+def _markdown(section: StudyFile) -> str:
     pictures = (f"![{section.title}]({name})" for name in section.pictures)
     tables = map(table_markdown, dict.fromkeys(section.tables))
     return "\n\n".join([f"# {section.title} ({section.of})", *pictures, *tables]) + "\n"
 
 
-def _page(readme: str, sections: Sequence[Section]) -> str:
-    """The README with all sections below it, as HTML that needs no network."""
+def _page(readme: str, sections: Sequence[StudyFile]) -> str:
+    """Render the README and all files below it as HTML that needs no network."""
     body = _html(readme)
     for section in sections:
         anchor = section.file.removesuffix(".md")
         body = body.replace(f'href="{section.file}"', f'href="#{anchor}"')
-        told = _html(_markdown(section)).replace("h2>", "h3>").replace("/h1>", "/h2>")
+        text = _html(_markdown(section)).replace("h2>", "h3>").replace("/h1>", "/h2>")
         for name, svg in section.pictures.items():
             shown = f'<p><img src="{name}" alt="{escape(section.title)}" /></p>'
-            told = told.replace(shown, f'<div class="wide" tabindex="0">{svg}</div>')
-        body += told.replace("<h1>", f'<h2 id="{anchor}">')
+            text = text.replace(shown, f'<div class="wide" tabindex="0">{svg}</div>')
+        body += text.replace("<h1>", f'<h2 id="{anchor}">')
     return render_tables(TITLE, body)
 
 
 def _html(markdown: str) -> str:
-    """Of Markdown with tables; HTML in it is shown as text."""
+    """Render Markdown with tables; HTML in it is shown as text."""
     html: str = MarkdownIt("commonmark", {"html": False}).enable("table").render(markdown)
     html = html.replace("<table>", '<div class="wide" tabindex="0"><table>')
     return html.replace("</table>", "</table></div>").replace("<th>", '<th scope="col">')
 
 
-def _readme(measured: Table, sections: Sequence[Section], settings: Settings) -> str:
+def _readme(measured: Table, sections: Sequence[StudyFile], settings: Settings) -> str:
     contents = [f"- [{one.title}]({one.file}): {one.of}" for one in sections]
     contents += [f"- [All of it as one page]({INDEX})", f"- [Everything, as JSON]({FIGURES})"]
-    text = (resources.files("raptor_core.evaluation.paper") / "readme.txt").read_text("utf-8")
+    text = (resources.files("raptor_lab.paper") / "readme.txt").read_text("utf-8")
     return text.format(
         title=TITLE,
         measured=table_markdown(measured),
-        settings=_made(settings),
+        settings=_describe(settings),
         contents="\n".join(contents),
     )
 
@@ -246,14 +251,14 @@ def _measured(files: Sequence[Path], studies: Sequence[Study]) -> Table:
     return Table("Measured on", head, tuple(rows))
 
 
-def _made(settings: Settings) -> str:
-    """The settings that the figures depend on most."""
-    summarizer, embedder, own = settings.summarizer, settings.embedder, settings.components
+def _describe(settings: Settings) -> str:
+    """Describe the settings that the figures depend on most."""
+    summarizer, embedder, custom = settings.summarizer, settings.embedder, settings.components
     summaries = summarizer.model if summarizer.kind == "openai" else "extracted sentences"
     model = "all-MiniLM-L6-v2 (bundled)" if embedder.kind == "bundled" else embedder.model
     return (
-        f"Embedder {own.embedder or model}; summaries: {own.summarizer or summaries}; chunks of "
-        f"{settings.chunking.max_tokens} tokens; clustering {settings.clustering.method}; "
+        f"Embedder {custom.embedder or model}; summaries: {custom.summarizer or summaries}; "
+        f"chunks of {settings.chunking.max_tokens} tokens; clustering {settings.clustering.method}; "
         f"default strategy {settings.retrieval.strategy}."
     )
 
@@ -266,13 +271,13 @@ _TITLE = 76.0
 
 
 def scaling_svg(study: Study) -> str:
-    """Thousand tokens of calls, and seconds where they were measured, in panels side by side."""
+    """Draw tokens of calls, and seconds where they were measured, in panels side by side."""
     drawing = Drawing(WIDTH * (2 if study.times else 1), HEIGHT)
-    asked = [(p.document_tokens / 1000, p.prompt_tokens / 1000) for p in study.tokens]
-    answered = [(p.document_tokens / 1000, p.completion_tokens / 1000) for p in study.tokens]
+    prompts = [(p.document_tokens / 1000, p.prompt_tokens / 1000) for p in study.tokens]
+    completions = [(p.document_tokens / 1000, p.completion_tokens / 1000) for p in study.tokens]
     title = f"{study.name}: thousand tokens of calls"
     x_label = "thousand tokens of the document"
-    _scatter(Panel(drawing, 0), title, x_label, {"prompts": asked, "completions": answered})
+    _scatter(Panel(drawing, 0), title, x_label, {"prompts": prompts, "completions": completions})
     if study.times:
         timed = [(p.document_tokens / 1000, p.seconds) for p in study.times]
         _scatter(Panel(drawing, 1), f"{study.name}: seconds", x_label, {"seconds": timed})
@@ -280,7 +285,7 @@ def scaling_svg(study: Study) -> str:
 
 
 def curve_svg(study: Study) -> str:
-    """The measure by the length of the context: the collapsed tree and traversal (Figure 3)."""
+    """Draw the measure by the length of the context: collapsed tree and traversal (Figure 3)."""
     drawing = Drawing(WIDTH, HEIGHT)
     series: dict[str, list[tuple[float, float]]] = {}
     for line in study.curve:
@@ -292,7 +297,7 @@ def curve_svg(study: Study) -> str:
 
 
 def shares_svg(study: Study) -> str:
-    """Nodes of a context by layer at the largest budget, a panel for each strategy (Figure 7)."""
+    """Draw the nodes of a context by layer at the largest budget, by strategy (Figure 7)."""
     budget = max(study.retrievers.budgets)
     at_budget = study.retrievers.at(budget).values()
     lines = [line for line in at_budget if line.system in SPREAD and line.layers]
@@ -311,7 +316,7 @@ def shares_svg(study: Study) -> str:
 def _scatter(
     panel: Panel, title: str, x_label: str, series: Mapping[str, Points], *, joined: bool = False
 ) -> None:
-    """Both axes from 0; the names of several series stand under one another on the left."""
+    """Draw points with both axes from 0, and the names of several series on the left."""
     drawing = panel.drawing
     panel.title(title, x_label)
     everything = [point for points in series.values() for point in points]

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import importlib.util
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from statistics import mean
 from typing import Any, Protocol
 
 from raptor_core.errors import MissingExtraError
-from raptor_core.evaluation.answer_scores import answer_f1, score_answer
-from raptor_core.evaluation.contexts import Context, Measured
+from raptor_core.evaluation.contexts import Context, ContextScores
 from raptor_core.evaluation.datasets.base import Question
 from raptor_core.identity import digest, fingerprint
 from raptor_core.models.embedding.local_models import loading
@@ -24,6 +23,7 @@ from raptor_core.models.money.ledger import Ledger
 from raptor_core.retrying import RetryPolicy
 from raptor_core.settings.models import ReaderSettings
 from raptor_core.tree.cache import NodeCache
+from raptor_lab.answer_scores import SCORES, answer_f1, score_answer
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,12 +61,19 @@ class AnswerMeasurer:
     reader: AnswerReader
     log: NodeCache
 
-    def measure(self, questions: Sequence[Question], contexts: Sequence[Context]) -> list[Measured]:
+    @property
+    def meanings(self) -> Mapping[str, str]:
+        """See ``Measurer.meanings``."""
+        return SCORES
+
+    def measure(
+        self, questions: Sequence[Question], contexts: Sequence[Context]
+    ) -> list[ContextScores]:
         """See ``Measurer.measure``."""
         asks = [Ask(q, context.text) for q, context in zip(questions, contexts, strict=True)]
         answers = read_answers(self.reader, asks, self.log)
         return [
-            Measured(score_answer(self.dataset, question, answer), answer)
+            ContextScores(score_answer(self.dataset, question, answer), answer)
             for question, answer in zip(questions, answers, strict=True)
         ]
 
@@ -243,7 +250,7 @@ class UnifiedQa:
             except (ImportError, ValueError) as error:
                 if "sentencepiece" in str(error) and not importlib.util.find_spec("sentencepiece"):
                     needs = f"the tokenizer of {self._model}"
-                    raise MissingExtraError("unifiedqa", needs) from error
+                    raise MissingExtraError("lab", needs) from error
                 raise
         return tokenizer, model.eval()
 

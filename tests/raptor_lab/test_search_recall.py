@@ -1,7 +1,7 @@
 from support.stores import make_tree, open_at, publish_together
 
-from raptor_core.evaluation.search_recall import search_recall
 from raptor_core.store.store import VectorStore
+from raptor_lab.search_recall import search_recall
 
 
 def test_an_exact_engine_finds_all_that_is_near():

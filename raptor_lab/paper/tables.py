@@ -12,16 +12,16 @@ from statistics import mean
 import numpy as np
 
 from raptor_core.evaluation.bootstrap import interval_text
-from raptor_core.evaluation.compare import MEANINGS, Comparison, Line, by_kind, part
+from raptor_core.evaluation.compare import Comparison, ComparisonRow, by_kind, restrict
 from raptor_core.evaluation.index import TreeStatistics, pooled
-from raptor_core.evaluation.paper.study import (
+from raptor_core.evaluation.tables import Table
+from raptor_lab.paper.study import (
     WITH_TREE,
     Study,
     TokenPoint,
     fit_slope,
     layers_name,
 )
-from raptor_core.evaluation.tables import Table
 
 # What the paper reports (Sarthi et al. 2024, arXiv:2401.18059), by its own table numbers; shares
 # are in percent, as they are printed there.
@@ -95,6 +95,7 @@ def retriever_tables(study: Study) -> list[Table]:
 def _retriever_table(study: Study, measure: str) -> Table:
     budgets = study.retrievers.budgets
     lines = [study.retrievers.at(budget) for budget in budgets]
+    meaning = study.retrievers.meanings[measure]
     head = [f"{budget:,} tokens" + more for budget in budgets for more in ("", ": against flat")]
     rows = (
         (
@@ -111,7 +112,7 @@ def _retriever_table(study: Study, measure: str) -> Table:
         head=("strategy", "what it is", "tree", *head),
         rows=tuple(rows),
         note=(
-            f"{MEANINGS[measure][0].upper()}{MEANINGS[measure][1:]}. {study.n_questions} questions "
+            f"{meaning[0].upper()}{meaning[1:]}. {study.n_questions} questions "
             f"of {study.n_documents} documents; 95 % intervals over documents, differences paired."
         ),
     )
@@ -143,7 +144,7 @@ def _tree(system: str) -> str:
     return "yes" if strategy in (*WITH_TREE, "collapsed-dpr") else "no"
 
 
-def _cells(lines: Sequence[Line], measure: str) -> Iterator[str]:
+def _cells(lines: Sequence[ComparisonRow], measure: str) -> Iterator[str]:
     for line in lines:
         figure = line.figures[measure]
         yield interval_text(figure.mean)
@@ -210,19 +211,19 @@ def _of_single(study: Study) -> Iterator[Table]:
     """The documents with the most questions that can be measured; none where there is but one."""
     budget = max(study.layers.budgets)
     asked: dict[str, set[str]] = {}
-    for item in study.layers.found:
+    for item in study.layers.scores:
         if item.question.document and study.measure in item.measures:
             asked.setdefault(item.question.document, set()).add(item.question.id)
     most = sorted(asked.items(), key=lambda pair: (-len(pair[1]), pair[0]))
     for document, questions in most[:N_SINGLE] if len(asked) > 1 else ():
         name = study.titles.get(document, document)
         title = f"{study.name}, {name}: {len(questions)} questions at {budget:,} tokens"
-        yield _subsets(study, part(study.layers, questions), budget, title)
+        yield _subsets(study, restrict(study.layers, questions), budget, title)
 
 
 def _subsets(study: Study, layers: Comparison, budget: int, title: str) -> Table:
     lines = layers.at(budget)
-    alone = len({item.question.cluster for item in layers.found}) == 1  # has no interval
+    alone = len({item.question.cluster for item in layers.scores}) == 1  # has no interval
     starts = range(study.n_layers)
     rows = tuple(
         (str(queried), *(_cell(study, lines, start, queried, alone=alone) for start in starts))
@@ -236,7 +237,9 @@ def _subsets(study: Study, layers: Comparison, budget: int, title: str) -> Table
     )
 
 
-def _cell(study: Study, lines: dict[str, Line], start: int, queried: int, *, alone: bool) -> str:
+def _cell(
+    study: Study, lines: dict[str, ComparisonRow], start: int, queried: int, *, alone: bool
+) -> str:
     line = lines.get(layers_name(start, queried)) if queried <= start + 1 else None
     figure = line.figures.get(study.measure) if line else None
     if figure is None:

@@ -1,4 +1,4 @@
-"""What a reader's answer is worth: the measures of the paper, by the data set's own rules."""
+"""Scores of a reader's answers: the measures of the paper, by the rules of each data set."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from raptor_core.evaluation.datasets.base import Question
 SCORES: Mapping[str, str] = {
     "answer_f1": "F1 of words with the nearest reference answer, as QASPER's evaluation has it",
     "accuracy": "share of the multiple-choice questions that are answered right",
-    "accuracy_hard": "the same on the HARD subset",
+    "accuracy_hard": "accuracy on the HARD subset",
     "bleu_1": "BLEU-1 of each answer against all references, mean",
     "bleu_4": "BLEU-4 of each answer, equal weights, smoothed (+ 0.1 where nothing matches)",
     "rouge_l": "ROUGE-L, F-measure, the best of the references, with stemming",
     "meteor": "METEOR by exact and stemmed words, the best of the references; no WordNet",
 }
-"""Scores by stable names, and what each means."""
+"""Meaning of each score, by its stable name."""
 
 _ARTICLES = re.compile(r"\b(?:a|an|the)\b")
 _PUNCTUATION = str.maketrans("", "", string.punctuation)
@@ -28,10 +28,10 @@ _CHOICE = re.compile(r"\b\d+\b")
 
 
 def score_answer(dataset: str, question: Question, answer: str) -> dict[str, float]:
-    """The scores that the question allows; none without a known answer.
+    """Score an answer by the measures that its question allows; none without a known answer.
 
     Raises:
-        MissingExtraError: the extra ``eval`` is not installed (NarrativeQA's measures only).
+        MissingExtraError: the extra ``lab`` is not installed (NarrativeQA's measures only).
     """
     if question.gold is not None:
         right = float(choice(answer, question.options) == question.gold)
@@ -74,14 +74,14 @@ def overlap_scores(answer: str, references: Sequence[str]) -> dict[str, float]:
     """BLEU-1, BLEU-4, ROUGE-L and METEOR of one answer; case does not count.
 
     Raises:
-        MissingExtraError: the extra ``eval`` is not installed.
+        MissingExtraError: the extra ``lab`` is not installed.
     """
     try:
         from nltk.tokenize import NLTKWordTokenizer
         from nltk.translate import bleu_score, meteor_score
         from rouge_score.rouge_scorer import RougeScorer
     except ImportError as error:
-        raise MissingExtraError("eval", "measuring NarrativeQA's answers") from error
+        raise MissingExtraError("lab", "measuring NarrativeQA's answers") from error
     tokenize = NLTKWordTokenizer().tokenize
     tokenized = [tokenize(reference.casefold()) for reference in references]
     ours = tokenize(answer.casefold())
@@ -98,7 +98,7 @@ def overlap_scores(answer: str, references: Sequence[str]) -> dict[str, float]:
 
 
 class _NoSynonyms:
-    """In place of WordNet, which is a download: exact and stemmed words match alone."""
+    """Substitute for WordNet, which is a download; only exact and stemmed words match."""
 
     def synsets(self, _word: str) -> list[Any]:
         return []

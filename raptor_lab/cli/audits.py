@@ -12,11 +12,26 @@ import click
 from raptor_assets.cli.evals.published import ask_published
 from raptor_assets.cli.options import home_and_json, home_settings, make_query, query_options
 from raptor_assets.cli.output import print_json, print_table
-from raptor_assets.hand import keep_hand_findings, same_nodes
+from raptor_assets.hand import keep_hand_findings
 from raptor_assets.project.home import Home
 from raptor_core.audit import make_judge
 from raptor_core.audit.base import Judge, SentenceFinding
-from raptor_core.audit.study import (
+from raptor_core.disk import replace_file
+from raptor_core.errors import UnknownTreeError
+from raptor_core.evaluation.bootstrap import interval_text
+from raptor_core.evaluation.datasets import load_golden
+from raptor_core.evaluation.golden import GoldenReport, without_nodes
+from raptor_core.evaluation.tables import Table
+from raptor_core.home.published import published
+from raptor_core.models.money.ledger import Ledger
+from raptor_core.nodes import grouped
+from raptor_core.settings import Settings
+from raptor_core.store.base import Where
+from raptor_core.tree.sqlite_cache import SqliteCache
+from raptor_lab.labelled import DatasetScore, load_labelled, score_judge
+from raptor_lab.pages import render_sheet
+from raptor_lab.readers import ChatReader, PairedAnswers, read_pairs
+from raptor_lab.sheet import (
     FILLED,
     PAGE,
     SHEET,
@@ -26,24 +41,10 @@ from raptor_core.audit.study import (
     hand_findings,
     read_drawn,
     read_verdicts,
+    same_nodes,
     study_figures,
     write_sheet,
 )
-from raptor_core.disk import replace_file
-from raptor_core.errors import UnknownTreeError
-from raptor_core.evaluation.bootstrap import interval_text
-from raptor_core.evaluation.datasets import load_golden
-from raptor_core.evaluation.golden import GoldenReport, without_nodes
-from raptor_core.evaluation.labelled import DatasetScore, load_labelled, score_judge
-from raptor_core.evaluation.readers import ChatReader, PairedAnswers, read_pairs
-from raptor_core.evaluation.tables import Table
-from raptor_core.home.published import published
-from raptor_core.models.money.ledger import Ledger
-from raptor_core.nodes import grouped
-from raptor_core.report.page import render_sheet
-from raptor_core.settings import Settings
-from raptor_core.store.base import Where
-from raptor_core.tree.sqlite_cache import SqliteCache
 
 SPLIT = "documents whose hash is odd are reported, the others calibrate"
 
@@ -70,13 +71,13 @@ def audit_command(
     """
     labelled = load_labelled(folder)
     _, settings = home_settings(home, needed=False)
-    given = {name: value for name, value in {"judge": kind, "model": model}.items() if value}
-    settings = settings.model_copy(update={"audit": settings.audit.model_copy(update=given)})
+    chosen = {name: value for name, value in {"judge": kind, "model": model}.items() if value}
+    settings = settings.model_copy(update={"audit": settings.audit.model_copy(update=chosen)})
     judge = make_judge(settings.audit, ledger=Ledger.of(settings))
     scores = score_judge(labelled, judge)
     if as_json:
-        told = {"judge": judge.name, "version": judge.version, "split": SPLIT}
-        print_json({**told, "datasets": scores})
+        values = {"judge": judge.name, "version": judge.version, "split": SPLIT}
+        print_json({**values, "datasets": scores})
     else:
         _print_scores(judge, scores)
 
@@ -86,8 +87,8 @@ def _print_scores(judge: Judge, scores: Sequence[DatasetScore]) -> None:
     for score in scores:
         figures = (score.auc, score.balanced_accuracy, score.verdict_accuracy)
         left_out = f" (+{score.n_not_judged} not judged)" if score.n_not_judged else ""
-        told = (interval_text(figure) or "not defined" for figure in figures)
-        rows.append((score.dataset, f"{score.n_pairs}{left_out}", *told))
+        texts = (interval_text(figure) or "not defined" for figure in figures)
+        rows.append((score.dataset, f"{score.n_pairs}{left_out}", *texts))
     head = ("data set", "pairs", "AUC", "balanced accuracy", "of its verdicts")
     print_table(Table(f"judge {judge.name} {judge.version}", head, tuple(rows), SPLIT))
 
@@ -156,9 +157,9 @@ def verdicts_command(
     as_json: bool,
     **values: Any,
 ) -> None:
-    """Read the sheet of a study by hand, and tell its figures.
+    """Read the sheet of a study by hand, and print its figures.
 
-    They are of the nodes as they were drawn, whatever was built since. Only --questions and --keep
+    They are of the nodes as they were drawn, not of later builds. Only --questions and --keep
     need the home: what is kept is shown wherever findings are.
     """
     drawn = read_drawn(folder)
@@ -171,8 +172,8 @@ def verdicts_command(
     compared = _compared(home, questions, values, wrong, read=read) if questions else None
     n_kept = _keep(home, drawn, findings) if keep else None
     if as_json:
-        told = {**asdict(figures), "share": figures.share, "contexts": compared, "kept": n_kept}
-        print_json({"filled": str(path), **told, "findings": findings})
+        counts = {**asdict(figures), "share": figures.share, "contexts": compared, "kept": n_kept}
+        print_json({"filled": str(path), **counts, "findings": findings})
     else:
         _print(figures, compared)
         if n_kept is not None:
@@ -182,12 +183,12 @@ def verdicts_command(
 
 
 def _keep(home: Path, drawn: Drawn, findings: Sequence[SentenceFinding]) -> int:
-    """Keep the findings on nodes that are as they were drawn; how many nodes those are."""
+    """Keep the findings on nodes that are unchanged; return the number of these nodes."""
     opened, settings = Home.open(home)
-    wanted = {finding.node_id for finding in findings}
+    judged = {finding.node_id for finding in findings}
     trees = tuple({node.tree for node in drawn.nodes})
     with published(opened, settings) as store:
-        nodes = [n for n in same_nodes(drawn, store.nodes(Where(trees=trees))) if n.id in wanted]
+        nodes = [n for n in same_nodes(drawn, store.nodes(Where(trees=trees))) if n.id in judged]
     keep_hand_findings(opened.table_store(settings), settings, nodes, findings)
     return len(nodes)
 
@@ -195,7 +196,7 @@ def _keep(home: Path, drawn: Drawn, findings: Sequence[SentenceFinding]) -> int:
 def _compared(
     home: Path, questions: Path, values: Mapping[str, Any], wrong: set[str], *, read: bool
 ) -> dict[str, Any]:
-    """Retrieval on a golden set as it is, and from the same contexts without some nodes."""
+    """Measure retrieval on a golden set, and the same contexts without the wrong nodes."""
     opened, settings = Home.open(home)
     query = make_query(settings, values)
     report = ask_published(opened, settings, load_golden(questions), query)
@@ -213,7 +214,7 @@ def _compared(
 def _answers(
     home: Home, settings: Settings, report: GoldenReport, without: GoldenReport
 ) -> PairedAnswers:
-    """What the home's reader answers; every answer is kept, and paid for once."""
+    """Let the home's reader answer from both contexts; every answer is kept."""
     pairs = [
         (hit.case, hit.retrieved.context, bare.retrieved.context)
         for hit, bare in zip(report.hits, without.hits, strict=True)
@@ -223,7 +224,7 @@ def _answers(
 
 
 def _print(figures: StudyFigures, compared: dict[str, Any] | None) -> None:
-    told = figures.propagation
+    propagation = figures.propagation
     click.echo(
         f"{figures.n_hallucinating} of {figures.n_nodes} nodes hold a hallucination: "
         f"{figures.share:.1%} [{figures.low:.1%}, {figures.high:.1%}]"
@@ -231,7 +232,8 @@ def _print(figures: StudyFigures, compared: dict[str, Any] | None) -> None:
     kinds = ", ".join(f"{n} {kind}" for kind, n in figures.kinds.items())
     click.echo(f"sentences: {kinds}")
     click.echo(
-        f"a parent repeats {told.n_repeated} of the {told.n_traceable} that can be followed up"
+        f"a parent repeats {propagation.n_repeated} of the {propagation.n_traceable} that can be "
+        "followed up"
     )
     click.secho(PAPER, dim=True)
     if compared is not None:
@@ -243,5 +245,5 @@ def _print(figures: StudyFigures, compared: dict[str, Any] | None) -> None:
         if answers := compared["answers"]:
             click.echo(f"{answers['n_same']} of {answers['n_asked']} answers are the same")
             if answers["f1_first"] is not None:
-                told_f1 = f"{answers['f1_first']:.4g}  {answers['f1_second']:.4g}"
-                click.echo(f"  {'answer F1':<20} {told_f1}")
+                scores = f"{answers['f1_first']:.4g}  {answers['f1_second']:.4g}"
+                click.echo(f"  {'answer F1':<20} {scores}")

@@ -8,7 +8,7 @@ from support.command import raptor
 
 from raptor_core.audit.base import SentenceFinding
 from raptor_core.errors import SourceError
-from raptor_core.evaluation.labelled import (
+from raptor_lab.labelled import (
     auc,
     balanced_accuracy,
     best_bound,

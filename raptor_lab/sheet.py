@@ -15,7 +15,7 @@ import heapq
 import io
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -314,3 +314,19 @@ def _plain(text: str) -> str:
 
 def _wrong(path: Path, at: int, what: str) -> SettingsError:
     return SettingsError(f"{path}, row {at}: {what}")
+
+
+def same_nodes(drawn: Drawn, nodes: Iterable[Node]) -> list[Node]:
+    """Those of the published ``nodes`` that were drawn, and have the texts that they had then."""
+    by_id = {node.id: node for node in nodes}
+
+    def held(node_id: str, text: str) -> bool:
+        return node_id in by_id and by_id[node_id].text == text
+
+    return [
+        by_id[node.id]
+        for node in drawn.nodes
+        if held(node.id, node.text)
+        and by_id[node.id].children == tuple(child.id for child in node.children)
+        and all(held(child.id, child.text) for child in node.children)
+    ]

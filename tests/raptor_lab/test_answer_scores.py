@@ -7,8 +7,8 @@ from contextlib import redirect_stderr
 import pytest
 
 from raptor_core.errors import MissingExtraError
-from raptor_core.evaluation.answer_scores import answer_f1, choice, overlap_scores, score_answer
 from raptor_core.evaluation.datasets import Question
+from raptor_lab.answer_scores import answer_f1, choice, overlap_scores, score_answer
 
 with redirect_stderr(sys.__stderr__):
     # When logging is set up anew, absl closes what was standard error at its import: pytest's.
@@ -91,5 +91,5 @@ def test_an_empty_answer_scores_nothing():
 
 def test_without_the_extra_it_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "nltk.translate", None)
-    with pytest.raises(MissingExtraError, match=r"raptor-assets\[eval\]"):
+    with pytest.raises(MissingExtraError, match=r"raptor-assets\[lab\]"):
         overlap_scores("a", ["a"])

@@ -1,4 +1,4 @@
-"""The tree above the trees in a home: a corpus of its own in the home's folder ``corpus``.
+"""The corpus tree in a home: a corpus of its own in the home's folder ``corpus_tree``.
 
 Its source are the top nodes of what is published. Each look compares the stamp of the store below
 with the last one. Where it differs, the nodes are read again and kept as rows, in the place where a
@@ -22,17 +22,17 @@ from raptor_core.disk import replace_file
 from raptor_core.documents import Document
 from raptor_core.identity import digest
 from raptor_core.store.folder import store_stamp
-from raptor_core.tree.overview import overview_settings, published_tops, top_documents
+from raptor_core.tree.corpus_tree import corpus_tree_settings, published_tops, top_documents
 
 BELOW_UNDER_WAY = "trees are being built; the tree above them comes after"
 
 
-def overview_resources(below: Resources) -> Resources:
-    """The resources of the tree above the trees of a corpus."""
-    settings = overview_settings(below.settings)
+def corpus_tree_resources(below: Resources) -> Resources:
+    """The resources of the corpus tree of a corpus."""
+    settings = corpus_tree_settings(below.settings)
     components = below.components().above(settings)
-    names = below.names.above()
-    made = Resources(settings, below.home.above, components=components, names=names)
+    names = below.names.corpus_tree()
+    made = Resources(settings, below.home.corpus_tree, components=components, names=names)
     made.below = below
     return made
 
@@ -47,14 +47,14 @@ def refresh(above: Resources) -> int:
         SourceError: the home cannot be written.
     """
     below = above.below
-    assert below is not None  # noqa: S101 - of the overview's resources
+    assert below is not None  # noqa: S101 - only the corpus tree has resources below it
     file = above.home.followed / "stamp.json"
     before: Mapping[str, Any] = json.loads(file.read_text()) if file.exists() else {}
     stamp = _stamp(below)
     if stamp != before.get("stamp"):
         documents = documents_above(below)
         n_trees = len({document.source for document in documents})
-        enough = n_trees >= below.settings.corpus.min_trees
+        enough = n_trees >= below.settings.corpus_tree.min_trees
         rows = [
             {"id": one.id, "text": one.text, "title": one.title, **one.metadata}
             for one in documents
@@ -67,7 +67,7 @@ def refresh(above: Resources) -> int:
 
 def _stamp(below: Resources) -> str:
     store = below.settings.store
-    least = str(below.settings.corpus.min_trees)
+    least = str(below.settings.corpus_tree.min_trees)
     if store.kind != "server":
         return digest(least, store_stamp(below.home.qdrant, store.corpus))
     if not below.store.exists():
@@ -77,7 +77,7 @@ def _stamp(below: Resources) -> str:
 
 
 def documents_above(below: Resources) -> list[Document]:
-    """What the tree above the trees is made of: the top nodes of what is published."""
+    """What the corpus tree is made of: the top nodes of what is published."""
     if not below.store.exists():
         return []
     with below.store.open_existing() as store:
@@ -96,12 +96,12 @@ def prepare(above: Resources, instance: dg.DagsterInstance) -> str:
     return ""
 
 
-def overview_source_spec(below: CorpusNames) -> dg.AssetSpec:
+def corpus_tree_source_spec(below: CorpusNames) -> dg.AssetSpec:
     """The top nodes of a corpus, between its trees and the tree above them in the lineage."""
     return dg.AssetSpec(
-        keys.shown(below.above(), keys.SOURCE),
+        keys.shown(below.corpus_tree(), keys.SOURCE),
         deps=[keys.shown(below, keys.TREE)],
-        group_name=below.above().corpus,
+        group_name=below.corpus_tree().corpus,
         kinds={"qdrant"},
         description="The top nodes of all published trees, which the tree above them is made of.",
     )

@@ -11,15 +11,6 @@ from raptor_core.errors import BudgetError, MissingKeyError, ModelError
 from raptor_core.evaluation.compare import compare
 from raptor_core.evaluation.datasets import Question, load_dataset
 from raptor_core.evaluation.index import open_index
-from raptor_core.evaluation.readers import (
-    AnswerMeasurer,
-    Ask,
-    ChatReader,
-    UnifiedQa,
-    chat_prompt,
-    read_answers,
-    unifiedqa_prompt,
-)
 from raptor_core.evaluation.systems import make_system
 from raptor_core.models.money.ledger import Ledger
 from raptor_core.settings import Settings
@@ -28,6 +19,15 @@ from raptor_core.settings.models import ReaderSettings
 from raptor_core.tree.cache import MemoryCache
 from raptor_core.tree.components import Components
 from raptor_core.tree.sqlite_cache import SqliteCache
+from raptor_lab.readers import (
+    AnswerMeasurer,
+    Ask,
+    ChatReader,
+    UnifiedQa,
+    chat_prompt,
+    read_answers,
+    unifiedqa_prompt,
+)
 
 pytestmark = pytest.mark.slow
 
@@ -80,7 +80,7 @@ def test_answers_are_scored_strategy_by_strategy(endpoint, tmp_path):
     by_way = {line.system: line.figures["accuracy"] for line in found.lines}
     assert by_way["collapsed@0"].mean.value == pytest.approx(2 / 3)  # wheel and oil
     assert by_way["title-abstract"].difference.interval.value == pytest.approx(-1 / 3)
-    answers = {(i.question.id, i.system): i.answer for i in found.found}
+    answers = {(i.question.id, i.system): i.answer for i in found.scores}
     assert answers["mill_A_1", "collapsed@0"] == "1"
     assert answers["mill_A_1", "title-abstract"] == "2"
     assert (endpoint.n_requests, again) == (n_asked, found)
@@ -186,5 +186,5 @@ def test_answers_of_records_are_scored_by_f1(endpoint, tmp_path):
     measurer = AnswerMeasurer(dataset.name, chat(endpoint), MemoryCache())
     with open_index(dataset, components, tmp_path) as index:
         found = compare(index, [make_system("collapsed")], [4000], measurer=measurer)
-    scores = {item.question.id: item.measures["answer_f1"] for item in found.found}
+    scores = {item.question.id: item.measures["answer_f1"] for item in found.scores}
     assert scores == {"w": 0, "lamp-1": 1, "soup-1": 0}

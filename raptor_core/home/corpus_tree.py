@@ -1,4 +1,4 @@
-"""Answers about the whole corpus, from a layer of the tree above the trees."""
+"""Answers about the whole corpus, from a layer of the corpus tree."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _PROMPT_TOKENS = 160
 
 
 @dataclass(frozen=True)
-class OverviewPlan:
+class CorpusAnswerPlan:
     """What answering a question about the corpus reads and takes, before any call.
 
     Attributes:
@@ -60,8 +60,8 @@ def refuse_narrowing(given: Mapping[str, object]) -> None:
         )
 
 
-def plan_answer(nodes: Sequence[Node], settings: Settings, budget_tokens: int) -> OverviewPlan:
-    """The plan over all nodes of the tree above the trees; ``budget_tokens`` are of one context."""
+def plan_answer(nodes: Sequence[Node], settings: Settings, budget_tokens: int) -> CorpusAnswerPlan:
+    """The plan over all nodes of the corpus tree; ``budget_tokens`` are of one context."""
     layers = grouped(nodes, lambda node: node.layer)
     cut = {number: _parts(members, budget_tokens) for number, members in layers.items()}
     layer = min((n for n, parts in cut.items() if len(parts) <= MAX_PARTS), default=max(cut))
@@ -70,7 +70,7 @@ def plan_answer(nodes: Sequence[Node], settings: Settings, budget_tokens: int) -
     calls = len(parts) + bool(between)
     read = sum(node.n_tokens for node in layers[layer]) + between + calls * _PROMPT_TOKENS
     usd = cost_usd(settings.prices.get(reader.model), read, calls * reader.max_tokens)
-    return OverviewPlan(layer, parts, calls, read, calls * reader.max_tokens, usd)
+    return CorpusAnswerPlan(layer, parts, calls, read, calls * reader.max_tokens, usd)
 
 
 def _parts(nodes: Sequence[Node], budget_tokens: int) -> tuple[tuple[Node, ...], ...]:
@@ -85,7 +85,7 @@ def _parts(nodes: Sequence[Node], budget_tokens: int) -> tuple[tuple[Node, ...],
     return tuple(map(tuple, parts))
 
 
-def answer_by(plan: OverviewPlan, question: str, settings: Settings) -> Answer:
+def answer_by(plan: CorpusAnswerPlan, question: str, settings: Settings) -> Answer:
     """The answer from a plan, within the budget of the settings.
 
     Raises:
@@ -99,7 +99,7 @@ def answer_by(plan: OverviewPlan, question: str, settings: Settings) -> Answer:
     return Reader(settings.reader, account=account).read_parts(question, parts)
 
 
-def overview_answer(nodes: Sequence[Node], budget_tokens: int) -> Answer:
+def layer_answer(nodes: Sequence[Node], budget_tokens: int) -> Answer:
     """The overview itself, where no reader can be asked: the most detailed layer that fits."""
     layers = grouped(nodes, lambda node: node.layer)
     sizes = {number: sum(node.n_tokens for node in members) for number, members in layers.items()}

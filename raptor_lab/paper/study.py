@@ -12,24 +12,24 @@ import numpy as np
 from scipy.stats import linregress
 
 from raptor_core.documents.base import Document
-from raptor_core.evaluation.baselines import Dpr
 from raptor_core.evaluation.compare import (
     Comparison,
-    Line,
+    ComparisonRow,
     Progress,
     by_kind,
     compare,
     join,
-    suffixed,
+    with_suffix,
 )
 from raptor_core.evaluation.contexts import System
 from raptor_core.evaluation.index import Index, TreeStatistics, tree_statistics
 from raptor_core.evaluation.measures import ContextMeasurer
-from raptor_core.evaluation.systems import DPR, make_system
+from raptor_core.evaluation.systems import Encoders, make_system
 from raptor_core.models.summarizing.prompts import prompt_overhead, prompt_tokens
 from raptor_core.nodes import grouped
 from raptor_core.tree.build import build_tree
 from raptor_core.tree.components import Components
+from raptor_lab.baselines import DPR
 
 MAX_TOKENS = 80_000
 """The longest document of Figure 6."""
@@ -177,7 +177,7 @@ class Study:
     retrievers: Comparison
     layers: Comparison
     n_layers: int
-    curve: tuple[Line, ...]
+    curve: tuple[ComparisonRow, ...]
     trees: TreeStatistics
     titles: Mapping[str, str] = field(default_factory=dict)
     contiguous: TreeStatistics | None = None
@@ -217,7 +217,7 @@ def measure_study(
     index: Index,
     budgets: Sequence[int],
     measurer: ContextMeasurer,
-    dpr: Dpr | None = None,
+    encoders: Encoders = None,
     progress: Progress | None = None,
 ) -> Study:
     """Measure all retrievers and all subsets of layers on a data set.
@@ -231,7 +231,7 @@ def measure_study(
     ]
     walks = [make_system(f"traversal:{top_k}") for top_k in CURVE_TOP_K]
     measured = partial(compare, index, measurer=measurer, progress=progress)
-    retrievers = measured(_retrievers(index, dpr), budgets)
+    retrievers = measured(_retrievers(index, encoders), budgets)
     layers = measured([make_system(name) for name in names], budgets)
     collapsed = measured([make_system("collapsed")], CURVE_TOKENS)
     return Study(
@@ -262,12 +262,12 @@ def with_contiguous(
     systems = [make_system(name) for name in ("collapsed", "hybrid")]
     here = replace(measurer, index=index)
     comparison = compare(index, systems, budgets, measurer=here, progress=progress)
-    retrievers = join(study.retrievers, suffixed(comparison, f"{CONTIGUOUS} tree").found)
+    retrievers = join(study.retrievers, with_suffix(comparison, f"{CONTIGUOUS} tree").scores)
     return replace(study, retrievers=retrievers, contiguous=tree_statistics(index))
 
 
-def _retrievers(index: Index, dpr: Dpr | None) -> list[System]:
-    names = [*WITHOUT_TREE, *(DPR if dpr else ())]
+def _retrievers(index: Index, encoders: Encoders) -> list[System]:
+    names = [*WITHOUT_TREE, *(DPR if encoders else ())]
     if any(index.dataset.abstracts.values()):
         names.append("title-abstract")
-    return [make_system(name, dpr) for name in (*names, *WITH_TREE)]
+    return [make_system(name, encoders) for name in (*names, *WITH_TREE)]

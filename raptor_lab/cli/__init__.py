@@ -1,0 +1,1 @@
+"""Commands of the laboratory, which `raptor eval` finds by entry points."""

@@ -1,0 +1,38 @@
+"""Recall of the search by vectors: `raptor eval index`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from raptor_assets.cli.options import home_and_json
+from raptor_assets.cli.output import print_json
+from raptor_assets.project.home import Home
+from raptor_core.home.published import published
+from raptor_lab.search_recall import search_recall
+
+
+@click.command(epilog="\b\nExample:\n  raptor eval index --samples 500")
+@click.option("--samples", type=click.IntRange(min=1), default=200, show_default=True)
+@click.option("--top", type=click.IntRange(min=1), default=20, show_default=True)
+@home_and_json
+def index_command(samples: int, top: int, home: Path, as_json: bool) -> None:
+    """Say what the search by vectors misses: how many of the true nearest nodes it finds.
+
+    Vectors of published nodes, drawn with a fixed seed and disturbed a little, are searched for as
+    usual and by comparing every vector, over all trees and within their own. More is found with a
+    higher store.hnsw_ef.
+    """
+    opened, settings = Home.open(home)
+    with published(opened, settings) as store:
+        recall = search_recall(store, samples, top)
+    if as_json:
+        print_json(recall)
+        return
+    click.echo(f"{recall.n_samples} searches for the nearest {top} nodes")
+    for name, part in (("all trees", recall.all_trees), ("one tree", recall.one_tree)):
+        click.echo(
+            f"{name}: recall@{top} {part.recall:.3f}, median {part.milliseconds:.1f} ms; "
+            f"comparing every vector {part.exact_milliseconds:.1f} ms"
+        )
