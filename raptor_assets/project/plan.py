@@ -238,7 +238,7 @@ def find_changes(
         inventory.skipped,
         settings=settings.source,
         grouping=grouping,
-        settled={*renames.documents.values(), *(curation.documents if curation else ())},
+        explained={*renames.documents.values(), *(curation.documents if curation else ())},
         empty_sources=inventory.empty_sources,
         n_others=_count_others(inventory, partitions, {*previous, *unpublished}),
         is_confirmed=is_confirmed,

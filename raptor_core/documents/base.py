@@ -107,8 +107,8 @@ class Skipped:
         reason: why it was not read.
         is_empty: it is known to hold no text of its own: documents that it held are gone. Without
             it they are unknown.
-        place: what it is known by: a document's id, or the file or folder that held documents.
-            Empty for ``name``.
+        place: id of the document, or path of the file or folder, whose documents are unknown;
+            "" for ``name``.
     """
 
     name: str

@@ -78,7 +78,7 @@ def decide_removals(
     *,
     settings: SourceSettings,
     grouping: GroupingSettings,
-    settled: Collection[str] = (),
+    explained: Collection[str] = (),
     empty_sources: Sequence[str] = (),
     n_others: int = 0,
     is_confirmed: bool = False,
@@ -90,7 +90,7 @@ def decide_removals(
             damaged, () where it is lost: either counts as one document.
         present: ids of the documents in the source.
         skipped: what was not read this time.
-        settled: ids of documents that moved, or that a person set aside.
+        explained: ids of documents that moved, or that a person set aside.
         empty_sources: named sources that list nothing.
         n_others: number of published documents in other partitions.
         is_confirmed: a person confirmed that documents are gone.
@@ -98,7 +98,7 @@ def decide_removals(
     unread = Unread(skipped)
     named = unread.partitions(grouping)
     unknown: dict[str, str] = {}
-    gone: dict[str, int] = {}
+    n_missing: dict[str, int] = {}
     for partition, documents in published.items():
         missing = [document for document in documents or () if document.id not in present]
         if documents:
@@ -108,13 +108,13 @@ def decide_removals(
             place = partition if (unread if documents is None else partition in named) else ""
         if place:
             unknown[partition] = place
-        elif n_gone := sum(d.id not in settled for d in missing) if documents else 1:
-            gone[partition] = n_gone
+        elif n_gone := sum(d.id not in explained for d in missing) if documents else 1:
+            n_missing[partition] = n_gone
     n_published = n_others + sum(len(documents or ("",)) for documents in published.values())
     reason = ""
     if not is_confirmed:
-        reason = _doubt(sum(gone.values()), n_published, empty_sources, settings)
-    return Removals(unknown, frozenset(gone) if reason else frozenset(), reason)
+        reason = _doubt(sum(n_missing.values()), n_published, empty_sources, settings)
+    return Removals(unknown, frozenset(n_missing) if reason else frozenset(), reason)
 
 
 def _doubt(

@@ -96,8 +96,8 @@ class _Walk:
     def folder(self, path: Path, relative: str) -> Iterator[SourceFile | Skipped]:
         """All below one folder whose path relative to the source is ``relative``."""
         try:
-            with os.scandir(path) as found:
-                entries = sorted(found, key=lambda entry: entry.name)
+            with os.scandir(path) as listing:
+                entries = sorted(listing, key=lambda entry: entry.name)
         except OSError as error:
             if not relative:
                 raise SourceError(
