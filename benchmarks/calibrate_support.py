@@ -19,7 +19,7 @@ import numpy as np
 from scipy.optimize import minimize
 
 from raptor_core.audit.base import sentence_texts
-from raptor_core.audit.support import WEIGHTS, Passages
+from raptor_core.audit.support import WEIGHTS, EvidenceSentences
 from raptor_core.models.embedding import make_embedder
 from raptor_core.models.embedding.base import Embedder
 from raptor_core.settings import EmbedderSettings
@@ -37,7 +37,7 @@ def doubts_of(labelled: Labelled, pairs: list[Pair], embedder: Embedder) -> np.n
     texts = {
         name: sentence_texts(labelled.documents[name]) for name in {pair.document for pair in pairs}
     }
-    known = {name: Passages(found, embedder.embed(found)) for name, found in texts.items()}
+    known = {name: EvidenceSentences(found, embedder.embed(found)) for name, found in texts.items()}
     claims = [sentence_texts(pair.claim) for pair in pairs]
     flat = sorted({sentence for found in claims for sentence in found})
     vectors = dict(zip(flat, embedder.embed(flat), strict=True))

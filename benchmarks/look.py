@@ -88,7 +88,7 @@ def look(home: Path, shards: int) -> dict[str, Any]:
     inventory = resources.source.inventory()
     if shards:
         with recorded(Home(home)) as records:
-            find_changes(records, settings, inventory, resources.known)
+            find_changes(records, settings, resources.build_version, inventory, resources.known)
     return {
         "cpu": time.process_time() - before,
         "rss": peak_bytes(),

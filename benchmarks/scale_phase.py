@@ -71,7 +71,13 @@ def _run(phase: str, home: Any, settings: Any, components: Any) -> dict[str, Any
     if phase.startswith("look"):
         resources = Resources(settings, home, components=components)
         with recorded(home) as records:
-            changes = find_changes(records, settings, resources.source.inventory(), resources.known)
+            changes = find_changes(
+                records,
+                settings,
+                resources.build_version,
+                resources.source.inventory(),
+                resources.known,
+            )
         return {"n_unchanged": len(changes.unchanged), "n_to_build": len(changes.to_build)}
     if phase == "plan":
         from raptor_assets.project.source_state import look

@@ -32,7 +32,7 @@ def is_metered(settings: Settings) -> bool:
 
 
 def read_usages(tables: TableStore, partition: str, layers: Iterable[int]) -> dict[str, Usage]:
-    """What the summaries of some layers were paid for; a text of before this was kept is left out.
+    """What the summaries of some layers were paid for; a text without a record is left out.
 
     A damaged table counts as none: what its texts cost is no longer known.
     """

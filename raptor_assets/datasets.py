@@ -27,8 +27,11 @@ from raptor_core.tree.publish import build_settings_fingerprint
 GROUP = "evaluation"
 
 
-def build_dataset_specs(settings: Settings) -> list[dg.AssetSpec]:
-    """Specs of the assets of all data sets of the settings."""
+def build_dataset_specs(settings: Settings, custom: Mapping[str, str]) -> list[dg.AssetSpec]:
+    """Return the specs of the assets of all data sets of the settings.
+
+    ``custom`` holds the fingerprints of custom components, see ``custom_fingerprints``.
+    """
     return [
         dg.AssetSpec(
             keys.evaluation(name),
@@ -36,7 +39,7 @@ def build_dataset_specs(settings: Settings) -> list[dg.AssetSpec]:
             "on trees over its own documents; nothing that is published is read.",
             group_name=GROUP,
             kinds={"python"},
-            code_version=_version(settings),
+            code_version=_version(settings, custom),
         )
         for name in settings.evaluation.datasets
     ]
@@ -82,13 +85,13 @@ def _asset(name: str, spec: dg.AssetSpec, resources: Resources) -> dg.AssetsDefi
     return measured
 
 
-def _version(settings: Settings) -> str:
+def _version(settings: Settings, custom: Mapping[str, str]) -> str:
     """Fingerprint of every setting that the figures depend on; the files are none of them."""
     measured = settings.evaluation.model_dump(mode="json", exclude={"datasets"})
     retrieval = settings.retrieval.model_dump(mode="json")
     hybrid = settings.hybrid.model_dump(mode="json")
     asked = {"measured": measured, "retrieval": retrieval, "hybrid": hybrid}
-    build = build_settings_fingerprint(settings)
+    build = build_settings_fingerprint(settings, custom)
     return fingerprint("evaluation", {**asked, "grouping": settings.grouping.by, "build": build})
 
 

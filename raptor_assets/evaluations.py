@@ -21,14 +21,14 @@ from raptor_assets.tables_markdown import markdown_table, worst_markdown
 from raptor_core.errors import RaptorError
 from raptor_core.evaluation.datasets import Question
 from raptor_core.evaluation.golden import GOLDEN_RETRIEVAL, evaluate_golden, measure_golden
-from raptor_core.quality.checks import Verdict
+from raptor_core.quality.checks import CheckResult
 from raptor_core.retrieval import Query
 
 
 def evaluation(
     key: dg.AssetKey,
     partition: str | None,
-    verdict: Verdict,
+    verdict: CheckResult,
     blocking: bool,
     target: Target | None = None,
     link: NodeLink = str,
@@ -48,18 +48,18 @@ def evaluation(
     )
 
 
-def check_result(verdict: Verdict) -> dg.AssetCheckResult:
+def check_result(verdict: CheckResult) -> dg.AssetCheckResult:
     """The same of an asset that has one check and no partition."""
     return dg.AssetCheckResult(**_told(verdict))
 
 
-def past_top(checks: Iterable[dg.AssetCheckKey]) -> list[Verdict]:
+def past_top(checks: Iterable[dg.AssetCheckKey]) -> list[CheckResult]:
     """Verdicts on a layer that every tree of the partition had, and has no more."""
     told = "This layer is above the top of every tree of this partition now."
-    return [Verdict(check.name, True, "warn", told, {}) for check in checks]
+    return [CheckResult(check.name, True, "warn", told, {}) for check in checks]
 
 
-def _told(verdict: Verdict, link: NodeLink = str, spread: str = "") -> dict[str, Any]:
+def _told(verdict: CheckResult, link: NodeLink = str, spread: str = "") -> dict[str, Any]:
     metadata: dict[str, Any] = dict(verdict.numbers)
     if verdict.remedy:
         metadata["remedy"] = verdict.remedy

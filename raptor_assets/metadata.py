@@ -25,7 +25,7 @@ from raptor_core.quality.sizes import compressions
 from raptor_core.quality.statistics import distribution
 from raptor_core.rebuild import RebuildPlan, TreePlan
 from raptor_core.settings import Settings
-from raptor_core.store.base import Manifest, Published
+from raptor_core.store.base import Manifest, PublicationCounts
 from raptor_core.tree.cluster import Clustering
 from raptor_core.tree.components import Components
 
@@ -156,7 +156,7 @@ def usage_metadata(usage: Usage, prefix: str = "") -> Metadata:
 def published_metadata(
     trees: Sequence[Tree],
     manifests: Mapping[str, Manifest],
-    published: Sequence[Published],
+    published: Sequence[PublicationCounts],
     dropped: Sequence[str],
     settings: Settings,
 ) -> Metadata:

@@ -20,11 +20,11 @@ from raptor_core.documents.grouping import partition_key
 from raptor_core.errors import DamagedTableError, DamagedTreeError, RaptorError, StoreError
 from raptor_core.models.money.usage import Usage
 from raptor_core.nodes import Layer, Node, Tree, grouped
-from raptor_core.quality.checks import Verdict
+from raptor_core.quality.checks import CheckResult
 from raptor_core.rebuild import TreePlan
 from raptor_core.rebuild.plan import plan_tree
 from raptor_core.tables.values import table_to_clusterings, table_to_documents, table_to_nodes
-from raptor_core.tree.cache import Together
+from raptor_core.tree.cache import ChainedKnown
 from raptor_core.tree.cluster import Clustering, cluster_top
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ class PartitionState:
     _clusterings: dict[int, dict[str, Clustering]] = field(default_factory=dict)
     _earlier: dict[str, Tree | None] | None = None
     _foretold: dict[str, Clustering] = field(default_factory=dict)
-    verdicts: dict[int, list[Verdict]] = field(default_factory=dict)
+    verdicts: dict[int, list[CheckResult]] = field(default_factory=dict)
     audits: dict[int, AuditReport] = field(default_factory=dict)
     plans: tuple[TreePlan, ...] = ()
     n_summarized: int = 0
@@ -138,7 +138,7 @@ class PartitionState:
             wanted = {node.embedding_key for members in nodes.values() for node in members}
             vectors = {}
             if wanted:
-                known = Together(self.context.components.cache, KnownStore(self.context.store))
+                known = ChainedKnown(self.context.components.cache, KnownStore(self.context.store))
                 vectors = known.vectors(wanted)
             if missing := wanted - vectors.keys():
                 raise StoreError(
@@ -285,4 +285,4 @@ class StepResult:
     metadata: Mapping[str, Any]
     n_rows: int
     reused: bool = False
-    verdicts: Sequence[Verdict] = ()
+    verdicts: Sequence[CheckResult] = ()

@@ -55,11 +55,11 @@ def run_spending_tags(ledger: Ledger, settings: Settings) -> dict[str, str]:
 def is_dead(process: str) -> bool:
     """Whether a tagged process is known to have ended; False for another host's."""
     host, _, pid = process.rpartition(":")
-    if host != socket.gethostname() or not pid.isdigit():
+    if host != socket.gethostname() or not re.fullmatch("[0-9]{1,20}", pid):
         return False
     try:
         os.kill(int(pid), 0)
-    except ProcessLookupError:
+    except (ProcessLookupError, OverflowError):  # no system has processes of such a number
         return True
     except PermissionError:
         return False

@@ -17,8 +17,15 @@ from raptor_core.audit.base import SentenceFinding
 from raptor_core.audit.report import with_marks
 from raptor_core.curation import Curation
 from raptor_core.nodes import Node, Tree
-from raptor_core.report.rebuilds import replaced_nodes, still_known
-from raptor_core.report.values import Change, Figure, Rebuild, Replaced, ReportTree, change_since
+from raptor_core.report.rebuilds import keep_live, replaced_nodes
+from raptor_core.report.values import (
+    Figure,
+    Rebuild,
+    RebuildChange,
+    ReplacedNode,
+    ReportTree,
+    change_since,
+)
 from raptor_core.tables.files import TableStore
 from raptor_core.tables.values import table_to_findings
 
@@ -40,7 +47,7 @@ class TreeRecord:
     build_id: str
     published_at: str
     node_ids: tuple[str, ...]
-    change: Change
+    change: RebuildChange
     cost: Cost | None
     rebuilds: tuple[Rebuild, ...] = ()
 
@@ -51,7 +58,7 @@ def read_records(tables: TableStore, partition: str) -> dict[str, TreeRecord]:
     rows = () if table is None else REPORTS.rows(table)
     records = {}
     for tree, build_id, published_at, node_ids, told, cost, kept in rows:
-        change = Change(told["previous"], tuple(told["added"]), told["n_removed"])
+        change = RebuildChange(told["previous"], tuple(told["added"]), told["n_removed"])
         rebuilds = tuple(map(_rebuild, kept or ()))
         records[tree] = TreeRecord(tree, build_id, published_at, node_ids, change, cost, rebuilds)
     return records
@@ -60,7 +67,7 @@ def read_records(tables: TableStore, partition: str) -> dict[str, TreeRecord]:
 def _rebuild(values: Mapping[str, Any]) -> Rebuild:
     pairs = ({**one, "documents": tuple(one["documents"])} for one in values["replaced"])
     sizes = {name: tuple(values[name]) for name in ("sizes_before", "sizes_after")}
-    return Rebuild(**{**values, **sizes, "replaced": tuple(Replaced(**one) for one in pairs)})
+    return Rebuild(**{**values, **sizes, "replaced": tuple(ReplacedNode(**one) for one in pairs)})
 
 
 def records_table(records: Iterable[TreeRecord]) -> pa.Table:
@@ -90,7 +97,11 @@ def next_record(
 
 
 def _rebuilds(
-    tree: ReportTree, record: TreeRecord, cost: Cost | None, before: Tree | None, change: Change
+    tree: ReportTree,
+    record: TreeRecord,
+    cost: Cost | None,
+    before: Tree | None,
+    change: RebuildChange,
 ) -> tuple[Rebuild, ...]:
     """This rebuild and those before it, without the words of documents that are gone.
 
@@ -110,7 +121,7 @@ def _rebuilds(
         cost=cost,
     )
     live = {name for node in tree.nodes for name in node.documents}
-    kept = (replace(old, replaced=still_known(old.replaced, live)) for old in record.rebuilds)
+    kept = (replace(old, replaced=keep_live(old.replaced, live)) for old in record.rebuilds)
     return (newest, *kept)
 
 

@@ -32,7 +32,7 @@ class ReportFolder:
         """Path of a partition's page; with ``tree``, of one of the several trees in it."""
         if tree is None:
             return self._path / f"{safe_name(partition)}.html"
-        return self._path / safe_name(partition) / f"{safe_name(tree)}.html"
+        return self._trees(partition) / f"{safe_name(tree)}.html"
 
     def write(self, partition: str, page: str) -> Path:
         """Write a partition's page, whole or not at all; pages of its single trees go."""
@@ -50,8 +50,12 @@ class ReportFolder:
         self._delete_trees(partition)
         return existed
 
+    def _trees(self, partition: str) -> Path:
+        """Return the folder of a partition's trees; no page has its ending."""
+        return self._path / f"{safe_name(partition)}.trees"
+
     def _delete_trees(self, partition: str) -> None:
-        folder = self._path / safe_name(partition)
+        folder = self._trees(partition)
         with disk_errors(folder):
             if folder.exists():
                 shutil.rmtree(folder)

@@ -17,6 +17,7 @@ from raptor_core.quality.document_text import MIN_DOCUMENTS, CommonText
 from raptor_core.store.store import VectorStore
 from raptor_core.tables.schema import Schema
 from raptor_core.tree.components import Components
+from raptor_core.tree.publish import build_settings_fingerprint
 from raptor_core.tree.published import PublishedTrees
 from raptor_core.vectors import Vectors
 
@@ -115,7 +116,9 @@ class RunContext:
         working: Callable[[int, int], None],
     ) -> None:
         self.settings = resources.settings
-        self.versions = code_versions(self.settings)
+        custom = components.custom_fingerprints
+        self.versions = code_versions(self.settings, custom)
+        self.settings_fingerprint = build_settings_fingerprint(self.settings, custom)
         self.components = components
         self.tables = resources.tables
         self.store = HeldStore(resources.store)

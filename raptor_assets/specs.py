@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +16,7 @@ from raptor_core.errors import SettingsError
 from raptor_core.quality.checks import CheckInfo
 from raptor_core.settings import Settings
 from raptor_core.tables.schema import Schema
-from raptor_core.tables.values import CLUSTERS, DOCUMENTS, FINDINGS, NODES
+from raptor_core.tables.values import CLUSTERS, DOCUMENTS, FINDINGS, NODES, USAGES
 
 TABLES = "tables_io_manager"
 """Key of the IO manager of tables."""
@@ -56,6 +56,9 @@ SCHEMAS = {
 }
 """By the last part of an asset's key; ``layer_k/embeddings`` has none, but nodes and vectors."""
 
+TABLE_SCHEMAS = {**SCHEMAS, "usages": USAGES, "findings_by_hand": FINDINGS}
+"""Schemas of all tables of a partition, those that are no assets among them."""
+
 
 def column_schema(key: dg.AssetKey) -> dg.TableSchema:
     """What readers of an asset get."""
@@ -91,9 +94,14 @@ def _eager_or_missing() -> dg.AutomationCondition[Any]:
     )
 
 
-def build_asset_specs(settings: Settings, *, follows: bool = False) -> list[dg.AssetSpec]:
-    """Specs of the whole chain in the order in which the assets are made."""
-    versions, kinds = code_versions(settings), _kinds(settings)
+def build_asset_specs(
+    settings: Settings, custom: Mapping[str, str], *, follows: bool = False
+) -> list[dg.AssetSpec]:
+    """Return the specs of the whole chain in the order in which the assets are made.
+
+    ``custom`` holds the fingerprints of custom components, see ``custom_fingerprints``.
+    """
+    versions, kinds = code_versions(settings, custom), _kinds(settings)
     depends = keys.dependencies(settings.tree.max_layers, follows=follows)
     return [
         dg.AssetSpec(

@@ -34,34 +34,42 @@ DROPPED = "dropped"
 """Data version of an asset whose partition was dropped."""
 
 
-def code_versions(settings: Settings) -> dict[dg.AssetKey, str]:
-    """The code version of every asset of the chain."""
+def code_versions(settings: Settings, custom: Mapping[str, str]) -> dict[dg.AssetKey, str]:
+    """Return the code version of every asset of the chain.
+
+    ``custom`` holds the fingerprints of custom components, see ``custom_fingerprints``.
+    """
     from raptor_assets import keys
+
+    def version(*groups: str, **values: object) -> str:
+        content = {group: content_settings(settings, group, custom) for group in groups}
+        return fingerprint("asset", {"method": METHOD, **content, **values})
 
     checks = settings.checks
     # The judge, where it has a say in what summaries are kept.
     judged = ("audit",) if settings.audit.on_unsupported == "resummarize" else ()
     versions = {
-        "documents": _version(settings),
-        "chunks": _version(settings, "chunking", "tokens", "embedder"),
-        "embeddings": _version(settings, "embedder"),
-        "clusters": _version(settings, "clustering", top_nodes=settings.tree.top_nodes),
-        "summaries": _version(settings, "summarizer", "tokens", "embedder", *judged),
-        "findings": _version(
-            settings, "audit", rate=checks.audit_rate, minimum=checks.audit_minimum
-        ),
-        "tree": build_version(settings),
-        "tree_report": _version(settings),
+        "documents": version(),
+        "chunks": version("chunking", "tokens", "embedder"),
+        "embeddings": version("embedder"),
+        "clusters": version("clustering", top_nodes=settings.tree.top_nodes),
+        "summaries": version("summarizer", "tokens", "embedder", *judged),
+        "findings": version("audit", rate=checks.audit_rate, minimum=checks.audit_minimum),
+        "tree": build_version(settings, custom),
+        "tree_report": version(),
     }
     return {key: versions[key.path[-1]] for key in keys.chain_keys(settings.tree.max_layers)}
 
 
-def build_version(settings: Settings) -> str:
-    """Fingerprint of all settings that a published tree and its audit depend on, and its place."""
+def build_version(settings: Settings, custom: Mapping[str, str]) -> str:
+    """Return the fingerprint of all settings that a published tree, its audit and place depend on.
+
+    ``custom`` holds the fingerprints of custom components, see ``custom_fingerprints``.
+    """
     store = settings.store
     place = {"kind": store.kind, "corpus": store.corpus, "url": store.url}
-    build = build_settings_fingerprint(settings)
-    audit = content_settings(settings, "audit")
+    build = build_settings_fingerprint(settings, custom)
+    audit = content_settings(settings, "audit", custom)
     values = {"method": METHOD, "build": build, "store": place, "audit": audit}
     return fingerprint("asset", values)
 
@@ -123,8 +131,3 @@ def published_version(documents: str, build: str, marks: Sequence[str]) -> str:
 def source_version(documents: str, build: str) -> str:
     """The part of ``published_version`` that is known before anything is built."""
     return f"{documents[:16]}-{build[:16]}"
-
-
-def _version(settings: Settings, *parts: str, **values: object) -> str:
-    content: dict[str, object] = {part: content_settings(settings, part) for part in parts}
-    return fingerprint("asset", {"method": METHOD, **content, **values})

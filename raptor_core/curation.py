@@ -1,8 +1,9 @@
-"""What people decided: texts set aside, summaries corrected or pinned, findings marked.
+"""Decisions of people: excluded documents and chunks, corrected or pinned summaries, marks.
 
-A decision names its subject by content, never by a place: its subject may vanish and come back, and
-it is then in force again. It is an input of a build like the documents: a tree whose decisions
-changed is due, and so is all that stands above a changed text.
+A decision names its subject by content, never by a place. If the subject disappears and returns,
+the decision applies again. Decisions are inputs of a build, like documents: a changed decision
+makes its tree stale, and so all summaries above a changed text. ``raptor_core.tables.curation``
+stores them.
 """
 
 from __future__ import annotations
@@ -17,31 +18,31 @@ from raptor_core.identity import digest, summary_content_key
 from raptor_core.vectors import Vectors
 
 Kind = Literal["document", "chunk", "summary", "pin", "finding"]
-"""What it does: sets a document or a chunk aside, corrects a summary, pins one, marks a finding."""
+"""Effect of a decision: exclude a document or chunk, correct or pin a summary, mark a finding."""
 
 RIGHT, WRONG = "right", "wrong"
-"""Values of a marked finding: the sentence is unsupported, as the judge says; or it is not."""
+"""Values of a marked finding: the judge's "unsupported" is right, or it is wrong."""
 
 CURATED = "curated"
-"""Stands in the quality of a summary whose text people gave."""
+"""Quality of a summary whose text people wrote."""
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """One decision of a person.
+    """Decision of a person.
 
     Attributes:
-        id: orders decisions by time, and is unique.
-        kind: what it does.
-        tree: name of the tree that it concerns.
-        subject: what it is about; see ``subject_of_summary`` and ``subject_of_finding``; the id of
-            a document or of a leaf; the slot of a pinned summary.
-        value: the summary's text, or "right" or "wrong"; empty for what is set aside.
-        about: the subject in words, for people.
-        who: who decided.
+        id: unique id; the order of ids is the order of decisions.
+        kind: effect of the decision.
+        tree: name of the tree.
+        subject: id of a document or of a leaf, slot of a pinned summary, or a value of
+            ``subject_of_summary`` or ``subject_of_finding``.
+        value: text of the summary, or "right" or "wrong"; empty for an excluded document or chunk.
+        about: subject in words, for people.
+        who: person who decided.
         when: ISO time, UTC.
-        why: the reason given.
-        undone: who took it back, and when; empty while it is in force.
+        why: reason.
+        undone: person who reverted it, and the time; empty while it applies.
     """
 
     id: str
@@ -57,15 +58,15 @@ class Decision:
 
     @property
     def content_key(self) -> str:
-        """Content key of the summary that it corrects or pins, with the text that it gives."""
+        """Content key of the corrected or pinned summary with the decision's text."""
         return digest("curated", self.kind, self.tree, self.subject, self.value)
 
 
 class Curation:
-    """The ``decisions`` in force; of several on one subject the last one counts.
+    """Decisions that apply; the last one on a subject counts.
 
     Args:
-        decisions: in the order of their making; those that were taken back are passed over.
+        decisions: decisions in order; reverted ones are skipped.
     """
 
     def __init__(self, decisions: Iterable[Decision] = ()) -> None:
@@ -76,33 +77,33 @@ class Curation:
 
     @cached_property
     def documents(self) -> frozenset[str]:
-        """Ids of the documents that are set aside."""
+        """Ids of excluded documents."""
         return frozenset(d.subject for d in self.decisions if d.kind == "document")
 
     @cached_property
     def chunks(self) -> frozenset[str]:
-        """Ids of the leaves that are set aside."""
+        """Ids of excluded leaves."""
         return frozenset(d.subject for d in self.decisions if d.kind == "chunk")
 
     def summary(self, tree: str, child_keys: Sequence[str], slot: str) -> Decision | None:
-        """The decision that gives a summary its text; a correction goes before a pin."""
+        """Return the decision on a summary's text; a correction precedes a pin."""
         corrected = self._by_subject.get(("summary", tree, subject_of_summary(child_keys)))
         return corrected or self._by_subject.get(("pin", tree, slot))
 
     def mark(self, node_id: str, sentence: str) -> Decision | None:
-        """The decision on a finding."""
+        """Return the decision on a finding."""
         return self._marks.get(subject_of_finding(node_id, sentence)) if self._marks else None
 
     def texts(self, content_keys: Iterable[str]) -> dict[str, str]:
-        """Texts of corrected and pinned summaries, see ``raptor_core.tree.cache.Known``."""
+        """Return texts of corrected and pinned summaries; see ``raptor_core.tree.cache.Known``."""
         return {key: self._texts[key] for key in content_keys if key in self._texts}
 
     def vectors(self, _embedding_keys: Iterable[str]) -> dict[str, Vectors]:
-        """None: people give texts."""
+        """Return no vectors, because people write only texts."""
         return {}
 
     def digest(self, tree: str) -> str:
-        """Digest of all decisions on a tree; empty where there is none."""
+        """Return the digest of all decisions on a tree, or "" without decisions."""
         rows = sorted(
             (d.kind, d.subject, d.value)
             for d in self.decisions
@@ -121,13 +122,13 @@ class Curation:
 
 
 def subject_of_summary(child_keys: Iterable[str]) -> str:
-    """Subject of a correction: the content keys of the summary's children, as a set.
+    """Return the subject of a correction: the content keys of the summary's children, as a set.
 
-    What wrote the text that was corrected is no part of it: another model's text is corrected too.
+    The summarizer is not included, so the correction also applies to another model's text.
     """
     return summary_content_key(child_keys, "curated")
 
 
 def subject_of_finding(node_id: str, sentence: str) -> str:
-    """Subject of a mark: a sentence of a summary."""
+    """Return the subject of a mark: a sentence of a summary."""
     return digest("finding", node_id, sentence)

@@ -1,23 +1,25 @@
-"""Content keys, node ids and fingerprints: what makes the tree a Merkle DAG.
+"""Content keys, node ids and fingerprints, which make the tree a Merkle DAG.
 
-A key depends on content and on the settings that change the result, never on a row number,
-a position, a time or a machine. The same documents and settings give the same ids everywhere.
+A key depends on content and on the settings that change the result, never on a row number, a
+position, a time or a machine. The same documents and settings give the same ids everywhere.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import re
 import unicodedata
 import uuid
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from typing import Any
 
 NODE_NAMESPACE = uuid.UUID("5d0e7b0a-6a34-5c1b-9a55-1e8f3c2b7d61")
 
 
 def digest(*parts: str) -> str:
-    """SHA-256 over length-prefixed parts, as 32 hexadecimal characters (128 bits)."""
+    """Return SHA-256 over length-prefixed parts, as 32 hexadecimal characters (128 bits)."""
     hasher = hashlib.sha256()
     for part in parts:
         data = part.encode("utf-8", "surrogatepass")
@@ -27,94 +29,147 @@ def digest(*parts: str) -> str:
 
 
 def fingerprint(kind: str, values: Mapping[str, Any]) -> str:
-    """Fingerprint of the settings that change a result, 32 hexadecimal characters.
+    """Return the fingerprint of settings that change a result, 32 hexadecimal characters.
 
-    ``values`` must be JSON-serializable; key order does not matter.
+    ``values`` must be JSON-serializable; the order of keys does not matter.
     """
     return digest(kind, json.dumps(values, sort_keys=True, ensure_ascii=False))
 
 
+MAX_ID_BYTES = 1024
+"""Bound of ids of documents in UTF-8, and so of names of trees, as object storages have it. An
+index of PostgreSQL takes twice as much, and a URL holds it percent-encoded within 4 KB."""
+
 MAX_NAME_BYTES = 200
-"""Longer keys and names of files are cut: databases index keys, file systems end at 255 bytes."""
+"""Maximum bytes of partition keys, because databases index them."""
 
 _KEPT_BYTES = 150
 
 
-def bounded(name: str, kind: str, given: str) -> str:
-    """A name of at most ``MAX_NAME_BYTES`` bytes of UTF-8.
+def n_bytes(text: str) -> int:
+    """Return the length of a text in bytes of UTF-8."""
+    return len(text.encode("utf-8", "surrogatepass"))
 
-    A longer one keeps its beginning and ends in "%~" and a digest of what was ``given`` to make it.
+
+def shorten_name(name: str, kind: str, source: str, max_bytes: int = MAX_NAME_BYTES) -> str:
+    """Return ``name``, shortened to at most ``max_bytes`` bytes of UTF-8, 200 or more.
+
+    A longer name keeps its beginning and ends in "%~" and a digest of its ``source``.
     """
-    if len(name.encode()) <= MAX_NAME_BYTES:
+    if n_bytes(name) <= max_bytes:
         return name
-    return f"{name.encode()[:_KEPT_BYTES].decode(errors='ignore')}%~{digest(kind, given)}"
+    return f"{name.encode()[:_KEPT_BYTES].decode(errors='ignore')}%~{digest(kind, source)}"
 
 
-def percent_encoded(text: str) -> str:
-    """Every byte of a text, lone surrogates included, as "%" and two digits."""
+def percent_encode(text: str) -> str:
+    """Return every byte of a text, lone surrogates included, as "%" and two digits."""
     return "".join(f"%{byte:02X}" for byte in text.encode("utf-8", "surrogatepass"))
 
 
 _PLAIN = frozenset(" -_.,()=@+")
 
+_IGNORED = re.compile(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
+)
+"""Letters and marks that some file systems leave out of a comparison of names (HFS+, ext4)."""
 
+_RESERVED = re.compile(
+    r"index|(con|prn|aux|nul|(com|lpt)[0-9\u00b9\u00b2\u00b3])(\..*)?", re.IGNORECASE
+)
+"""Names with a meaning of their own: the page of a corpus, and devices of Windows."""
+
+MAX_FILE_NAME_BYTES = 130
+"""Bound of names of files without their ending; an encrypted share takes 143 bytes with it."""
+
+_KEPT_FILE_NAME_BYTES = 96
+
+
+@lru_cache(maxsize=1 << 14)
 def safe_name(name: str) -> str:
-    """A name of a folder, or of a file but for its ending, that no other name has.
+    """Return a name for a folder, or for a file without its ending, that no other name gets.
 
-    Letters, digits and a few marks stay, in any script; all else is percent-encoded, "%" and a
-    leading point too.
+    Two names differ on every disk, also where it folds case (Windows, macOS), or the composed and
+    decomposed forms of a letter. Letters, digits and a few marks stay, in any script; everything
+    else is percent-encoded. A name that a disk could take for another one, or that is too long,
+    keeps its beginning and ends in "%~" and a digest.
+
+    Returns:
+        At most ``MAX_FILE_NAME_BYTES`` bytes of UTF-8, without a separator of folders.
     """
-    safe = "".join(char if _is_safe(char) else percent_encoded(char) for char in name) or "%"
-    if safe[0] in ". ":
-        safe = percent_encoded(safe[0]) + safe[1:]
-    return bounded(safe, "report", name)
+    safe = "".join(char if _is_safe(char) else _lower_encoded(char) for char in name) or "%"
+    if safe[0] in ". " or _RESERVED.fullmatch(safe):
+        safe = _lower_encoded(safe[0]) + safe[1:]
+    if safe[-1] in ". ":
+        safe = safe[:-1] + _lower_encoded(safe[-1])
+    if safe == _folded(safe) and n_bytes(safe) <= MAX_FILE_NAME_BYTES:
+        return safe
+    kept = safe.encode()[:_KEPT_FILE_NAME_BYTES].decode(errors="ignore")
+    return f"{kept}%~{digest('file name', name)}"
 
 
 def _is_safe(char: str) -> bool:
-    return char in _PLAIN or unicodedata.category(char)[0] in "LNM"
+    return char in _PLAIN or (
+        unicodedata.category(char)[0] in "LNM" and not _IGNORED.fullmatch(char)
+    )
+
+
+def _lower_encoded(text: str) -> str:
+    return percent_encode(text).lower()
+
+
+def _folded(name: str) -> str:
+    """Return the name as the coarsest disk compares it: lower case, letters composed."""
+    lower = unicodedata.normalize("NFD", name).upper().lower().casefold()
+    return unicodedata.normalize("NFC", lower)
 
 
 def normalize_text(text: str) -> str:
-    """NFC text with runs of white space folded to one space, stripped.
+    """Return NFC text with runs of white space folded to one space, stripped.
 
-    Two chunks that differ only in white space have the same content key, so reflowing a
-    paragraph costs nothing above the chunks.
+    Two chunks that differ only in white space have the same content key, so reflowing a paragraph
+    costs nothing above the chunks.
     """
     return " ".join(unicodedata.normalize("NFC", text).split())
 
 
 def leaf_content_key(text: str, occurrence: int, chunking_fingerprint: str) -> str:
-    """Content key of a leaf: normalized text, occurrence among equals (from 0), chunking."""
+    """Return the content key of a leaf.
+
+    It depends on the normalized text, the occurrence among equal texts (from 0), and the chunking.
+    """
     return digest("leaf", normalize_text(text), str(occurrence), chunking_fingerprint)
 
 
 def summary_content_key(child_keys: Iterable[str], summarizer_fingerprint: str) -> str:
-    """Content key of a summary node: its children's content keys, as a set, and the summarizer."""
+    """Return the content key of a summary.
+
+    It depends on the children's content keys, as a set, and on the summarizer.
+    """
     return digest("summary", *sorted(child_keys), summarizer_fingerprint)
 
 
 def leaf_id(tree: str, document_id: str, content_key: str) -> str:
-    """UUIDv5 of tree, layer 0, document and content key, in canonical text form.
+    """Return the UUIDv5 of tree, layer 0, document and content key, in canonical text form.
 
-    The document is part of it because two documents of one tree may hold equal chunks, and each
-    is a node with a span of its own.
+    The document is included because two documents of one tree may hold equal chunks, and each chunk
+    is a separate node with its own span.
     """
     return _uuid(tree, "0", document_id, content_key)
 
 
 def summary_id(tree: str, layer: int, content_key: str, occurrence: int = 0) -> str:
-    """UUIDv5 of tree, layer and content key, in canonical text form.
+    """Return the UUIDv5 of tree, layer and content key, in canonical text form.
 
-    ``occurrence`` numbers summaries of equal content in one layer (copies of one text in
-    several documents), from 0.
+    ``occurrence`` numbers summaries of equal content in one layer (copies of one text in several
+    documents), from 0.
     """
     return _uuid(tree, str(layer), content_key, str(occurrence))
 
 
 def slot_id(tree: str, layer: int, child_keys: Iterable[str], occurrence: int = 0) -> str:
-    """UUIDv5 of a cluster: tree, layer of its summary, content keys of its first members.
+    """Return the UUIDv5 of a cluster: tree, layer of its summary, content keys of first members.
 
-    ``occurrence`` tells clusters of the same members apart, from 0.
+    ``occurrence`` numbers clusters of the same members, from 0.
     """
     return _uuid("slot", tree, str(layer), *sorted(child_keys), str(occurrence))
 
@@ -124,5 +179,5 @@ def _uuid(*parts: str) -> str:
 
 
 def embedding_key(embedding_text: str, embedder_fingerprint: str) -> str:
-    """Key of one vector: the exact text that the embedder reads, and the embedder."""
+    """Return the key of one vector: the exact text that the embedder reads, and the embedder."""
     return digest("embedding", embedding_text, embedder_fingerprint)

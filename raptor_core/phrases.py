@@ -1,4 +1,4 @@
-"""Files of phrases: sections of lines under their names in brackets, and comments after "# "."""
+"""Files of phrases: lines in sections, section names in brackets, comments after "# "."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from pathlib import Path
 
 
 def read_phrases(path: Path) -> dict[str, tuple[str, ...]]:
-    """The lines of each section of a file.
+    """Read the lines of each section of a file.
 
-    A ``{section}`` in a line stands for the lines of an earlier section, as alternatives.
+    A ``{section}`` in a line is replaced by the lines of an earlier section, as alternatives.
     """
     text = path.read_text(encoding="utf-8")
     sections: dict[str, tuple[str, ...]] = {}
@@ -22,5 +22,5 @@ def read_phrases(path: Path) -> dict[str, tuple[str, ...]]:
 
 
 def read_words(path: Path) -> dict[str, frozenset[str]]:
-    """The words of each section of a file, which stand between spaces."""
+    """Read the words of each section of a file, which are separated by spaces."""
     return {name: frozenset(" ".join(lines).split()) for name, lines in read_phrases(path).items()}

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from raptor_core.audit.base import Audited, Judge, NamedText, SentenceFinding
+from raptor_core.audit.base import AuditedSummary, Judge, NamedText, SentenceFinding
 from raptor_core.chunking.sentences import sentences
 from raptor_core.errors import SourceError
 from raptor_core.evaluation.bootstrap import Floats, Interval, bootstrap_interval, draws
@@ -49,11 +49,14 @@ class Labelled:
     pairs: tuple[Pair, ...]
     documents: dict[str, str]
 
-    def audited(self, pairs: Sequence[Pair]) -> list[Audited]:
+    def audited(self, pairs: Sequence[Pair]) -> list[AuditedSummary]:
         """Each claim as a summary of its document's passages of about 500 characters."""
         wanted = {pair.document for pair in pairs}
         passages = {name: _passages(name, self.documents[name]) for name in wanted}
-        return [Audited(NamedText(pair.id, pair.claim), passages[pair.document]) for pair in pairs]
+        return [
+            AuditedSummary(NamedText(pair.id, pair.claim), passages[pair.document])
+            for pair in pairs
+        ]
 
 
 def load_labelled(folder: Path) -> Labelled:

@@ -1,11 +1,11 @@
-"""A study by hand: nodes drawn at random, a person's verdict on every sentence, the figures.
+"""Study by people: random nodes, a verdict on every sentence, and the resulting figures.
 
-After appendix E of the RAPTOR paper, where people read 150 nodes of 40 stories: 4 % held a
-hallucination, most of them added information or wrong extrapolation, and no parent repeated one.
+It follows appendix E of the RAPTOR paper, where people read 150 nodes of 40 stories. There 4 % had
+a hallucination, mostly added information or wrong extrapolation, and no parent repeated one.
 
-The sheet is files in a folder. ``drawn.json`` keeps nodes, children and parents as they were.
-``sheet.csv`` has a row for every sentence, whose columns ``verdict`` and ``note`` are filled in:
-there, or in the page, which saves ``filled.csv``.
+The sheet is a folder of files. ``drawn.json`` keeps nodes, children and parents unchanged.
+``sheet.csv`` has a row for every sentence. People fill its columns ``verdict`` and ``note`` there,
+or in the page, which saves ``filled.csv``.
 """
 
 from __future__ import annotations
@@ -23,21 +23,22 @@ from pydantic import TypeAdapter, ValidationError
 
 from raptor_core.audit.base import NamedText, SentenceFinding, sentence_texts
 from raptor_core.audit.report import Propagation, measure_propagation
-from raptor_core.audit.terms import lacking, needs_of, terms, union
+from raptor_core.audit.terms import find_missing, find_needs, terms, union
 from raptor_core.disk import replace_file
 from raptor_core.errors import SettingsError
 from raptor_core.identity import digest, normalize_text
+from raptor_core.layout import STUDY_FILLED, STUDY_PAGE, STUDY_SAMPLE, STUDY_SHEET
 from raptor_core.nodes import Node
 
 KINDS = ("added", "extrapolated", "contradicted")
-"""Kinds of hallucination: no child says it; it does not follow from them; they say otherwise."""
+"""Kinds of hallucination: no child says it; it does not follow from them; they contradict it."""
 
 VERDICTS = ("supported", *KINDS, "unsure")
 
 
 @dataclass(frozen=True, slots=True)
 class DrawnNode:
-    """A summary as it was when it was drawn, with its children and the summaries over it."""
+    """Summary at the time of the draw, with its children and its parents."""
 
     id: str
     tree: str
@@ -50,7 +51,7 @@ class DrawnNode:
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
-    """What a person is asked about: ``nodes`` of ``population`` summaries in ``n_trees`` trees."""
+    """Sample for a study: ``nodes`` of ``population`` summaries in ``n_trees`` trees."""
 
     seed: int
     n_trees: int
@@ -59,28 +60,28 @@ class Drawn:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
-    """What a person said of one sentence: one of VERDICTS, and a note that may be empty."""
+class SheetVerdict:
+    """Verdict of a person on one sentence, one of VERDICTS, and a note that may be empty."""
 
     verdict: str
     note: str = ""
 
 
-Verdicts = Mapping[tuple[str, int], Verdict]
-"""By node id and number of the sentence, from 0."""
+Verdicts = Mapping[tuple[str, int], SheetVerdict]
+"""Verdicts by node id and number of the sentence, from 0."""
 
 
 @dataclass(frozen=True, slots=True)
 class StudyFigures:
-    """What the verdicts come to.
+    """Figures from the verdicts.
 
     Attributes:
-        n_nodes: nodes with a verdict, but for those without hallucination that hold a sentence
-            of which the person is unsure.
-        n_hallucinating: those with a sentence of one of KINDS.
-        low, high: Wilson's 95 % interval of their share.
-        kinds: such sentences of each kind.
-        propagation: how many of them a parent repeats.
+        n_nodes: nodes with a verdict, without those that have an unsure sentence and no
+            hallucination.
+        n_hallucinating: nodes with a sentence of one of KINDS.
+        low, high: Wilson's 95 % interval of the share.
+        kinds: number of such sentences by kind.
+        propagation: number of them that a parent repeats.
     """
 
     n_nodes: int
@@ -92,7 +93,7 @@ class StudyFigures:
 
     @property
     def share(self) -> float:
-        """Share of the nodes that hold a hallucination; 0 without nodes."""
+        """Share of nodes with a hallucination; 0 without nodes."""
         return self.n_hallucinating / self.n_nodes if self.n_nodes else 0.0
 
 
@@ -102,23 +103,23 @@ def draw(
     n_trees: int,
     seed: int,
 ) -> Drawn:
-    """``n_nodes`` summaries of ``n_trees`` trees, or all there are; each is equally likely.
+    """Draw ``n_nodes`` summaries from ``n_trees`` trees, or all there are; each is equally likely.
 
-    Trees, then nodes of those, are those with the smallest hash of ``seed`` and name or id: the
-    same home and seed give the same nodes, whatever order they come in.
+    The sample takes the trees, then the nodes in them, with the smallest hash of ``seed`` and name
+    or id. The same home and seed give the same nodes, in any order of the input.
     """
-    able = [name for name, nodes in trees.items() if any(not node.is_leaf for node in nodes)]
-    chosen = heapq.nsmallest(n_trees, able, key=lambda name: digest("draw", str(seed), name))
+    candidates = [name for name, nodes in trees.items() if any(not node.is_leaf for node in nodes)]
+    chosen = heapq.nsmallest(n_trees, candidates, key=lambda name: digest("draw", str(seed), name))
     pool = [node for name in chosen for node in trees[name] if not node.is_leaf]
     drawn = heapq.nsmallest(n_nodes, pool, key=lambda node: digest("draw", str(seed), node.id))
-    kept = (_drawn(node, trees[node.tree]) for node in drawn)
+    kept = (_sampled_node(node, trees[node.tree]) for node in drawn)
     return Drawn(seed, len(chosen), len(pool), tuple(kept))
 
 
-def _drawn(node: Node, nodes: Sequence[Node]) -> DrawnNode:
-    by_id = {other.id: other for other in nodes}
+def _sampled_node(node: Node, nodes: Sequence[Node]) -> DrawnNode:
+    by_id = {candidate.id: candidate for candidate in nodes}
     children = (by_id[child] for child in node.children if child in by_id)
-    parents = (other for other in nodes if node.id in other.children)
+    parents = (candidate for candidate in nodes if node.id in candidate.children)
     return DrawnNode(
         node.id,
         node.tree,
@@ -130,10 +131,10 @@ def _drawn(node: Node, nodes: Sequence[Node]) -> DrawnNode:
     )
 
 
-def hand_findings(drawn: Drawn, verdicts: Verdicts) -> list[SentenceFinding]:
-    """The verdicts as findings, in the order of the nodes; sentences without one are left out.
+def sheet_findings(drawn: Drawn, verdicts: Verdicts) -> list[SentenceFinding]:
+    """Return the verdicts as findings, in the order of the nodes; skip sentences without one.
 
-    ``missing`` are numbers and names that no child holds: what a parent can be searched for.
+    ``missing`` are numbers and names that no child holds, which can be searched for in a parent.
     """
     return [
         _finding(node, at, verdicts[node.id, at])
@@ -143,43 +144,43 @@ def hand_findings(drawn: Drawn, verdicts: Verdicts) -> list[SentenceFinding]:
     ]
 
 
-def _finding(node: DrawnNode, at: int, given: Verdict) -> SentenceFinding:
+def _finding(node: DrawnNode, at: int, verdict: SheetVerdict) -> SentenceFinding:
     sentence = node.sentences[at]
-    reason = f"by hand: {given.verdict}" + (f", {given.note}" if given.note else "")
-    if given.verdict == "supported":
+    reason = f"by hand: {verdict.verdict}" + (f", {verdict.note}" if verdict.note else "")
+    if verdict.verdict == "supported":
         return SentenceFinding(node.id, sentence, "supported", 1.0, reason=reason)
-    if given.verdict == "unsure":
+    if verdict.verdict == "unsure":
         return SentenceFinding(node.id, sentence, "not judged", 0.0, reason=reason)
-    held = union([terms(child.text) for child in node.children])
-    missing = tuple(lacking(needs_of(sentence, held).exact, held))
+    known = union([terms(child.text) for child in node.children])
+    missing = tuple(find_missing(find_needs(sentence, known).exact, known))
     return SentenceFinding(node.id, sentence, "unsupported", 0.0, missing, reason=reason)
 
 
 def study_figures(drawn: Drawn, verdicts: Verdicts) -> StudyFigures:
-    """Share of nodes with a hallucination, of which kind they are, how many a parent repeats."""
-    findings = hand_findings(drawn, verdicts)
+    """Return the share of nodes with a hallucination, its kinds, and how many a parent repeats."""
+    findings = sheet_findings(drawn, verdicts)
     wrong = {f.node_id for f in findings if f.judgement == "unsupported"}
     unsure = {f.node_id for f in findings if f.judgement == "not judged"}
     judged = {f.node_id for f in findings} - (unsure - wrong)
     above = [(p.text, [node.id]) for node in drawn.nodes for p in node.parents]
-    counts = Counter(given.verdict for given in verdicts.values())
+    counts = Counter(verdict.verdict for verdict in verdicts.values())
     low, high = wilson(len(wrong), len(judged))
     kinds = {kind: counts[kind] for kind in KINDS}
     propagation = measure_propagation(findings, above)
     return StudyFigures(len(judged), len(wrong), low, high, kinds, propagation)
 
 
-def wilson(n_found: int, n: int) -> tuple[float, float]:
-    """Wilson's 95 % score interval of a share, which is not empty at 0 and 1; (0, 1) for no n."""
+def wilson(n_hits: int, n: int) -> tuple[float, float]:
+    """Return Wilson's 95 % score interval of a share, not empty at 0 and 1; (0, 1) if n is 0."""
     from scipy.stats import binomtest
 
     if not n:
         return 0.0, 1.0
-    interval = binomtest(n_found, n).proportion_ci(method="wilson")
+    interval = binomtest(n_hits, n).proportion_ci(method="wilson")
     return float(interval.low), float(interval.high)
 
 
-DRAWN, SHEET, FILLED, PAGE = "drawn.json", "sheet.csv", "filled.csv", "sheet.html"
+DRAWN, SHEET, FILLED, PAGE = STUDY_SAMPLE, STUDY_SHEET, STUDY_FILLED, STUDY_PAGE
 COLUMNS = ("tree", "layer", "node", "number", "sentence", "verdict", "note", "children")
 _NEEDED = ("node", "number", "sentence", "verdict", "note")
 _FORMULA = tuple("=+-@\t\r")
@@ -208,12 +209,12 @@ def write_sheet(folder: Path, drawn: Drawn) -> None:
 
 
 def _cell(text: str) -> str:
-    """A text that no spreadsheet takes for a formula."""
+    """Return a text that no spreadsheet takes for a formula."""
     return f"'{text}" if text.startswith(_FORMULA) else text
 
 
 def read_drawn(folder: Path) -> Drawn:
-    """What was drawn for the sheet in a folder.
+    """Return the sample of the sheet in a folder.
 
     Raises:
         SettingsError: there is none, or it is damaged.
@@ -224,47 +225,46 @@ def read_drawn(folder: Path) -> Drawn:
     try:
         return TypeAdapter(Drawn).validate_json(path.read_bytes())
     except ValidationError as error:
-        told = error.errors()[0]["msg"]
-        raise SettingsError(f"{path} is damaged ({told}); draw the sheet again") from error
+        reason = error.errors()[0]["msg"]
+        raise SettingsError(f"{path} is damaged ({reason}); draw the sheet again") from error
 
 
-def read_verdicts(path: Path, drawn: Drawn, *, partly: bool) -> dict[tuple[str, int], Verdict]:
-    """The verdicts of a filled sheet, by node and number of the sentence from 0.
+def read_verdicts(path: Path, drawn: Drawn, *, partly: bool) -> dict[tuple[str, int], SheetVerdict]:
+    """Return the verdicts of a filled sheet, by node and number of the sentence from 0.
 
     Args:
-        path: the CSV file, with commas, semicolons or tabs between its cells.
-        drawn: what it was written for.
-        partly: whether sentences may lack a verdict; they are left out.
+        path: CSV file, with commas, semicolons or tabs between its cells.
+        drawn: sample of the sheet.
+        partly: accept sentences without a verdict; they are left out.
 
     Raises:
-        SettingsError: the file is missing or no such sheet, names a node or sentence that was not
-            drawn, has another text than was drawn, or a verdict that is missing or unknown. The
-            message names the rows as a spreadsheet counts them.
+        SettingsError: the file is missing, or is no such sheet, or differs from the sample, or
+            lacks a valid verdict. The message names the rows as a spreadsheet counts them.
     """
     known = {node.id: node for node in drawn.nodes}
-    verdicts: dict[tuple[str, int], Verdict] = {}
+    verdicts: dict[tuple[str, int], SheetVerdict] = {}
     empty: list[str] = []
     for at, row in _rows(path):
         key = _key(path, at, row, known)
         verdict = row["verdict"].strip().casefold()
         if key in verdicts:
-            raise _wrong(path, at, "it judges a sentence that an earlier row judges; keep one")
+            raise _row_error(path, at, "an earlier row judges the same sentence; keep one of them")
         if verdict and verdict not in VERDICTS:
-            told = f"the verdict {verdict!r} is unknown; write one of {', '.join(VERDICTS)}"
-            raise _wrong(path, at, told)
+            message = f"the verdict {verdict!r} is unknown; write one of {', '.join(VERDICTS)}"
+            raise _row_error(path, at, message)
         if verdict:
             note = normalize_text(row["note"])
-            verdicts[key] = Verdict(verdict, note)
+            verdicts[key] = SheetVerdict(verdict, note)
         else:
             empty.append(str(at))
-    wanted = sum(len(node.sentences) for node in drawn.nodes)
-    n_without = wanted - len(verdicts)
+    n_sentences = sum(len(node.sentences) for node in drawn.nodes)
+    n_without = n_sentences - len(verdicts)
     if n_without and (not partly or not verdicts):
         rows = ", ".join(empty[:_SHOWN]) + (" …" if len(empty) > _SHOWN else "")
-        where = f" (rows {rows})" if empty else " (their rows are gone)"
+        where = f" (rows {rows})" if empty else " (their rows are missing)"
         raise SettingsError(
-            f"{path}: {n_without} of {wanted} sentences have no verdict{where}; fill them in, "
-            "with 'unsure' where you can't tell, or read what there is with --partly"
+            f"{path}: {n_without} of {n_sentences} sentences have no verdict{where}; fill them in, "
+            "with 'unsure' if you cannot decide, or read the filled rows only with --partly"
         )
     return verdicts
 
@@ -280,10 +280,10 @@ def _rows(path: Path) -> Sequence[tuple[int, Mapping[str, str]]]:
     reader = csv.DictReader(
         io.StringIO(text, newline=""), delimiter=max(",;\t", key=head.count), restval=""
     )
-    lacking = [name for name in _NEEDED if name not in (reader.fieldnames or ())]
-    if lacking:
+    missing = [name for name in _NEEDED if name not in (reader.fieldnames or ())]
+    if missing:
         raise SettingsError(
-            f"{path} has no column {', '.join(lacking)}; keep the first row of {SHEET} as it is"
+            f"{path} has no column {', '.join(missing)}; keep the first row of {SHEET} as it is"
         )
     try:
         return [(at, row) for at, row in enumerate(reader, 2) if any(row.values())]
@@ -296,37 +296,43 @@ def _key(
 ) -> tuple[str, int]:
     node = known.get(row["node"].strip())
     if node is None:
-        told = f"the node {row['node']!r} was not drawn; read it with the folder it was drawn into"
-        raise _wrong(path, at, told)
+        message = (
+            f"the node {row['node']!r} was not drawn; read it with the folder it was drawn into"
+        )
+        raise _row_error(path, at, message)
     number = row["number"].strip()
     if not number.isdecimal() or not 1 <= int(number) <= len(node.sentences):
-        raise _wrong(path, at, f"node {node.id} has no sentence {number!r}; write its number back")
-    drawn, given = node.sentences[int(number) - 1], row["sentence"]
-    if _plain(given) != _plain(drawn):
-        raise _wrong(path, at, f"its sentence was {drawn[:80]!r} when it was drawn; write it back")
+        raise _row_error(
+            path, at, f"node {node.id} has no sentence {number!r}; write its number back"
+        )
+    drawn, written = node.sentences[int(number) - 1], row["sentence"]
+    if _plain(written) != _plain(drawn):
+        raise _row_error(
+            path, at, f"its sentence was {drawn[:80]!r} when it was drawn; write it back"
+        )
     return node.id, int(number) - 1
 
 
 def _plain(text: str) -> str:
-    """A text without what writing it into a cell, and a spreadsheet, may change."""
+    """Return a text without the changes that a cell and a spreadsheet may make."""
     return normalize_text(text.encode("utf-8", "replace").decode()).removeprefix("'").strip()
 
 
-def _wrong(path: Path, at: int, what: str) -> SettingsError:
-    return SettingsError(f"{path}, row {at}: {what}")
+def _row_error(path: Path, at: int, message: str) -> SettingsError:
+    return SettingsError(f"{path}, row {at}: {message}")
 
 
 def same_nodes(drawn: Drawn, nodes: Iterable[Node]) -> list[Node]:
-    """Those of the published ``nodes`` that were drawn, and have the texts that they had then."""
+    """Return the published ``nodes`` that were drawn and still have the same texts."""
     by_id = {node.id: node for node in nodes}
 
-    def held(node_id: str, text: str) -> bool:
+    def is_same(node_id: str, text: str) -> bool:
         return node_id in by_id and by_id[node_id].text == text
 
     return [
         by_id[node.id]
         for node in drawn.nodes
-        if held(node.id, node.text)
+        if is_same(node.id, node.text)
         and by_id[node.id].children == tuple(child.id for child in node.children)
-        and all(held(child.id, child.text) for child in node.children)
+        and all(is_same(child.id, child.text) for child in node.children)
     ]

@@ -172,7 +172,7 @@ def test_a_damaged_file_of_the_store_is_named_and_nothing_is_published(home, nam
 def test_an_engine_that_does_not_open_is_made_anew_by_the_remedy_that_is_told(home):
     workshop, before = home
     next(workshop.home.qdrant.rglob("segment.json")).write_text("{")
-    with pytest.raises(RaptorError, match=r"move .*corpus-\w+ and the \.json of its corpus"):
+    with pytest.raises(RaptorError, match=r"move \S*corpus-\w+ and \S*corpus\.json away"):
         workshop.build()
     (collection,) = (path for path in workshop.home.qdrant.iterdir() if path.is_dir())
     shutil.rmtree(collection)

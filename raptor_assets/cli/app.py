@@ -6,13 +6,17 @@ import atexit
 import gc
 import importlib
 import io
+import os
+import signal
 import sys
+import threading
 from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn
 
 import click
 
 from raptor_assets.cli.exits import EXITS, fail
+from raptor_assets.cli.terminal import clean_streams, say_text
 
 COMMANDS = {
     "ask": ("questions", "Answer a question from the trees, with its sources."),
@@ -34,6 +38,12 @@ COMMANDS = {
     "ui": ("servers", "Open the Dagster UI on this home."),
 }
 """The module of each command, and in one line what it does."""
+
+_INTERRUPTED = 130
+"""Exit code of a command that a signal interrupted."""
+
+_ENDING_SECONDS = 3.0
+"""Time that an interrupted command's threads have to end."""
 
 YOUNG_OBJECTS = 50_000
 """New objects until Python looks for cycles that nothing holds; its default is 700. Imports make
@@ -73,27 +83,51 @@ class RaptorGroup(LazyGroup):
 
     def main(self, args: Sequence[str] | None = None, *others: Any, **extra: Any) -> NoReturn:
         """Run; with ``--json`` on the command line, its mistakes are told as JSON too."""
+        if owns_process := args is None:
+            _interrupt_on_signals()
         gc.set_threshold(YOUNG_OBJECTS)
         # Or Python would look through them again before it ends, one second of a build's five.
         atexit.register(gc.freeze)
         for stream in (sys.stdout, sys.stderr):
             if isinstance(stream, io.TextIOWrapper):
                 stream.reconfigure(encoding="utf-8")  # documents hold every character
+        clean_streams()
         given = list(sys.argv[1:] if args is None else args)
         as_json = "--json" in given
         try:
             result = super().main(given, *others, **{**extra, "standalone_mode": False})
         except click.ClickException as error:
             if not as_json:
-                error.show()
+                shown = io.StringIO()
+                error.show(shown)
+                say_text(shown.getvalue(), err=True)
                 raise SystemExit(error.exit_code) from error
             usage = isinstance(error, click.UsageError)
             name = "UsageError" if usage else type(error).__name__
             fail(name, error.format_message(), error.exit_code, as_json=True)
         except click.Abort:
+            if owns_process:
+                _end_soon()
             message = "interrupted; what was published stays, and the next build goes on from there"
-            fail("Interrupted", message, 130, as_json=as_json)
+            fail("Interrupted", message, _INTERRUPTED, as_json=as_json)
         raise SystemExit(result if isinstance(result, int) else 0)
+
+
+def _interrupt_on_signals() -> None:
+    """Make SIGINT and SIGTERM interrupt the command, and end the processes that it starts.
+
+    A script's background job starts with SIGINT ignored: its children inherit that, and Dagster
+    treats SIGTERM as it treats SIGINT. The first process of a container ignores SIGTERM by default.
+    """
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+
+
+def _end_soon() -> None:
+    """End the process within seconds, though threads still wait for endpoints."""
+    timer = threading.Timer(_ENDING_SECONDS, os._exit, [_INTERRUPTED])
+    timer.daemon = True
+    timer.start()
 
 
 _EXIT_HELP = "\n".join(f"  {code:<3}  {meaning}" for code, meaning in EXITS.items())

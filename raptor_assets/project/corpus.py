@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
+from weakref import WeakValueDictionary
 
 import dagster as dg
 
@@ -29,7 +30,9 @@ from raptor_assets.specs import (
     corpus_specs,
 )
 from raptor_core.errors import SettingsError
+from raptor_core.redaction import hide_credentials
 from raptor_core.settings import Settings, load_settings, settings_of
+from raptor_core.tree.custom_components import custom_fingerprints
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,62}")
 
@@ -74,16 +77,46 @@ def build_raptor_corpus(
             f"{name!r} cannot name a corpus; take letters, digits and underscores, a letter first"
         )
     folder = Home.at(home) if home else Home(Home.at().path / name)
-    given = folder.settled(_settings(name, settings, sections), hurried=True)
+    given = folder.resolve_precision(_settings(name, settings, sections), quick=True)
     prefix = [name] if key_prefix is None else key_prefix
     own = _own_specs(given, follows=upstream is not None)
     names, specs = corpus_specs(own, name, lambda key: key.with_prefix(prefix), translator)
     resources = Resources(given, folder, names=names)
+    _claim_places(resources)
     definitions = define_corpus(resources, specs)
     if upstream is None:
         return definitions
     source = build_source_asset(specs[keys.SOURCE], upstream, upstream_path, resources)
     return dg.Definitions.merge(definitions, dg.Definitions(assets=[source]))
+
+
+_owners: WeakValueDictionary[str, Resources] = WeakValueDictionary()
+"""Corpora that this process has defined, by each place that one corpus alone may write."""
+
+
+def _claim_places(resources: Resources) -> None:
+    """Refuse a corpus whose home, tables or collection another one of this process has.
+
+    Before the first run nothing in the home says whose it is, so a home that was copied from one
+    definition to the next is found here.
+
+    Raises:
+        SettingsError: another corpus has one of them; it is named.
+    """
+    corpus, store = resources.names.corpus, resources.settings.store
+    resources.home.check_owner(corpus)
+    places = [f"home {resources.home.path.resolve()}"]
+    places += [f"tables.url {url}" for url in [resources.settings.tables.url] if url]
+    if store.kind == "server":
+        places.append(f"store.corpus {store.corpus!r} at {store.url}")
+    for place in places:
+        owner = _owners.get(place, resources).names.corpus
+        if owner != corpus:
+            raise SettingsError(
+                f"the corpora {owner!r} and {corpus!r} have the same {hide_credentials(place)}; "
+                "give each its own, or they would overwrite each other"
+            )
+        _owners[place] = resources
 
 
 def define_corpus(
@@ -127,8 +160,9 @@ def define_corpus(
 
 def _own_specs(settings: Settings, *, follows: bool) -> list[dg.AssetSpec]:
     source = [build_source_spec()] if follows else []
-    chain = build_asset_specs(settings, follows=follows)
-    return [*source, *chain, *build_dataset_specs(settings)]
+    custom = custom_fingerprints(settings)
+    chain = build_asset_specs(settings, custom, follows=follows)
+    return [*source, *chain, *build_dataset_specs(settings, custom)]
 
 
 def _settings(

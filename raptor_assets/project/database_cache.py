@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
-from pathlib import Path
 from typing import Any
 
 import dagster as dg
@@ -31,8 +30,8 @@ _ROWS = 200
 class DatabaseCache(SqlCache):
     """A ``NodeCache`` beside Dagster's records; see ``SqlCache``."""
 
-    def __init__(self, instance: dg.DagsterInstance, folder: Path, corpus: str) -> None:
-        super().__init__(folder, corpus)
+    def __init__(self, instance: dg.DagsterInstance, corpus: str) -> None:
+        super().__init__(corpus)
         self._instance = instance
 
     def _connect(self, *, to_write: bool) -> Database:  # noqa: ARG002 - there is always one

@@ -1,7 +1,7 @@
 """The text of Dagster's events as it is kept in SQLite: deflated, to an eighth of its JSON.
 
 Most of an event's JSON is the same in all of them: a dictionary that holds it does more than the
-method. Whoever reads the tables by SQL unpacks; what an earlier version wrote is plain text.
+method. Whoever reads the tables by SQL unpacks; what Dagster writes by itself is plain text.
 """
 
 from __future__ import annotations

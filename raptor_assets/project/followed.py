@@ -18,13 +18,11 @@ from pydantic import Field
 from raptor_assets.project.records import DagsterRecords
 from raptor_assets.project.resources import Resources
 from raptor_assets.provenance import MATERIALIZED
-from raptor_core.disk import disk_errors, replace_file
+from raptor_core.disk import disk_remedy, replace_file
 from raptor_core.documents import Document
 from raptor_core.errors import SourceError
+from raptor_core.layout import ROWS, ROWS_PLACE
 from raptor_core.settings import Settings
-
-_ROWS = "documents.jsonl"
-_SOURCE = "source.json"
 
 Upstream = dg.AssetKey | str | list[str] | dg.AssetsDefinition | dg.AssetSpec
 """An asset, however it is named."""
@@ -58,6 +56,7 @@ def build_source_asset(
     def source(
         context: dg.AssetExecutionContext, config: SourceConfig, **inputs: Any
     ) -> dg.MaterializeResult[Any]:
+        resources.home.check_owner(resources.names.corpus)
         folder, is_confirmed = resources.home.followed, config.confirm_removal
         with _restored_on_failure(folder):
             if path_entry:
@@ -125,14 +124,14 @@ def keep_rows(
 ) -> None:
     """Keep rows as the source of a home, in place of what was kept."""
     lines = "".join(f"{json.dumps(row, ensure_ascii=False, default=_plain)}\n" for row in rows)
-    table = folder / _ROWS
+    table = folder / ROWS
     _write(table, lines)
     _keep(folder, {"rows": str(table)}, is_confirmed=is_confirmed)
 
 
 def _keep(folder: Path, source: Mapping[str, Any], *, is_confirmed: bool) -> None:
     """Keep where the source of a home is, and whether a person confirmed what it does not hold."""
-    _write(folder / _SOURCE, json.dumps({**source, "is_confirmed": is_confirmed}))
+    _write(folder / ROWS_PLACE, json.dumps({**source, "is_confirmed": is_confirmed}))
 
 
 @contextmanager
@@ -141,12 +140,16 @@ def _restored_on_failure(folder: Path) -> Iterator[None]:
 
     Where the process ends before that, the next look decides on removals by itself.
     """
-    copies = {folder / name: folder / f"{name}.previous" for name in (_ROWS, _SOURCE)}
-    with disk_errors(folder):
+    copies = {folder / name: folder / f"{name}.previous" for name in (ROWS, ROWS_PLACE)}
+    try:
         folder.mkdir(parents=True, exist_ok=True)
         for path, copy in copies.items():
             if path.exists():
                 shutil.copy2(path, copy)
+    except OSError as error:
+        raise SourceError(
+            f"cannot write {folder}: {error}; free space, or fix its rights"
+        ) from error
     try:
         yield
     except BaseException:
@@ -164,7 +167,7 @@ def _write(path: Path, text: str) -> None:
     try:
         replace_file(path, text.encode())
     except OSError as error:
-        raise SourceError(f"cannot write {path}: {error}; free space, or fix its rights") from error
+        raise SourceError(f"cannot write {path}: {error}; {disk_remedy(error)}") from error
 
 
 def _plain(value: object) -> object:

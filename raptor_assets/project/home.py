@@ -10,15 +10,18 @@ from pathlib import Path
 
 from raptor_assets.names import CorpusNames
 from raptor_assets.project.settings_file import add_sources, settings_text
-from raptor_core.disk import replace_file
+from raptor_core.disk import disk_remedy, replace_file
 from raptor_core.errors import SettingsError
 from raptor_core.home.folder import HOME_VARIABLE, HomeFolder
+from raptor_core.layout import HOME_RECORDS
 from raptor_core.redaction import hide_credentials
 from raptor_core.settings import Settings
+from raptor_core.store.corpus import owner_name
 from raptor_core.tables.files import TableStore
 from raptor_core.tree.corpus_tree import CORPUS_TREE
 
 _MARK = "# Written by raptor and kept up to date by it; delete this line to keep your own changes."
+_MAX_REASON_CHARS = 300
 _INSTANCE = """\
 {mark}
 telemetry:
@@ -34,6 +37,17 @@ concurrency:
   runs:
     max_concurrent_runs: 1
 """
+
+
+def unreadable_config(config: Path, error: Exception) -> SettingsError:
+    """Return the error for Dagster's instance settings that cannot be read; no value is shown."""
+    lines = [line.strip() for line in hide_credentials(str(error)).splitlines()]
+    numbered = [line.partition(" Expected")[0] for line in lines if line.startswith("Error 1:")]
+    reason = " ".join(numbered or lines)[:_MAX_REASON_CHARS]
+    return SettingsError(
+        f"{config}, Dagster's instance settings, cannot be read: {reason}. Correct it; or, in a "
+        f"home of raptor, move {config} away and repeat: it is written anew, and the records stay"
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +70,7 @@ class Home(HomeFolder):
     @property
     def dagster(self) -> Path:
         """Dagster's own home, with its instance settings and SQLite files."""
-        return self.path / "dagster"
+        return self.path / HOME_RECORDS
 
     @property
     def tables(self) -> Path:
@@ -119,7 +133,10 @@ class Home(HomeFolder):
 
     def _instance(self) -> str:
         config = self.dagster / "dagster.yaml"
-        return config.read_text(encoding="utf-8") if config.exists() else _MARK
+        try:
+            return config.read_text(encoding="utf-8") if config.exists() else _MARK
+        except (OSError, UnicodeDecodeError) as error:
+            raise unreadable_config(config, error) from error
 
     def _own_instance(self) -> str:
         events = str(self.dagster / "history" / "runs").replace("'", "''")  # as YAML quotes
@@ -132,8 +149,28 @@ class Home(HomeFolder):
 
     def names(self) -> CorpusNames:
         """What its corpus is called in Dagster; as ``declare`` was told, else by default names."""
-        told = self.declared()
+        told = self.read_declaration()
         return CorpusNames(told["corpus"], told["assets"]) if told else CorpusNames()
+
+    def check_owner(self, corpus: str) -> None:
+        """Refuse a home that another corpus builds into.
+
+        Args:
+            corpus: name in Dagster of the one that would, empty for the raptor command.
+
+        Raises:
+            SettingsError: another one does; it is named.
+        """
+        unnamed = "" if self.settings.exists() else corpus
+        owner = self.read_declaration().get("corpus", unnamed)
+        if owner != corpus:
+            raise SettingsError(
+                f"the home {self.path} belongs to {owner_name(owner)}, and {owner_name(corpus)} "
+                "would build into it: choose another home; raptor export and raptor import carry "
+                "trees over. Where it is the same corpus under a new name, move "
+                f"{self.declaration if owner else self.settings} out of the home. Nothing was "
+                "changed"
+            )
 
     def declare(self, names: CorpusNames, settings: Settings) -> None:
         """Keep names and settings of a corpus that a project of the team's own defines.
@@ -162,6 +199,7 @@ class Home(HomeFolder):
         text = settings_text(
             sources=sources, preset=preset, group_by=group_by, is_complete=is_complete
         )
+        self.check_owner("")
         self.ensure()
         if self.settings.exists():
             return False
@@ -188,8 +226,8 @@ class Home(HomeFolder):
             yield
         except OSError as error:
             raise SettingsError(
-                f"cannot write the home {self.path}: {error}. Choose another with --home, free "
-                "space, or fix its permissions"
+                f"cannot write the home {self.path}: {error}; {disk_remedy(error)}, or choose "
+                "another with --home"
             ) from error
 
 

@@ -11,7 +11,7 @@ from raptor_assets.names import layer_of
 from raptor_assets.project.resources import Resources
 from raptor_assets.specs import SCHEMAS
 from raptor_core.errors import StoreError, TableError
-from raptor_core.tree.cache import Together
+from raptor_core.tree.cache import ChainedKnown
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -65,7 +65,7 @@ class TablesIOManager(dg.IOManager):
         if table is None and schema and tables.exists(keys.TREE.path, partition):
             table = schema.table(())
         whole = tables.read(key.path, partition) if table is None else table
-        frame: pd.DataFrame = whole.to_pandas()
+        frame: pd.DataFrame = whole.to_pandas(use_threads=False)
         return frame
 
     def _own(self, key: dg.AssetKey) -> dg.AssetKey:
@@ -100,7 +100,7 @@ class QdrantLayersIOManager(TablesIOManager):
         layer = layer_of(key.to_user_string())
         frame = super().read(keys.nodes(layer), partition)
         with self._resources.store.open_existing() as store:
-            known = Together(self._resources.components().cache, store)
+            known = ChainedKnown(self._resources.components().cache, store)
             vectors = known.vectors(frame["embedding_key"])
         missing = set(frame["embedding_key"]) - vectors.keys()
         if missing:

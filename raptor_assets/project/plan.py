@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from raptor_assets import names
 from raptor_assets.project.record_files import Records
 from raptor_assets.versions import (
-    build_version,
     documents_version,
     published_version,
     source_version,
@@ -183,6 +182,7 @@ class Changes:
 def find_changes(
     records: Records,
     settings: Settings,
+    build: str,
     inventory: Inventory,
     known: Known = lambda _partition: (),
     store_state: StoreState | None = None,
@@ -195,6 +195,7 @@ def find_changes(
     Args:
         records: what is recorded.
         settings: of the corpus.
+        build: code version of the trees to be published, see ``Resources.build_version``.
         inventory: what the source holds.
         known: gives the documents of a partition, by which those that are gone, unknown and
             renamed are told apart.
@@ -208,7 +209,6 @@ def find_changes(
     versions = {name: documents_version(trees, curation) for name, trees in partitions.items()}
     written = {document_id for ids in inventory.unsettled.values() for document_id in ids}
     moving = {document_partition(document_id, grouping) for document_id in written}
-    build = build_version(settings)
     wanted = {name: source_version(version, build) for name, version in versions.items()}
     # Trees are published meanwhile: one told as old has its old number, so the token that it was
     # asked for by; and a report is never newer than its tree.

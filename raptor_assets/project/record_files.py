@@ -10,7 +10,9 @@ under way, whose process may be dead.
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
@@ -19,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from raptor_assets import names
 from raptor_assets.project.event_text import unpack
+from raptor_core.errors import RecordsError
 
 if TYPE_CHECKING:
     import dagster as dg
@@ -171,3 +174,48 @@ def reading(path: Path) -> Iterator[Read]:
     ) as opened:
         opened.execute("BEGIN")
         yield lambda statement, *values: opened.execute(statement, values).fetchall()
+
+
+@contextmanager
+def damage_named(folder: Path) -> Iterator[None]:
+    """Name the file of Dagster's records below a folder for which a statement failed.
+
+    Raises:
+        RecordsError: a file is not a whole database, or this user cannot write it.
+    """
+    try:
+        yield
+    except Exception as error:
+        if not isinstance(error, _database_errors()):
+            raise
+        for path in sorted(folder.rglob("*.db")):
+            if fault := _fault(path):
+                raise RecordsError(f"{path}, a file of Dagster's records, {fault}") from error
+        raise
+
+
+def _database_errors() -> tuple[type[Exception], ...]:
+    """Return what SQLite raises, and SQLAlchemy where Dagster has imported it."""
+    sqlalchemy = sys.modules.get("sqlalchemy.exc")
+    return (sqlite3.DatabaseError, *([sqlalchemy.DBAPIError] if sqlalchemy else []))
+
+
+def _fault(path: Path) -> str:
+    """Return what is wrong with a database file and what to do; empty for a sound one."""
+    top = path.parent.parent if path.parent.name == "runs" else path.parent
+    remedy = (
+        f"Restore it from a copy; or move {top} away and repeat: what was published stays, and the "
+        "next build takes vectors and texts from the store"
+    )
+    if path.is_dir():
+        return f"is a folder. {remedy}"
+    if not os.access(path, os.R_OK | os.W_OK):
+        return "may not be written. Make it and its folder writable for this user, and repeat"
+    try:
+        with reading(path) as read:
+            ((answer,), *_) = read("PRAGMA quick_check(1)")
+    except sqlite3.OperationalError:  # it is locked, or the disk is full: not damaged
+        return ""
+    except sqlite3.DatabaseError as error:
+        answer = str(error)
+    return "" if answer == "ok" else f"is damaged: {answer}. {remedy}"

@@ -17,11 +17,13 @@ from dagster._core.event_api import PartitionKeyFilter
 from dagster._core.storage.asset_check_execution_record import AssetCheckExecutionRecordStatus
 from sqlalchemy.exc import ArgumentError, OperationalError, SQLAlchemyError
 from sqlalchemy.pool import NullPool
+from yaml import YAMLError  # type: ignore[import-untyped]
 
 from raptor_assets import names
-from raptor_assets.project.record_files import CheckOutcome, CheckOutcomes
+from raptor_assets.project.home import unreadable_config
+from raptor_assets.project.record_files import CheckOutcome, CheckOutcomes, damage_named
 from raptor_assets.provenance import MATERIALIZED, recorded_versions
-from raptor_core.disk import file_lock
+from raptor_core.disk import disk_remedy, file_lock
 from raptor_core.errors import MissingExtraError, RecordsError, SettingsError
 
 URL_VARIABLE = "DAGSTER_POSTGRES_URL"
@@ -53,18 +55,20 @@ def open_records(folder: Path) -> Iterator[dg.DagsterInstance]:
     """The instance that ``dagster.yaml`` in a folder describes, closed afterwards.
 
     Raises:
-        SettingsError: the file names a variable that is not set, or an address that is none, or
-            whose password would be taken for its host.
-        RecordsError: the database does not answer, or refuses; or another process did not finish
-            opening it.
+        SettingsError: the file cannot be read, or names a class or entry that Dagster does not
+            know, a variable that is not set, or an address that is none, or whose password would
+            be taken for its host.
+        RecordsError: the database does not answer, or refuses; a file of it is damaged; or another
+            process did not finish opening it.
         MissingExtraError: it is PostgreSQL, and the extra is not installed.
     """
     if os.environ.get(URL_VARIABLE, "").count("@") > 1:  # part of the password would be shown
         raise SettingsError(f"the address in {URL_VARIABLE} has more than one @; {_QUOTE}")
-    with _explained(folder / "dagster.yaml"), _alone(folder):
-        instance = dg.DagsterInstance.from_config(str(folder))
-    with instance, keep_connections(instance):
-        yield instance
+    with damage_named(folder):
+        with _explained(folder / "dagster.yaml"), _alone(folder):
+            instance = dg.DagsterInstance.from_config(str(folder))
+        with instance, keep_connections(instance):
+            yield instance
 
 
 class DagsterRecords:
@@ -261,8 +265,8 @@ def _alone(folder: Path) -> Iterator[None]:
             is_free = lock.enter_context(file_lock(path, _OPENING_SECONDS))
         except OSError as error:
             raise RecordsError(
-                f"{path}: {error.strerror or error}; free space, or make the folder writable for "
-                "this user, and repeat. What was published stays"
+                f"{path}: {error.strerror or error}; {disk_remedy(error)}, and repeat. What was "
+                "published stays"
             ) from error
         if not is_free:
             raise RecordsError(
@@ -280,14 +284,16 @@ def _explained(config: Path) -> Iterator[None]:
     except dg.DagsterInvalidConfigError as error:
         unset = re.search(r'environment variable "(\w+)" which is not set', str(error))
         if unset is None:
-            raise
+            raise unreadable_config(config, error) from None
         raise SettingsError(
             f"{config} takes the database's address from {unset[1]}, which is not set; export it"
         ) from None
     except CheckError as error:
         if "import module dagster_postgres" not in str(error):
-            raise
+            raise unreadable_config(config, error) from None
         raise MissingExtraError("postgres", f"the database of {config}") from error
+    except YAMLError as error:
+        raise unreadable_config(config, error) from None
     except ModuleNotFoundError as error:
         _require_driver(error.name)
         raise

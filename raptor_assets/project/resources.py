@@ -15,6 +15,7 @@ from raptor_assets.project.plan import Changes, StoreState, find_changes
 from raptor_assets.project.record_files import Records
 from raptor_assets.project.source_state import load_catalog, save_catalog
 from raptor_assets.report_pages import ReportFolder
+from raptor_assets.versions import build_version
 from raptor_core.curation import Curation
 from raptor_core.documents import (
     Corpus,
@@ -30,6 +31,7 @@ from raptor_core.documents import (
 )
 from raptor_core.documents.base import MEGABYTE
 from raptor_core.evaluation.datasets import Dataset, Question, load_golden, open_dataset
+from raptor_core.layout import ROWS_PLACE
 from raptor_core.settings import Settings, SourceSettings, StoreSettings
 from raptor_core.store import VectorStore, open_store, stored_identities, stored_identity
 from raptor_core.tables.curation import read_curation
@@ -72,8 +74,7 @@ class Resources:
         self.names = home.names() if names is None else names
         self.source = SourceResource(self, scan)
         made = components or Components(settings, batches=home.answers / "batches")
-        stores = None if settings.store.kind == "server" else home.qdrant
-        cache = SqliteCache(home.answers, settings.store.corpus, stores)
+        cache = SqliteCache(home.answers, settings.store.corpus)
         self._components = made.with_cache(cache)
         self._is_shared = False
         self.store = StoreResource(self)
@@ -99,9 +100,14 @@ class Resources:
             from raptor_assets.project.database_cache import DatabaseCache
 
             self._is_shared = True
-            cache = DatabaseCache(instance, self.home.answers, self.settings.store.corpus)
+            cache = DatabaseCache(instance, self.settings.store.corpus)
             self._components = self._components.with_cache(cache)
         return self._components
+
+    @cached_property
+    def build_version(self) -> str:
+        """Code version of the published trees; see ``versions.build_version``."""
+        return build_version(self.settings, self._components.custom_fingerprints)
 
     def curation(self) -> Curation:
         """What people decided, as it stands now."""
@@ -119,8 +125,13 @@ class Resources:
         return open_dataset(path, self.settings.source, split=given.split)
 
     def declare(self) -> None:
-        """Say in the home what its corpus is called in Dagster, where it has a name."""
+        """Write into the home what its corpus is called in Dagster, where it has a name.
+
+        Raises:
+            SettingsError: another corpus builds into this home.
+        """
         if self.names.corpus:
+            self.home.check_owner(self.names.corpus)
             read = self.settings.model_copy(update={"source": self.source.settings})
             self.home.declare(self.names, read)
 
@@ -143,6 +154,7 @@ class Resources:
         return find_changes(
             records,
             self.settings,
+            self.build_version,
             inventory or self.source.inventory(),
             self.known,
             store_state,
@@ -196,7 +208,7 @@ class SourceResource:
 
     def _followed(self) -> dict[str, Any]:
         """Return what the home keeps of the upstream asset; see ``followed``."""
-        file = self._resources.home.followed / "source.json"
+        file = self._resources.home.followed / ROWS_PLACE
         return json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
 
     def corpus(self, partitions: Collection[str] | None = None) -> Corpus:
@@ -264,7 +276,8 @@ class StoreResource:
         readers see once ``promote`` switches to it.
         """
         identity = self._resources.components().store_identity
-        return open_store(self._settings, self._root, identity, beside=True)
+        owner = self._resources.names.corpus
+        return open_store(self._settings, self._root, identity, beside=True, owner=owner)
 
     def promote(self, trees: Collection[str]) -> bool:
         """Switch readers to the settings' embedder, once no tree that they have would be missed.
@@ -286,8 +299,9 @@ class StoreResource:
 
         For what concerns all of them, as dropping trees does.
         """
-        for identity in stored_identities(self._settings, self._root):
-            with open_store(self._settings, self._root, identity, beside=True) as store:
+        place, owner = (self._settings, self._root), self._resources.names.corpus
+        for identity in stored_identities(*place):
+            with open_store(*place, identity, beside=True, owner=owner) as store:
                 yield store
 
     def trees(self) -> Iterator[str]:

@@ -143,6 +143,9 @@ def _without_process(instance: dg.DagsterInstance) -> list[dg.DagsterRun]:
 
 
 _REPOSITORY_TAG = ".dagster/repository"
+_INTERRUPTED = "UNEXPECTED_TERMINATION"
+"""Dagster's reason for the failure of a run that a signal interrupted."""
+
 _NO_REASON = "the run failed; see it in the UI"
 
 
@@ -160,6 +163,9 @@ def run_job(
 
     The result of ``execute_in_process`` holds every event, 0.4 MB for each partition of a build,
     though all of them are in the instance.
+
+    Raises:
+        KeyboardInterrupt: a signal interrupted the run; Dagster has recorded it as failed.
     """
     origin = _origin(location, job.name) if location else None
     filed = {_REPOSITORY_TAG: origin.repository_origin.get_label()} if origin else {}
@@ -169,10 +175,15 @@ def run_job(
         tags={**job.run_tags, **filed, **tags},
         remote_job_origin=origin,
     )
-    error = ""
+    error, is_interrupted = "", False
     for event in execute_run_iterator(InMemoryJob(job), run, instance):
         if event.is_failure and error in ("", _NO_REASON):
             error = _reason(event)
+        if event.event_type == dg.DagsterEventType.RUN_FAILURE:
+            reason = event.job_failure_data.failure_reason
+            is_interrupted = reason is not None and reason.value == _INTERRUPTED
+    if is_interrupted:
+        raise KeyboardInterrupt
     return run.run_id, error
 
 

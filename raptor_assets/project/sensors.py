@@ -23,7 +23,6 @@ from raptor_assets.project.runs import (
     runs_over,
 )
 from raptor_assets.project.store_state import glance, stamp_now
-from raptor_assets.versions import build_version
 from raptor_core.documents import Inventory
 from raptor_core.errors import EmptySourceError
 from raptor_core.identity import digest
@@ -111,7 +110,7 @@ def _tick(
             f"the job {corpus.of(DROP)}"
         )
     decided = [decision.id for decision in resources.curation().decisions]
-    seen = _digest(inventory, build_version(settings), existing, decided)
+    seen = _digest(inventory, resources.build_version, existing, decided)
     stamp = stamp_now(resources)
     is_same = before.seen == seen and before.store == stamp
     if is_same and not before.requested and not inventory.unsettled:

@@ -163,7 +163,7 @@ def read_points(
     told = (f"{manifest.tree}\0{manifest.build_id}" for manifest in manifests)
     key = hashlib.sha256("\n".join([LAYOUT_VERSION, *told]).encode()).digest()
     name = manifests[0].tree if len(manifests) == 1 else ""
-    path = home.path / "maps" / f"{safe_name(name) if name else 'corpus'}.map"
+    path = home.path / "maps" / f"{safe_name(name)}.map"
     kept = _kept(path, key, len(nodes))
     if kept is not None:
         return kept

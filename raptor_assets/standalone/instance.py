@@ -9,7 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from raptor_assets.project.home import Home
-from raptor_assets.project.record_files import RecordFiles, Records, is_readable, reading
+from raptor_assets.project.record_files import (
+    RecordFiles,
+    Records,
+    damage_named,
+    is_readable,
+    reading,
+)
 from raptor_core.errors import SettingsError
 
 if TYPE_CHECKING:
@@ -41,14 +47,15 @@ def recorded(home: Home) -> Iterator[Records]:
     """The records of a home, which is made ready where it is new."""
     owner = home.owner
     files = owner.dagster / "history"
-    if not owner.names().corpus and owner.has_own_instance() and is_readable(files):
-        with reading(files / "runs" / "index.db") as read:
-            yield RecordFiles(read, home.names())
-        return
-    from raptor_assets.project.records import DagsterRecords
+    with damage_named(owner.dagster):
+        if not owner.names().corpus and owner.has_own_instance() and is_readable(files):
+            with reading(files / "runs" / "index.db") as read:
+                yield RecordFiles(read, home.names())
+            return
+        from raptor_assets.project.records import DagsterRecords
 
-    with open_instance(home) as instance:
-        yield DagsterRecords(instance, home.names())
+        with open_instance(home) as instance:
+            yield DagsterRecords(instance, home.names())
 
 
 def _shared_instance(corpus: str) -> Path:

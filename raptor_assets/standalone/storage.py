@@ -68,7 +68,8 @@ class PooledSqliteEventLogStorage(SqliteEventLogStorage):
         return False
 
     def has_table(self, table_name: str) -> bool:
-        """Whether a table exists; asked of the database until it does."""
+        """Return whether a table exists; a database without tables, a new file, gets them first."""
+        self._engine(INDEX_SHARD_NAME)
         if table_name not in self._tables and super().has_table(table_name):
             self._tables.add(table_name)
         return table_name in self._tables

@@ -16,25 +16,27 @@ import dagster as dg
 from raptor_assets import keys
 from raptor_assets.project.home import Home
 from raptor_assets.provenance import version_tags
+from raptor_assets.specs import TABLE_SCHEMAS
 from raptor_assets.standalone.instance import open_instance
 from raptor_core.documents import partition_key
-from raptor_core.errors import StoreMismatchError, TableError
+from raptor_core.errors import ExportError, StoreMismatchError, TableError
 from raptor_core.places import Folder
 from raptor_core.settings import GroupingSettings, Settings
 from raptor_core.store import open_store
 from raptor_core.store.base import StoreIdentity
 from raptor_core.tables.curation import KEY, tree_of_act
-from raptor_core.tables.files import TableStore, table_name
+from raptor_core.tables.files import table_name
 from raptor_core.transfer.exporting import check_target, export_trees, finish_export
 from raptor_core.transfer.importing import (
-    Imported,
+    ImportedTree,
     check_embedder,
-    chosen,
-    differing,
+    differing_trees,
     import_trees,
     read_export,
+    select_trees,
     verify,
 )
+from raptor_core.transfer.tables import check_table, tree_of_act_file
 from raptor_core.transfer.values import Export, ExportFolder, TableFile
 
 IMPORTED = "imported"
@@ -49,7 +51,7 @@ class ImportReport:
     taken back.
     """
 
-    trees: tuple[Imported, ...]
+    trees: tuple[ImportedTree, ...]
     tables: tuple[str, ...]
     n_acts: int
 
@@ -107,17 +109,18 @@ def import_home(
     folder = ExportFolder(url)
     whole = read_export(folder)
     check_embedder(whole, wanted, folder.name)
-    export = chosen(whole, trees)
+    export = select_trees(whole, trees)
     names = [file.manifest.tree for file in export.trees]
+    verify(folder, export)
     tables = _fitting(whole, names, settings.grouping)
-    acts = [table for table in whole.tables if table.key == KEY]
-    if trees:
-        exported = TableStore(f"{url.rstrip('/')}/tables")
-        acts = [act for act in acts if tree_of_act(exported, act.partition) in trees]
-    verify(folder, export, [*tables, *acts])
+    _check_tables(folder, tables, names, settings.grouping)
+    acts = _acts(folder, whole, trees)
     home.ensure()
-    with open_store(settings.store, home.qdrant, wanted) as store:
-        others = differing(store, export)
+    place = Folder(home.tables_url(settings), TableError)
+    _check_known(folder, place, acts)
+    owner = home.names().corpus
+    with open_store(settings.store, home.qdrant, wanted, owner=owner) as store:
+        others = differing_trees(store, export)
         if others and not replace:
             raise StoreMismatchError(
                 f"{len(others)} trees are published with other content, first {others[0]!r}; "
@@ -127,13 +130,54 @@ def import_home(
         done = import_trees(store, folder, export)
         live = [mark.tree for mark in store.marks()]
     partitions = set(_whole(names, live, settings.grouping))
-    place = Folder(home.tables_url(settings), TableError)
+    changed = {partition_key(one.tree, settings.grouping) for one in done if one.published.changed}
     put = [table for table in tables if table.partition in partitions]
     for table in [*put, *acts]:
-        data = folder.read(table.name, table.stamp)
-        place.write(table_name(table.key, table.partition), data)
+        name = table_name(table.key, table.partition)
+        # Tables of trees that were published already are the home's own.
+        if replace or table.partition in changed or not place.exists(name):
+            place.write(name, folder.read(table.name, table.stamp))
     whose = sorted({table.partition for table in put})
     return ImportReport(tuple(done), tuple(whose), len(acts))
+
+
+def _check_tables(
+    folder: ExportFolder,
+    tables: Iterable[TableFile],
+    names: Iterable[str],
+    grouping: GroupingSettings,
+) -> None:
+    """Refuse tables that hold anything but rows of the trees of their partitions."""
+    trees: dict[str, set[str]] = {}
+    for name in names:
+        trees.setdefault(partition_key(name, grouping), set()).add(name)
+    for table in tables:
+        data, schema = folder.read(table.name, table.stamp), TABLE_SCHEMAS[table.key[-1]]
+        check_table(data, folder.shown(table.name), schema, trees[table.partition])
+
+
+def _acts(folder: ExportFolder, whole: Export, trees: Collection[str]) -> list[TableFile]:
+    """Return the decisions of an export that are about these trees, or all for none."""
+    acts = []
+    for table in whole.tables:
+        if table.key == KEY:
+            data = folder.read(table.name, table.stamp)
+            tree = tree_of_act_file(data, folder.shown(table.name), table.partition)
+            if not trees or tree in trees:
+                acts.append(table)
+    return acts
+
+
+def _check_known(folder: ExportFolder, place: Folder, acts: Iterable[TableFile]) -> None:
+    """Refuse decisions that the home holds under the same id with another content."""
+    for act in acts:
+        known = place.find(table_name(act.key, act.partition))
+        if known is not None and known != folder.read(act.name, act.stamp):
+            raise ExportError(
+                f"{folder.shown(act.name)} is another decision than the home's of the same id, "
+                f"{act.partition!r}: a decision never changes. Remove the file of the wrong one, "
+                "and repeat. Nothing was changed"
+            )
 
 
 def _whole(chosen: Collection[str], live: Iterable[str], grouping: GroupingSettings) -> list[str]:
@@ -147,7 +191,8 @@ def _fitting(whole: Export, names: Sequence[str], grouping: GroupingSettings) ->
     if dict(whole.grouping) != grouping.model_dump(mode="json"):
         return []
     every = [file.manifest.tree for file in whole.trees]
-    partitions, known = set(_whole(names, every, grouping)), set(map(tuple, keys.table_paths()))
+    partitions = set(_whole(names, every, grouping))
+    known = {tuple(path) for path in keys.table_paths() if path[-1] in TABLE_SCHEMAS}
     return [t for t in whole.tables if t.key in known and t.partition in partitions]
 
 

@@ -11,7 +11,7 @@ from raptor_assets.partition_state import PartitionState, StepResult
 from raptor_assets.run_context import RunContext
 from raptor_core.errors import RaptorError
 from raptor_core.identity import digest
-from raptor_core.quality.checks import Verdict
+from raptor_core.quality.checks import CheckResult
 
 
 class Step:
@@ -39,7 +39,7 @@ class Step:
         """Make the asset of a partition; what is raised is why it failed."""
         raise NotImplementedError
 
-    def check(self, _state: PartitionState) -> list[Verdict]:
+    def check(self, _state: PartitionState) -> list[CheckResult]:
         """Verdicts on what is recorded of a partition; the asset is not made.
 
         Raises:

@@ -23,7 +23,7 @@ from raptor_assets.versions import (
 from raptor_core.documents.base import Document
 from raptor_core.errors import EmptySourceError, SourceError, TableError
 from raptor_core.nodes import Node
-from raptor_core.quality.checks import Verdict
+from raptor_core.quality.checks import CheckResult
 from raptor_core.quality.document_text import document_text
 from raptor_core.quality.sizes import chunk_length
 from raptor_core.tables.values import clusterings_to_table, documents_to_table, nodes_to_table
@@ -55,12 +55,12 @@ class DocumentsStep(Step):
         metadata = documents_metadata(trees, context.corpus)
         return StepResult(state, version, metadata, n_rows, reused, [_verdict(trees, context)])
 
-    def check(self, state: PartitionState) -> list[Verdict]:
+    def check(self, state: PartitionState) -> list[CheckResult]:
         """See ``Step.check``."""
         return [_verdict(state.documents, state.context)]
 
 
-def _verdict(trees: Trees, context: RunContext) -> Verdict:
+def _verdict(trees: Trees, context: RunContext) -> CheckResult:
     documents = {d.id: d for members in trees.values() for d in members}
     return document_text(documents.values(), context.common_text, context.settings.checks)
 
@@ -88,7 +88,7 @@ class ChunksStep(Step):
         verdicts = self.check(state)
         return StepResult(state, version, metadata, metadata["n_nodes"], reused, verdicts)
 
-    def check(self, state: PartitionState) -> list[Verdict]:
+    def check(self, state: PartitionState) -> list[CheckResult]:
         """See ``Step.check``."""
         texts = {
             (tree, document.id): document.text

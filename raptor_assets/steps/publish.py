@@ -28,13 +28,13 @@ from raptor_assets.versions import (
 )
 from raptor_core.errors import InvariantError, RaptorError, SourceError, StoreRefusedError
 from raptor_core.nodes import End, Layer, Tree
-from raptor_core.quality.checks import CheckedTrees, Verdict, blocking_failures, require
-from raptor_core.quality.registry import tree_verdicts
+from raptor_core.quality.checks import CheckedTrees, CheckResult, blocking_failures, require
+from raptor_core.quality.registry import check_trees
 from raptor_core.quality.stored import StoredTree, embedding, staleness
 from raptor_core.quality.stored import store as whole_in_store
 from raptor_core.settings import Settings
-from raptor_core.store.base import Edition, Manifest, Published, StoreIdentity
-from raptor_core.store.publishing import Publishing
+from raptor_core.store.base import Edition, Manifest, PublicationCounts, StoreIdentity
+from raptor_core.store.publishing import PublicationBatch
 from raptor_core.store.store import VectorStore
 from raptor_core.tree.cluster import cluster_top
 from raptor_core.tree.invariants import violations
@@ -53,10 +53,10 @@ class _Ready:
 
     state: PartitionState
     trees: Sequence[Tree]
-    verdicts: list[Verdict]
+    verdicts: list[CheckResult]
     gone: Sequence[str] = ()
     manifests: Mapping[str, Manifest] = field(default_factory=dict)
-    published: Sequence[Published] = ()
+    published: Sequence[PublicationCounts] = ()
 
     @property
     def is_refused(self) -> bool:
@@ -98,13 +98,13 @@ class PublishStep(Step):
             self._promote(context)
         return results
 
-    def check(self, state: PartitionState) -> list[Verdict]:
+    def check(self, state: PartitionState) -> list[CheckResult]:
         """See ``Step.check``."""
         context, trees = state.context, self._trees(state)
         with context.store.open() as store:
             live = store.manifests([tree.name for tree in trees])
             verdicts = [
-                *tree_verdicts(CheckedTrees(trees, context.settings)),
+                *check_trees(CheckedTrees(trees, context.settings)),
                 _embedded_verdict(trees, store.identity, context.settings),
                 _stored_verdict(store, trees),
             ]
@@ -146,7 +146,7 @@ class PublishStep(Step):
             )
         return end
 
-    def _judge(self, state: PartitionState, trees: Sequence[Tree]) -> list[Verdict]:
+    def _judge(self, state: PartitionState, trees: Sequence[Tree]) -> list[CheckResult]:
         """Verdicts on the trees, when nothing forbids to publish them.
 
         Raises:
@@ -155,7 +155,7 @@ class PublishStep(Step):
         depth = max(len(tree.layers) for tree in trees)
         for layer in range(1, depth):
             require(SummariesStep(keys.summaries(layer)).check(state))
-        verdicts = tree_verdicts(CheckedTrees(trees, state.context.settings))
+        verdicts = check_trees(CheckedTrees(trees, state.context.settings))
         broken = [told for tree in trees for told in violations(tree)]
         if broken and not blocking_failures(verdicts):
             raise InvariantError(
@@ -186,12 +186,12 @@ class PublishStep(Step):
                 except RaptorError as error:
                     part.state.fail(self.key, error)
 
-    def _give(self, publishing: Publishing, part: _Ready) -> None:
+    def _give(self, publishing: PublicationBatch, part: _Ready) -> None:
         documents = part.state.documents
         hidden = quarantined(part.state)
         part.manifests = {
             tree.name: make_manifest(
-                tree, documents[tree.name], part.state.context.settings, hidden
+                tree, documents[tree.name], part.state.context.settings_fingerprint, hidden
             )
             for tree in part.trees
         }
@@ -250,15 +250,17 @@ def _table(trees: Sequence[Tree], manifests: Mapping[str, Manifest]) -> pa.Table
 
 def _embedded_verdict(
     trees: Sequence[Tree], identity: StoreIdentity, settings: Settings
-) -> Verdict:
-    """Verdict on the vectors that publishing would take, before it does."""
+) -> CheckResult:
+    """Check the vectors of the trees before they are published."""
     nodes = [node for tree in trees for node in tree.nodes()]
     vectors = {key: vector for tree in trees for key, vector in tree.vectors().items()}
     return embedding(nodes, vectors, identity, settings.checks)
 
 
-def _staleness_verdicts(state: PartitionState, manifests: Mapping[str, Manifest]) -> list[Verdict]:
-    """Verdict on what was published against the source; none where it cannot be read now."""
+def _staleness_verdicts(
+    state: PartitionState, manifests: Mapping[str, Manifest]
+) -> list[CheckResult]:
+    """Check whether the published trees are stale; skip an unreadable source."""
     try:
         source = state.context.partitions.get(state.name, {})
     except SourceError as error:
@@ -274,8 +276,8 @@ def _staleness_verdicts(state: PartitionState, manifests: Mapping[str, Manifest]
     return [staleness(published, there)]
 
 
-def _stored_verdict(store: VectorStore, trees: Sequence[Tree]) -> Verdict:
-    """Verdict on what the store holds of the trees, once they are published."""
+def _stored_verdict(store: VectorStore, trees: Sequence[Tree]) -> CheckResult:
+    """Check what the store holds of the published trees."""
     stored = {manifest.tree: manifest for manifest in store.manifests([t.name for t in trees])}
     return whole_in_store(
         [

@@ -20,11 +20,11 @@ from raptor_core.errors import SummaryError
 from raptor_core.models.money.usage import AUDITS, Usage
 from raptor_core.models.summarizing.base import FailedSummary, remedy_of
 from raptor_core.nodes import Node
-from raptor_core.quality.checks import CheckedLayer, Verdict
+from raptor_core.quality.checks import CheckedLayer, CheckResult
 from raptor_core.quality.hallucination import evaluate_audit
-from raptor_core.quality.registry import layer_means, layer_verdicts
+from raptor_core.quality.registry import check_layer, layer_means
 from raptor_core.tables.values import audit_to_table, known_findings, nodes_to_table
-from raptor_core.tree.naming import named
+from raptor_core.tree.naming import name_summaries
 from raptor_core.tree.summarize import Summarized, summarize_clusters
 
 NAMED_FAILURES = 3
@@ -127,7 +127,9 @@ class SummariesStep(Step):
         for tree in trees:
             if made := done.layers.get(tree):
                 below = [state.nodes(layer).get(tree, ()) for layer in range(self.layer)]
-                nodes += named(made, below, state.earlier()[tree], state.context.components)
+                nodes += name_summaries(
+                    made, below, state.earlier()[tree], state.context.components
+                )
         version = nodes_version(nodes)
         state.put_nodes(self.layer, nodes)
         self._keep_usages(state, {node.content_key for node in nodes})
@@ -162,7 +164,7 @@ class SummariesStep(Step):
         state.n_summarized += metadata.get("n_made", 0)
         return StepResult(state, version, metadata, metadata["n_nodes"], reused, verdicts)
 
-    def check(self, state: PartitionState) -> list[Verdict]:
+    def check(self, state: PartitionState) -> list[CheckResult]:
         """See ``Step.check``; they are made once in a run."""
         if self.layer not in state.verdicts:
             settings, quotes = state.context.settings, state.context.components.quotes
@@ -170,7 +172,7 @@ class SummariesStep(Step):
             record = state.recorded(self.key)
             past = record.history[:-1] if record else ()
             layer = CheckedLayer(nodes, below, settings, past, quotes)
-            state.verdicts[self.layer] = layer_verdicts(layer)
+            state.verdicts[self.layer] = check_layer(layer)
         return state.verdicts[self.layer]
 
     def _below(self, state: PartitionState) -> dict[str, Node]:
@@ -206,7 +208,7 @@ class FindingsStep(Step):
             self._result(*parts) for parts in zip(states, records, reports, shares, strict=True)
         ]
 
-    def check(self, state: PartitionState) -> list[Verdict]:
+    def check(self, state: PartitionState) -> list[CheckResult]:
         """See ``Step.check``; what no run has judged yet is judged, and not kept."""
         context = state.context
         (report,) = _audited([self._audit(state, state.recorded(self.key))], context)

@@ -1,4 +1,9 @@
-"""Whether summaries say what their children say: sampling, judges, findings."""
+"""Audits: judges decide sentence by sentence whether summaries follow from their children.
+
+``base`` has the interface of a judge, ``report`` audits a sample of a layer, and ``revising``
+audits summaries before they are kept. Checks of whole layers and trees are in
+``raptor_core.quality``. Read ``base`` next.
+"""
 
 from __future__ import annotations
 
@@ -13,10 +18,12 @@ __all__ = ["make_judge"]
 def make_judge(
     settings: AuditSettings, *, embedder: Embedder | None = None, ledger: Ledger | None = None
 ) -> Judge:
-    """The judge that the settings name; models are loaded at the first audit.
+    """Return the judge that the settings name; models are loaded at the first audit.
 
-    ``embedder`` is a bundled one to share. ``ledger`` holds the run's budget and prices; only an
-    endpoint's calls are counted in it.
+    Args:
+        settings: settings of audits.
+        embedder: bundled embedder to share.
+        ledger: budget and prices of the run; it counts only calls of an endpoint.
     """
     if settings.judge == "overlap":
         from raptor_core.audit.overlap import OverlapJudge

@@ -1,4 +1,4 @@
-"""What an audit finds, and the seam for judges."""
+"""Findings of an audit, and the interface of a judge."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ Judgement = Literal["supported", "unsupported", "not judged"]
 
 @dataclass(frozen=True, slots=True)
 class SentenceFinding:
-    """One sentence of a summary, judged against the node's children.
+    """Finding on one sentence of a summary, judged against the node's children.
 
     Attributes:
-        node_id: the summary node.
-        sentence: as it stands in the summary.
-        judgement: the judge's verdict; "not judged" where its model gave no usable answer.
-        score: support in [0, 1], higher is better supported; judges do not share a scale. 0 where
-            it was not judged.
-        missing: what the children do not hold, as it stands in the sentence.
-        evidence_child: id of the child that supports it best, None when none does.
-        evidence: the passage of that child, as it stands there; empty where none is told.
-        reason: why it is not supported, or not judged, in words; may be empty.
+        node_id: id of the summary node.
+        sentence: text in the summary.
+        judgement: "supported", "unsupported", or "not judged" if the model gave no usable answer.
+        score: support in [0, 1], higher is better; judges have different scales. 0 if it was not
+            judged.
+        missing: words of the sentence that no child holds.
+        evidence_child: id of the child that supports it best, or None.
+        evidence: passage of that child, verbatim; empty if the judge names none.
+        reason: why it is not supported or not judged, in words; may be empty.
     """
 
     node_id: str
@@ -38,58 +38,58 @@ class SentenceFinding:
 
     @property
     def supported(self) -> bool:
-        """Whether the judge found it in the children."""
+        """Whether the children support the sentence."""
         return self.judgement == "supported"
 
 
 class Text(Protocol):
-    """What judges read of a node."""
+    """Interface of a node's text for judges."""
 
     @property
     def id(self) -> str:
-        """Its id."""
+        """Id of the node."""
 
     @property
     def text(self) -> str:
-        """Its text."""
+        """Text of the node."""
 
 
 @dataclass(frozen=True, slots=True)
 class NamedText:
-    """A text that is no node, for judges."""
+    """Text that is no node, for judges."""
 
     id: str
     text: str
 
 
 @dataclass(frozen=True, slots=True)
-class Audited:
-    """A summary and what it summarizes, in document order."""
+class AuditedSummary:
+    """Summary with its children in document order."""
 
     node: Text
     children: tuple[Text, ...]
 
 
 class Judge(Protocol):
-    """Says sentence by sentence whether summaries follow from their children."""
+    """Interface of a method that decides sentence by sentence whether summaries follow."""
 
     @property
     def name(self) -> str:
-        """Name of the method, as a setting names it."""
+        """Name of the method in settings."""
 
     @property
     def version(self) -> str:
-        """Changes whenever the same summary may be judged differently."""
+        """Version of the method; it changes if the same summary may be judged differently."""
 
-    def judge(self, summaries: Sequence[Audited]) -> list[list[SentenceFinding]]:
-        """For each summary one finding for every sentence of its text, in order.
+    def judge(self, summaries: Sequence[AuditedSummary]) -> list[list[SentenceFinding]]:
+        """Return for each summary one finding for every sentence of its text, in order.
 
-        None for a blank text. Deterministic for the same texts where its model is. Without
-        children nothing is supported.
+        A blank text has no findings. Without children nothing is supported. The result is
+        deterministic if the judge's model is.
         """
 
 
 def sentence_texts(text: str) -> list[str]:
-    """The sentences of a text, without white space around them, none of them blank."""
+    """Return the sentences of a text, without white space around them and without blank ones."""
     stripped = (text[start:end].strip() for start, end in sentences(text))
     return [sentence for sentence in stripped if sentence]

@@ -1,4 +1,4 @@
-"""Whether a text is put together from other texts' own words, as extractive summaries are."""
+"""Collage: a text that consists of other texts' own words, as extractive summaries do."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ _UNIT_END = re.compile(r"\n|[.!?…。！？:;：；؟۔।][\"'”’)\]]*\s*")
 
 
 def is_collage(text: str, children: Sequence[str], min_piece_chars: int = MIN_PIECE_CHARS) -> bool:
-    """Whether ``text`` is put together from pieces of the texts ``children``.
+    """Return whether ``text`` consists of pieces of the texts ``children``.
 
-    A piece is so many letters or more, or a whole line or sentence. Without children it is not.
+    A piece has ``min_piece_chars`` letters or more, or is a complete line or sentence. Without
+    children the result is False.
     """
     if not children:
         return False
@@ -35,12 +36,12 @@ def is_collage(text: str, children: Sequence[str], min_piece_chars: int = MIN_PI
 
 
 def folded(text: str) -> str:
-    """``text`` without case and with single spaces, so that equal words compare equal."""
+    """Return ``text`` without case and with single spaces, so that equal words compare equal."""
     return normalize_text(text).casefold()
 
 
 def _longest_prefix(text: str, source: str) -> int:
-    """Length of the longest beginning of ``text`` that stands in ``source``."""
+    """Return the length of the longest beginning of ``text`` that ``source`` contains."""
     low, high = 0, len(text)
     while low < high:
         middle = (low + high + 1) // 2
@@ -48,6 +49,6 @@ def _longest_prefix(text: str, source: str) -> int:
     return low
 
 
-@lru_cache(maxsize=4096)  # a child is looked at for every sentence of its parents
+@lru_cache(maxsize=4096)  # a child is read for every sentence of its parents
 def _letters(text: str) -> str:
     return "".join(_WORD.findall(folded(text)))

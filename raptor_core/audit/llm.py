@@ -1,4 +1,4 @@
-"""A judge that asks a chat model, in JSON that is checked before it counts."""
+"""Judge that calls a chat model and checks its answer, in JSON, before it counts."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from raptor_core.audit.base import Audited, Judgement, SentenceFinding, sentence_texts
+from raptor_core.audit.base import AuditedSummary, Judgement, SentenceFinding, sentence_texts
 from raptor_core.audit.collage import folded
 from raptor_core.errors import EndpointError
 from raptor_core.identity import digest
@@ -37,6 +37,7 @@ _FENCED = re.compile(r"\s*```(?:json)?\s*\n(.*?)\n?\s*```\s*", re.DOTALL)
 _SHORTER = "Answer more briefly: at most ten words in each reason and each quote."
 
 
+# The model reads the docstrings below as part of the schema: changed words may change judgements.
 class _Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True)
 
@@ -58,20 +59,21 @@ class _Answer(_Strict):
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
-    """One summary with its sentences."""
+class _SummaryQuestion:
+    """Summary with its sentences, and its position among all summaries."""
 
     at: int
-    item: Audited
+    item: AuditedSummary
     sentences: tuple[str, ...]
 
 
 class LlmJudge:
-    """A sentence is unsupported when the model says so, with a reason and a child's words.
+    """Judge by a chat model that gives a reason and a child's words for unsupported sentences.
 
-    Scores are 1 and 0. An answer counts only when it is valid JSON of the asked form that names
-    sentences and sources which exist; else it is asked again, and after ``audit.max_retries`` the
-    summary is not judged. A quote that its source does not hold is left out.
+    Scores are 1 and 0. An answer counts only if it is valid JSON of the required form, and names
+    sentences and sources that exist. Otherwise the model is asked again; after
+    ``audit.max_retries`` the summary is not judged. A quote that its source does not contain is
+    left out.
     """
 
     name = "llm"
@@ -82,91 +84,93 @@ class LlmJudge:
         ledger: Ledger | None = None,
         policy: RetryPolicy | None = None,
     ) -> None:
-        """``ledger`` holds the run's budget and prices."""
+        """Prepare the client; ``ledger`` holds the budget and prices of the run."""
         self._settings = settings
-        # Changes with the model and the prompt; the same model elsewhere judges alike.
+        # Model and prompt decide; the URL does not.
         self.version = f"1-{digest('llm', settings.model, SYSTEM)[:12]}"
         self._client = EndpointClient(settings, policy, ledger=ledger, purpose=AUDITS)
 
-    def judge(self, summaries: Sequence[Audited]) -> list[list[SentenceFinding]]:
-        """See ``Judge.judge``.
+    def judge(self, summaries: Sequence[AuditedSummary]) -> list[list[SentenceFinding]]:
+        """Return the findings on each summary; see ``Judge.judge``.
 
         Raises:
             MissingKeyError: OpenAI's own API needs a key; raised before the first call.
-            BudgetError: the run's budget ends.
+            BudgetError: the budget of the run is used up.
         """
-        asked = [
-            _Asked(at, item, tuple(sentence_texts(item.node.text)))
+        questions = [
+            _SummaryQuestion(at, item, tuple(sentence_texts(item.node.text)))
             for at, item in enumerate(summaries)
         ]
-        findings_by_summary = [_all(one, "unsupported", "no child") for one in asked]
-        to_ask = [one for one in asked if one.sentences and one.item.children]
+        findings_by_summary = [_same_finding(q, "unsupported", "no child") for q in questions]
+        to_ask = [q for q in questions if q.sentences and q.item.children]
         if to_ask:
             self._client.require_key()
         for at, findings in run_concurrently(self._ask, to_ask, self._settings.share):
             findings_by_summary[at] = findings
         return findings_by_summary
 
-    def _ask(self, asked: _Asked, stop: threading.Event) -> tuple[int, list[SentenceFinding]]:
-        system, response_format = _form(self._settings)
+    def _ask(
+        self, question: _SummaryQuestion, stop: threading.Event
+    ) -> tuple[int, list[SentenceFinding]]:
+        system, response_format = _answer_form(self._settings)
         ask = ChatAsk(
             system=system,
-            user=_question(asked),
+            user=_user_message(question),
             max_tokens=self._settings.max_tokens,
             temperature=0.0,
             shorten=lambda _n: _SHORTER,
-            check=lambda text: _check(text, asked),
+            check=lambda text: _check(text, question),
             response_format=response_format,
         )
         try:
             answer = self._client.chat(ask, stop=stop)
         except EndpointError as error:
-            return asked.at, _all(asked, "not judged", str(error))
-        faults = _answer(answer.text).unsupported
-        return asked.at, [
-            _finding(asked, sentence, [fault for fault in faults if fault.sentence == number])
-            for number, sentence in enumerate(asked.sentences, 1)
+            return question.at, _same_finding(question, "not judged", str(error))
+        faults = _read_answer(answer.text).unsupported
+        return question.at, [
+            _finding(question, sentence, [fault for fault in faults if fault.sentence == number])
+            for number, sentence in enumerate(question.sentences, 1)
         ]
 
 
-def _answer(text: str) -> _Answer:
-    """What the model says; models that are asked by the prompt alone put it in a code block."""
+def _read_answer(text: str) -> _Answer:
+    """Parse the model's answer; without a response format some models put it in a code block."""
     fenced = _FENCED.fullmatch(text)
     return _Answer.model_validate_json(fenced[1] if fenced else text)
 
 
-def _form(settings: AuditSettings) -> tuple[str, dict[str, Any] | None]:
-    """The system prompt, and the form of an answer that the endpoint is asked to keep to."""
+def _answer_form(settings: AuditSettings) -> tuple[str, dict[str, Any] | None]:
+    """Return the system prompt, and the response format for the endpoint, if any."""
     schema = _Answer.model_json_schema()
     if settings.json_format == "json_schema":
-        asked = {"name": "answer", "strict": True, "schema": schema}
-        return SYSTEM, {"type": "json_schema", "json_schema": asked}
-    told = _FORM.format(schema=json.dumps(schema, separators=(",", ":")))
+        json_schema = {"name": "answer", "strict": True, "schema": schema}
+        return SYSTEM, {"type": "json_schema", "json_schema": json_schema}
+    form = _FORM.format(schema=json.dumps(schema, separators=(",", ":")))
     is_any = settings.json_format == "json_object"
-    return f"{SYSTEM}\n\n{told}", {"type": "json_object"} if is_any else None
+    return f"{SYSTEM}\n\n{form}", {"type": "json_object"} if is_any else None
 
 
-def _question(asked: _Asked) -> str:
-    """The sources and the sentences, each fenced."""
-    sources = _fenced("source", [child.text for child in asked.item.children])
-    sentences = _fenced("sentence", asked.sentences)
+def _user_message(question: _SummaryQuestion) -> str:
+    """Return the sources and the sentences, each fenced."""
+    sources = _fence_all("source", [child.text for child in question.item.children])
+    sentences = _fence_all("sentence", question.sentences)
     return "\n".join(["Sources:", *sources, "", "Sentences of the summary:", *sentences])
 
 
-def _fenced(tag: str, texts: Sequence[str]) -> Iterator[str]:
+def _fence_all(tag: str, texts: Sequence[str]) -> Iterator[str]:
     for number, text in enumerate(texts, 1):
         yield fence(tag, defused(text, "source", "sentence"), number)
 
 
-def _check(text: str, asked: _Asked) -> None:
+def _check(text: str, question: _SummaryQuestion) -> None:
     try:
-        answer = _answer(text)
+        answer = _read_answer(text)
     except ValidationError as error:
         first = error.errors(include_input=False, include_url=False)[0]
         where = ".".join(str(part) for part in first["loc"]) or "the answer"
-        told = f"the audit is no JSON of the asked form ({where}: {first['msg']})"
-        raise FaultError(told) from None
-    n_sentences, n_sources = len(asked.sentences), len(asked.item.children)
+        message = f"the audit is not JSON of the required form ({where}: {first['msg']})"
+        raise FaultError(message) from None
+    n_sentences, n_sources = len(question.sentences), len(question.item.children)
     for fault in answer.unsupported:
         if not 1 <= fault.sentence <= n_sentences:
             raise FaultError(f"the audit names sentence {fault.sentence} of {n_sentences}")
@@ -174,28 +178,32 @@ def _check(text: str, asked: _Asked) -> None:
             raise FaultError(f"the audit names source {fault.source} of {n_sources}")
 
 
-def _finding(asked: _Asked, sentence: str, faults: Sequence[_Unsupported]) -> SentenceFinding:
-    node_id = asked.item.node.id
+def _finding(
+    question: _SummaryQuestion, sentence: str, faults: Sequence[_Unsupported]
+) -> SentenceFinding:
+    node_id = question.item.node.id
     if not faults:
         return SentenceFinding(node_id, sentence, "supported", 1.0)
-    children = asked.item.children
+    children = question.item.children
     named = next((fault for fault in faults if fault.source is not None), None)
     child = children[named.source - 1] if named and named.source else None
-    quote = named.quote if named and child and _holds(child.text, named.quote) else ""
-    claims = tuple(dict.fromkeys(f.claim for f in faults if _holds(sentence, f.claim)))
+    quote = named.quote if named and child and _contains(child.text, named.quote) else ""
+    claims = tuple(dict.fromkeys(f.claim for f in faults if _contains(sentence, f.claim)))
     reason = "; ".join(dict.fromkeys(fault.reason for fault in faults if fault.reason))
     return SentenceFinding(
         node_id, sentence, "unsupported", 0.0, claims, child.id if child else None, quote, reason
     )
 
 
-def _holds(text: str, part: str) -> bool:
+def _contains(text: str, part: str) -> bool:
     plain = folded(part)
     return bool(plain) and plain in folded(text)
 
 
-def _all(asked: _Asked, judgement: Judgement, reason: str) -> list[SentenceFinding]:
+def _same_finding(
+    question: _SummaryQuestion, judgement: Judgement, reason: str
+) -> list[SentenceFinding]:
     return [
-        SentenceFinding(asked.item.node.id, sentence, judgement, 0.0, reason=reason)
-        for sentence in asked.sentences
+        SentenceFinding(question.item.node.id, sentence, judgement, 0.0, reason=reason)
+        for sentence in question.sentences
     ]

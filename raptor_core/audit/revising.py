@@ -1,4 +1,4 @@
-"""Summaries that are judged before they are kept, and made once more where they fail."""
+"""Summarizer whose summaries are audited before they are kept, and made again if they fail."""
 
 from __future__ import annotations
 
@@ -6,39 +6,40 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 
-from raptor_core.audit.base import Audited, Judge, NamedText, SentenceFinding
+from raptor_core.audit.base import AuditedSummary, Judge, NamedText, SentenceFinding
 from raptor_core.errors import BudgetError
 from raptor_core.identity import fingerprint
 from raptor_core.models.summarizing.base import FailedSummary, Summarizer, Summary, SummaryRequest
 
 BATCH_ANSWERS = 32
-"""Answers that wait for one another to be judged together."""
+"""Number of answers that are judged in one call."""
 
 
 class RevisingSummarizer:
-    """Another summarizer, of which every new summary is audited.
+    """Summarizer that audits every new summary of another summarizer.
 
-    One with unsupported sentences is asked for once more, with them in the prompt; of both
-    answers the one with fewer such sentences is kept, the first of equals. The judge is part of
-    the fingerprint, since it has a say in what is kept.
+    A summary with unsupported sentences is requested again, with these sentences in the prompt. The
+    answer with fewer unsupported sentences is kept, the first of equals. The judge is part of the
+    fingerprint, because it affects the texts.
     """
 
     def __init__(self, inner: Summarizer, judge: Judge) -> None:
         self._inner = inner
         self._judge = judge
-        by = {"name": judge.name, "version": judge.version}
-        self.fingerprint = fingerprint("revised", {"inner": inner.fingerprint, "judge": by})
+        judged_by = {"name": judge.name, "version": judge.version}
+        values = {"inner": inner.fingerprint, "judge": judged_by}
+        self.fingerprint = fingerprint("revised", values)
 
     def summarize(self, requests: Sequence[SummaryRequest]) -> Iterator[Summary | FailedSummary]:
-        """See ``Summarizer.summarize``; what has to be revised comes last.
+        """Yield one answer for each request, revised ones last; see ``Summarizer.summarize``.
 
         Raises:
-            BudgetError: the budget ends; raised after all that was paid for, revised or not.
+            BudgetError: the budget is used up; raised after all paid answers, revised or not.
         """
         by_key = {request.key: request for request in requests}
         first: dict[str, tuple[Summary, list[SentenceFinding]]] = {}
         try:
-            for answer, wrong in self._judged(self._inner.summarize(requests), by_key):
+            for answer, wrong in self._judge_batches(self._inner.summarize(requests), by_key):
                 if isinstance(answer, Summary) and wrong:
                     first[answer.key] = (answer, wrong)
                 else:
@@ -48,22 +49,22 @@ class RevisingSummarizer:
                 for key, (_, wrong) in first.items()
             ]
             seconds = self._inner.summarize(again) if again else ()
-            for second, left in self._judged(seconds, by_key):
+            for second, still_wrong in self._judge_batches(seconds, by_key):
                 answer, wrong = first.pop(second.key)
-                better = isinstance(second, Summary) and len(left) < len(wrong)
+                better = isinstance(second, Summary) and len(still_wrong) < len(wrong)
                 yield replace(second if better else answer, usage=answer.usage + second.usage)
         except BudgetError:
             yield from (answer for answer, _ in first.values())
             raise
 
-    def _judged(
+    def _judge_batches(
         self,
         answers: Iterable[Summary | FailedSummary],
         requests: Mapping[str, SummaryRequest],
     ) -> Iterator[tuple[Summary | FailedSummary, list[SentenceFinding]]]:
-        """Each answer with its unsupported sentences; a judge is asked about many at once.
+        """Yield each answer with its unsupported sentences, judging many at once.
 
-        Where the budget ends, what it has paid for comes first, judged or not.
+        If the budget ends, paid answers come first, judged or not.
         """
         waiting = iter(answers)
         batch: list[Summary | FailedSummary] = []
@@ -72,7 +73,7 @@ class RevisingSummarizer:
                 batch.extend(islice(waiting, BATCH_ANSWERS))
                 if not batch:
                     return
-                wrong = self._wrong(batch, requests)
+                wrong = self._unsupported(batch, requests)
                 while batch:
                     answer = batch.pop(0)
                     yield answer, wrong.get(answer.key, [])
@@ -80,22 +81,22 @@ class RevisingSummarizer:
             yield from ((answer, []) for answer in batch)
             raise
 
-    def _wrong(
+    def _unsupported(
         self,
         answers: Sequence[Summary | FailedSummary],
         requests: Mapping[str, SummaryRequest],
     ) -> dict[str, list[SentenceFinding]]:
-        """Unsupported sentences by the key of the answer."""
-        made = [answer for answer in answers if isinstance(answer, Summary)]
+        """Return the unsupported sentences by the keys of the answers."""
+        summaries = [answer for answer in answers if isinstance(answer, Summary)]
         audited = []
-        for one in made:
-            texts = enumerate(requests[one.key].texts)
-            children = tuple(NamedText(f"{one.key}:{at}", text) for at, text in texts)
-            audited.append(Audited(NamedText(one.key, one.text), children))
+        for summary in summaries:
+            texts = enumerate(requests[summary.key].texts)
+            children = tuple(NamedText(f"{summary.key}:{at}", text) for at, text in texts)
+            audited.append(AuditedSummary(NamedText(summary.key, summary.text), children))
         findings = self._judge.judge(audited)
         return {
-            answer.key: [f for f in of_answer if f.judgement == "unsupported"]
-            for answer, of_answer in zip(made, findings, strict=True)
+            summary.key: [f for f in of_summary if f.judgement == "unsupported"]
+            for summary, of_summary in zip(summaries, findings, strict=True)
         }
 
 

@@ -1,4 +1,7 @@
-"""The embedded default: a probability from similarity, coverage, exact terms and oppositions."""
+"""Default judge: a probability from similarity, covered words, exact terms and opposites.
+
+It embeds sentences with the bundled model, and calls no other model.
+"""
 
 from __future__ import annotations
 
@@ -12,9 +15,18 @@ from pathlib import Path
 
 import numpy as np
 
-from raptor_core.audit.base import Audited, Judgement, SentenceFinding, sentence_texts
+from raptor_core.audit.base import AuditedSummary, Judgement, SentenceFinding, sentence_texts
 from raptor_core.audit.collage import folded, is_collage
-from raptor_core.audit.terms import Needs, Terms, Word, lacking, needs_of, terms, union, words
+from raptor_core.audit.terms import (
+    Needs,
+    SupportedTerms,
+    Word,
+    find_missing,
+    find_needs,
+    terms,
+    union,
+    words,
+)
 from raptor_core.blas import one_blas_thread
 from raptor_core.models.embedding.base import Embedder
 from raptor_core.vectors import Vectors
@@ -22,14 +34,14 @@ from raptor_core.vectors import Vectors
 
 @cache
 def opposites() -> Mapping[str, frozenset[str]]:
-    """Stems of the opposites of a word, by its stem."""
+    """Return the stems of the opposites of a word, by its stem."""
     text = Path(__file__).with_name("opposites.txt").read_text(encoding="utf-8")
     by_stem: defaultdict[str, set[str]] = defaultdict(set)
     for pair in text.split(","):
-        one, other = (word.stem for word in words(pair))
-        by_stem[one].add(other)
-        by_stem[other].add(one)
-    return {stem: frozenset(others) for stem, others in by_stem.items()}
+        first, second = (word.stem for word in words(pair))
+        by_stem[first].add(second)
+        by_stem[second].add(first)
+    return {stem: frozenset(stems) for stem, stems in by_stem.items()}
 
 
 N_NEAREST = 5
@@ -52,25 +64,29 @@ _ABSOLUTES = frozenset(
 
 
 Doubts = Mapping[str, float]
-"""Reasons to doubt a sentence, each 0 where there is none.
+"""Reasons to doubt a sentence, each 0 if it does not apply.
 
-- far, very_far: how much the mean cosine of the nearest three passages is under 0.6, under 0.45; of
-  fewer where there are under twelve.
-- uncovered: how much the share of content words that a passage holds is under 0.6.
-- numbers, names: how many stand in no passage; at most 2, as all counts.
-- negations: how many negate what no passage negates. These and the following count the more, the
-  more similar the nearest passage is: fully from a cosine of 0.7 on.
-- opposites: words whose opposite, and not they, stands in the nearest passages.
-- absolutes: words such as "always" that the nearest passages do not hold.
+"Passages" are the sentences of the children.
+
+- far, very_far: 0.6, or 0.45, minus the mean cosine of the three nearest passages; fewer than three
+  if there are under twelve passages.
+- uncovered: 0.6 minus the share of content words that a passage holds.
+- numbers, names: count of those that no passage holds; at most 2, like all counts.
+- negations: count of those that negate words that no passage negates. This doubt and the next two
+  grow with the similarity of the nearest passage, and count fully from a cosine of 0.7.
+- opposites: count of words that the nearest passages lack, but whose opposite they hold.
+- absolutes: count of words such as "always" that the nearest passages lack.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A sentence weighed against the passages.
+    """Sentence compared with the children's sentences.
 
-    ``missing`` are its numbers and names, then its words, that no passage holds. ``nearest`` is the
-    row of the most similar passage.
+    Attributes:
+        doubts: see ``Doubts``.
+        missing: its numbers and names, then its words, that no child holds.
+        nearest: row of the most similar sentence.
     """
 
     doubts: Doubts
@@ -78,67 +94,70 @@ class Claim:
     nearest: int
 
 
-class Passages:
+class EvidenceSentences:
     """Sentences of a summary's children, with their vectors row for row."""
 
     def __init__(self, texts: Sequence[str], vectors: Vectors) -> None:
         self.texts = texts
         self._vectors = vectors
         self._terms = [terms(text) for text in texts]
-        self._held = union(self._terms)
+        self._all_terms = union(self._terms)
         pairs = zip(texts, self._terms, strict=True)
-        self._negated = [held.forms for text, held in pairs if _NEGATION.search(text)]
+        self._negated = [known.forms for text, known in pairs if _NEGATION.search(text)]
 
     def weigh(self, sentence: str, vector: Vectors) -> Claim:
-        """Doubts about a sentence; there is at least one passage. ``vector``: shape (n_dims,)."""
-        needs = needs_of(sentence, self._held)
+        """Return the doubts about a sentence; there is at least one evidence sentence.
+
+        ``vector`` is the sentence's unit vector, shape ``(n_dims,)``.
+        """
+        needs = find_needs(sentence, self._all_terms)
         similarity = self._vectors @ vector
         order = np.argsort(-similarity, kind="stable")[:N_NEAREST]
         near = union([self._terms[row] for row in order])
         n_similar = max(1, min(_N_SIMILAR, len(self.texts) // 4))
         closeness = float(similarity[order[:n_similar]].mean())
-        same = float(np.clip((float(similarity[order[0]]) - _ALIKE) / (_SAME - _ALIKE), 0, 1))
-        wanting = lacking(needs.content, self._held)
-        no_number = lacking(needs.numbers, self._held)
-        no_name = lacking(needs.names, self._held)
-        covered = 1 - len(wanting) / len(needs.content) if needs.content else 1.0
+        closest = float(np.clip((float(similarity[order[0]]) - _ALIKE) / (_SAME - _ALIKE), 0, 1))
+        no_word = find_missing(needs.content, self._all_terms)
+        no_number = find_missing(needs.numbers, self._all_terms)
+        no_name = find_missing(needs.names, self._all_terms)
+        covered = 1 - len(no_word) / len(needs.content) if needs.content else 1.0
         doubts = {
             "far": max(0.0, _FAR - closeness),
             "very_far": max(0.0, _VERY_FAR - closeness),
             "uncovered": max(0.0, _UNCOVERED - covered),
             "numbers": min(_MOST, len(no_number)),
             "names": min(_MOST, len(no_name)),
-            "negations": same * min(_MOST, self._unmatched_negations(needs)),
-            "opposites": same * min(_MOST, _n_opposites(needs.words, near)),
-            "absolutes": same * min(_MOST, _n_absolutes(needs.words, near)),
+            "negations": closest * min(_MOST, self._unmatched_negations(needs)),
+            "opposites": closest * min(_MOST, _n_opposites(needs.words, near)),
+            "absolutes": closest * min(_MOST, _n_absolutes(needs.words, near)),
         }
-        missing = tuple(dict.fromkeys([*no_number, *no_name, *wanting]))
+        missing = tuple(dict.fromkeys([*no_number, *no_name, *no_word]))
         return Claim(doubts, missing, int(order[0]))
 
     def _unmatched_negations(self, needs: Needs) -> int:
-        """Negations whose next content words no negated passage holds, but for one of them."""
+        """Count the negations whose next content words, all but one, no negated sentence holds."""
         n_unmatched = 0
         for match in _NEGATION.finditer(needs.text):
             scope = [w.stem for w in needs.words if w.start >= match.end() and not w.is_function]
-            wanted = frozenset(scope[:_SCOPE])
-            least = max(1, len(wanted) - 1)
-            n_unmatched += not any(len(wanted & held) >= least for held in self._negated)
+            negated = frozenset(scope[:_SCOPE])
+            least = max(1, len(negated) - 1)
+            n_unmatched += not any(len(negated & forms) >= least for forms in self._negated)
         return n_unmatched
 
 
-def _n_opposites(said: Sequence[Word], near: Terms) -> int:
+def _n_opposites(sentence_words: Sequence[Word], near: SupportedTerms) -> int:
     known = opposites()
-    stems = {word.stem for word in said} - near.forms
+    stems = {word.stem for word in sentence_words} - near.forms
     return sum(not known.get(stem, frozenset()).isdisjoint(near.forms) for stem in stems)
 
 
-def _n_absolutes(said: Sequence[Word], near: Terms) -> int:
-    told = {word.stem for word in said if word.text.casefold() in _ABSOLUTES}
-    return len(told - near.forms)
+def _n_absolutes(sentence_words: Sequence[Word], near: SupportedTerms) -> int:
+    stems = {word.stem for word in sentence_words if word.text.casefold() in _ABSOLUTES}
+    return len(stems - near.forms)
 
 
 QUOTED_CHARS = 40
-"""Letters in a row that a quotation shares with a child, or it is one of its sentences or lines."""
+"""Letters in a row of a quotation; a shorter one must be a child's complete sentence or line."""
 
 BIAS = 0.487
 WEIGHTS: Mapping[str, float] = {
@@ -152,16 +171,17 @@ WEIGHTS: Mapping[str, float] = {
     "absolutes": -1.242,
 }
 THRESHOLD = 0.446
-"""Log-odds and bound that ``benchmarks/calibrate_support.py`` prints; see docs/audits.md."""
+"""Log-odds and threshold from ``benchmarks/calibrate_support.py``; see docs/audits.md."""
 
 
 class SupportJudge:
-    """A sentence is unsupported when its doubts outweigh, or a number or a name has no source.
+    """Judge that weighs doubts about a sentence; a number or name without a source decides alone.
 
     The score is the probability that a sentence with these doubts is supported, at even odds
-    beforehand, calibrated on labelled summaries with all-MiniLM-L6-v2; ``embedder`` should be
-    that model. A sentence that is put together from the children's own words raises no doubt, and
-    needs no model. It does not reason: a wrong combination of what the children hold passes.
+    beforehand. It is calibrated on labelled summaries with all-MiniLM-L6-v2, so ``embedder`` should
+    be that model. A sentence that consists of the children's own words raises no doubt, and needs
+    no model. The judge does not reason: it accepts a wrong combination of the children's
+    statements.
     """
 
     name = "support"
@@ -171,11 +191,11 @@ class SupportJudge:
         self._embedder = embedder
 
     @one_blas_thread
-    def judge(self, summaries: Sequence[Audited]) -> list[list[SentenceFinding]]:
-        """See ``Judge.judge``."""
+    def judge(self, summaries: Sequence[AuditedSummary]) -> list[list[SentenceFinding]]:
+        """Return the findings on each summary; see ``Judge.judge``."""
         split = []
         passages: dict[str, Sequence[str]] = {}
-        wanted: set[str] = set()
+        to_embed: set[str] = set()
         for item in summaries:
             children = [child.text for child in item.children]
             texts = sentence_texts(item.node.text)
@@ -184,45 +204,45 @@ class SupportJudge:
             doubtful = [text for text, quoted in claims if not quoted]
             if children and doubtful:
                 passages |= {text: sentence_texts(text) for text in children}
-                wanted.update(doubtful, *(passages[text] for text in children))
-        distinct = sorted(wanted)
+                to_embed.update(doubtful, *(passages[text] for text in children))
+        distinct = sorted(to_embed)
         vectors = dict(zip(distinct, self._embedder.embed(distinct), strict=True))
         return [
-            _judged(item, claims, passages, vectors)
+            _judge(item, claims, passages, vectors)
             for item, claims in zip(summaries, split, strict=True)
         ]
 
 
-def _judged(
-    item: Audited,
+def _judge(
+    item: AuditedSummary,
     claims: Sequence[tuple[str, bool]],
     passages: Mapping[str, Sequence[str]],
     vectors: Mapping[str, Vectors],
 ) -> list[SentenceFinding]:
-    """Findings on the claims of a summary, each with whether it is quoted from the children."""
+    """Return findings on the claims of a summary, which are pairs of text and "is quoted"."""
     node_id = item.node.id
     if not item.children:
         return [
             SentenceFinding(node_id, text, "unsupported", 0.0, reason="it has no children")
             for text, _ in claims
         ]
-    held = [(child.id, text) for child in item.children for text in passages.get(child.text, ())]
-    texts = [text for _, text in held]
-    known = Passages(texts, np.array([vectors[text] for text in texts]))
+    rows = [(child.id, text) for child in item.children for text in passages.get(child.text, ())]
+    texts = [text for _, text in rows]
+    known = EvidenceSentences(texts, np.array([vectors[text] for text in texts]))
     findings = []
     for text, quoted in claims:
         if quoted:
             findings.append(_quoted(item, text))
         else:
             claim = known.weigh(text, vectors[text])
-            findings.append(_finding(node_id, text, claim, *held[claim.nearest]))
+            findings.append(_finding(node_id, text, claim, *rows[claim.nearest]))
     return findings
 
 
-def _quoted(item: Audited, sentence: str) -> SentenceFinding:
-    """Of a sentence in the children's own words; evidence is the child that holds all of it."""
-    whole = folded(sentence)
-    child = next((child for child in item.children if whole in folded(child.text)), None)
+def _quoted(item: AuditedSummary, sentence: str) -> SentenceFinding:
+    """Return the finding on a quoted sentence; the evidence is the child that holds all of it."""
+    quotation = folded(sentence)
+    child = next((child for child in item.children if quotation in folded(child.text)), None)
     evidence = sentence if child and sentence in child.text else ""
     score = probability({})
     return SentenceFinding(
@@ -231,7 +251,7 @@ def _quoted(item: Audited, sentence: str) -> SentenceFinding:
 
 
 def probability(doubts: Doubts) -> float:
-    """That a sentence with these doubts is supported, in (0, 1)."""
+    """Return the probability that a sentence with these doubts is supported, in (0, 1)."""
     odds = BIAS + sum(WEIGHTS[name] * doubt for name, doubt in doubts.items())
     return 1 / (1 + math.exp(-odds))
 
@@ -244,19 +264,19 @@ def _finding(
     reason = ""
     if score < THRESHOLD or claim.doubts["numbers"] or claim.doubts["names"]:
         judgement = "unsupported"
-        reason = "; ".join(told for name, told in _TOLD.items() if claim.doubts[name])
+        reason = "; ".join(reason for name, reason in _REASONS.items() if claim.doubts[name])
     return SentenceFinding(
         node_id, sentence, judgement, score, claim.missing, child, passage, reason
     )
 
 
-_TOLD = {
+_REASONS = {
     "numbers": "a number that no child holds",
     "names": "a name that no child holds",
-    "negations": "it negates what no child negates",
+    "negations": "it negates words that no child negates",
     "opposites": "a child says the opposite of one of its words",
     "absolutes": "it is more absolute than the children",
-    "uncovered": "many of its words stand in no child",
+    "uncovered": "no child holds many of its words",
     "very_far": "no child says anything like it",
-    "far": "no child says quite the same",
+    "far": "no child says exactly the same",
 }

@@ -1,6 +1,6 @@
-"""Content words, numbers and names of a text, and which of them a sentence needs in its sources.
+"""Content words, numbers and names of a text, and those that a sentence needs from its sources.
 
-All are folded, so that equal things compare equal.
+All are folded, so that equal terms compare equal.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from typing import NamedTuple
 
 from raptor_core.models.summarizing.sentence import STOPWORDS
 
-# Scripts without spaces, and Korean with its particles: a pair of characters stands for a word.
+# Scripts without spaces, and Korean with its particles: a pair of characters counts as a word.
 _PAIRED = (
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff"
     "\uac00-\ud7a3\uf900-\ufaff"
 )
-# Marks are part of words in Indic and Semitic scripts, and no letters to `\w`.
+# Marks are part of words in Indic and Semitic scripts, but `\w` does not match them.
 _MARKS = "\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670\u0900-\u0d7f"
 _WORD = re.compile(rf"[^\W\d_{_PAIRED}](?:[^\W\d_{_PAIRED}]|[{_MARKS}\u00ad]|['’‘](?=[^\W\d_]))*")
 _PAIRED_RUN = re.compile(rf"[{_PAIRED}]+")
@@ -27,7 +27,7 @@ _NUMBER = re.compile(r"\d+(?:[.,\u066b\u066c\u00a0\u202f'’]\d+)*")
 _GROUPED = re.compile(r"\d{1,3}(?:[,.\u066c\u00a0\u202f'’]\d{3})+")
 _APOSTROPHE = re.compile("['’‘]")
 _POSSESSIVE = re.compile(r"['’‘]s$")
-# A capital after these begins a sentence, a quotation or an item, and says nothing.
+# A capital after these begins a sentence, a quotation or an item, and marks no name.
 _OPENING = re.compile(r"(?:^|[.!?:;…\n\"“”‘«»(\[•*#>|/—–-])[\s\"“‘'(\[*_#]*$")
 _OPENING_REACH = 6
 _MAX_HEADING = 0.6
@@ -35,7 +35,7 @@ _ENDINGS = (("ies", "y"), ("ied", "y"), ("ing", ""), ("ed", ""), ("ly", ""), ("e
 _MIN_ACRONYM = 3
 
 MAX_CAPITALS = 0.2
-"""In a text where more of the content words carry a capital, as in German, it tells no name."""
+"""Maximum share of content words with a capital; above it, as in German, capitals mark no names."""
 
 _VALUES = {
     "zero": 0, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7,
@@ -49,7 +49,7 @@ _VALUES = {
 
 
 class Word(NamedTuple):
-    """A word where it stands: as written, folded, whether a function word, first character."""
+    """Word with its text, folded stem, kind (function word or not), and first character."""
 
     text: str
     stem: str
@@ -58,49 +58,49 @@ class Word(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
-    """What a text can support.
+class SupportedTerms:
+    """Terms that a text can support.
 
     Attributes:
         forms: stems of words, pairs of characters of unspaced scripts, and "#" with the value of
             each number.
-        initials: of all words, and of content words, for which an acronym may stand.
-        capitals: share of content words that carry a capital like a name does.
+        initials: initials of all words, and of content words, for acronyms.
+        capitals: share of content words with a capital that marks a name.
     """
 
     forms: frozenset[str]
     initials: str = ""
     capitals: float = 0.0
 
-    def supports(self, wanted: frozenset[str]) -> bool:
-        """Whether it holds one of the forms ``wanted``, as ``word_forms`` gives them."""
-        if not wanted.isdisjoint(self.forms):
+    def supports(self, forms: frozenset[str]) -> bool:
+        """Return whether the text holds one of these forms; see ``word_forms``."""
+        if not forms.isdisjoint(self.forms):
             return True
-        return any(form[0] == "~" and form[1:] in self.initials for form in wanted)
+        return any(form[0] == "~" and form[1:] in self.initials for form in forms)
 
 
-@lru_cache(maxsize=1024)  # a node may stand under several summaries
-def terms(text: str) -> Terms:
-    """Everything that ``text`` can support."""
+@lru_cache(maxsize=1024)  # a node may have several parents
+def terms(text: str) -> SupportedTerms:
+    """Return everything that ``text`` can support."""
     all_words = words(text)
     content = content_words(all_words)
     forms = {word.stem for word in all_words}
     forms.update(f"#{_NUMBER_WORDS[stem]}" for stem in forms & _NUMBER_WORDS.keys())
     forms.update(pairs(text), *map(number_forms, numbers(text)))
-    initials = " ".join("".join(word.stem[0] for word in chosen) for chosen in (all_words, content))
+    initials = " ".join("".join(word.stem[0] for word in group) for group in (all_words, content))
     n_capitals = sum(_is_name(text, word) for word in content)
-    return Terms(frozenset(forms), initials, n_capitals / len(content) if content else 0.0)
+    return SupportedTerms(frozenset(forms), initials, n_capitals / len(content) if content else 0.0)
 
 
-def union(parts: Sequence[Terms]) -> Terms:
-    """What several texts support together; ``capitals`` is their mean."""
+def union(parts: Sequence[SupportedTerms]) -> SupportedTerms:
+    """Return the terms that several texts support together; ``capitals`` is their mean."""
     capitals = sum(part.capitals for part in parts) / len(parts) if parts else 0.0
     forms: frozenset[str] = frozenset().union(*(part.forms for part in parts))
-    return Terms(forms, " ".join(part.initials for part in parts), capitals)
+    return SupportedTerms(forms, " ".join(part.initials for part in parts), capitals)
 
 
 def word_forms(word: Word) -> frozenset[str]:
-    """The forms of which a child must hold one to support ``word``."""
+    """Return the forms of which a child must hold one to support ``word``."""
     forms = {word.stem}
     if word.stem in _NUMBER_WORDS:
         forms.add(f"#{_NUMBER_WORDS[word.stem]}")
@@ -110,35 +110,35 @@ def word_forms(word: Word) -> frozenset[str]:
 
 
 def number_forms(number: str) -> frozenset[str]:
-    """The forms of which a child must hold one to support ``number``."""
-    return frozenset(f"#{value}" for value in readings(number))
+    """Return the forms of which a child must hold one to support ``number``."""
+    return frozenset(f"#{value}" for value in possible_values(number))
 
 
 def words(text: str) -> list[Word]:
-    """Words of spaced scripts, in order."""
-    return [Word(m[0], *_folded(m[0]), m.start()) for m in _WORD.finditer(text)]
+    """Return the words of spaced scripts, in order."""
+    return [Word(m[0], *_fold(m[0]), m.start()) for m in _WORD.finditer(text)]
 
 
 def content_words(all_words: list[Word]) -> list[Word]:
-    """The words that say what a text is about."""
+    """Return the words that carry the topic of a text."""
     return [word for word in all_words if not word.is_function and len(word.stem) > 1]
 
 
 def pairs(text: str) -> Iterator[str]:
-    """Neighbouring characters of unspaced scripts, which stand for words; a lone one as it is."""
+    """Yield neighbouring characters of unspaced scripts as words; a single one alone."""
     for run in _PAIRED_RUN.findall(text):
         yield from (run[i : i + 2] for i in range(max(1, len(run) - 1)))
 
 
 def numbers(text: str) -> list[str]:
-    """Numbers as they are written in digits, in order."""
+    """Return the numbers that are written in digits, in order."""
     return _NUMBER.findall(text)
 
 
-def readings(number: str) -> set[str]:
-    """The values that ``number`` may have, as canonical decimals.
+def possible_values(number: str) -> set[str]:
+    """Return the values that ``number`` may have, as canonical decimals.
 
-    "1,000" is 1000; "1.000" is 1000 or 1, as the writer's country has it.
+    "1,000" is 1000; "1.000" is 1000 or 1, because countries differ.
     """
     digits = "".join(str(unicodedata.decimal(c)) if c.isdecimal() else c for c in number)
     values = set()
@@ -154,15 +154,15 @@ def readings(number: str) -> set[str]:
 
 
 def _canonical(decimal: str) -> str:
-    whole, _, fraction = decimal.partition(".")
+    integer, _, fraction = decimal.partition(".")
     fraction = fraction.rstrip("0")
-    return (whole.lstrip("0") or "0") + (f".{fraction}" if fraction else "")
+    return (integer.lstrip("0") or "0") + (f".{fraction}" if fraction else "")
 
 
 def names(text: str, all_words: list[Word]) -> list[Word]:
-    """Words that carry a capital for another reason than where they stand, in order.
+    """Return words with a capital that their position does not explain, in order.
 
-    A heading, with a capital on most words, gives none: there a capital tells no name.
+    A heading, with a capital on most words, has no names: a capital marks none there.
     """
     cased = [
         word for word in all_words if len(word.text) > 3 and word.text.upper() != word.text.lower()
@@ -184,8 +184,11 @@ def _is_name(text: str, word: Word) -> bool:
 
 
 @lru_cache(maxsize=65_536)
-def _folded(word: str) -> tuple[str, bool]:
-    """Stem, without case, possessive and common English endings; whether a function word."""
+def _fold(word: str) -> tuple[str, bool]:
+    """Return the stem, and whether it is a function word.
+
+    The stem has no case, no possessive and no common English ending.
+    """
     bare = unicodedata.normalize("NFC", word).casefold().replace("\u00ad", "")
     is_function = _APOSTROPHE.split(bare)[0] in STOPWORDS
     bare = _POSSESSIVE.sub("", bare)
@@ -193,18 +196,18 @@ def _folded(word: str) -> tuple[str, bool]:
 
 
 def _stem(word: str) -> str:
-    """One form for the inflections of a regular English word; meant for comparing only."""
+    """Return one form for the inflections of a regular English word, only for comparison."""
     if not word.endswith("ss"):
-        for ending, instead in _ENDINGS:
+        for ending, replacement in _ENDINGS:
             if word.endswith(ending) and len(word) - len(ending) > 2:
-                word = word[: -len(ending)] + instead
+                word = word[: -len(ending)] + replacement
                 break
     if len(word) > 3 and word[-1] == word[-2] and word[-1] not in "ls":
         word = word[:-1]
     return word[:-1] if len(word) > 3 and word.endswith("e") else word
 
 
-# After the stemmer, since number words are looked up by stem.
+# It follows the stemmer, because its keys are stems.
 _NUMBER_WORDS = {_stem(word): str(value) for word, value in _VALUES.items()}
 
 
@@ -213,7 +216,7 @@ _MARKER = re.compile(r"^\s*(?:\(?\d{1,3}[.):]|[-*•])\s+")
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """Something that a sentence says: as written, and the forms of which a source holds one."""
+    """Word, number or name of a sentence, and the forms of which a source must hold one."""
 
     text: str
     forms: frozenset[str]
@@ -221,10 +224,14 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class Needs:
-    """What a sentence needs, each in order; ``text`` is the sentence without the mark of an item.
+    """Terms that a sentence needs from its sources, in order.
 
-    ``content`` are its distinct content words, or pairs of characters in unspaced scripts; all its
-    words are ``words``.
+    Attributes:
+        text: sentence without the mark of a list item.
+        words: all words.
+        content: distinct content words, or pairs of characters in unspaced scripts.
+        numbers: numbers in digits.
+        names: names.
     """
 
     text: str
@@ -235,26 +242,26 @@ class Needs:
 
     @property
     def exact(self) -> tuple[Item, ...]:
-        """What may not fall short by a share: numbers and names."""
+        """Numbers and names, all of which must be supported."""
         return self.numbers + self.names
 
 
-def needs_of(sentence: str, sources: Terms) -> Needs:
-    """What ``sentence`` needs; without names where the capitals of its sources do not tell them."""
+def find_needs(sentence: str, sources: SupportedTerms) -> Needs:
+    """Return the needs of ``sentence``; names only if capitals in its sources mark them."""
     text = _MARKER.sub("", sentence)
     all_words = words(text)
     content = {word.stem: Item(word.text, word_forms(word)) for word in content_words(all_words)}
     content |= {pair: Item(pair, frozenset({pair})) for pair in pairs(text)}
-    called = names(text, all_words) if sources.capitals <= MAX_CAPITALS else ()
+    all_names = names(text, all_words) if sources.capitals <= MAX_CAPITALS else ()
     return Needs(
         text=text,
         words=tuple(all_words),
         content=tuple(content.values()),
         numbers=tuple(Item(number, number_forms(number)) for number in numbers(text)),
-        names=tuple(Item(word.text, word_forms(word)) for word in called),
+        names=tuple(Item(word.text, word_forms(word)) for word in all_names),
     )
 
 
-def lacking(items: Iterable[Item], held: Terms) -> list[str]:
-    """Those that a text does not hold, as written."""
-    return [item.text for item in items if not held.supports(item.forms)]
+def find_missing(items: Iterable[Item], known: SupportedTerms) -> list[str]:
+    """Return the items that a text does not hold, as written."""
+    return [item.text for item in items if not known.supports(item.forms)]

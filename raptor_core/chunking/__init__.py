@@ -1,4 +1,9 @@
-"""Chunking: sentences or words, and chunks that end with them."""
+"""Chunking: documents are cut into chunks of whole sentences, or of words.
+
+``chunker`` has the chunkers, ``packing`` decides which sentences share a chunk, and
+``sentences`` and ``paragraphs`` find the units. The nodes made of chunks are in
+``raptor_core.tree.leaves``. Read ``base`` next.
+"""
 
 from raptor_core.chunking.base import Chunk, Chunker
 from raptor_core.chunking.chunker import GreedyChunker, SentenceChunker, WindowChunker
@@ -11,5 +16,5 @@ _CHUNKERS = {chunker.method: chunker for chunker in (SentenceChunker, GreedyChun
 
 
 def make_chunker(settings: ChunkingSettings, counter: TokenCounter) -> Chunker:
-    """The chunker that the settings name."""
+    """Return the chunker that the settings name."""
     return _CHUNKERS[settings.method](settings, counter)

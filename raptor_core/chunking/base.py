@@ -1,4 +1,4 @@
-"""What chunking yields, and the seam for other chunkers."""
+"""Chunks of a document, and the interface of a chunker."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from raptor_core.documents.base import Document
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """A span of a document: ``text == document.text[start:end]``, end exclusive.
+    """Span of a document: ``text == document.text[start:end]``, end exclusive.
 
-    ``section`` is the path of headings over the span, outermost first.
+    ``section`` is the path of headings above the span, outermost first.
     """
 
     text: str
@@ -23,11 +23,14 @@ class Chunk:
 
 
 class Chunker(Protocol):
-    """Cuts documents into chunks that are ordered, disjoint, and leave out only white space."""
+    """Interface of a method that cuts documents into chunks.
+
+    Chunks are ordered and disjoint, and they leave out only white space.
+    """
 
     @property
     def fingerprint(self) -> str:
         """Fingerprint of everything that changes the chunks."""
 
     def chunk(self, document: Document) -> list[Chunk]:
-        """The chunks of one document in order; empty when it holds only white space."""
+        """Cut one document into chunks, in order; return none if it holds only white space."""

@@ -1,4 +1,4 @@
-"""The chunkers: sentences or words, packing, and the limit verified on the text itself."""
+"""Chunkers: they find the units, pack them, and verify the limit on the text of each chunk."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from raptor_core.chunking.overlong import Measure, cut_sentence
 from raptor_core.chunking.packing import (
     Opens,
     Packing,
-    Sentence,
+    SentenceSpan,
     key_of,
     pack_greedily,
     pack_stably,
 )
-from raptor_core.chunking.paragraphs import Paragraph, paragraphs, stripped
+from raptor_core.chunking.paragraphs import Paragraph, paragraphs, strip_spans
 from raptor_core.chunking.sections import SectionPaths, heading_starts
 from raptor_core.chunking.sentences import Span, sentences_of
 from raptor_core.documents.base import Document
@@ -32,18 +32,18 @@ RULES_VERSION = 3
 
 _WORD = re.compile(r"\S+")
 _LINE = re.compile(r"\S(?:[^\n]*\S)?")
-"""A line without the white space around it."""
+"""Line without the white space around it."""
 
 
 class SentenceChunker:
-    """Chunks of whole sentences, at most ``max_tokens`` long, that an edit shifts little.
+    """Chunks of whole sentences, at most ``max_tokens`` long; an edit shifts few of them.
 
-    A sentence is cut only when it is over the limit by itself, or holds an unbroken word that
-    is, at 32 characters a token.
+    A sentence is cut only if it is over the limit by itself, or if one of its unbroken words is.
+    Such a word counts one token for every 32 characters.
     """
 
     method: ClassVar[str] = "sentences"
-    packing: ClassVar[Packing] = pack_stably
+    pack: ClassVar[Packing] = pack_stably
 
     def __init__(self, settings: ChunkingSettings, counter: TokenCounter) -> None:
         self._limit = settings.max_tokens
@@ -51,7 +51,7 @@ class SentenceChunker:
 
     @cached_property
     def fingerprint(self) -> str:
-        """Fingerprint of the limit, the counter, and the rules; context changes no chunk."""
+        """Fingerprint of the limit, the counter and the rules; context changes no chunk."""
         values = {
             "method": self.method,
             "max_tokens": self._limit,
@@ -61,54 +61,54 @@ class SentenceChunker:
         return fingerprint("chunking", values)
 
     def chunk(self, document: Document) -> list[Chunk]:
-        """The chunks of one document in order; empty when it holds only white space."""
+        """Cut one document into chunks, in order; return none if it holds only white space."""
         text = document.text
         if not text or text.isspace():
             return []
         paths = SectionPaths(document)
-        units = self._weighed(text, list(self._units(document)))
-        ends = type(self).packing(units, self._limit)
+        units = self._weigh(text, list(self._units(document)))
+        ends = type(self).pack(units, self._limit)
         spans = [(units[a].start, units[b - 1].end) for a, b in pairwise([0, *ends])]
-        return self._verified(text, spans, [unit.start for unit in units], paths)
+        return self._verify(text, spans, [unit.start for unit in units], paths)
 
-    def _units(self, document: Document) -> Iterator[Sentence]:
-        """The sentences of all paragraphs, in order, not yet weighed or cut."""
+    def _units(self, document: Document) -> Iterator[SentenceSpan]:
+        """Yield the sentences of all paragraphs, in order, neither weighed nor cut."""
         text, paths = document.text, SectionPaths(document)
         headings, starts = heading_starts(document)
-        after = 0
+        previous_end = 0
         for block in paragraphs(text, headings):
-            level = _level(text, block, paths) if block.kind == "heading" else 0
-            section = bisect_left(starts, after) < bisect_left(starts, block.start + 1)
+            level = _heading_level(text, block, paths) if block.kind == "heading" else 0
+            section = bisect_left(starts, previous_end) < bisect_left(starts, block.start + 1)
             opens = Opens.SECTION if section or level else Opens.PARAGRAPH
             for start, end in sentences_of(text, block):
-                yield Sentence(start, end, 0, key_of(text[start:end]), opens, level)
+                yield SentenceSpan(start, end, 0, key_of(text[start:end]), opens, level)
                 opens = Opens.NOTHING
-            after = block.end
+            previous_end = block.end
 
-    def _weighed(self, text: str, units: list[Sentence]) -> list[Sentence]:
-        """The units with their weights; the parts of one that is over the limit in its place."""
+    def _weigh(self, text: str, units: list[SentenceSpan]) -> list[SentenceSpan]:
+        """Weigh the units, and replace a unit over the limit by its parts."""
         measure = Measure(text, self._counter)
-        weighed: list[Sentence] = []
+        weighed: list[SentenceSpan] = []
         weights = self._weights(text, [unit[:2] for unit in units], measure)
         for unit, weight in zip(units, weights, strict=True):
             if weight <= self._limit:
                 weighed.append(unit._replace(weight=weight))
             else:
-                weighed += self._parts(text, unit, measure)
+                weighed += self._cut(text, unit, measure)
         return weighed
 
-    def _parts(self, text: str, unit: Sentence, measure: Measure) -> Iterator[Sentence]:
-        """Parts within the limit of one that is over it."""
+    def _cut(self, text: str, unit: SentenceSpan, measure: Measure) -> Iterator[SentenceSpan]:
+        """Cut a unit that is over the limit into parts within it."""
         opens = unit.opens
         cuts = cut_sentence(text, unit.start, unit.end, measure, self._limit)
-        spans = list(stripped(text, [unit.start, *cuts, unit.end]))
+        spans = list(strip_spans(text, [unit.start, *cuts, unit.end]))
         weights = measure.weights([a for a, _ in spans], [b for _, b in spans])
         for (start, end), weight in zip(spans, weights, strict=True):
-            yield Sentence(start, end, weight, key_of(text[start:end]), opens, unit.level)
+            yield SentenceSpan(start, end, weight, key_of(text[start:end]), opens, unit.level)
             opens = Opens.NOTHING
 
     def _weights(self, text: str, spans: list[Span], measure: Measure) -> list[int]:
-        """Weight of each sentence; exact where it decides whether the sentence is cut."""
+        """Return the weight of each sentence, exact if it decides whether the sentence is cut."""
         weights = measure.weights([a for a, _ in spans], [b for _, b in spans])
         near = [row for row, weight in enumerate(weights) if weight > self._limit]
         counts = self._counter.count([text[slice(*spans[row])] for row in near])
@@ -118,10 +118,10 @@ class SentenceChunker:
                 weights[row] = count
         return weights
 
-    def _verified(
+    def _verify(
         self, text: str, spans: list[Span], bounds: list[int], paths: SectionPaths
     ) -> list[Chunk]:
-        """The chunks, with exact counts; one that is over the limit is halved until none is."""
+        """Return the chunks with exact counts; a chunk over the limit is halved until none is."""
         counts = self._counter.count([text[a:b] for a, b in spans])
         while max(counts, default=0) > self._limit:
             spans = [
@@ -136,21 +136,21 @@ class SentenceChunker:
         ]
 
     def _halves(self, text: str, span: Span, bounds: list[int]) -> list[Span]:
-        """The span in two at the middle sentence, or, if it is one, at about its middle token."""
+        """Split the span at its middle sentence; a single sentence at about its middle token."""
         start, end = span
         inner = bounds[bisect_left(bounds, start + 1) : bisect_left(bounds, end)]
         if inner:
-            return list(stripped(text, [start, inner[len(inner) // 2], end]))
+            return list(strip_spans(text, [start, inner[len(inner) // 2], end]))
         part = text[start:end]
         measure = Measure(part, self._counter)
         half = max(1, -(-len(measure.places(0, len(part))) // 2))
         cuts = cut_sentence(part, 0, len(part), measure, half)
         middle = start + (cuts[0] if cuts else -(-len(part) // 2))
-        return list(stripped(text, [start, middle, end]))
+        return list(strip_spans(text, [start, middle, end]))
 
 
-def _level(text: str, heading: Paragraph, paths: SectionPaths) -> int:
-    """How deep the heading is, from 1 to 7."""
+def _heading_level(text: str, heading: Paragraph, paths: SectionPaths) -> int:
+    """Return the depth of the heading, from 1 to 7."""
     line = text[heading.start : heading.end]
     marks = len(line) - len(line.lstrip("#"))
     return min(max(1, len(paths.at(heading.start)) or marks), 7)
@@ -159,22 +159,22 @@ def _level(text: str, heading: Paragraph, paths: SectionPaths) -> int:
 class GreedyChunker(SentenceChunker):
     """Chunks filled with sentences across paragraphs and sections, as in the paper.
 
-    A line's end is a sentence's, as in the authors' code.
+    The end of a line ends a sentence, as in the authors' code.
     """
 
     method = "greedy"
-    packing = pack_greedily
+    pack = pack_greedily
 
-    def _units(self, document: Document) -> Iterator[Sentence]:
+    def _units(self, document: Document) -> Iterator[SentenceSpan]:
         for unit in super()._units(document):
             for line in _LINE.finditer(document.text, unit.start, unit.end):
                 yield unit._replace(start=line.start(), end=line.end())
 
 
 class WindowChunker(GreedyChunker):
-    """Windows of ``max_tokens`` words, wherever sentences end, as in the common short recipe."""
+    """Windows of ``max_tokens`` words that ignore sentences: a common simplification of RAPTOR."""
 
     method = "windows"
 
-    def _units(self, document: Document) -> Iterator[Sentence]:
-        return (Sentence(*match.span()) for match in _WORD.finditer(document.text))
+    def _units(self, document: Document) -> Iterator[SentenceSpan]:
+        return (SentenceSpan(*match.span()) for match in _WORD.finditer(document.text))

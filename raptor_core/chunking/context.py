@@ -1,4 +1,4 @@
-"""What the embedder reads before a chunk: title and headings, never part of the span."""
+"""Context that the embedder reads before a chunk: title and headings, never part of the span."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ _GAP = "…"
 def context_lines(
     paths: Iterable[tuple[str, tuple[str, ...]]], counter: TokenCounter, max_tokens: int
 ) -> list[str]:
-    """A line "Title > Section > Subsection" for each pair of title and section path, in order.
+    """Return a line "Title > Section > Subsection" for each pair of title and section path.
 
-    ``max_tokens`` bounds a line; 0 writes none. A line without words or without room is empty.
+    ``max_tokens`` bounds a line; 0 writes none. A line is empty if there are no words or no room.
     """
     names = [_names(title, section) for title, section in paths]
     candidates = {path: _candidates(path) if max_tokens else [""] for path in names}
     counts = iter(counter.count([line for lines in candidates.values() for line in lines]))
-    written = {}
+    line_of = {}
     for path, lines in candidates.items():
         fitting = [line for line in lines if next(counts) <= max_tokens]
-        written[path] = fitting[0] if fitting else ""
-    return [written[path] for path in names]
+        line_of[path] = fitting[0] if fitting else ""
+    return [line_of[path] for path in names]
 
 
 def _names(title: str, section: tuple[str, ...]) -> tuple[str, ...]:
-    """Title and headings with white space folded; empty ones and repetitions left out."""
+    """Return title and headings with white space folded, without empty ones and repetitions."""
     names: list[str] = []
     for name in (title, *section):
         folded = " ".join(name.split())
@@ -38,10 +38,11 @@ def _names(title: str, section: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _candidates(names: tuple[str, ...]) -> list[str]:
-    """Lines from the whole path down to one name, the best first.
+    """Return lines from the whole path down to one name, the best first.
 
-    The middle is dropped first: the title says what it is about, the innermost heading what
-    this part is about. Then the title goes, then words at the end of the innermost heading.
+    The middle of the path is dropped first, because the title names the topic of the document and
+    the innermost heading that of the chunk. Then the title is dropped, then words at the end of the
+    innermost heading.
     """
     if not names:
         return [""]

@@ -1,4 +1,4 @@
-"""Token counts of any span of a text by one tokenization, and cutting sentences over the limit."""
+"""Token counts of any span of a text by one tokenization, and cuts of sentences over the limit."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from raptor_core.tokens.base import TokenCounter
 
-# A token longer than this is an unknown word to its tokenizer. It weighs one more for every
-# further 32 characters, so that a word of 100,000 characters does not pass for one token.
+# A longer token is an unknown word to its tokenizer. Every further 32 characters add one to its
+# weight, so that a word of 100,000 characters does not count as one token.
 LONG_TOKEN_CHARS = 32
 
 _WORD = re.compile(r"\S")
@@ -20,9 +20,9 @@ _WORD = re.compile(r"\S")
 class Measure:
     """Weights, in tokens, of spans of one text.
 
-    The weight of a span is the number of tokens that begin in it, white space at a token's
-    head left out. It equals the count of the span's own text but where a tokenizer reads across
-    the span's ends, so limits are verified on the text itself.
+    The weight of a span is the number of tokens that begin in it. White space at the head of a
+    token does not count. The weight can differ from the count of the span's own text, if a
+    tokenizer reads across the ends of the span. So limits are verified on the text itself.
     """
 
     def __init__(self, text: str, counter: TokenCounter) -> None:
@@ -38,25 +38,25 @@ class Measure:
         self._added: NDArray[np.int64] = np.array(added, dtype=np.int64)
 
     def weights(self, starts: list[int], ends: list[int]) -> list[int]:
-        """Weight of each span, in tokens."""
+        """Return the weight of each span, in tokens."""
         first, last = np.searchsorted(self._anchors, starts), np.searchsorted(self._anchors, ends)
         counts: list[int] = (last - first).tolist()
         return counts
 
     def places(self, start: int, end: int) -> list[int]:
-        """Characters of the span at which a unit of weight begins, ascending, repeats included."""
+        """Return the characters at which a unit of weight begins, ascending, repeats included."""
         first, last = np.searchsorted(self._anchors, [start, end])
         places: list[int] = self._anchors[first:last].tolist()
         return places
 
     def has_long_tokens(self, start: int, end: int) -> bool:
-        """Whether a token of the span weighs more than one."""
+        """Return whether a token of the span weighs more than one."""
         first, last = np.searchsorted(self._added, [start, end])
         return bool(last > first)
 
 
 def _anchor(text: str, start: int, end: int) -> int:
-    """First character of a token that is not white space; its start where there is none."""
+    """Return the first character of a token that is not white space, or its start if all is."""
     if end > start and text[start].isspace():
         word = _WORD.search(text, start, end)
         return word.start() if word else start
@@ -67,15 +67,16 @@ _CLAUSE_MARKS = ";:,—–،؛、，；：)]"
 _NO_SPACE_NEEDED = "、，；：،؛—"
 _JOINER = "\u200d"
 _REGIONAL = re.compile("[\U0001f1e6-\U0001f1ff]*\\Z")
-# A cut is looked for in this last share of what fits.
+# The search for a cut covers this last share of the places that fit.
 _SHARE = 0.5
 
 
 def cut_sentence(text: str, start: int, end: int, measure: Measure, limit: int) -> list[int]:
-    """Characters at which the span is cut, ascending, so that each part weighs at most ``limit``.
+    """Return the characters at which to cut the span, so that each part weighs at most ``limit``.
 
-    The best kind of place wins: after clause punctuation, then at white space, then between
-    tokens; within a kind, the last that fits. A character and what combines with it stay whole.
+    They are ascending. The best kind of place wins: after clause punctuation, then at white space,
+    then between tokens; within a kind, the last place that fits. A character stays with its
+    combining marks.
     """
     starts = dict.fromkeys(measure.places(start, end))
     places = [place for place in starts if start < place and _is_whole(text, place)]
@@ -94,7 +95,7 @@ def cut_sentence(text: str, start: int, end: int, measure: Measure, limit: int) 
 def _last_that_fits(
     places: list[int], at: int, since: int, end: int, measure: Measure, limit: int
 ) -> int | None:
-    """Index of the last place before which the part weighs ``limit``; None if all fits."""
+    """Return the index of the last place up to which the part fits, or None if all fits."""
     window = [*places[at : at + limit + 1], end]
     weights = measure.weights([since] * len(window), window)
     fitting = sum(weight <= limit for weight in weights)
@@ -104,31 +105,31 @@ def _last_that_fits(
 
 
 def _best(text: str, places: list[int], at: int, stop: int) -> int:
-    """Index of the place to cut at, among the last that fit."""
+    """Return the index of the place to cut at, among the last that fit."""
     low = at + int((stop - at) * _SHARE)
     return max(range(low, stop + 1), key=lambda i: (_strength(text, places[i]), i))
 
 
 def _strength(text: str, place: int) -> int:
-    before = text[place - 1]
-    if before in _NO_SPACE_NEEDED:
+    previous = text[place - 1]
+    if previous in _NO_SPACE_NEEDED:
         return 2
-    if not before.isspace():
+    if not previous.isspace():
         return 0
     mark = text[max(0, place - 8) : place].rstrip()[-1:]
     return 2 if mark and mark in _CLAUSE_MARKS else 1
 
 
 def _is_whole(text: str, place: int) -> bool:
-    """Whether a cut before ``place`` leaves characters and what combines with them whole."""
-    here, before = text[place], text[place - 1]
-    if _JOINER in (before, here) or "\U0001f3fb" <= here <= "\U0001f3ff":
+    """Return whether a cut before ``place`` keeps every character with its combining marks."""
+    current, previous = text[place], text[place - 1]
+    if _JOINER in (previous, current) or "\U0001f3fb" <= current <= "\U0001f3ff":
         return False
-    if before == "\r" and here == "\n":
+    if previous == "\r" and current == "\n":
         return False
-    if unicodedata.category(here).startswith("M"):
+    if unicodedata.category(current).startswith("M"):
         return False
-    if "\U0001f1e6" <= here <= "\U0001f1ff":
+    if "\U0001f1e6" <= current <= "\U0001f1ff":
         run = _REGIONAL.search(text, max(0, place - 64), place)
         return run is None or len(run.group()) % 2 == 0
     return True

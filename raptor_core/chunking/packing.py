@@ -1,13 +1,14 @@
-"""Which sentences share a chunk: greedily, or by a packing that an edit does not shift for long.
+"""Packing of sentences into chunks: greedily, or stably, so that an edit shifts few chunks.
 
-Greedy packing fills chunks well and never comes back into step behind an edit. Here every border
-has a price drawn from the sentence behind it, as in content-defined chunking (Xia et al. 2016,
-FastCDC), and chunks have a least and a greatest size. FastCDC takes the best border in the window
-behind the last one; this takes the borders whose prices, with that of each chunk, add up to
-least in the whole stretch (a shortest path). Two ways to begin, one before an edit and one
-behind it, soon meet in a border that is cheap for both, and go on alike.
+Greedy packing fills chunks well, but after an edit its borders never meet the old ones again.
+Stable packing gives every border a price drawn from the sentence after it, as in content-defined
+chunking (Xia et al. 2016, FastCDC), and bounds the size of a chunk on both sides. FastCDC takes
+the best border in the window after the last one. Stable packing takes the borders for which the
+prices of borders and chunks in a stretch have the least sum (a shortest path). Two packings that
+begin differently, before and after an edit, soon meet in a border that is cheap for both and
+continue alike.
 
-Stretches are packed each for itself: sections, where they are large enough to stand alone.
+Each stretch is packed separately: a section, if it is large enough to stand alone.
 """
 
 from __future__ import annotations
@@ -21,10 +22,11 @@ from typing import NamedTuple
 
 # Price of a chunk, and so the unit of all prices: whole numbers, exact on every machine.
 CHUNK_PRICE = 1 << 20
-# A border costs between the two, in chunks: the wider, the shorter an edit's wake and the chunks;
-# the lower at paragraphs and sections, the fewer of them are cut. docs/benchmarks.md has figures.
+# Least and greatest price of a border, in chunks, by ``Opens``. A wider range lets an edit shift
+# fewer chunks, and makes chunks shorter. Lower prices at paragraphs and sections cut fewer of
+# them. docs/benchmarks.md has figures.
 BORDER_PRICES = ((1.0, 3.0), (0.0, 2.0), (0.0, 0.2))
-# What parts a heading from its text costs, and a chunk under the least size.
+# Prices of a border between a heading and its text, and of a chunk under the least size.
 BARE_HEADING_PRICE = 5.0
 SMALL_PRICE = 0.5
 # Least size of a chunk, and of a section that stands alone, as shares of the limit.
@@ -33,17 +35,17 @@ SECTION_SHARE = 0.5
 
 
 class Opens(IntEnum):
-    """What begins with a sentence; its place in ``BORDER_PRICES``."""
+    """Unit of text that begins with a sentence; an index into ``BORDER_PRICES``."""
 
     NOTHING = 0
     PARAGRAPH = 1
     SECTION = 2
 
 
-class Sentence(NamedTuple):
-    """What is never cut: a span of ``weight`` tokens, at most the limit.
+class SentenceSpan(NamedTuple):
+    """Span of ``weight`` tokens that is never cut; the weight is at most the limit.
 
-    ``key`` is drawn from its text; ``level`` is how deep a heading is, 0 for text.
+    ``key`` is drawn from the text. ``level`` is the depth of a heading, 0 for other text.
     """
 
     start: int
@@ -54,24 +56,24 @@ class Sentence(NamedTuple):
     level: int = 0
 
 
-Packing = Callable[[Sequence[Sentence], int], list[int]]
-"""Sentences and the limit in tokens to the ends (indices, exclusive) of chunks."""
+Packing = Callable[[Sequence[SentenceSpan], int], list[int]]
+"""Function from sentences and the limit in tokens to the ends (indices, exclusive) of chunks."""
 
 
-def pack_greedily(sentences: Sequence[Sentence], limit: int) -> list[int]:
-    """Chunks filled one after the other, as in the paper; an edit shifts all behind it."""
+def pack_greedily(sentences: Sequence[SentenceSpan], limit: int) -> list[int]:
+    """Fill chunks in order, as in the paper; an edit shifts all chunks after it."""
     ends: list[int] = []
-    taken = 0
+    weight = 0
     for at, sentence in enumerate(sentences):
-        if at and taken + sentence.weight > limit:
+        if at and weight + sentence.weight > limit:
             ends.append(at)
-            taken = 0
-        taken += sentence.weight
+            weight = 0
+        weight += sentence.weight
     return [*ends, len(sentences)] if sentences else []
 
 
-def pack_stably(sentences: Sequence[Sentence], limit: int) -> list[int]:
-    """Chunks of the least price in each stretch; an edit shifts few behind or before it."""
+def pack_stably(sentences: Sequence[SentenceSpan], limit: int) -> list[int]:
+    """Pack each stretch into the chunks of the least price; an edit shifts few chunks around it."""
     weights = [sentence.weight for sentence in sentences]
     prices = [0, *(_price(*pair) for pair in pairwise(sentences))]
     return [
@@ -81,32 +83,32 @@ def pack_stably(sentences: Sequence[Sentence], limit: int) -> list[int]:
     ]
 
 
-def stretches(sentences: Sequence[Sentence], limit: int) -> list[int]:
-    """Borders (indices) of what is packed each for itself, the first and the last included.
+def stretches(sentences: Sequence[SentenceSpan], limit: int) -> list[int]:
+    """Return the borders (indices) of the stretches, the first and the last included.
 
-    Sections of at least ``SECTION_SHARE`` of the limit stand alone; smaller ones are one with
-    the next, and the last ones with those before. So no edit in a section that stands alone is
-    seen beyond its end, but for a small last one.
+    Sections of at least ``SECTION_SHARE`` of the limit stand alone. A smaller section joins the
+    next one, and small sections at the end join the one before them. So an edit in a section that
+    stands alone changes no chunk beyond its end, except in a small last section.
     """
     n, least = len(sentences), SECTION_SHARE * limit
     starts = [0, *(i for i in range(1, n) if sentences[i].opens is Opens.SECTION), n]
-    borders, weight, before = [0], 0, 0
+    borders, weight, previous = [0], 0, 0
     for start, stop in pairwise(starts):
         section = sum(sentence.weight for sentence in sentences[start:stop])
-        if weight >= least and max(section, before) >= least:
+        if weight >= least and max(section, previous) >= least:
             borders.append(start)
             weight = 0
         weight += section
-        before = section
+        previous = section
     return [*(borders if weight >= least else borders[:-1] or [0]), n]
 
 
 def cheapest(weights: Sequence[int], prices: Sequence[int], limit: int) -> list[int]:
-    """Ends (indices, exclusive) of runs of least price; linear time, whatever the limit.
+    """Return the ends (indices, exclusive) of runs of least price, in linear time for any limit.
 
-    ``prices[i]`` is that of a border before ``i``. A run weighs at most ``limit`` and, where that
-    can be had, at least ``LEAST_SHARE`` of it. Candidates for the border before a run wait in a
-    queue in which every later one is dearer (a sliding minimum).
+    ``prices[i]`` is the price of a border before ``i``. A run weighs at most ``limit`` and, if
+    possible, at least ``LEAST_SHARE`` of it. Candidates for the border before a run wait in a queue
+    of increasing costs (a sliding minimum).
     """
     least, small = LEAST_SHARE * limit, int(SMALL_PRICE * CHUNK_PRICE)
     total = [0, *accumulate(weights)]
@@ -134,15 +136,15 @@ def cheapest(weights: Sequence[int], prices: Sequence[int], limit: int) -> list[
     return ends[::-1]
 
 
-def _price(before: Sentence, sentence: Sentence) -> int:
-    """Price of a border between the two."""
-    if before.level and (sentence.opens is not Opens.SECTION or sentence.level > before.level):
+def _price(previous: SentenceSpan, sentence: SentenceSpan) -> int:
+    """Return the price of a border between two sentences."""
+    if previous.level and (sentence.opens is not Opens.SECTION or sentence.level > previous.level):
         return int(BARE_HEADING_PRICE * CHUNK_PRICE)
     least, most = BORDER_PRICES[sentence.opens]
     return int(least * CHUNK_PRICE + (most - least) * (sentence.key % CHUNK_PRICE))
 
 
 def key_of(text: str) -> int:
-    """64 bits drawn from a text; white space is folded."""
+    """Return 64 bits drawn from a text; white space is folded."""
     folded = " ".join(text.split()).encode("utf-8", "surrogatepass")
     return int.from_bytes(hashlib.blake2b(folded, digest_size=8).digest(), "big")

@@ -1,7 +1,8 @@
-"""Paragraphs of plain text and Markdown: where blocks begin and end, and of what kind.
+"""Paragraphs of plain text and Markdown: start, end and kind of each block.
 
-A block's kind and extent depend on its own lines and the next line alone, so that an edit
-reaches no further; the one exception is a code fence, which Markdown reads up to its twin.
+The kind and extent of a block depend only on its own lines and the next line, so an edit changes
+no other block. The only exception is a code fence, which Markdown reads up to its closing fence.
+Sentences within a paragraph are in ``sentences``.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from raptor_core.tokens.base import TokenCounter
 
 Kind = Literal["prose", "heading", "lines"]
 
-# A longer line is a paragraph by itself: text of that kind is not wrapped by hand.
+# A longer line is a paragraph by itself: text with such lines is not wrapped.
 WRAP_CHARS = 120
 
 _LINE = re.compile(r"[^\n\r\f\x85\u2028\u2029]*(?:\r\n|[\n\r\f\x85\u2028\u2029]|\Z)")
@@ -35,10 +36,10 @@ _CODE = re.compile(r"[{}<>=;]|\w\(|^\s*(?:[$#@]|//|import |return\b|def |class )
 
 @dataclass(frozen=True, slots=True)
 class Paragraph:
-    """A block of text: ``start`` and ``end`` are characters, white space around it left out.
+    """Block of text from character ``start`` to ``end``, without white space around it.
 
-    Of kind "prose" it is cut into sentences, of kind "lines" (code, tables) into lines; a
-    "heading" stays whole.
+    Kind "prose" is cut into sentences, kind "lines" (code, tables) into lines; a "heading" is not
+    cut.
     """
 
     start: int
@@ -53,16 +54,19 @@ class _Line:
 
 
 Parts = tuple[tuple[int, int], ...]
-"""First character of each paragraph that a chunk holds text of, and the tokens of that part."""
+"""First character of each paragraph that a chunk has text of, and the tokens of that text."""
 
 
 def paragraphs_of(document: Document) -> list[Paragraph]:
-    """The paragraphs of a document, its headings among them."""
+    """Return the paragraphs of a document, headings included."""
     return paragraphs(document.text, heading_starts(document)[0])
 
 
 def parts_of(document: Document, chunks: Sequence[Chunk], counter: TokenCounter) -> list[Parts]:
-    """What each chunk holds of paragraphs; a heading is one with the paragraph below it."""
+    """Return each chunk's parts of paragraphs.
+
+    A heading counts as part of the paragraph below it.
+    """
     starts, begins = [], True
     for block in paragraphs_of(document):
         if begins:
@@ -74,18 +78,19 @@ def parts_of(document: Document, chunks: Sequence[Chunk], counter: TokenCounter)
     ]
     texts = [
         document.text[max(a, chunk.start) : b].rstrip()
-        for chunk, held in zip(chunks, within, strict=True)
-        for a, b in pairwise([*held, chunk.end])
-        if len(held) > 1
+        for chunk, inner in zip(chunks, within, strict=True)
+        for a, b in pairwise([*inner, chunk.end])
+        if len(inner) > 1
     ]
     counts = iter(counter.count(texts))
     return [
-        _weighed(held, chunk.n_tokens, counts) for chunk, held in zip(chunks, within, strict=True)
+        _with_tokens(inner, chunk.n_tokens, counts)
+        for chunk, inner in zip(chunks, within, strict=True)
     ]
 
 
-def _weighed(starts: Sequence[int], n_tokens: int, counts: Iterator[int]) -> Parts:
-    """The parts with their tokens, together at least those of the chunk."""
+def _with_tokens(starts: Sequence[int], n_tokens: int, counts: Iterator[int]) -> Parts:
+    """Add tokens to the parts; their sum is at least the tokens of the chunk."""
     if len(starts) == 1:
         return ((starts[0], n_tokens),)
     counted = [next(counts) for _ in starts]
@@ -94,10 +99,10 @@ def _weighed(starts: Sequence[int], n_tokens: int, counts: Iterator[int]) -> Par
 
 
 def paragraphs(text: str, headings: Sequence[int] = ()) -> list[Paragraph]:
-    """The paragraphs of ``text`` in order, covering all but white space.
+    """Return the paragraphs of ``text`` in order, covering all but white space.
 
-    ``headings`` are the characters at which sections begin, ascending; the line there is a
-    heading even where no mark says so.
+    ``headings`` are the characters at which sections begin, ascending. A line there is a heading
+    even without a mark.
     """
     lines, sections = _lines(text), set(headings)
     fences = _fences(lines)
@@ -115,7 +120,7 @@ def paragraphs(text: str, headings: Sequence[int] = ()) -> list[Paragraph]:
             blocks += _close(block)
             block = []
         if kind:
-            blocks += _trimmed(lines[at:end], kind)
+            blocks += _trim(lines[at:end], kind)
         else:
             block.append(lines[at])
         at = end
@@ -127,7 +132,7 @@ def _lines(text: str) -> list[_Line]:
 
 
 def _fences(lines: list[_Line]) -> dict[int, int]:
-    """First line of each closed code fence, and its last."""
+    """Map the first line of each closed code fence to its last line."""
     fences: dict[int, int] = {}
     opened, mark = -1, ""
     for at, line in enumerate(lines):
@@ -152,7 +157,7 @@ def _is_heading(lines: list[_Line], at: int, sections: set[int]) -> bool:
 
 
 def _is_underlined(lines: list[_Line], at: int) -> bool:
-    """Whether the next line underlines this one, which begins a block, as a heading."""
+    """Return whether the next line underlines this one as a heading; it must begin a block."""
     if at + 1 >= len(lines) or not _UNDERLINE.match(lines[at + 1].text):
         return False
     first = at == 0 or not lines[at - 1].text.strip()
@@ -161,17 +166,17 @@ def _is_underlined(lines: list[_Line], at: int) -> bool:
 
 
 def _breaks(lines: list[_Line], at: int) -> bool:
-    """Whether a new paragraph begins with this line, though no blank line precedes it."""
+    """Return whether a new paragraph begins with this line although no blank line precedes it."""
     if at == 0:
         return False
-    line, before = lines[at].text, lines[at - 1].text
-    if max(len(line), len(before)) > WRAP_CHARS:
+    line, previous = lines[at].text, lines[at - 1].text
+    if max(len(line), len(previous)) > WRAP_CHARS:
         return True
-    return bool(_TABLE.match(line)) != bool(_TABLE.match(before))
+    return bool(_TABLE.match(line)) != bool(_TABLE.match(previous))
 
 
 def _close(block: list[_Line]) -> list[Paragraph]:
-    """The open block as a paragraph of prose, or of lines when it looks like code or a table."""
+    """Return the open block as prose, or as lines if it looks like code or a table."""
     filled = [line.text for line in block if line.text.strip()]
     if not filled:
         return []
@@ -179,11 +184,11 @@ def _close(block: list[_Line]) -> list[Paragraph]:
     code = all(_INDENTED.match(line) for line in filled) and 2 * sum(
         bool(_CODE.search(line)) for line in filled
     ) >= len(filled)
-    return _trimmed(block, "lines" if table or code else "prose")
+    return _trim(block, "lines" if table or code else "prose")
 
 
-def stripped(text: str, bounds: Iterable[int]) -> Iterator[tuple[int, int]]:
-    """The spans between the bounds without white space around them; empty ones are left out."""
+def strip_spans(text: str, bounds: Iterable[int]) -> Iterator[tuple[int, int]]:
+    """Yield the spans between the bounds without white space around them; skip empty ones."""
     for start, end in pairwise(bounds):
         part = text[start:end]
         first = start + len(part) - len(part.lstrip())
@@ -191,8 +196,8 @@ def stripped(text: str, bounds: Iterable[int]) -> Iterator[tuple[int, int]]:
             yield first, start + len(part.rstrip())
 
 
-def _trimmed(lines: list[_Line], kind: Kind) -> list[Paragraph]:
-    """The lines as one paragraph without the white space around; none if there is no more."""
+def _trim(lines: list[_Line], kind: Kind) -> list[Paragraph]:
+    """Return the lines as one paragraph without white space around it, or none if it is empty."""
     joined = "".join(line.text for line in lines)
     if not joined.strip():
         return []

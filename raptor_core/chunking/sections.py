@@ -1,4 +1,4 @@
-"""Sections of a document, found by bisection."""
+"""Heading paths of a document by character, with binary search."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _LINE = re.compile(r"[^\n\r]*")
 
 
 class SectionPaths:
-    """Heading paths by character; as ``Document.section_path``, without its linear search."""
+    """Heading paths by character: ``Document.section_path`` without its linear search."""
 
     def __init__(self, document: Document) -> None:
         marks = {0} | {s.start for s in document.sections} | {s.end for s in document.sections}
@@ -19,12 +19,12 @@ class SectionPaths:
         self._paths = list(_paths(document, self._marks))
 
     def at(self, character: int) -> tuple[str, ...]:
-        """Titles of the sections that hold the character, outermost first."""
+        """Return the titles of the sections around the character, outermost first."""
         return self._paths[bisect_right(self._marks, character) - 1]
 
 
 def _paths(document: Document, marks: list[int]) -> list[tuple[str, ...]]:
-    """The path from each mark to the next; sections are ordered by start and nest."""
+    """Return the path from each mark to the next; sections are nested and sorted by start."""
     paths: list[tuple[str, ...]] = []
     opened: list[tuple[int, str]] = []
     at = 0
@@ -40,7 +40,7 @@ def _paths(document: Document, marks: list[int]) -> list[tuple[str, ...]]:
 
 
 def heading_starts(document: Document) -> tuple[list[int], list[int]]:
-    """Characters at which a section begins with its title's own line, and all section starts."""
+    """Return the section starts whose line shows the section's title, and all section starts."""
     starts = sorted({section.start for section in document.sections})
     headings = {s.start for s in document.sections if _shows_title(document.text, s.start, s.title)}
     return sorted(headings), starts

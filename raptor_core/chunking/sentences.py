@@ -1,4 +1,4 @@
-"""Where sentences end: rules over single paragraphs, exact spans, linear time."""
+"""Sentence boundaries: rules within single paragraphs, exact spans, linear time."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from raptor_core.chunking.paragraphs import Paragraph, paragraphs, stripped
+from raptor_core.chunking.paragraphs import Paragraph, paragraphs, strip_spans
 from raptor_core.phrases import read_words
 
 Span = tuple[int, int]
@@ -16,8 +16,9 @@ _WORDS = read_words(Path(__file__).with_name("abbreviations.txt"))
 _CLOSERS = "\"'”’»›)\\]}*_`"
 _WIDE_CLOSERS = "」』）】》〉”’\"'"
 _MARKS = ".!?…؟۔।॥։።፧፨។៕"
-# Marks that end a sentence only before white space, and wide ones that need none after them.
-# Possessive, and never begun inside a run, so that a long row of dots costs linear time.
+# Marks that end a sentence only before white space, and wide marks that need none after them.
+# The quantifiers are possessive and no match begins inside a run, so that a long row of dots
+# takes linear time.
 _END = re.compile(
     rf"(?<![{_MARKS}])(?P<mark>[{_MARKS}]++)(?P<close>[{_CLOSERS}]*+)(?=\s)"
     rf"|(?P<wide>[。！？｡︕︖]+[。！？｡︕︖!?…]*)[{_WIDE_CLOSERS}]*"
@@ -32,24 +33,24 @@ _WINDOW_CHARS = 48
 
 
 def sentences(text: str) -> list[Span]:
-    """Spans of all sentences of a text, in order, covering all but white space."""
+    """Return the spans of all sentences of a text, in order, covering all but white space."""
     return [span for block in paragraphs(text) for span in sentences_of(text, block)]
 
 
 def sentences_of(text: str, block: Paragraph) -> list[Span]:
-    """Spans of the sentences (or lines) of one paragraph, without white space around them."""
+    """Return the spans of one paragraph's sentences (or lines), without white space around them."""
     if block.kind == "heading":
         return [(block.start, block.end)]
     if block.kind == "lines":
         lines = _LINE.finditer(text, block.start, block.end)
-        return [span for line in lines for span in stripped(text, line.span())]
+        return [span for line in lines for span in strip_spans(text, line.span())]
     items = (match.start() + 1 for match in _ITEM.finditer(text, block.start, block.end))
     cuts = sorted({*_ends(text, block), *items})
-    return list(stripped(text, [block.start, *cuts, block.end]))
+    return list(strip_spans(text, [block.start, *cuts, block.end]))
 
 
 def _ends(text: str, block: Paragraph) -> Iterator[int]:
-    """Characters after the sentences that end inside the block."""
+    """Yield the characters after the sentences that end inside the block."""
     last = block.start
     for match in _END.finditer(text, block.start, block.end):
         if match.end() < block.end and _is_end(text, last, match):
@@ -58,27 +59,27 @@ def _ends(text: str, block: Paragraph) -> Iterator[int]:
 
 
 def _is_end(text: str, start: int, match: re.Match[str]) -> bool:
-    """Whether the marks matched end the sentence that began at ``start``."""
+    """Return whether the matched marks end the sentence that began at ``start``."""
     mark = match.group("mark")
-    if mark is None:  # after a wide quotation the sentence may go on
+    if mark is None:  # the sentence may continue after a wide quotation
         return text[match.end() : match.end() + 1] not in tuple("，、；：,.")
-    after = _WORD_AFTER.match(text, match.end())
-    word, digit = (after.group("word"), after.group("digit")) if after else ("", "")
+    following = _WORD_AFTER.match(text, match.end())
+    word, digit = (following.group("word"), following.group("digit")) if following else ("", "")
     if word[:1].islower():
         return False
     if mark != ".":
         return True
     at = match.start()
-    before = text[max(start, at - _WINDOW_CHARS) : at]
-    word_before = _WORD_BEFORE.search(before)
-    last = word_before.group() if word_before else ""
+    preceding = text[max(start, at - _WINDOW_CHARS) : at]
+    preceding_word = _WORD_BEFORE.search(preceding)
+    last = preceding_word.group() if preceding_word else ""
     if match.group("close") and len(last) > 1:
         return last.lower() not in _WORDS["never end"]
-    return _dot_ends(last, before[: len(before) - len(last)], word, bool(digit))
+    return _dot_ends(last, preceding[: len(preceding) - len(last)], word, bool(digit))
 
 
 def _dot_ends(last: str, earlier: str, word: str, digit: bool) -> bool:
-    """Whether a single dot after the word ``last`` ends a sentence before ``word``."""
+    """Return whether a single dot after the word ``last`` ends a sentence before ``word``."""
     lower, starts = last.lower(), word.lower() in _WORDS["starters"]
     if lower in _WORDS["never end"] or (digit and lower in _WORDS["before a number"]):
         return False
@@ -87,7 +88,7 @@ def _dot_ends(last: str, earlier: str, word: str, digit: bool) -> bool:
     if last.isdigit() and len(last) <= 2 and word.lower() in _WORDS["months"]:
         return False
     if len(last) == 1 and last.isalpha():
-        # "J. R. R. Tolkien" and "z. B. Anna" go on; "vitamin C. The" ends.
+        # "J. R. R. Tolkien" and "z. B. Anna" continue; "vitamin C. The" ends.
         return starts and any(word[:1].islower() for word in earlier.split()[-1:])
     if lower in _WORDS["may end"] or _DOTTED.fullmatch(last):
         return starts

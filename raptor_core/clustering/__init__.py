@@ -1,4 +1,8 @@
-"""Clustering of one layer: soft groups of nodes that will share a summary."""
+"""Clustering of one layer into soft groups of nodes that will share a summary.
+
+Each method has a module of its own; ``guards`` holds the laws that all of them keep. The clusters
+of a whole tree are in ``raptor_core.tree.cluster``. Read ``base`` next.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +19,7 @@ _CLUSTERERS = (ContiguousClusterer, KMeansClusterer, GmmClusterer, RaptorCluster
 
 
 def make_clusterer(settings: ClusteringSettings) -> Clusterer:
-    """The clusterer that ``settings.method`` and ``settings.engine`` name."""
+    """Return the clusterer that ``settings.method`` and ``settings.engine`` name."""
     if settings.method == "raptor" and settings.engine == "reference":
         return ReferenceClusterer(settings)
-    return {one.method: one for one in _CLUSTERERS}[settings.method](settings)
+    return {clusterer.method: clusterer for clusterer in _CLUSTERERS}[settings.method](settings)

@@ -1,12 +1,12 @@
-"""Anchored clustering: unchanged rows keep their clusters, new rows are placed beside them.
+"""Anchored clustering: unchanged rows keep their clusters, and new rows join them.
 
-A fit looks at all rows at once, so one changed row moves most of the others: it costs most
-summaries again. Here only what a change touches is looked at. A new row joins the clusters that
-it is most similar to, of those about equally similar one that is touched anyhow; new rows that
-resemble nothing old form clusters among themselves; a touched cluster over its bounds is halved,
-for each part costs a summary, and a fit of it would have some six; one that lost all but one row is
-merged into the nearest.
-Compare adRAP (arXiv:2410.01736) and EraRAG (arXiv:2506.20963), which handle growth only.
+A new fit looks at all rows, so one changed row moves most of the others and costs most summaries
+again. Here only the clusters that a change touches are changed. A new row joins the most similar
+cluster; among about equally similar ones it prefers a changed one. New rows that resemble no
+earlier cluster form clusters of their own. A changed cluster over its bounds is halved, because
+each part costs a summary and a fit would give about six. A cluster that lost all rows but one is
+merged into the nearest. Compare adRAP (arXiv:2410.01736) and EraRAG (arXiv:2506.20963), which
+handle growth only.
 """
 
 from __future__ import annotations
@@ -19,37 +19,38 @@ import numpy as np
 from numpy.typing import NDArray
 
 from raptor_core.clustering.base import Clusterer, Rows
-from raptor_core.clustering.guards import BLOCK_ROWS, Grid, Guard, uncovered, unit
+from raptor_core.clustering.guards import BLOCK_ROWS, Grid, Guard, uncovered_rows, unit
 from raptor_core.clustering.reduction import on_grid
 from raptor_core.vectors import Vectors
 
 MARGIN = 0.05
-"""A cluster that is touched anyhow is preferred while its similarity is so close to the best."""
+"""Similarity by which a cluster that changes anyhow is preferred to an unchanged one."""
 
 SOFT_MARGIN = 0.005
-"""A second cluster that is touched anyhow and so close to the first takes the new row, too."""
+"""Similarity to the first cluster within which a second changed cluster takes the new row, too."""
 
 LEAST_NEW = 3
-"""Fewer new rows than these make no cluster of their own."""
+"""Least number of new rows that form a cluster of their own."""
 
 Doubles = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """What a cluster may hold: ``max_members`` rows (after growth) and ``max_tokens`` tokens."""
+    """Bounds of a cluster: ``max_members`` rows (after growth) and ``max_tokens`` tokens."""
 
     max_members: int
     max_tokens: int
 
 
 @dataclass(frozen=True, slots=True)
-class Anchored:
+class AnchoredClusters:
     """Clusters of a layer after a change.
 
-    ``members`` are as in ``Clusters``. ``origins[i]`` is the number of the earlier cluster that
-    cluster ``i`` goes on from, or -1. ``details`` counts rows placed and outliers, clusters split
-    and merged.
+    Attributes:
+        members: row numbers of each cluster, as in ``Clusters``.
+        origins: for each cluster the number of the earlier cluster that it continues, or -1.
+        details: numbers of placed rows, of outliers, and of split and merged clusters.
     """
 
     members: tuple[tuple[int, ...], ...]
@@ -57,24 +58,24 @@ class Anchored:
     details: dict[str, float] = field(default_factory=dict)
 
 
-def anchored(
+def cluster_anchored(
     vectors: Vectors,
     n_tokens: NDArray[np.int64],
     kept: Sequence[Sequence[int]],
     touched: Collection[int],
     clusterer: Clusterer,
     bounds: Bounds,
-) -> Anchored:
-    """Clusters over ``vectors``, shape ``(n, n_dims)``, near the earlier ones.
+) -> AnchoredClusters:
+    """Cluster ``vectors``, shape ``(n, n_dims)``, close to the earlier clusters.
 
     Args:
         vectors: unit rows of the layer as it is now, at least two.
         n_tokens: tokens of each row, shape ``(n,)``.
-        kept: for each earlier cluster the rows that are left of it, ascending, maybe none; at
-            least one cluster has some.
-        touched: numbers of earlier clusters whose text changes anyhow.
-        clusterer: of the layer, for new rows that resemble nothing old.
-        bounds: of a cluster.
+        kept: remaining rows of each earlier cluster, ascending, possibly none; at least one cluster
+            has some.
+        touched: numbers of earlier clusters whose summary is made again anyhow.
+        clusterer: clusterer of the layer, for new rows that resemble no earlier cluster.
+        bounds: bounds of a cluster.
 
     Raises:
         ClusteringError: no clustering can keep the token budget.
@@ -82,17 +83,19 @@ def anchored(
     grid = on_grid(vectors)
     guard = Guard(grid, n_tokens, bounds.max_tokens)
     guard.check()
-    run = _Run(vectors, n_tokens, guard, clusterer, bounds)
-    groups = run.placed(kept, touched)
-    found = guard.finish(groups, run.parts, {})
-    details = {key: float(value) for key, value in sorted(run.counts.items())}
-    origins = match_origins(found.members, kept)
-    return Anchored(found.members, origins, {**found.details, **details})
+    layer = _AnchoredLayer(vectors, n_tokens, guard, clusterer, bounds)
+    clusters = guard.finish(layer.place_rows(kept, touched), layer.fit_groups, {})
+    details = {key: float(value) for key, value in sorted(layer.counts.items())}
+    origins = match_origins(clusters.members, kept)
+    return AnchoredClusters(clusters.members, origins, {**clusters.details, **details})
 
 
 @dataclass(eq=False)
-class _Run:
-    """One layer on its way. ``warm`` are the groups whose summary is made again anyhow."""
+class _AnchoredLayer:
+    """Anchored clustering of one layer in progress.
+
+    ``changed`` holds the numbers of the groups whose summary is made again anyhow.
+    """
 
     vectors: Vectors
     n_tokens: NDArray[np.int64]
@@ -100,103 +103,108 @@ class _Run:
     clusterer: Clusterer
     bounds: Bounds
     groups: list[Rows] = field(default_factory=list)
-    warm: set[int] = field(default_factory=set)
+    changed: set[int] = field(default_factory=set)
     counts: Counter[str] = field(default_factory=Counter)
 
-    def placed(self, kept: Sequence[Sequence[int]], touched: Collection[int]) -> list[Rows]:
-        """Groups that cover all rows, none that grew over its bounds."""
+    def place_rows(self, kept: Sequence[Sequence[int]], touched: Collection[int]) -> list[Rows]:
+        """Return groups that cover all rows; none of them grew over its bounds."""
         for number, rows in enumerate(kept):
             if len(rows) > 1:
                 if number in touched:
-                    self.warm.add(len(self.groups))
+                    self.changed.add(len(self.groups))
                 self.groups.append(np.array(rows, dtype=np.int64))
         self.counts["merged_remnants"] = sum(len(rows) == 1 for rows in kept)
-        homeless = uncovered(self.groups, len(self.n_tokens))
-        self.counts["placed_rows"] = len(homeless)
-        if len(homeless):
-            self.settle(homeless)
-        return [part for at in range(len(self.groups)) for part in self.bounded(at)]
+        unassigned = uncovered_rows(self.groups, len(self.n_tokens))
+        self.counts["placed_rows"] = len(unassigned)
+        if len(unassigned):
+            self.assign(unassigned)
+        return [part for at in range(len(self.groups)) for part in self.halve_to_bounds(at)]
 
-    def settle(self, rows: Rows) -> None:
-        """Give every one of ``rows`` a group, old or new."""
+    def assign(self, rows: Rows) -> None:
+        """Assign each of ``rows`` to an earlier or a new group."""
         if not self.groups:
-            self.groups = list(self.parts(rows)) if len(rows) > 1 else [rows]
+            self.groups = list(self.fit_groups(rows)) if len(rows) > 1 else [rows]
             return
         centers = self.guard.centers(self.groups)
-        best = np.concatenate([found.max(axis=1) for _, found in self.similarities(rows, centers)])
-        alone = self.found_groups(rows, best)
-        lone = np.array([row for row in rows.tolist() if row not in alone], dtype=np.int64)
-        self.join(lone, centers)
+        blocks = self.similarities(rows, centers)
+        best = np.concatenate([similarity.max(axis=1) for _, similarity in blocks])
+        assigned = self.form_groups(rows, best)
+        rest = np.array([row for row in rows.tolist() if row not in assigned], dtype=np.int64)
+        self.join_groups(rest, centers)
 
     def similarities(self, rows: Rows, centers: Doubles) -> Iterator[tuple[Rows, Doubles]]:
-        """Rows in blocks, with their cosines to the centres; memory is linear in both."""
+        """Yield rows in blocks with their cosines to the centres; memory is linear in both."""
         for start in range(0, len(rows), BLOCK_ROWS):
             block = rows[start : start + BLOCK_ROWS]
             yield block, np.round(unit(self.guard.grid[block]) @ centers.T, 6)
 
-    def found_groups(self, rows: Rows, best: Doubles) -> set[int]:
-        """Make groups of the new rows that are closer to each other than to any old group.
+    def form_groups(self, rows: Rows, best: Doubles) -> set[int]:
+        """Form groups of new rows that are closer to each other than to any earlier group.
 
-        ``best`` is each row's similarity to the old group nearest to it. Returns the rows that
-        now have a group.
+        Args:
+            rows: new rows.
+            best: similarity of each row to the nearest earlier group.
+
+        Returns:
+            The rows that now have a group.
         """
         if len(rows) < LEAST_NEW:
             return set()
         nearest = dict(zip(rows.tolist(), best.tolist(), strict=True))
-        housed: set[int] = set()
-        for part in self.parts(rows):
-            old = np.mean([nearest[row] for row in part.tolist()])
-            if len(part) >= LEAST_NEW and mutual_similarity(self.guard.grid[part]) > old:
-                self.warm.add(len(self.groups))
-                self.groups.append(part)
-                housed.update(part.tolist())
+        assigned: set[int] = set()
+        for group in self.fit_groups(rows):
+            earlier = np.mean([nearest[row] for row in group.tolist()])
+            if len(group) >= LEAST_NEW and mutual_similarity(self.guard.grid[group]) > earlier:
+                self.changed.add(len(self.groups))
+                self.groups.append(group)
+                assigned.update(group.tolist())
                 self.counts["founded_clusters"] += 1
-        return housed
+        return assigned
 
-    def join(self, rows: Rows, centers: Doubles) -> None:
-        """Add each row to the old group that suits best, and to a warm one that suits as well.
+    def join_groups(self, rows: Rows, centers: Doubles) -> None:
+        """Add each row to the most similar earlier group, and to a changed one if about as similar.
 
-        ``centers`` are those of the old groups. A warm group is preferred, a full one avoided,
-        while the others are no better than ``MARGIN``.
+        A changed group is preferred and a full one avoided while the others are better by at most
+        ``MARGIN``. ``centers`` are those of the earlier groups, shape ``(n_groups, n_dims)``.
         """
-        old = self.groups[: len(centers)]
-        warm = np.isin(np.arange(len(old)), list(self.warm))
-        sizes = np.array([len(group) for group in old])
-        tokens = np.array([self.guard.tokens(group) for group in old])
-        for block, found in self.similarities(rows, centers):
-            for row, similarity in zip(block.tolist(), found, strict=True):
+        earlier = self.groups[: len(centers)]
+        changed = np.isin(np.arange(len(earlier)), list(self.changed))
+        sizes = np.array([len(group) for group in earlier])
+        tokens = np.array([self.guard.tokens(group) for group in earlier])
+        for block, similarities in self.similarities(rows, centers):
+            for row, similarity in zip(block.tolist(), similarities, strict=True):
                 full = sizes >= self.bounds.max_members
                 full |= tokens + self.n_tokens[row] > self.bounds.max_tokens
-                first = int((similarity + MARGIN * warm - MARGIN * full).argmax())
-                suits = warm & (similarity >= similarity[first] - SOFT_MARGIN)
+                first = int((similarity + MARGIN * changed - MARGIN * full).argmax())
+                suits = changed & (similarity >= similarity[first] - SOFT_MARGIN)
                 suits[first] = False
                 for at in (first, *np.flatnonzero(suits)[:1].tolist()):
-                    warm[at] = True
+                    changed[at] = True
                     sizes[at] += 1
                     tokens[at] += self.n_tokens[row]
                     self.groups[at] = np.append(self.groups[at], row)
-        self.warm.update(np.flatnonzero(warm).tolist())
+        self.changed.update(np.flatnonzero(changed).tolist())
 
-    def bounded(self, at: int) -> list[Rows]:
-        """The group, or halves of it that keep ``max_members`` when its summary is made again."""
+    def halve_to_bounds(self, at: int) -> list[Rows]:
+        """Halve a changed group until each part keeps ``max_members``; an unchanged group stays."""
         waiting, done = [self.groups[at]], []
         while waiting:
             rows = waiting.pop()
-            if at not in self.warm or len(rows) <= self.bounds.max_members:
+            if at not in self.changed or len(rows) <= self.bounds.max_members:
                 done.append(np.sort(rows))
                 continue
             self.counts["split_clusters"] += 1
-            waiting += self.guard.halves(rows)
+            waiting += self.guard.halve(rows)
         return done
 
-    def parts(self, rows: Rows) -> list[Rows]:
-        """``rows`` by the layer's own method."""
-        found = self.clusterer.cluster(self.vectors[rows], self.n_tokens[rows])
-        return [rows[list(members)] for members in found.members]
+    def fit_groups(self, rows: Rows) -> list[Rows]:
+        """Cluster ``rows`` by the layer's own method."""
+        clusters = self.clusterer.cluster(self.vectors[rows], self.n_tokens[rows])
+        return [rows[list(members)] for members in clusters.members]
 
 
 def mutual_similarity(grid: Grid) -> float:
-    """Mean cosine of each row to the centre of the others."""
+    """Return the mean cosine of each row to the centre of the other rows."""
     rows = unit(grid)
     rest = rows.sum(axis=0) - rows
     return float(np.einsum("ij,ij->i", rows, unit(rest)).mean())
@@ -205,10 +213,10 @@ def mutual_similarity(grid: Grid) -> float:
 def match_origins(
     members: Sequence[Sequence[int]], earlier: Sequence[Sequence[int]]
 ) -> tuple[int, ...]:
-    """For each cluster the earlier one that it goes on from, or -1; no earlier one twice.
+    """Match each cluster with the earlier cluster that it continues, or -1; no earlier one twice.
 
-    It is the one with most rows in common relative to all rows of both, where at least half of
-    the cluster's earlier rows come from it.
+    It is the earlier cluster with the largest Jaccard overlap of rows. At least half of the
+    cluster's earlier rows must come from it.
     """
     holders: dict[int, list[int]] = {}
     for number, rows in enumerate(earlier):
@@ -224,9 +232,9 @@ def match_origins(
             if 2 * shared >= known
         ]
     origins = [-1] * len(members)
-    taken: set[int] = set()
+    matched: set[int] = set()
     for _, number, old in sorted(pairs):
-        if origins[number] < 0 and old not in taken:
+        if origins[number] < 0 and old not in matched:
             origins[number] = old
-            taken.add(old)
+            matched.add(old)
     return tuple(origins)

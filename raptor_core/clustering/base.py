@@ -1,4 +1,4 @@
-"""What clustering a layer yields, and the seam for clusterers."""
+"""Clusters of one layer, and the interface of a clusterer."""
 
 from __future__ import annotations
 
@@ -12,21 +12,24 @@ from numpy.typing import NDArray
 from raptor_core.vectors import Vectors
 
 Rows = NDArray[np.int64]
-"""Numbers of rows."""
+"""Row numbers, shape ``(n,)``."""
 
 
 @dataclass(frozen=True, slots=True)
 class Clusters:
     """Soft clusters of one layer.
 
-    ``members[i]`` are the row numbers of cluster ``i``, ascending; the clusters are ordered by
-    their members and no two are equal. For ``n >= 2`` rows: every row is in at least one
-    cluster, every cluster has at least two members and at most ``max_tokens`` tokens, and there
-    are fewer clusters than rows. For ``n < 2`` there is no cluster.
-    ``responsibilities[i]`` are those of cluster ``i``'s component for its members, in their order;
-    empty where no mixture was fitted, or the cluster is not as its component was.
-    ``details`` explains the result (components chosen, threshold, rows forced, splits), numbers
-    only, for the layer's metadata.
+    For ``n >= 2`` rows, every row is in at least one cluster. Every cluster has at least two
+    members and at most ``max_tokens`` tokens. There are fewer clusters than rows. For ``n < 2``
+    there is no cluster.
+
+    Attributes:
+        members: row numbers of each cluster, ascending; the clusters are sorted by their members
+            and no two are equal.
+        details: numbers that explain the result (components, threshold, forced rows, splits), for
+            the metadata of the layer.
+        responsibilities: responsibilities of each cluster's component for its members, in the same
+            order; empty if no mixture was fitted, or if the cluster differs from its component.
     """
 
     members: tuple[tuple[int, ...], ...]
@@ -35,7 +38,7 @@ class Clusters:
 
 
 class Clusterer(Protocol):
-    """Groups the nodes of one layer, softly."""
+    """Interface of a method that groups the nodes of one layer softly."""
 
     @property
     def fingerprint(self) -> str:
@@ -43,13 +46,17 @@ class Clusterer(Protocol):
 
     @property
     def anchorable(self) -> bool:
-        """Whether a row's clusters can stay as they are while other rows come and go."""
+        """Whether the clusters of a row can stay while other rows are added and removed."""
 
     def cluster(self, vectors: Vectors, n_tokens: NDArray[np.int64]) -> Clusters:
-        """Cluster ``vectors`` of shape ``(n_nodes, n_dims)``, rows in the layer's order.
+        """Cluster the rows of one layer.
 
-        ``n_tokens`` has shape ``(n_nodes,)``. Deterministic: the same input gives the same
-        clusters, byte for byte, and no global random state is read or changed.
+        The result is deterministic: the same input gives the same clusters, byte for byte. The
+        method neither reads nor changes a global random state.
+
+        Args:
+            vectors: embeddings in the layer's order, shape ``(n_nodes, n_dims)``.
+            n_tokens: tokens of each node, shape ``(n_nodes,)``.
 
         Raises:
             ClusteringError: no clustering can keep the token budget (two rows exceed it).

@@ -1,9 +1,10 @@
-"""How numeric kernels are compiled: once per machine, off the interpreter's lock.
+"""Compilation of numeric kernels: once per machine, without Python's global lock.
 
-Modules that use this are imported when a layer is clustered, never with the package. numba keeps
-the machine code in ``__pycache__`` beside the source, in the user's cache folder where that is
-read-only, or under ``NUMBA_CACHE_DIR``. It does not notice a change in another file that a
-kernel calls into: only the generator below is shared between files.
+The kernels themselves are in ``layout_kernels`` and ``mixture_kernels``. These modules are
+imported when a layer is clustered, never with the package. numba keeps the machine code in
+``__pycache__`` beside the source, in the user's cache folder if that is read-only, or under
+``NUMBA_CACHE_DIR``. It does not notice a change in another file that a kernel calls: only the
+random generator below is shared between files.
 """
 
 from __future__ import annotations
@@ -27,9 +28,10 @@ _log = logging.getLogger(__name__)
 
 
 def ensure_cache() -> None:
-    """Where numba may write to no folder, which is an error of its, lend it one for the process.
+    """Give numba a temporary cache folder if it can write to none.
 
-    So it is in containers: another user's files, no home folder. umap-learn's kernels need it too.
+    This happens in containers where the files belong to another user and there is no home folder.
+    numba treats it as an error, and umap-learn's kernels need a cache folder, too.
     """
     try:
         numba.njit(cache=True)(ensure_cache)
@@ -39,8 +41,8 @@ def ensure_cache() -> None:
         os.environ["NUMBA_CACHE_DIR"] = folder
         numba.config.reload_config()
         _log.warning(
-            "numba may write to no folder, so each process compiles its kernels anew, for up to "
-            "15 s: let NUMBA_CACHE_DIR name a folder that this user alone may write to"
+            "numba can write to no folder, so each process compiles its kernels again, for up to "
+            "15 s: set NUMBA_CACHE_DIR to a folder that only this user can write to"
         )
 
 
@@ -48,20 +50,20 @@ ensure_cache()
 
 
 def compiled(function: Callable[P, R]) -> Callable[P, R]:
-    """Compile in strict IEEE order: the same floats whatever the machine's vector width."""
+    """Compile in strict IEEE order, so that the vector width of the machine changes no float."""
     decorate = numba.njit(cache=True, nogil=True, error_model="numpy")
     return cast("Callable[P, R]", decorate(function))
 
 
 def inlined(function: Callable[P, R]) -> Callable[P, R]:
-    """As ``compiled``, for a helper that is written into the kernels of its file that call it."""
+    """Compile a helper as part of the kernels that call it; they are in the same file."""
     decorate = numba.njit(inline="always", error_model="numpy")
     return cast("Callable[P, R]", decorate(function))
 
 
 @compiled
 def next_random(state: NDArray[np.uint64]) -> np.uint64:
-    """One splitmix64 number from ``state`` of shape ``(1,)``, which it advances."""
+    """Return one splitmix64 number and advance ``state``, shape ``(1,)``."""
     state[0] += np.uint64(0x9E3779B97F4A7C15)
     z: np.uint64 = state[0]
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -71,5 +73,5 @@ def next_random(state: NDArray[np.uint64]) -> np.uint64:
 
 @compiled
 def uniform(state: NDArray[np.uint64]) -> float:
-    """One float in [0, 1) from ``state``."""
+    """Return one float in [0, 1) and advance ``state``."""
     return float(next_random(state) >> np.uint64(11)) / 9007199254740992.0

@@ -14,19 +14,19 @@ from raptor_core.clustering.guards import Grid, Guard, GuardedClusterer
 
 @dataclass(frozen=True)
 class ContiguousClusterer(GuardedClusterer):
-    """Disjoint runs of ``window`` rows in the layer's order, shorter where the budget asks."""
+    """Disjoint windows of ``window`` rows in the layer's order, shorter if the budget says so."""
 
     method = "contiguous"
     read_settings = frozenset({"window", "max_tokens"})
     anchorable = False  # an insertion moves every window after it
 
-    def _cluster(self, grid: Grid, guard: Guard) -> Clusters:  # noqa: ARG002 - its order alone
+    def _cluster(self, grid: Grid, guard: Guard) -> Clusters:  # noqa: ARG002 - the order decides
         groups = windows(guard.n_tokens, self.settings.window, self.settings.max_tokens)
         return guard.finish(groups, None, {"window": float(self.settings.window)})
 
 
 def windows(n_tokens: NDArray[np.int64], size: int, max_tokens: int) -> list[Rows]:
-    """Runs of at most ``size`` rows and ``max_tokens`` tokens, filled from the first row on."""
+    """Cut the rows into windows of at most ``size`` rows and ``max_tokens`` tokens, in order."""
     runs: list[list[int]] = []
     tokens = 0
     for row, more in enumerate(n_tokens.tolist()):
@@ -35,17 +35,17 @@ def windows(n_tokens: NDArray[np.int64], size: int, max_tokens: int) -> list[Row
             tokens = 0
         runs[-1].append(row)
         tokens += more
-    for before, lone in pairwise(runs):
+    for previous, lone in pairwise(runs):
         if len(lone) == 1:
-            accompany(before, lone, n_tokens, max_tokens)
+            join_lone(previous, lone, n_tokens, max_tokens)
     return [np.array(run) for run in runs if run]
 
 
-def accompany(
-    before: list[int], lone: list[int], n_tokens: NDArray[np.int64], max_tokens: int
+def join_lone(
+    previous: list[int], lone: list[int], n_tokens: NDArray[np.int64], max_tokens: int
 ) -> None:
-    """Give the one row of ``lone`` a neighbour from ``before``, or put it there, if it fits."""
-    if len(before) > 2 and n_tokens[[before[-1], lone[0]]].sum() <= max_tokens:
-        lone.insert(0, before.pop())
-    elif n_tokens[before + lone].sum() <= max_tokens:
-        before.append(lone.pop())
+    """Pair the only row of ``lone`` with a row of ``previous``, or move it there, if it fits."""
+    if len(previous) > 2 and n_tokens[[previous[-1], lone[0]]].sum() <= max_tokens:
+        lone.insert(0, previous.pop())
+    elif n_tokens[previous + lone].sum() <= max_tokens:
+        previous.append(lone.pop())

@@ -1,7 +1,8 @@
-"""One Gaussian mixture on the embeddings themselves: the common short recipe for RAPTOR.
+"""Gaussian mixture over the embeddings themselves: a common simplification of RAPTOR.
 
-No reduction, no BIC: a component for every ten nodes, with full covariances (scikit-learn's EM).
-In hundreds of dimensions the memberships are nearly hard. It is here to be compared with.
+There is no reduction and no BIC: one component per ten nodes, with full covariances
+(scikit-learn's EM). In hundreds of dimensions the memberships are nearly hard. The method serves
+comparisons; the paper's method is in ``raptor``.
 """
 
 from __future__ import annotations
@@ -21,10 +22,10 @@ from raptor_core.errors import ClusteringError
 
 NODES_PER_COMPONENT = 10
 MAX_ROWS = 2048
-"""Rows of one mixture; a component takes a matrix of ``n_dims`` squared numbers."""
+"""Rows of one mixture; a component needs a matrix of ``n_dims`` squared numbers."""
 
 RIDGES = (1e-6, 1e-4, 1e-2)
-"""What is added to the variances; the next where a covariance cannot be inverted."""
+"""Values added to the variances; the next one is tried if a covariance cannot be inverted."""
 
 
 @dataclass(frozen=True)
@@ -38,21 +39,22 @@ class GmmClusterer(GuardedClusterer):
         fitted: dict[tuple[int, ...], tuple[float, ...]] = {}
 
         def groups(rows: Rows) -> list[Rows]:
-            found = []
+            soft_groups = []
             for part in coarse_parts(grid[rows], MAX_ROWS, self.settings.seed):
-                likely = responsibilities(grid[rows[part]], self.settings.seed)
-                for one, of in soft_members(likely, self.settings.threshold)[0]:
-                    found.append(rows[part][one])
-                    fitted[tuple(found[-1].tolist())] = of
-            return found
+                resp = responsibilities(grid[rows[part]], self.settings.seed)
+                for members, member_resp in soft_members(resp, self.settings.threshold)[0]:
+                    soft_groups.append(rows[part][members])
+                    fitted[tuple(soft_groups[-1].tolist())] = member_resp
+            return soft_groups
 
-        found = groups(np.arange(len(grid)))
-        done = guard.finish(found, groups, {"components": float(len(found))})
-        return replace(done, responsibilities=tuple(fitted.get(rows, ()) for rows in done.members))
+        fit = groups(np.arange(len(grid)))
+        result = guard.finish(fit, groups, {"components": float(len(fit))})
+        member_resp = tuple(fitted.get(rows, ()) for rows in result.members)
+        return replace(result, responsibilities=member_resp)
 
 
 def responsibilities(points: Doubles, seed: int) -> NDArray[np.float64]:
-    """Probability of each component for each row, shape ``(n_components, len(points))``.
+    """Return the probability of each component for each row, shape ``(n_components, len(points))``.
 
     Raises:
         ClusteringError: no covariance can be inverted.
@@ -73,9 +75,9 @@ def responsibilities(points: Doubles, seed: int) -> NDArray[np.float64]:
                 mixture.fit(points)
             except ValueError:  # a covariance is not positive definite
                 continue
-        found: NDArray[np.float64] = mixture.predict_proba(points).T
-        return found
+        probabilities: NDArray[np.float64] = mixture.predict_proba(points).T
+        return probabilities
     raise ClusteringError(
         f"a mixture of {n_components} components does not fit {len(points)} vectors; "
-        'take clustering.method = "raptor"'
+        'set clustering.method = "raptor"'
     )

@@ -1,7 +1,8 @@
-"""What makes any grouping lawful: token budget, two members at least, no repeats, fewer clusters.
+"""Laws of a layer's clusters: token budget, two members or more, no repeats, fewer than the rows.
 
-Every step ends: a cluster over its budget is split into proper parts, merging only lowers the
-number of clusters, and the last resort is a construction that always exists.
+Every clusterer passes its groups through a ``Guard``. Every step ends. A cluster over its budget
+is split into proper parts, and merging only reduces the number of clusters. The last resort is a
+construction that always exists.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ MAX_OVERLAP = 1.5
 
 @dataclass(frozen=True)
 class GuardedClusterer:
-    """A ``Clusterer`` whose clusters a ``Guard`` makes lawful; ``_cluster`` is the subclass's."""
+    """Base of clusterers whose groups a ``Guard`` corrects; subclasses implement ``_cluster``."""
 
     settings: ClusteringSettings
 
@@ -48,7 +49,7 @@ class GuardedClusterer:
         return fingerprint(f"clustering/{self.method}", {"version": 1} | read)
 
     def cluster(self, vectors: Vectors, n_tokens: NDArray[np.int64]) -> Clusters:
-        """See ``Clusterer.cluster``."""
+        """Cluster the rows of one layer; see ``Clusterer.cluster``."""
         if len(vectors) < 2:
             return Clusters(())
         guard = Guard(
@@ -66,14 +67,13 @@ class GuardedClusterer:
 
 @dataclass(frozen=True, eq=False)
 class Guard:
-    """The laws for one layer.
+    """Laws of one layer's clusters.
 
     Attributes:
-        grid: the layer's vectors, shape ``(n, n_dims)``, all of about the same norm.
+        grid: vectors of the layer, shape ``(n, n_dims)``, all of about the same norm.
         n_tokens: tokens of each row, shape ``(n,)``.
-        max_tokens: tokens that a cluster may hold.
-        as_fitted: keep clusters whose rows all lie in another, and more of them than half of the
-            rows.
+        max_tokens: maximum tokens of a cluster.
+        as_fitted: keep clusters that are subsets of another, and more clusters than half the rows.
     """
 
     grid: Grid
@@ -85,8 +85,8 @@ class Guard:
         """Refuse a layer that no clustering can serve.
 
         Raises:
-            ClusteringError: the tokens are not one number per row, a vector is not finite, or
-                some row fits with no other; names the first or heaviest such row.
+            ClusteringError: the tokens are not one number per row, a vector is not finite, or some
+                row fits with no other row; the message names the first or heaviest such row.
         """
         if self.n_tokens.shape != (len(self.grid),):
             raise ClusteringError(
@@ -115,25 +115,25 @@ class Guard:
     def finish(
         self, groups: Iterable[Rows], recluster: Recluster | None, details: dict[str, float]
     ) -> Clusters:
-        """Clusters that keep every law of ``Clusters``, as close to ``groups`` as can be.
+        """Return clusters that keep every law of ``Clusters``, as close to ``groups`` as possible.
 
         Args:
             groups: rows of each cluster, ascending; together they cover all rows.
-            recluster: parts of a cluster that is over its budget, which together cover it; None
-                halves it.
-            details: what explains the groups; the numbers of this step are added.
+            recluster: splits a cluster that is over its budget into parts that cover it; None
+                halves the cluster.
+            details: numbers that explain the groups; the numbers of this step are added.
         """
         n = len(self.n_tokens)
         counts: Counter[str] = Counter()
-        found = self.within_budget(groups, recluster, counts)
-        found = self.without_singletons(found, counts)
+        clusters = self.within_budget(groups, recluster, counts)
+        clusters = self.join_singletons(clusters, counts)
         if not self.as_fitted:
-            found = without_subsets(found, counts)
-        found = self.shrunk(found, n - 1 if self.as_fitted else max(1, n // 2), counts)
-        if len(found) >= n:
-            found = self.pairs()
+            clusters = drop_subsets(clusters, counts)
+        clusters = self.shrink(clusters, n - 1 if self.as_fitted else max(1, n // 2), counts)
+        if len(clusters) >= n:
+            clusters = self.pairs()
             counts["paired_rows"] = n
-        members = sorted({tuple(rows.tolist()) for rows in found})
+        members = sorted({tuple(rows.tolist()) for rows in clusters})
         details |= {key: float(value) for key, value in sorted(counts.items())}
         details |= {
             "clusters": float(len(members)),
@@ -143,13 +143,13 @@ class Guard:
         return Clusters(tuple(members), details)
 
     def tokens(self, rows: Rows) -> int:
-        """Tokens of these rows together."""
+        """Return the number of tokens of these rows together."""
         return int(self.n_tokens[rows].sum())
 
     def within_budget(
         self, groups: Iterable[Rows], recluster: Recluster | None, counts: Counter[str]
     ) -> list[Rows]:
-        """The groups, those over the budget split until each part fits or is one row."""
+        """Split the groups that are over the budget until each part fits or is one row."""
         done: list[Rows] = []
         waiting = [(rows, 0) for rows in groups]
         while waiting:
@@ -159,13 +159,13 @@ class Guard:
                 continue
             counts["budget_splits"] += 1
             parts = recluster(rows) if recluster and depth < MAX_RECLUSTERINGS else [rows]
-            if not divides(parts, len(rows)):
-                parts = list(self.halves(rows))
+            if not is_real_split(parts, len(rows)):
+                parts = list(self.halve(rows))
             waiting.extend((part, depth + 1) for part in parts)
         return done
 
-    def halves(self, rows: Rows) -> tuple[Rows, Rows]:
-        """Two parts of about equal tokens, cut across the longest direction of the rows."""
+    def halve(self, rows: Rows) -> tuple[Rows, Rows]:
+        """Cut rows into two parts of about equal tokens, across their longest direction."""
         points = self.grid[rows].astype(np.float64)
         far = points[squared_distance(points, points.mean(axis=0)).argmax()]
         direction = points[squared_distance(points, far).argmax()] - far
@@ -176,13 +176,13 @@ class Guard:
         cut = min(max(cut, least), len(rows) - least)
         return np.sort(rows[order[:cut]]), np.sort(rows[order[cut:]])
 
-    def without_singletons(self, groups: list[Rows], counts: Counter[str]) -> list[Rows]:
-        """The groups with every lone row joined to the nearest group that has room for it.
+    def join_singletons(self, groups: list[Rows], counts: Counter[str]) -> list[Rows]:
+        """Join every single row to the nearest group that has room for it.
 
-        A lone row for which none has room shares the nearest row that it fits with.
+        If no group has room, the row forms a pair with the nearest row that it fits with.
         """
         kept = [rows for rows in groups if len(rows) > 1]
-        missing = uncovered(kept, len(self.n_tokens))
+        missing = uncovered_rows(kept, len(self.n_tokens))
         if not len(missing):
             return kept
         counts["merged_singletons"] += len(missing)
@@ -208,48 +208,48 @@ class Guard:
         return [rows for rows, lives in zip(groups, alive, strict=True) if lives] + pairs
 
     def pair(self, row: int) -> Rows:
-        """The row and the most similar one that it fits with."""
+        """Return the row and the most similar row that it fits with."""
         fits = self.n_tokens + self.n_tokens[row] <= self.max_tokens
         fits[row] = False
         similarity = self.grid @ self.grid[row]
         return np.sort(np.array([row, np.where(fits, similarity, -np.inf).argmax()]))
 
     def centers(self, groups: Sequence[Rows]) -> NDArray[np.float64]:
-        """Unit mean direction of each group, shape ``(n_groups, n_dims)``."""
+        """Return the unit mean direction of each group, shape ``(n_groups, n_dims)``."""
         sums = np.empty((len(groups), self.grid.shape[1]))
         for at, rows in enumerate(groups):
             sums[at] = self.grid[rows].sum(axis=0, dtype=np.float64)
         return unit(sums)
 
-    def shrunk(self, groups: list[Rows], limit: int, counts: Counter[str]) -> list[Rows]:
-        """At most ``limit`` groups where the budget allows it: the most similar ones merged."""
+    def shrink(self, groups: list[Rows], limit: int, counts: Counter[str]) -> list[Rows]:
+        """Merge the most similar groups until at most ``limit`` are left, if the budget allows."""
         while len(groups) > limit:
-            merged = self.merged_once(groups, len(groups) - limit)
+            merged = self.merge_pairs(groups, len(groups) - limit)
             if len(merged) == len(groups):
                 break
             counts["merged_clusters"] += len(groups) - len(merged)
-            groups = without_subsets(merged, counts)
+            groups = drop_subsets(merged, counts)
         return groups
 
-    def merged_once(self, groups: list[Rows], at_most: int) -> list[Rows]:
-        """The groups after up to ``at_most`` merges of disjoint pairs, most similar first."""
+    def merge_pairs(self, groups: list[Rows], at_most: int) -> list[Rows]:
+        """Merge up to ``at_most`` disjoint pairs of groups, the most similar first."""
         tokens = np.array([self.tokens(rows) for rows in groups])
         partner, similarity = self.partners(groups, tokens)
         used: set[int] = set()
         merged: list[Rows] = []
-        for one in np.argsort(-similarity, kind="stable").tolist():
-            other = int(partner[one])
-            if len(merged) == at_most or similarity[one] == -np.inf:
+        for first in np.argsort(-similarity, kind="stable").tolist():
+            second = int(partner[first])
+            if len(merged) == at_most or similarity[first] == -np.inf:
                 break
-            if one not in used and other not in used:
-                used |= {one, other}
-                merged.append(np.union1d(groups[one], groups[other]))
+            if first not in used and second not in used:
+                used |= {first, second}
+                merged.append(np.union1d(groups[first], groups[second]))
         return [rows for at, rows in enumerate(groups) if at not in used] + merged
 
     def partners(
         self, groups: list[Rows], tokens: NDArray[np.int64]
     ) -> tuple[Rows, NDArray[np.float64]]:
-        """For each group the most similar one that fits with it, and the similarity."""
+        """Return the most similar group that fits with each group, and the similarity."""
         centers = self.centers(groups)
         partner = np.zeros(len(groups), dtype=np.int64)
         best = np.full(len(groups), -np.inf)
@@ -263,41 +263,41 @@ class Guard:
         return partner, best
 
     def pairs(self) -> list[Rows]:
-        """Fewer pairs than rows, whatever the budget: each row with the lightest one."""
+        """Pair each row with the lightest row: fewer pairs than rows, whatever the budget."""
         lightest = int(self.n_tokens.argmin())
         rest = [row for row in range(len(self.n_tokens)) if row != lightest]
         return [np.array(sorted((row, lightest))) for row in rest]
 
 
-def divides(parts: Sequence[Rows], n_rows: int) -> bool:
-    """Whether parts of ``n_rows`` rows are small and disjoint enough for splitting to end."""
+def is_real_split(parts: Sequence[Rows], n_rows: int) -> bool:
+    """Return whether parts of ``n_rows`` rows are so small and disjoint that splitting ends."""
     largest = max(len(part) for part in parts)
     return largest <= MAX_SHARE * n_rows and sum(map(len, parts)) <= MAX_OVERLAP * n_rows
 
 
 def squared_distance(points: NDArray[np.float64], to: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Squared Euclidean distance of points ``(n, d)`` to one, shape ``(n,)``."""
+    """Return the squared Euclidean distance of points ``(n, d)`` to one point, shape ``(n,)``."""
     gaps = points - to
     result: NDArray[np.float64] = np.einsum("ij,ij->i", gaps, gaps)
     return result
 
 
 def unit(rows: NDArray[np.floating[Any]]) -> NDArray[np.float64]:
-    """``rows``, shape ``(n, d)``, each of norm 1."""
+    """Return ``rows``, shape ``(n, d)``, each scaled to norm 1."""
     norms = np.sqrt(np.einsum("ij,ij->i", rows, rows))
     return np.asarray(rows / np.maximum(norms, 1e-12)[:, None])
 
 
-def uncovered(groups: Sequence[Rows], n_rows: int) -> Rows:
-    """Rows, of ``n_rows``, that are in none of the groups, ascending."""
+def uncovered_rows(groups: Sequence[Rows], n_rows: int) -> Rows:
+    """Return the rows, of ``n_rows``, that are in none of the groups, ascending."""
     covered = np.zeros(n_rows, dtype=bool)
     for rows in groups:
         covered[rows] = True
     return np.flatnonzero(~covered)
 
 
-def without_subsets(groups: list[Rows], counts: Counter[str]) -> list[Rows]:
-    """The groups less those whose rows all lie in one other: their summary would say no more."""
+def drop_subsets(groups: list[Rows], counts: Counter[str]) -> list[Rows]:
+    """Drop groups whose rows all lie in one other group: their summary would add nothing."""
     distinct = sorted(
         {tuple(rows.tolist()) for rows in groups}, key=lambda rows: (-len(rows), rows)
     )
@@ -305,11 +305,11 @@ def without_subsets(groups: list[Rows], counts: Counter[str]) -> list[Rows]:
     kept: list[Rows] = []
     for rows in distinct:
         rarest = min(rows, key=lambda row: len(holders.get(row, ())))
-        if any(held.issuperset(rows) for held in holders.get(rarest, ())):
+        if any(members.issuperset(rows) for members in holders.get(rarest, ())):
             continue
         kept.append(np.array(rows))
-        members = frozenset(rows)
+        row_set = frozenset(rows)
         for row in rows:
-            holders.setdefault(row, []).append(members)
+            holders.setdefault(row, []).append(row_set)
     counts["dropped_subsets"] += len(groups) - len(kept)
     return kept

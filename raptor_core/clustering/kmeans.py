@@ -1,7 +1,7 @@
 """Spherical k-means by repeated splitting, for very large layers.
 
-A split into at most 32 parts costs time linear in the rows, and there are about
-log(n / cluster_size) / log(32) layers of splits: no step compares all rows with all clusters.
+A split into at most 32 parts takes time linear in the rows. About log(n / cluster_size) / log(32)
+rounds of splits are needed. No step compares all rows with all clusters.
 """
 
 from __future__ import annotations
@@ -35,26 +35,31 @@ class KMeansClusterer(GuardedClusterer):
     read_settings = frozenset({"cluster_size", "max_tokens", "seed"})
 
     def _grid(self, vectors: Vectors) -> Grid:
-        return rounded(vectors)
+        return round_to_grid(vectors)
 
     def _cluster(self, grid: Singles, guard: Guard) -> Clusters:
         size, budget = self.settings.cluster_size, self.settings.max_tokens
 
-        def wanted_parts(rows: Rows) -> int:
+        def n_parts(rows: Rows) -> int:
             by_tokens = -(-int(guard.n_tokens[rows].sum()) // budget)
             return max(by_tokens, len(rows) // size, 1)
 
-        groups = split(grid, np.arange(len(grid)), wanted_parts, self.settings.seed)
+        groups = split(grid, np.arange(len(grid)), n_parts, self.settings.seed)
         return guard.finish(groups, None, {"cluster_size": float(size)})
 
 
 def coarse_parts(grid: Grid, max_rows: int, seed: int) -> list[Rows]:
-    """Disjoint parts of at most ``max_rows`` rows each, rows ascending."""
-    return split(rounded(grid), np.arange(len(grid)), lambda rows: -(-len(rows) // max_rows), seed)
+    """Split the rows into disjoint parts of at most ``max_rows`` rows each, rows ascending."""
+    return split(
+        round_to_grid(grid), np.arange(len(grid)), lambda rows: -(-len(rows) // max_rows), seed
+    )
 
 
-def rounded(vectors: Vectors | Grid) -> Singles:
-    """Unit vectors as whole numbers, ``round(v * 4096)``: float32 adds their products exactly."""
+def round_to_grid(vectors: Vectors | Grid) -> Singles:
+    """Round unit vectors to whole numbers, ``round(v * 4096)``.
+
+    float32 adds the products of such vectors exactly.
+    """
     result = np.empty(vectors.shape, dtype=np.float32)
     for start in range(0, len(vectors), GATHER_ROWS):
         block = slice(start, start + GATHER_ROWS)
@@ -62,16 +67,17 @@ def rounded(vectors: Vectors | Grid) -> Singles:
     return result
 
 
-def split(grid: Singles, rows: Rows, wanted_parts: Callable[[Rows], int], seed: int) -> list[Rows]:
-    """Split rows until ``wanted_parts`` says 1 of each part; parts are disjoint, of two or more.
+def split(grid: Singles, rows: Rows, n_parts: Callable[[Rows], int], seed: int) -> list[Rows]:
+    """Split rows until ``n_parts`` returns 1 for each part; parts are disjoint.
 
-    Ends for any input: every split gives proper parts.
+    Each part has two rows or more. The loop ends for any input, because every split gives proper
+    parts.
     """
     done: list[Rows] = []
     waiting = [rows]
     while waiting:
         part = waiting.pop()
-        k = min(MAX_PARTS, wanted_parts(part), len(part) // 2)
+        k = min(MAX_PARTS, n_parts(part), len(part) // 2)
         if k < 2:
             done.append(part)
             continue
@@ -83,10 +89,10 @@ def split(grid: Singles, rows: Rows, wanted_parts: Callable[[Rows], int], seed: 
 
 
 def kmeans_labels(grid: Singles, rows: Rows, k: int, seed: int) -> NDArray[np.int64]:
-    """Labels of the rows, at least two of them in use, none by one row alone.
+    """Return labels of the rows: at least two are in use, none for a single row.
 
-    Centers are learned on a seeded sample; where the rows cannot be told apart, they are cut
-    into equal runs.
+    Centers are fitted on a seeded sample. Rows that k-means cannot separate are cut into runs of
+    equal length.
     """
     generator = np.random.default_rng([seed, len(rows)])
     sample = rows
@@ -96,10 +102,10 @@ def kmeans_labels(grid: Singles, rows: Rows, k: int, seed: int) -> NDArray[np.in
     centers = spread_centers(points, k, generator)
     labels = np.full(len(points), -1)
     for _ in range(MAX_ROUNDS):
-        before, labels = labels, (points @ centers.T).argmax(axis=1)
-        if (before == labels).all():
+        previous, labels = labels, (points @ centers.T).argmax(axis=1)
+        if (previous == labels).all():
             break
-        centers = moved_centers(points, labels, centers)
+        centers = move_centers(points, labels, centers)
     similarity = similarities(grid, rows, centers)
     labels = similarity.argmax(axis=1)
     similarity[:, np.bincount(labels, minlength=k) < 2] = -np.inf
@@ -110,7 +116,7 @@ def kmeans_labels(grid: Singles, rows: Rows, k: int, seed: int) -> NDArray[np.in
 
 
 def similarities(grid: Singles, rows: Rows, centers: Singles) -> Singles:
-    """Products of rows and centers, shape ``(len(rows), k)``, gathered in blocks."""
+    """Return the products of rows and centers, shape ``(len(rows), k)``, computed in blocks."""
     result = np.empty((len(rows), len(centers)), dtype=np.float32)
     for start in range(0, len(rows), GATHER_ROWS):
         block = rows[start : start + GATHER_ROWS]
@@ -119,7 +125,7 @@ def similarities(grid: Singles, rows: Rows, centers: Singles) -> Singles:
 
 
 def spread_centers(points: Singles, k: int, generator: np.random.Generator) -> Singles:
-    """Centers of shape ``(k, n_dims)``, each a point drawn far from those before (k-means++)."""
+    """Draw centers, shape ``(k, n_dims)``, each a point far from the earlier ones (k-means++)."""
     chosen = [int(generator.integers(len(points)))]
     gaps = np.full(len(points), np.inf)
     for _ in range(k - 1):
@@ -131,11 +137,11 @@ def spread_centers(points: Singles, k: int, generator: np.random.Generator) -> S
     return points[chosen]
 
 
-def moved_centers(points: Singles, labels: NDArray[np.int64], centers: Singles) -> Singles:
-    """Mean directions of the labelled points, on the grid; an unused center stays."""
+def move_centers(points: Singles, labels: NDArray[np.int64], centers: Singles) -> Singles:
+    """Return the mean direction of each label's points, on the grid; an unused center stays."""
     order = np.argsort(labels, kind="stable")
     used, starts = np.unique(labels[order], return_index=True)
     sums = np.add.reduceat(points[order], starts, axis=0, dtype=np.float64)
     moved = centers.copy()
-    moved[used] = rounded(sums)
+    moved[used] = round_to_grid(sums)
     return moved

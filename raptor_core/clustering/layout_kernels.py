@@ -1,4 +1,7 @@
-"""Compiled parts of UMAP (arXiv:1802.03426): fuzzy graph, spectral start, layout."""
+"""Compiled parts of UMAP (arXiv:1802.03426): fuzzy graph, initial layout, optimization.
+
+``reduction`` calls them.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,7 @@ DEGREE = 10
 
 @compiled
 def bandwidth(distances: Doubles, i: int, rho: float) -> float:
-    """The ``sigma`` with which row ``i``'s weights sum to log2(k + 1), by bisection."""
+    """Find the ``sigma`` with which row ``i``'s weights sum to log2(k + 1), by bisection."""
     k = distances.shape[1]
     target = math.log2(k + 1)
     low, high, sigma = 0.0, np.inf, 1.0
@@ -45,10 +48,10 @@ def bandwidth(distances: Doubles, i: int, rho: float) -> float:
 
 @compiled
 def membership_strengths(distances: Doubles, floors: Doubles) -> Doubles:
-    """Directed edge weights of shape ``(n, k)`` in (0, 1], from distances sorted by row.
+    """Return directed edge weights, shape ``(n, k)``, in (0, 1], from distances sorted by row.
 
     The nearest positive distance of a row is its ``rho``, which has weight 1. ``floors`` (n,)
-    bounds each row's bandwidth from below. As in umap-learn, which counts the row itself among
+    bounds each row's bandwidth from below. umap-learn does the same; it counts the row itself among
     its k + 1 neighbours.
     """
     n, k = distances.shape
@@ -68,17 +71,17 @@ def membership_strengths(distances: Doubles, floors: Doubles) -> Doubles:
 
 @compiled
 def orthonormalize(basis: Doubles) -> None:
-    """Gram-Schmidt on the columns of ``basis`` (n, m), in place and in order, twice over."""
+    """Orthonormalize the columns of ``basis`` (n, m) in place: Gram-Schmidt in order, twice."""
     n, m = basis.shape
     for column in range(m):
         for _ in range(2):
             products = np.zeros(column)
             for i in range(n):
-                for other in range(column):
-                    products[other] += basis[i, other] * basis[i, column]
+                for earlier in range(column):
+                    products[earlier] += basis[i, earlier] * basis[i, column]
             for i in range(n):
-                for other in range(column):
-                    basis[i, column] -= products[other] * basis[i, other]
+                for earlier in range(column):
+                    basis[i, column] -= products[earlier] * basis[i, earlier]
         norm = 0.0
         for i in range(n):
             norm += basis[i, column] * basis[i, column]
@@ -98,10 +101,10 @@ def filter_step(
     factor: float,
     out: Doubles,
 ) -> None:
-    """One Chebyshev step, ``factor * x(current) - previous``, into ``out`` (n, m).
+    """Write one Chebyshev step, ``factor * x(current) - previous``, into ``out`` (n, m).
 
-    ``x`` is the half-lazy normalized adjacency, with eigenvalues in [0, 1], shifted and scaled
-    so that [0, CUT] becomes [-1, 1]: what lies above the cut grows, the rest is damped.
+    ``x`` is the half-lazy normalized adjacency, with eigenvalues in [0, 1]. It is shifted and
+    scaled so that [0, CUT] becomes [-1, 1]: values above the cut grow, the rest is damped.
     """
     n, m = current.shape
     row = np.empty(m)
@@ -121,10 +124,10 @@ def filter_step(
 def leading_eigenvectors(
     starts: Ints, tails: Ints, weights: Doubles, m: int, seed: int, sweeps: int
 ) -> Doubles:
-    """About the ``m`` leading eigenvectors of a symmetric graph in CSR form, shape (n, m).
+    """Approximate the ``m`` leading eigenvectors of a symmetric graph in CSR form, shape (n, m).
 
-    Subspace iteration with a Chebyshev filter. Only the layout's start depends on it, so it
-    need not converge to the last digit.
+    The method is subspace iteration with a Chebyshev filter. Only the initial layout depends on it,
+    so it need not converge to the last digit.
     """
     n = len(starts) - 1
     degree, scaled = np.zeros(n), np.empty(len(weights))
@@ -155,13 +158,13 @@ def leading_eigenvectors(
 
 @inlined
 def below(n: int, state: NDArray[np.uint64]) -> int:
-    """One whole number in [0, n), n < 2**32."""
+    """Draw one whole number in [0, n), n < 2**32."""
     return int(((next_random(state) >> np.uint64(32)) * np.uint64(n)) >> np.uint64(32))
 
 
 @inlined
-def clipped(step: np.float32) -> np.float32:
-    """``step`` within [-4, 4], as umap-learn bounds it."""
+def clip(step: np.float32) -> np.float32:
+    """Clip ``step`` to [-4, 4], as umap-learn does."""
     if step > np.float32(4.0):
         return np.float32(4.0)
     return max(step, np.float32(-4.0))
@@ -169,7 +172,7 @@ def clipped(step: np.float32) -> np.float32:
 
 @inlined
 def squared_gap(layout: Floats, i: int, j: int, gap: Floats) -> np.float32:
-    """Set ``gap`` to the difference of points i and j; returns its squared length."""
+    """Set ``gap`` to the difference of points i and j, and return its squared length."""
     squared = np.float32(0.0)
     for c in range(len(gap)):
         gap[c] = layout[i, c] - layout[j, c]
@@ -186,7 +189,7 @@ def attract(layout: Floats, i: int, j: int, gap: Floats, alpha: np.float32) -> N
         power = squared**b
         pull = np.float32(-2.0) * a * b * power / (squared * (a * power + np.float32(1.0)))
         for c in range(len(gap)):
-            step = clipped(pull * gap[c]) * alpha
+            step = clip(pull * gap[c]) * alpha
             layout[i, c] += step
             layout[j, c] -= step
 
@@ -200,7 +203,7 @@ def repel(layout: Floats, i: int, j: int, gap: Floats, alpha: np.float32) -> Non
         near = np.float32(0.001) + squared
         push = np.float32(2.0) * b / (near * (a * squared**b + np.float32(1.0)))
         for c in range(len(gap)):
-            layout[i, c] += clipped(push * gap[c]) * alpha
+            layout[i, c] += clip(push * gap[c]) * alpha
 
 
 @compiled

@@ -1,4 +1,4 @@
-"""Gaussian mixtures: as many components as BIC prefers, soft membership above a threshold."""
+"""Gaussian mixtures: BIC chooses the number of components, a threshold decides soft membership."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MAX_WORKERS = 8
 
 
 def n_workers() -> int:
-    """Processors that this process may use, 8 at most; no result depends on it."""
+    """Return the number of processors for this process, at most 8; no result depends on it."""
     if hasattr(os, "sched_getaffinity"):
         return min(MAX_WORKERS, len(os.sched_getaffinity(0)))
     return min(MAX_WORKERS, os.cpu_count() or 1)
@@ -29,9 +29,9 @@ def n_workers() -> int:
 
 @dataclass(frozen=True, eq=False)
 class Mixture:
-    """A fitted mixture.
+    """Fitted mixture.
 
-    ``responsibilities`` has shape ``(n_components, n_points)``, its columns sum to 1;
+    ``responsibilities`` has shape ``(n_components, n_points)``, and its columns sum to 1.
     ``log_likelihood`` is the mean over the points.
     """
 
@@ -41,7 +41,7 @@ class Mixture:
 
     @property
     def n_components(self) -> int:
-        """Components, empty ones included."""
+        """Number of components, empty ones included."""
         return len(self.responsibilities)
 
     @property
@@ -53,7 +53,7 @@ class Mixture:
 
 
 def fit_mixture(points: NDArray[np.float32], k: int, seed: int) -> Mixture:
-    """Full-covariance mixture of ``k`` components over points ``(n, d)``, from k-means.
+    """Fit a full-covariance mixture of ``k`` components to points ``(n, d)``, from k-means.
 
     Defaults are scikit-learn's: covariance floor 1e-6, tolerance 1e-3, at most 100 rounds.
     """
@@ -61,8 +61,8 @@ def fit_mixture(points: NDArray[np.float32], k: int, seed: int) -> Mixture:
 
     by_dimension = np.ascontiguousarray(points.T, dtype=np.float64)
     labels = kernels.kmeans_labels(by_dimension, k, seed, MAX_KMEANS_ROUNDS)
-    found = kernels.fit(by_dimension, labels, k, REGULARIZATION, TOLERANCE, MAX_ROUNDS)
-    return Mixture(*found, n_dims=points.shape[1])
+    fit = kernels.fit(by_dimension, labels, k, REGULARIZATION, TOLERANCE, MAX_ROUNDS)
+    return Mixture(*fit, n_dims=points.shape[1])
 
 
 def best_mixture(
@@ -73,10 +73,10 @@ def best_mixture(
     seed: int,
     pool: Executor | None = None,
 ) -> Mixture:
-    """The mixture with the lowest BIC for 1 to ``min(max_components, n - 1)`` components.
+    """Return the mixture with the lowest BIC for 1 to ``min(max_components, n - 1)`` components.
 
-    The scan stops after ``patience`` values of k without a better one; 0 tries them all. A pool
-    fits several k at once; the result is the same.
+    The scan over points ``(n, d)`` stops after ``patience`` values of k without a better mixture; 0
+    tries all. A pool fits several k at once; the result is the same.
     """
     best = fit_mixture(points, 1, seed)
     last = min(max_components, len(points) - 1)
@@ -95,15 +95,20 @@ def best_mixture(
 def soft_members(
     responsibilities: NDArray[np.float64], threshold: float
 ) -> tuple[list[tuple[Rows, tuple[float, ...]]], int]:
-    """Rows of each component that is not empty, and how many rows were above no threshold.
+    """Assign rows to components softly; a row may belong to several components.
 
-    With the rows stand the component's ``responsibilities``, shape ``(n_components, n_points)``,
-    for them. A row belongs to every component whose responsibility for it exceeds ``threshold``;
-    one above no threshold goes to its most probable component.
+    A row belongs to every component whose responsibility for it exceeds ``threshold``. A row above
+    no threshold goes to its most probable component.
+
+    Returns:
+        Rows of each non-empty component with its responsibilities for them, and the number of rows
+        above no threshold.
     """
     above = responsibilities > threshold
     forced = np.flatnonzero(~above.any(axis=0))
     above[responsibilities[:, forced].argmax(axis=0), forced] = True
-    likely = np.round(responsibilities, 4)
-    found = [(np.flatnonzero(rows), of[rows]) for rows, of in zip(above, likely, strict=True)]
-    return [(rows, tuple(of.tolist())) for rows, of in found if len(rows)], len(forced)
+    rounded = np.round(responsibilities, 4)
+    members = [
+        (np.flatnonzero(rows), resp[rows]) for rows, resp in zip(above, rounded, strict=True)
+    ]
+    return [(rows, tuple(resp.tolist())) for rows, resp in members if len(rows)], len(forced)

@@ -1,6 +1,7 @@
 """Compiled parts of a Gaussian mixture: k-means, and expectation-maximization from its labels.
 
-Points are stored by dimension, shape ``(d, n)``, so that the inner loops run over points.
+``mixture`` calls them. Points are stored by dimension, shape ``(d, n)``, so that the inner loops
+run over points.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ NEGLIGIBLE = 1e-14
 
 @compiled
 def squared_distances(points: Doubles, centers: Doubles, which: int, out: Doubles) -> None:
-    """Squared distances of all points to one of ``centers`` (k, d), into ``out`` (n,)."""
+    """Write squared distances of all points to one of ``centers`` (k, d) into ``out`` (n,)."""
     d, n = points.shape
     for p in range(n):
         out[p] = 0.0
@@ -34,14 +35,14 @@ def squared_distances(points: Doubles, centers: Doubles, which: int, out: Double
 
 @inlined
 def place_center(points: Doubles, point: int, centers: Doubles, which: int) -> None:
-    """Put center ``which`` on a point."""
+    """Move center ``which`` to a point."""
     for c in range(len(points)):
         centers[which, c] = points[c, point]
 
 
 @inlined
-def drawn_point(closest: Doubles, potential: float, state: NDArray[np.uint64]) -> int:
-    """A point drawn in proportion to ``closest``, which sums to ``potential``."""
+def draw_point(closest: Doubles, potential: float, state: NDArray[np.uint64]) -> int:
+    """Draw a point in proportion to ``closest``, which sums to ``potential``."""
     target = uniform(state) * potential
     point, running = 0, closest[0]
     while running < target and point < len(closest) - 1:
@@ -62,7 +63,7 @@ def spread_centers(points: Doubles, centers: Doubles, state: NDArray[np.uint64])
         for p in range(n):
             potential += closest[p]
         for _ in range(2 + int(math.log(k))):
-            point, total = drawn_point(closest, potential, state), 0.0
+            point, total = draw_point(closest, potential, state), 0.0
             place_center(points, point, centers, c)
             squared_distances(points, centers, c, distance)
             for p in range(n):
@@ -79,7 +80,7 @@ def spread_centers(points: Doubles, centers: Doubles, state: NDArray[np.uint64])
 def assign(
     points: Doubles, centers: Doubles, labels: Ints, closest: Doubles, distance: Doubles
 ) -> int:
-    """Set each point's nearest center and squared distance; how many labels changed."""
+    """Set each point's nearest center and squared distance; return how many labels changed."""
     n, changed = points.shape[1], 0
     old = labels.copy()
     for p in range(n):
@@ -97,7 +98,7 @@ def assign(
 
 @compiled
 def move_centers(points: Doubles, labels: Ints, centers: Doubles, closest: Doubles) -> None:
-    """Set each center to the mean of its points; an emptied one takes the farthest point."""
+    """Set each center to the mean of its points; an empty one moves to the farthest point."""
     (d, n), k = points.shape, len(centers)
     counts, sums = np.zeros(k), np.zeros((k, d))
     for p in range(n):
@@ -120,7 +121,7 @@ def move_centers(points: Doubles, labels: Ints, centers: Doubles, closest: Doubl
 
 @compiled
 def kmeans_labels(points: Doubles, k: int, seed: int, max_rounds: int) -> Ints:
-    """Labels of shape ``(n,)`` by Lloyd's algorithm."""
+    """Return labels, shape ``(n,)``, by Lloyd's algorithm."""
     d, n = points.shape
     state = np.empty(1, dtype=np.uint64)
     state[0] = seed
@@ -145,7 +146,7 @@ def scatter(
     mean: Doubles,
     out: Doubles,
 ) -> None:
-    """Add up one component's weighted products of gaps to ``mean``, lower triangle (d, d)."""
+    """Sum one component's weighted products of gaps to ``mean``, lower triangle (d, d)."""
     d = len(mean)
     gap = np.empty(d)
     for i in range(d):
@@ -165,7 +166,7 @@ def scatter(
 def maximize(
     points: Doubles, resp: Doubles, reg: float, weights: Doubles, means: Doubles, covs: Doubles
 ) -> None:
-    """M-step: set weights (k,), means (k, d) and lower triangles of covariances (k, d, d)."""
+    """Run the M-step: set weights (k,), means (k, d), lower triangles of covariances (k, d, d)."""
     d, n = points.shape
     active = np.empty(n, dtype=np.int64)
     for c in range(len(resp)):
@@ -190,9 +191,9 @@ def maximize(
 
 @inlined
 def whitening(covs: Doubles, which: int, lower: Doubles, out: Doubles) -> float:
-    """Inverse of a covariance's Cholesky factor ``lower`` into ``out``; its log determinant.
+    """Write the inverse of a covariance's Cholesky factor into ``out``; return its log determinant.
 
-    Only the lower triangles are read and written.
+    ``lower`` receives the factor. Only the lower triangles are read and written.
     """
     d = len(out)
     log_det = 0.0
@@ -218,7 +219,7 @@ def whitening(covs: Doubles, which: int, lower: Doubles, out: Doubles) -> float:
 
 @inlined
 def mahalanobis(points: Doubles, start: int, mean: Doubles, white: Doubles, out: Doubles) -> None:
-    """Squared whitened length of ``BLOCK`` points from ``start`` on, into ``out`` (BLOCK,)."""
+    """Write the squared whitened lengths of ``BLOCK`` points from ``start`` on to ``out``."""
     d, n = points.shape
     gap, row = np.empty((d, BLOCK)), np.empty(BLOCK)
     size = min(BLOCK, n - start)
@@ -240,7 +241,7 @@ def mahalanobis(points: Doubles, start: int, mean: Doubles, white: Doubles, out:
 def expect(
     points: Doubles, weights: Doubles, means: Doubles, covs: Doubles, resp: Doubles
 ) -> float:
-    """E-step: set responsibilities (k, n); returns the mean log-likelihood of a point."""
+    """Run the E-step: set responsibilities (k, n); return the mean log-likelihood of a point."""
     d, n = points.shape
     white, lower, out = np.zeros((d, d)), np.zeros((d, d)), np.empty(BLOCK)
     for c in range(len(weights)):
@@ -255,7 +256,7 @@ def expect(
 
 @inlined
 def normalize(resp: Doubles) -> float:
-    """Turn log-probabilities (k, n) into responsibilities; returns the mean log-likelihood."""
+    """Turn log-probabilities (k, n) into responsibilities; return the mean log-likelihood."""
     k, n = resp.shape
     top, sums = np.empty(n), np.zeros(n)
     for p in range(n):
@@ -282,7 +283,11 @@ def normalize(resp: Doubles) -> float:
 def fit(
     points: Doubles, labels: Ints, k: int, reg: float, tol: float, rounds: int
 ) -> tuple[Doubles, float]:
-    """Expectation-maximization from hard labels; responsibilities (k, n), mean log-likelihood."""
+    """Run expectation-maximization from hard labels.
+
+    Returns:
+        Responsibilities (k, n), and the mean log-likelihood.
+    """
     d, n = points.shape
     resp = np.zeros((k, n))
     for p in range(n):
@@ -291,10 +296,10 @@ def fit(
     maximize(points, resp, reg, weights, means, covs)
     likelihood = -np.inf
     for _ in range(rounds):
-        before = likelihood
+        previous = likelihood
         likelihood = expect(points, weights, means, covs, resp)
         maximize(points, resp, reg, weights, means, covs)
-        if abs(likelihood - before) < tol:
+        if abs(likelihood - previous) < tol:
             break
     likelihood = expect(points, weights, means, covs, resp)
     return resp, likelihood

@@ -1,4 +1,4 @@
-"""Vectors on a plane, so that clusters can be looked at."""
+"""Projection of vectors to a plane, so that clusters can be shown in a plot."""
 
 from __future__ import annotations
 
@@ -11,20 +11,23 @@ from raptor_core.blas import one_blas_thread
 from raptor_core.vectors import Vectors
 
 _NOISE = 1e-12
-"""Share of the largest spread, squared, under which an axis is rounding and no direction."""
+"""Share of the largest spread, squared, below which an axis is only rounding error."""
 
 
 @one_blas_thread
 def project(vectors: Vectors, groups: Sequence[Sequence[int]]) -> NDArray[np.float64]:
-    """Points of shape ``(len(vectors), 2)``: a linear view that keeps clusters apart.
+    """Project vectors to two dimensions with a linear view that keeps clusters apart.
 
-    Its axes are the principal ones of the clusters' centres, each weighing as many rows as it
-    has, and of the vectors themselves where there are too few clusters for two axes. Exact, and
-    the same for the same input; distances within a cluster say little.
+    The axes are the principal axes of the cluster centres, weighted by their rows. If there are too
+    few clusters for two axes, the principal axes of the vectors complete them. The result is exact
+    and deterministic; distances within a cluster mean little.
 
     Args:
         vectors: shape ``(n, n_dims)``.
         groups: rows of each cluster; a row may be in several.
+
+    Returns:
+        Points of shape ``(n, 2)``.
     """
     rows = np.asarray(vectors, dtype=np.float64)
     if not len(rows):
@@ -41,15 +44,15 @@ def project(vectors: Vectors, groups: Sequence[Sequence[int]]) -> NDArray[np.flo
 
 
 def _axes(rows: NDArray[np.float64]) -> NDArray[np.float64]:
-    """At most two orthonormal axes of largest spread, each with its largest component positive.
+    """Return at most two orthonormal axes of largest spread, their largest components positive.
 
-    From the smaller of the two products of ``rows`` with itself: two axes need no more, and a
-    singular value decomposition of as many rows takes twenty times as long.
+    They come from the eigenvectors of the smaller product of ``rows`` with itself. A singular value
+    decomposition of as many rows takes twenty times as long.
     """
     wide = len(rows) < rows.shape[1]
-    spread, found = np.linalg.eigh(rows @ rows.T if wide else rows.T @ rows)
+    spread, vectors = np.linalg.eigh(rows @ rows.T if wide else rows.T @ rows)
     chosen = [at for at in (-1, -2)[: len(spread)] if spread[at] > _NOISE * max(spread[-1], _NOISE)]
-    axes = (rows.T @ found[:, chosen] / np.sqrt(spread[chosen]) if wide else found[:, chosen]).T
+    axes = (rows.T @ vectors[:, chosen] / np.sqrt(spread[chosen]) if wide else vectors[:, chosen]).T
     largest = np.abs(axes).argmax(axis=1)
     signs = np.sign(axes[np.arange(len(axes)), largest])
     return np.asarray(axes * signs[:, None])

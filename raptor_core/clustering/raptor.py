@@ -1,7 +1,8 @@
 """The paper's clustering: global, then local within each global cluster (RAPTOR, section 3).
 
-Once by parts that are written out here, and once by the libraries that its authors used, umap-learn
-and scikit-learn, to set the one beside the other: those are slower, and compile in every process.
+There are two engines. ``RaptorClusterer`` uses the compiled kernels of this package.
+``ReferenceClusterer`` uses umap-learn and scikit-learn, as the authors did, for comparison: it is
+slower and compiles in every process.
 """
 
 from __future__ import annotations
@@ -28,16 +29,16 @@ from raptor_core.vectors import Vectors
 
 MAX_GLOBAL_ROWS = 8192
 
-_ALONE = threading.Lock()
-"""umap-learn's compiled loops are not safe in several threads at once."""
+_UMAP_LOCK = threading.Lock()
+"""umap-learn's compiled loops are not safe in several threads at the same time."""
 
 
 @dataclass(frozen=True)
 class RaptorClusterer(GuardedClusterer):
-    """Soft clusters by UMAP and Gaussian mixtures, the number of them by BIC.
+    """Soft clusters by UMAP and Gaussian mixtures; BIC chooses their number.
 
-    A layer of at most ``dimensions + 1`` rows is one cluster, if the budget allows. One of more
-    than 8,192 rows is first parted by k-means, so that time and memory stay linear.
+    A layer of at most ``dimensions + 1`` rows is one cluster, if the budget allows it. A layer of
+    more than 8,192 rows is first split by k-means, so that time and memory stay linear.
     """
 
     method = "raptor"
@@ -50,17 +51,17 @@ class RaptorClusterer(GuardedClusterer):
 
     def _cluster(self, grid: Doubles, guard: Guard) -> Clusters:
         with ThreadPoolExecutor(n_workers()) as pool:
-            run = _Run(grid, self, pool)
-            groups = run.groups(np.arange(len(grid)))
+            layer = _LayerClustering(grid, self, pool)
+            groups = layer.groups(np.arange(len(grid)))
             keys = ("coarse_parts", "global_components", "local_components", "forced_rows")
             details = {"threshold": self.settings.threshold}
-            details |= {key: float(run.counts[key]) for key in keys}
-            found = guard.finish(groups, run.groups, details)
-        likely = tuple(run.fitted.get(rows, ()) for rows in found.members)
-        return replace(found, responsibilities=likely)
+            details |= {key: float(layer.counts[key]) for key in keys}
+            clusters = guard.finish(groups, layer.groups, details)
+        member_resp = tuple(layer.fitted.get(rows, ()) for rows in clusters.members)
+        return replace(clusters, responsibilities=member_resp)
 
     def mixture(self, points: Doubles, n_neighbors: int, pool: Executor | None) -> Mixture:
-        """The best mixture over a layout of points ``(n, d)``, n > ``dimensions + 1``."""
+        """Fit the best mixture over a layout of points ``(n, d)``, n > ``dimensions + 1``."""
         chosen = self.settings
         layout = umap_layout(
             points,
@@ -80,10 +81,10 @@ class RaptorClusterer(GuardedClusterer):
 
 @dataclass(frozen=True)
 class ReferenceClusterer(RaptorClusterer):
-    """As ``RaptorClusterer``, by umap-learn's layout and every mixture of scikit-learn's scan.
+    """Soft clusters by umap-learn's layout and scikit-learn's mixtures, with the full scan.
 
-    Groups stay as they were fitted, but for what a tree cannot be without: no row is left out or
-    alone, no cluster is over its budget, and there are fewer clusters than rows.
+    Groups stay as they were fitted, except for three laws that a tree needs. Every row is in a
+    cluster of at least two. No cluster exceeds its budget. There are fewer clusters than rows.
     """
 
     method = "reference"
@@ -92,13 +93,13 @@ class ReferenceClusterer(RaptorClusterer):
     def _grid(self, vectors: Vectors) -> Doubles:
         return vectors.astype(np.float64)  # not rounded
 
-    def mixture(self, points: Doubles, n_neighbors: int, pool: Executor | None) -> Mixture:  # noqa: ARG002 - one after the other
-        """See ``RaptorClusterer.mixture``; ``epochs`` and ``patience`` hold here too."""
+    def mixture(self, points: Doubles, n_neighbors: int, pool: Executor | None) -> Mixture:  # noqa: ARG002 - fits run in sequence
+        """Fit the best mixture; see ``RaptorClusterer.mixture``."""
         from sklearn.exceptions import ConvergenceWarning
 
         from raptor_core.clustering.compiled import ensure_cache
 
-        with _ALONE, one_blas_thread, warnings.catch_warnings():
+        with _UMAP_LOCK, one_blas_thread, warnings.catch_warnings():
             ensure_cache()
             for category in (ImportWarning, UserWarning, ConvergenceWarning):
                 warnings.simplefilter("ignore", category)
@@ -115,7 +116,7 @@ class ReferenceClusterer(RaptorClusterer):
             return self._best(layout)
 
     def _best(self, layout: NDArray[np.float32]) -> Mixture:
-        """The mixture of lowest BIC for 1 to ``min(max_components, n) - 1`` components."""
+        """Return the mixture of lowest BIC for 1 to ``min(max_components, n) - 1`` components."""
         from sklearn.mixture import GaussianMixture
 
         def fitted(k: int) -> GaussianMixture:
@@ -129,15 +130,15 @@ class ReferenceClusterer(RaptorClusterer):
                 best, best_bic = fit, bic
             elif patience and k - best.n_components >= patience:
                 break
-        likely: NDArray[np.float64] = best.predict_proba(layout).T
-        return Mixture(likely, best.score(layout), layout.shape[1])
+        resp: NDArray[np.float64] = best.predict_proba(layout).T
+        return Mixture(resp, best.score(layout), layout.shape[1])
 
 
 @dataclass(frozen=True, eq=False)
-class _Run:
-    """One layer on its way; ``counts`` explains what was done.
+class _LayerClustering:
+    """Clustering of one layer in progress.
 
-    ``fitted`` are the responsibilities of each component for its rows.
+    ``counts`` explains the result. ``fitted`` holds each component's responsibilities for its rows.
     """
 
     grid: Doubles
@@ -151,7 +152,7 @@ class _Run:
         return self.clusterer.settings
 
     def groups(self, rows: Rows) -> list[Rows]:
-        """Soft groups of ``rows``, global then local; they cover the rows."""
+        """Return soft groups of ``rows``, global then local, that cover the rows."""
         if len(rows) <= MAX_GLOBAL_ROWS:
             return self.global_then_local(rows)
         parts = coarse_parts(self.grid[rows], MAX_GLOBAL_ROWS // 2, self.settings.seed)
@@ -159,31 +160,32 @@ class _Run:
         return [group for part in parts for group in self.global_then_local(rows[part])]
 
     def global_then_local(self, rows: Rows) -> list[Rows]:
-        """Soft groups of at most 8,192 rows."""
+        """Return soft groups of at most 8,192 rows."""
         n_neighbors = math.isqrt(max(1, len(rows) - 1))
-        regions, forced = self.mixed(rows, n_neighbors, self.pool)
+        regions, forced = self.fit_groups(rows, n_neighbors, self.pool)
         self.counts["global_components"] += len(regions)
         self.counts["forced_rows"] += forced
-        local = partial(self.mixed, n_neighbors=self.settings.local_neighbors, pool=None)
-        found: list[Rows] = []
+        local = partial(self.fit_groups, n_neighbors=self.settings.local_neighbors, pool=None)
+        result: list[Rows] = []
         for groups, forced in self.pool.map(local, regions):
             self.counts["local_components"] += len(groups)
             self.counts["forced_rows"] += forced
-            found.extend(groups)
-        return found
+            result.extend(groups)
+        return result
 
-    def mixed(
+    def fit_groups(
         self, rows: Rows, n_neighbors: int, pool: ThreadPoolExecutor | None
     ) -> tuple[list[Rows], int]:
-        """Soft groups by one reduction and one mixture; all rows as one where they are few.
+        """Group rows by one reduction and one mixture; few rows form one group.
 
-        Also how many rows were above no threshold.
+        Returns:
+            The groups, and the number of rows above no threshold.
         """
         points = self.grid[rows]
         if len(rows) <= self.settings.dimensions + 1 or not (points != points[0]).any():
             return [rows], 0
         mixture = self.clusterer.mixture(points, n_neighbors, pool)
         members, forced = soft_members(mixture.responsibilities, self.settings.threshold)
-        found = [(rows[member], likely) for member, likely in members]
-        self.fitted.update((tuple(part.tolist()), likely) for part, likely in found)
-        return [part for part, _ in found], forced
+        groups = [(rows[member], resp) for member, resp in members]
+        self.fitted.update((tuple(group.tolist()), resp) for group, resp in groups)
+        return [group for group, _ in groups], forced

@@ -1,8 +1,8 @@
-"""Reduction: UMAP with the cosine metric, exact neighbours, seeded, one thread.
+"""Reduction: UMAP with the cosine metric, exact neighbours, a seed and one thread.
 
-The algorithm and constants are umap-learn's (min_dist 0.1, spread 1). Its parts are written out
-here because the library compiles for seconds in every process and its results depend on the
-number of threads: here they do not.
+The algorithm and constants are umap-learn's (min_dist 0.1, spread 1). It is implemented here
+because the library compiles for seconds in every process, and its results depend on the number
+of threads. The compiled loops are in ``layout_kernels``.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ Ints = NDArray[np.int64]
 
 
 def on_grid(vectors: Vectors | Doubles, grid: float = GRID) -> Doubles:
-    """Unit vectors as whole numbers, ``round(v * grid)``, shape kept, float64.
+    """Round unit vectors to whole numbers, ``round(v * grid)``, shape kept, float64.
 
-    Their products are exact in float64, in whatever order they are added, so that similarities
-    do not depend on the linear algebra library, its threads or the processor.
+    Their products are exact in float64, in any order of addition. So similarities do not depend on
+    the linear algebra library, its threads or the processor.
     """
     doubles = vectors.astype(np.float64)
     norms = np.sqrt(np.einsum("ij,ij->i", doubles, doubles))
@@ -32,9 +32,10 @@ def on_grid(vectors: Vectors | Doubles, grid: float = GRID) -> Doubles:
 
 
 def nearest(grid: Doubles, k: int) -> tuple[Ints, Doubles]:
-    """The ``k`` nearest other rows of each row and their cosine distances, both ``(n, k)``.
+    """Return the ``k`` nearest other rows of each row and their cosine distances, both ``(n, k)``.
 
-    Exact, in blocks of rows: memory is linear in n. Sorted by distance, then by row.
+    The search is exact, in blocks of rows: memory is linear in n. Neighbours are sorted by
+    distance, then by row.
     """
     n = len(grid)
     norms = np.sqrt(np.einsum("ij,ij->i", grid, grid))
@@ -46,11 +47,11 @@ def nearest(grid: Doubles, k: int) -> tuple[Ints, Doubles]:
         block = grid[start:stop] @ grid.T
         block /= -norms
         block[np.arange(stop - start), np.arange(start, stop)] = np.inf
-        found = np.argpartition(block, k - 1, axis=1)[:, :k]
-        found.sort(axis=1)
-        values = np.take_along_axis(block, found, axis=1)
+        neighbours = np.argpartition(block, k - 1, axis=1)[:, :k]
+        neighbours.sort(axis=1)
+        values = np.take_along_axis(block, neighbours, axis=1)
         order = np.argsort(values, axis=1, kind="stable")
-        rows[start:stop] = np.take_along_axis(found, order, axis=1)
+        rows[start:stop] = np.take_along_axis(neighbours, order, axis=1)
         ordered = np.take_along_axis(values, order, axis=1)
         distances[start:stop] = 1.0 + ordered / norms[start:stop, None]
     distances[distances < 1e-9] = 0.0
@@ -58,7 +59,7 @@ def nearest(grid: Doubles, k: int) -> tuple[Ints, Doubles]:
 
 
 def fuzzy_graph(rows: Ints, weights: Doubles) -> tuple[Ints, Ints, Doubles]:
-    """Heads, tails and weights of the fuzzy union ``w + w' - w w'``, sorted by head, tail."""
+    """Return heads, tails and weights of the fuzzy union ``w + w' - w w'``, sorted by edge."""
     n, k = rows.shape
     heads = np.repeat(np.arange(n), k)
     tails = rows.ravel()
@@ -69,8 +70,8 @@ def fuzzy_graph(rows: Ints, weights: Doubles) -> tuple[Ints, Ints, Doubles]:
     first = np.flatnonzero(np.concatenate([[True], keys[1:] != keys[:-1]]))
     united = both[first]
     paired = np.flatnonzero(np.diff(np.concatenate([first, [len(keys)]])) == 2)
-    other = both[first[paired] + 1]
-    united[paired] = united[paired] + other - united[paired] * other
+    reverse = both[first[paired] + 1]
+    united[paired] = united[paired] + reverse - united[paired] * reverse
     kept = united > 0.0
     keys, united = keys[first][kept], united[kept]
     return keys // n, keys % n, united
@@ -79,14 +80,14 @@ def fuzzy_graph(rows: Ints, weights: Doubles) -> tuple[Ints, Ints, Doubles]:
 def umap_layout(
     grid: Doubles, *, n_neighbors: int, n_dims: int, epochs: int, seed: int
 ) -> NDArray[np.float32]:
-    """UMAP layout of shape ``(n, n_dims)``.
+    """Compute the UMAP layout, shape ``(n, n_dims)``.
 
     Args:
         grid: rows from ``on_grid``, shape ``(n, n_source_dims)``, n >= 3.
-        n_neighbors: neighbours with the row itself among them, as umap-learn counts.
+        n_neighbors: neighbours including the row itself, as umap-learn counts.
         n_dims: dimensions of the layout.
-        epochs: of the layout; 0 is umap-learn's choice, 500, or 200 above 10,000 rows.
-        seed: of the start and of the negative samples.
+        epochs: rounds of the layout; 0 is umap-learn's choice, 500, or 200 above 10,000 rows.
+        seed: seed of the initial layout and of the negative samples.
     """
     from raptor_core.clustering import layout_kernels as kernels
 
@@ -103,7 +104,10 @@ def umap_layout(
 
 
 def bandwidth_floors(distances: Doubles) -> Doubles:
-    """Least bandwidth of each row: a thousandth of its mean distance, or of all, shape (n,)."""
+    """Return the least bandwidth of each row, a thousandth of a mean distance, shape ``(n,)``.
+
+    It is the row's mean distance, or the mean over all rows if that is zero.
+    """
     means = distances.mean(axis=1)
     floors: Doubles = 1e-3 * np.where(means > 0.0, means, distances.mean())
     return np.maximum(floors, 1e-12)
@@ -112,7 +116,7 @@ def bandwidth_floors(distances: Doubles) -> Doubles:
 def spectral_start(
     heads: Ints, tails: Ints, weights: Doubles, n: int, n_dims: int, seed: int
 ) -> NDArray[np.float32]:
-    """Eigenvectors of the graph with a little noise, each dimension scaled to [0, 10]."""
+    """Return eigenvectors of the graph with a little noise, each dimension scaled to [0, 10]."""
     from raptor_core.clustering import layout_kernels as kernels
 
     starts = np.searchsorted(heads, np.arange(n + 1)).astype(np.int64)

@@ -11,7 +11,7 @@ import numpy as np
 
 from raptor_core.documents.base import Document, Entry
 from raptor_core.documents.catalog.entries import Entries
-from raptor_core.identity import bounded, digest, percent_encoded
+from raptor_core.identity import digest, percent_encode, shorten_name
 from raptor_core.settings import GroupingSettings
 
 WHOLE_CORPUS = "corpus"
@@ -46,7 +46,7 @@ def partition_key(tree: str, grouping: GroupingSettings) -> str:
         shard = int(digest("shard", tree), 16) % grouping.shards
         width = max(4, len(str(grouping.shards - 1)))
         return f"shard-{shard:0{width}d}"
-    return bounded(_escape(tree) or "%", "partition", tree)
+    return shorten_name(_escape(tree) or "%", "partition", tree)
 
 
 def document_partition(document_id: str, grouping: GroupingSettings) -> str:
@@ -56,14 +56,14 @@ def document_partition(document_id: str, grouping: GroupingSettings) -> str:
 
 def _escape(name: str) -> str:
     unsafe = {c for c in name if c == "%" or unicodedata.category(c) in {"Cc", "Cs", "Zl", "Zp"}}
-    escaped = "".join(percent_encoded(char) if char in unsafe else char for char in name)
+    escaped = "".join(percent_encode(char) if char in unsafe else char for char in name)
     escaped = escaped.replace("...", "%2E%2E%2E")
     inner = escaped.strip()
     if inner == escaped:
         return escaped
     at = escaped.index(inner) if inner else len(escaped)
     head, tail = escaped[:at], escaped[at + len(inner) :]
-    return percent_encoded(head) + inner + percent_encoded(tail)
+    return percent_encode(head) + inner + percent_encode(tail)
 
 
 class Partitions(Mapping[str, Mapping[str, tuple[Identifiable, ...]]], Generic[Identifiable]):

@@ -16,7 +16,7 @@ from raptor_core.evaluation.datasets.base import Question
 from raptor_core.evaluation.measures import Runs, find_runs, runs
 from raptor_core.models.embedding.base import Embedder
 from raptor_core.nodes import Node
-from raptor_core.quality.checks import CheckInfo, Measured, Verdict, WorstNode, percent
+from raptor_core.quality.checks import CheckInfo, CheckMeasurement, CheckResult, WorstNode, percent
 from raptor_core.quality.statistics import measure_drift
 from raptor_core.retrieval import Query, Retrieval, Retriever
 from raptor_core.settings import CheckSettings
@@ -194,7 +194,7 @@ GOLDEN_RETRIEVAL = CheckInfo(
 
 def evaluate_golden(
     report: GoldenReport, checks: CheckSettings, past: Sequence[float] = ()
-) -> Verdict:
+) -> CheckResult:
     """Check the hit rate against ``min_golden_hit_rate`` and against earlier builds.
 
     ``past`` holds the hit rates of earlier builds, oldest first. A higher rate is no drift.
@@ -218,7 +218,7 @@ def evaluate_golden(
     )
     worst = [_worst(hit) for hit in report.missed]
     passed = not (low or fallen)
-    return GOLDEN_RETRIEVAL.verdict(Measured(passed, f"{summary}.", numbers, worst, remedy))
+    return GOLDEN_RETRIEVAL.result(CheckMeasurement(passed, f"{summary}.", numbers, worst, remedy))
 
 
 def _worst(hit: GoldenHit) -> WorstNode:

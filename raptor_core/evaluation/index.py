@@ -24,7 +24,7 @@ from raptor_core.store.store import VectorStore
 from raptor_core.tokens import TokenCounter
 from raptor_core.tree.build import build_trees
 from raptor_core.tree.components import Components
-from raptor_core.tree.publish import build_settings_fingerprint, make_manifest
+from raptor_core.tree.publish import make_manifest
 from raptor_core.tree.sqlite_cache import SqliteCache
 
 TREES_AT_ONCE = 16
@@ -120,7 +120,7 @@ def index_key(dataset: Dataset, components: Components, counter: TokenCounter | 
     fingerprints = [part.fingerprint for part in parts]
     if counter and counter.fingerprint != components.counter.fingerprint:
         fingerprints.append(counter.fingerprint)
-    built = build_settings_fingerprint(settings)
+    built = components.settings_fingerprint
     return digest("forest", built, settings.grouping.by, *fingerprints, *versions)
 
 
@@ -143,7 +143,7 @@ def _build_missing(
         with store.publishing() as publishing:
             for name in names:
                 tree = _count_by(counter, new_trees[name], components)
-                manifest = make_manifest(tree, trees[name], components.settings)
+                manifest = make_manifest(tree, trees[name], components.settings_fingerprint)
                 edition = Edition(manifest, tuple(tree.nodes()), tree.vectors())
                 publishing.publish([edition])
         components.cache.forget(names)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from statistics import mean
 
 from raptor_core.evaluation.compare import Comparison
-from raptor_core.quality.checks import CheckInfo, Measured, Verdict
+from raptor_core.quality.checks import CheckInfo, CheckMeasurement, CheckResult
 from raptor_core.quality.statistics import measure_drift
 from raptor_core.settings import CheckSettings
 
@@ -29,7 +29,7 @@ Past = Callable[[str], Sequence[float]]
 
 def evaluate_strategy(
     comparison: Comparison, strategy: str, checks: CheckSettings, past: Past
-) -> Verdict:
+) -> CheckResult:
     """Check a strategy against flat retrieval at each budget, and against earlier values.
 
     The first measure counts that distinguishes strategies. A strategy is worse where the whole
@@ -45,7 +45,7 @@ def evaluate_strategy(
     measures = [name for name in comparison.measures if not name.startswith(NEAR_CHANCE)]
     if not measures:
         reason = f"The questions of {comparison.dataset} allow no measure that compares strategies."
-        return DEFAULT_STRATEGY.verdict(Measured(True, reason, {}))
+        return DEFAULT_STRATEGY.result(CheckMeasurement(True, reason, {}))
     measure = measures[0]
     value, flat = (
         mean(line.figures[measure].mean.value or 0.0 for line in lines if line.system == system)
@@ -74,5 +74,5 @@ def evaluate_strategy(
         f"Run `raptor eval retrieval FILE --strategy {BASELINE} --strategy {strategy}`; look at "
         "settings, models and versions that changed, or set retrieval.strategy."
     )
-    measured = Measured(not (worse or fallen), f"{summary}.", numbers, remedy=remedy)
-    return DEFAULT_STRATEGY.verdict(measured)
+    measured = CheckMeasurement(not (worse or fallen), f"{summary}.", numbers, remedy=remedy)
+    return DEFAULT_STRATEGY.result(measured)

@@ -1,7 +1,7 @@
-"""What a check is, what it is run on, and what it says: numbers, the worst nodes, a remedy.
+"""Values of a check: its input, its measurement, and its result with the worst nodes and a remedy.
 
-A check is a function under ``@check`` and an entry in a list of ``registry``: it takes what is
-judged, such as ``CheckedLayer``, and gives what it ``Measured``.
+A check is a function under ``@check`` and an entry in a list of ``registry``. It takes an input,
+such as ``CheckedLayer``, and returns a ``CheckMeasurement``.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ N_WORST = 5
 
 @dataclass(frozen=True, slots=True)
 class WorstNode:
-    """A node to look at first. ``value`` is the number that the check judged it by.
+    """Node to look at first; ``value`` is the number by which the check judged it.
 
-    Where what is wrong is no node, ``node_id`` is empty.
+    ``node_id`` is empty if the fault is not one of a node.
     """
 
     node_id: str
@@ -35,17 +35,22 @@ class WorstNode:
 
     @classmethod
     def of(cls, node: Node, value: float, why: str) -> WorstNode:
-        """A node of a tree."""
+        """Make the entry of a node of a tree."""
         return cls(node.id, node.text, value, why, node.tree)
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
-    """The outcome of one check.
+class CheckResult:
+    """Result of one check.
 
-    ``summary`` is one sentence for people. ``numbers`` are finite and keep their names from
-    build to build, so that they can be plotted over time. ``worst`` holds at most ``N_WORST``
-    nodes, worst first, also when the check passed. ``remedy`` is one line, empty when it passed.
+    Attributes:
+        name: name of the check.
+        passed: false if a bound is broken.
+        severity: "error" stops the publication.
+        summary: one sentence for people.
+        numbers: finite numbers whose names are the same in every build, to be plotted over time.
+        worst: at most ``N_WORST`` nodes, worst first, also if the check passed.
+        remedy: one line; empty if the check passed.
     """
 
     name: str
@@ -58,8 +63,8 @@ class Verdict:
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
-    """What a check found; see ``Verdict``. The remedy is for a failure, and dropped otherwise."""
+class CheckMeasurement:
+    """Measurement of a check, see ``CheckResult``; its remedy counts for a failure only."""
 
     passed: bool
     summary: str
@@ -70,7 +75,7 @@ class Measured:
 
 @dataclass(frozen=True, slots=True)
 class CheckInfo:
-    """A check before it runs: a name, whether its failure stops publishing, and what it means."""
+    """Description of a check: its name, its severity, and what it measures."""
 
     name: str
     severity: Severity
@@ -78,12 +83,12 @@ class CheckInfo:
 
     @property
     def blocking(self) -> bool:
-        """Whether a failure stops the publication."""
+        """True if a failure stops the publication."""
         return self.severity == "error"
 
-    def verdict(self, measured: Measured) -> Verdict:
-        """The verdict on what was measured; the remedy is kept only for a failure."""
-        return Verdict(
+    def result(self, measured: CheckMeasurement) -> CheckResult:
+        """Return the result of a measurement; keep the remedy only for a failure."""
+        return CheckResult(
             self.name,
             measured.passed,
             self.severity,
@@ -96,65 +101,65 @@ class CheckInfo:
 
 @dataclass(frozen=True, slots=True)
 class Check(CheckInfo, Generic[Judged]):
-    """A check that can be run on what its function measures."""
+    """Check that can run: calling it measures its input and returns the result."""
 
-    measure: Callable[Judged, Measured]
+    measure: Callable[Judged, CheckMeasurement]
 
-    def __call__(self, *judged: Judged.args, **named: Judged.kwargs) -> Verdict:
-        """The verdict on what is judged."""
-        return self.verdict(self.measure(*judged, **named))
+    def __call__(self, *args: Judged.args, **kwargs: Judged.kwargs) -> CheckResult:
+        """Measure the input, and return the result."""
+        return self.result(self.measure(*args, **kwargs))
 
 
 def check(
     name: str, severity: Severity, description: str
-) -> Callable[[Callable[Judged, Measured]], Check[Judged]]:
-    """Makes a check of the function that measures."""
+) -> Callable[[Callable[Judged, CheckMeasurement]], Check[Judged]]:
+    """Make a check of the function that measures."""
     return lambda measure: Check(name, severity, description, measure)
 
 
 def children_of(node: Node, below: Mapping[str, Node]) -> list[Node]:
-    """The node's children that are known and of its own tree, in order."""
+    """Return the children of a node that are known and belong to its tree, in order."""
     known = (below.get(child) for child in node.children)
     return [child for child in known if child is not None and child.tree == node.tree]
 
 
 def percent(share: float) -> str:
-    """A share in [0, 1] as people read it, such as "5 %" or "0.4 %"."""
+    """Format a share in [0, 1], such as "5 %" or "0.4 %"."""
     return f"{100 * share:.3g} %"
 
 
-def blocking_failures(verdicts: Iterable[Verdict]) -> list[Verdict]:
-    """The verdicts that stop publishing."""
-    return [v for v in verdicts if not v.passed and v.severity == "error"]
+def blocking_failures(results: Iterable[CheckResult]) -> list[CheckResult]:
+    """Return the results that stop the publication."""
+    return [result for result in results if not result.passed and result.severity == "error"]
 
 
-def require(verdicts: Iterable[Verdict]) -> None:
-    """Stop when a blocking check failed.
+def require(results: Iterable[CheckResult]) -> None:
+    """Raise an error if a blocking check failed.
 
     Raises:
-        InvariantError: it names the checks, what they found, and the remedies.
+        InvariantError: a blocking check failed; the message has its summary and remedy.
     """
-    failed = blocking_failures(verdicts)
+    failed = blocking_failures(results)
     if failed:
-        told = "; ".join(f"{v.name}: {v.summary} {v.remedy}" for v in failed)
-        raise InvariantError(f"expected a tree that keeps the laws; {told}")
+        reasons = "; ".join(f"{r.name}: {r.summary} {r.remedy}" for r in failed)
+        raise InvariantError(f"expected a tree that keeps the laws; {reasons}")
 
 
 LayerMeans = Mapping[str, float]
-"""Means of one layer in one build, by name: what its later builds are compared with."""
+"""Means of one layer in one build by name of the check, for comparison with later builds."""
 
 
 @dataclass(frozen=True)
 class CheckedLayer:
-    """One layer of summaries, of one or more trees; it may be empty.
+    """Layer of summaries of one or more trees; it may be empty.
 
     Attributes:
-        nodes: in order of position.
-        below: node of the layer below by id.
-        settings: with the bounds.
+        nodes: nodes in order of position.
+        below: nodes of the layer below, by id.
+        settings: settings with the bounds.
         past: means of earlier builds, oldest first.
-        quotes: the summaries are their children's own sentences: no model made junk of them or
-            cut them, whatever they look like.
+        quotes: true if the summaries quote sentences of their children, so that no model can have
+            written junk or a cut text.
     """
 
     nodes: Sequence[Node]
@@ -165,29 +170,29 @@ class CheckedLayer:
 
     @cached_property
     def summaries(self) -> list[Node]:
-        """The nodes that are no leaves."""
+        """Nodes that are no leaves."""
         return [node for node in self.nodes if not node.is_leaf]
 
     @property
     def written(self) -> list[Node]:
-        """The summaries that a model wrote."""
+        """Summaries that a model wrote."""
         return [] if self.quotes else self.summaries
 
     def texts_below(self, node: Node) -> list[str]:
-        """Texts of the node's children."""
+        """Return the texts of the node's children."""
         return [child.text for child in children_of(node, self.below)]
 
 
 @dataclass(frozen=True)
 class CheckedTrees:
-    """The trees of a partition."""
+    """Trees of a partition."""
 
     trees: Sequence[Tree]
     settings: Settings
 
     @cached_property
     def layers(self) -> list[list[Node]]:
-        """The nodes of all trees, layer by layer from the leaves up."""
+        """Nodes of all trees, layer by layer from the leaves up."""
         depth = max((len(tree.layers) for tree in self.trees), default=0)
         return [
             [n for tree in self.trees if at < len(tree.layers) for n in tree.layers[at].nodes]

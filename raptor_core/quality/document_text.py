@@ -1,8 +1,8 @@
-"""Documents whose text looks as if it had been read wrongly, or stands out from the others.
+"""Check of documents whose text was probably read wrongly, or differs from all others.
 
-A reader that fails says so; one that finds the wrong letters, no spaces or nothing but numbers does
-not, and its text would be chunked, embedded, summarized and published like any other. So would what
-stands around the text of every page, and the one file in another language.
+A parser that fails raises an error. A parser that reads wrong letters, no spaces or only numbers
+raises none, and its text would be published like any other. So would headers and footers of pages,
+and a file in another language. ``languages`` tells which language a text is in.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from itertools import pairwise
 from typing import Any
 
 from raptor_core.documents.base import Document
-from raptor_core.quality.checks import N_WORST, Measured, WorstNode, check, percent
+from raptor_core.quality.checks import N_WORST, CheckMeasurement, WorstNode, check, percent
 from raptor_core.quality.languages import LATIN, writing
 from raptor_core.settings import CheckSettings
 
 MIN_DOCUMENTS = 20
-"""Below so many documents nothing is said of most of them."""
+"""Documents from which on the majority of them is judged."""
 
 _MIN_LINE_LETTERS = 8
-"""Letters of a line, from which on it says something."""
+"""Letters that a line needs to be counted."""
 _EDGE_CHARS = 10_000
-"""What is read at either end of a document; what surrounds a text stands there."""
+"""Characters at either end of a document that are searched for headers and footers."""
 _SAMPLE_CHARS = 4_000
 _PARAGRAPH_CHARS = 80
 _BUCKET = 20
@@ -35,16 +35,16 @@ _DIGITS = re.compile(r"\d+")
 
 @dataclass
 class CommonText:
-    """Counts over the documents that were added, which are looked at one by one and not kept.
+    """Counts over documents, which are added one by one and not kept.
 
-    Lines are counted as lossy counting has it (Manku and Motwani, 2002): no line that a tenth of
-    the documents have is lost, and few others are kept.
+    Lines are counted by lossy counting (Manku and Motwani, 2002): it loses no line that a tenth of
+    the documents contain, and keeps few others.
 
     Attributes:
-        n_documents: how many there were.
-        languages: documents by language, or by script where it is not Latin; those that are
-            plainly in one.
-        named: the first ids of each language.
+        n_documents: number of documents.
+        languages: number of documents by language, or by script if that is not Latin; documents of
+            no clear language are not counted.
+        named: first ids of each language.
     """
 
     n_documents: int = 0
@@ -53,7 +53,7 @@ class CommonText:
     _lines: dict[str, tuple[int, int]] = field(default_factory=dict)
 
     def add(self, document: Document) -> str:
-        """Count a document; its language, empty where that is not plain."""
+        """Count a document, and return its language; empty if that is not clear."""
         language = language_of(document)
         if language:
             self.languages[language] += 1
@@ -62,77 +62,77 @@ class CommonText:
                 ids.append(document.id)
         missed = self.n_documents // _BUCKET
         for line in dict.fromkeys(lines_of(document)):  # in order, the same in every run
-            count, before = self._lines.get(line, (0, missed))
-            self._lines[line] = count + 1, before
+            count, max_missed = self._lines.get(line, (0, missed))
+            self._lines[line] = count + 1, max_missed
         self.n_documents += 1
         if self.n_documents % _BUCKET == 0:
-            kept = self._lines.items()
-            self._lines = {line: seen for line, seen in kept if sum(seen) > missed + 1}
+            lines = self._lines.items()
+            self._lines = {line: counts for line, counts in lines if sum(counts) > missed + 1}
         return language
 
     def main_language(self, share: float) -> str:
-        """The language of at least this share of the documents; empty where none is."""
+        """Return the language of at least this share of the documents; empty if there is none."""
         if self.languages.total() < MIN_DOCUMENTS:
             return ""
         language, count = self.languages.most_common(1)[0]
         return language if count >= share * self.languages.total() else ""
 
     def repeated_lines(self, share: float) -> Mapping[str, int]:
-        """Lines that more than this share of the documents have, with how many do; most first."""
+        """Return lines that more than this share of the documents contain, with their number."""
         if self.n_documents < MIN_DOCUMENTS:
             return {}
         counts = Counter({line: count for line, (count, _) in self._lines.items()})
         return {line: n for line, n in counts.most_common() if n > share * self.n_documents}
 
     def counts(self) -> dict[str, Any]:
-        """The counts as plain values, for ``of``; of lines those that a tenth have."""
+        """Return the counts as values for ``of``, with lines of a tenth of the documents."""
         lines = {line: n for line, (n, _) in self._lines.items() if 10 * n >= self.n_documents}
         return {"n_documents": self.n_documents, "languages": self.languages, "lines": lines}
 
     @classmethod
     def of(cls, counts: Mapping[str, Any]) -> CommonText:
-        """From what ``counts`` gave."""
+        """Make counts of the values that ``counts`` returned."""
         lines = {line: (n, 0) for line, n in counts["lines"].items()}
         return cls(counts["n_documents"], Counter(counts["languages"]), _lines=lines)
 
 
 def language_of(document: Document) -> str:
-    """Language of a piece of the text, or its script where it is not Latin; empty if not plain.
+    """Return the language of a sample, or its script if that is not Latin; empty if not clear.
 
-    Paragraph by paragraph, so that a program among them hides no words of the others.
+    Each paragraph is judged alone, so that a program in one hides no words of the others.
     """
     start = max(0, len(document.text) - _SAMPLE_CHARS) // 3
     sample = document.text[start : start + _SAMPLE_CHARS]
     long = [part for part in sample.split("\n\n") if len(part) >= _PARAGRAPH_CHARS] or [sample]
-    first, *others = map(writing, long)
-    together = sum(others, first)
+    first, *rest = map(writing, long)
+    together = sum(rest, first)
     return together.language or (together.script if together.script != LATIN else None) or ""
 
 
 def lines_of(document: Document) -> Iterator[str]:
-    """Lines at either end of a text, numbers in them as 0, but for headings and the short ones."""
+    """Yield lines at either end of a text, with 0 for numbers, without headings and short lines."""
     text = document.text
     if len(text) > 2 * _EDGE_CHARS:
         text = f"{text[:_EDGE_CHARS]}\n{text[-_EDGE_CHARS:]}"
     titles = {section.title for section in document.sections}
     for line in map(str.strip, text.split("\n")):
         if len(line) >= _MIN_LINE_LETTERS and line.lstrip("# ") not in titles:
-            even = _DIGITS.sub("0", line)
-            if sum(map(str.isalpha, even)) >= _MIN_LINE_LETTERS:
-                yield even
+            normal = _DIGITS.sub("0", line)
+            if sum(map(str.isalpha, normal)) >= _MIN_LINE_LETTERS:
+                yield normal
 
 
 MAX_GLUED = 0.05
-"""Share of letters in words too long to be any. References of programming have .03, PDF files whose
-spaces were lost .06 and more."""
+"""Share of letters in words of impossible length. References of programming have 0.03, PDF files
+that lost their spaces 0.06 and more."""
 MAX_UNMAPPED = 0.005
-"""Share of characters that stand for no letter: replacements, and a font's private ones."""
+"""Share of replacement characters and of private ones of a font."""
 MIN_LETTERS = 0.2
-"""Share of letters below which a text is figures, rules or leaders."""
+"""Share of letters below which a text is figures, ruled lines or leaders."""
 MIN_PAGE_CHARS = 100
-"""Characters of a page, on average, below which pages are pictures."""
+"""Mean number of characters below which pages are pictures."""
 MAX_EMPTY_PAGES = 0.2
-"""Share of pages without any text, above which they are scanned; books have blank ones, too."""
+"""Share of pages without text above which they are scans; books have blank pages, too."""
 
 _MIN_CHARS = 200
 _EXCERPT_CHARS = 120
@@ -146,7 +146,7 @@ _VISIBLE = re.compile(r"\S")
 
 @dataclass(frozen=True, slots=True)
 class OddText:
-    """A document whose text looks wrong: why, for people, the number, and a piece that shows it."""
+    """Document whose text looks wrong: the reason, its number, and an excerpt that shows it."""
 
     document_id: str
     reason: str
@@ -155,7 +155,7 @@ class OddText:
 
 
 def find_odd_text(document: Document) -> OddText | None:
-    """What looks wrong in a text, by its first characters; None where nothing does."""
+    """Return what looks wrong in the first characters of a text; None if nothing does."""
     text = document.text[:_READ_CHARS]
     n_visible = sum(map(len, text.split()))
     n_pages = document.metadata.get("pages", 0)
@@ -178,16 +178,16 @@ def find_odd_text(document: Document) -> OddText | None:
         (n_glued / max(1, n_letters), MAX_GLUED, "letters in glued words", _GLUED),
         (1 - n_letters / n_visible, 1 - MIN_LETTERS, "characters that are no letters", _VISIBLE),
     )
-    for share, bound, what, shown in shares:
-        at = shown.search(text)
+    for share, bound, label, pattern in shares:
+        at = pattern.search(text)
         if share > bound and at:
             excerpt = text[max(0, at.start() - 40) : at.start() + 80]
-            return OddText(document.id, f"{percent(share)} {what}", share, excerpt)
+            return OddText(document.id, f"{percent(share)} {label}", share, excerpt)
     return None
 
 
 def find_foreign_text(document: Document, common: CommonText, share: float) -> OddText | None:
-    """Whether a document is plainly in another language than ``share`` of all; None if not."""
+    """Return a finding if ``share`` of all documents are in another language; None otherwise."""
     main = common.main_language(share)
     language = language_of(document) if main else ""
     if language in ("", main):
@@ -207,16 +207,16 @@ def find_foreign_text(document: Document, common: CommonText, share: float) -> O
 )
 def document_text(
     documents: Collection[Document], common: CommonText, checks: CheckSettings
-) -> Measured:
-    """Whether few enough of the documents look wrong, and little enough of their text repeats.
+) -> CheckMeasurement:
+    """Measure the share of documents that look wrong, and of text in repeated lines.
 
-    Each is looked at by itself and beside those that ``common`` has counted.
+    Each document is judged alone, and against the documents that ``common`` counted.
     """
-    looked = (
+    findings = (
         find_odd_text(document) or find_foreign_text(document, common, checks.main_language)
         for document in documents
     )
-    odd = [found for found in looked if found]
+    odd = [finding for finding in findings if finding]
     share, compared = len(odd) / max(1, len(documents)), common.n_documents
     repeated = common.repeated_lines(checks.repeated_line)
     n_repeated = sum(
@@ -234,15 +234,15 @@ def document_text(
         "repeated_lines": len(repeated),
         "repeated_share": repeated_share,
     }
-    told = []
+    faults = []
     if odd:
-        named = "; ".join(f"{text.document_id}: {text.reason}" for text in odd[:N_WORST])
-        told.append(
+        examples = "; ".join(f"{text.document_id}: {text.reason}" for text in odd[:N_WORST])
+        faults.append(
             f"The text of {len(odd)} of {len(documents)} documents looks wrong (at most "
-            f"{percent(checks.max_odd_documents)}): {named}."
+            f"{percent(checks.max_odd_documents)}): {examples}."
         )
     if repeats := repeated_share > checks.max_repeated:
-        told.append(told_repeated(repeated, compared))
+        faults.append(describe_repeated_lines(repeated, compared))
     summary = f"The text of none of {len(documents)} documents looks wrong."
     worst = [WorstNode("", o.excerpt, o.value, o.reason, o.document_id) for o in odd]
     worst += [
@@ -255,10 +255,10 @@ def document_text(
         "checks.max_odd_documents or checks.max_repeated where their text is meant so."
     )
     passed = share <= checks.max_odd_documents and not repeats
-    return Measured(passed, " ".join(told) or summary, numbers, worst, remedy)
+    return CheckMeasurement(passed, " ".join(faults) or summary, numbers, worst, remedy)
 
 
-def told_repeated(lines: Mapping[str, int], compared: int) -> str:
-    """Lines that most of the compared documents have, for people; the same for all of these."""
+def describe_repeated_lines(lines: Mapping[str, int], compared: int) -> str:
+    """Describe the lines that most of the compared documents contain, for people."""
     shown = "; ".join(f"{line[:_SHOWN_CHARS]!r} in {n}" for line, n in [*lines.items()][:N_WORST])
     return f"Lines that most of {compared} documents have ({len(lines)}): {shown}."

@@ -1,9 +1,8 @@
-"""Texts that say nearly the same, found in near-linear time: clusters that should have been one.
+"""Check for summaries of a layer that repeat one another nearly word for word.
 
-By words: runs of three words (or of three characters in scripts without spaces), MinHash
-signatures, bands of them as buckets (Broder 1997), and the exact Jaccard index of what meets in a
-bucket. By vectors: signs of random projections as buckets (Charikar 2002), and the exact cosine.
-Both look at neighbours within a bucket, so that many equal texts cost no square of their number.
+Texts are compared by their runs of three words (of three characters in scripts without spaces).
+MinHash signatures put texts into buckets by bands (Broder 1997); the exact Jaccard index decides
+between neighbours of a bucket. So the time is near-linear, also for many equal texts.
 """
 
 from __future__ import annotations
@@ -13,33 +12,28 @@ import zlib
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from raptor_core.audit.collage import folded
-from raptor_core.blas import one_blas_thread
 from raptor_core.nodes import Node, grouped
 from raptor_core.quality.checks import (
     CheckedLayer,
-    CheckedTrees,
-    Measured,
+    CheckMeasurement,
     WorstNode,
     check,
     percent,
 )
 from raptor_core.quality.statistics import DIGITS
 from raptor_core.settings import CheckSettings
-from raptor_core.vectors import Vectors
 
 RUN_WORDS = 3
 MIN_RUNS = 6
-"""Texts with fewer runs are too short to be told apart by them."""
+"""Runs of words that a text needs to be compared."""
 
 _BANDS, _ROWS = 20, 4
-_PROJECTIONS, _BITS = 12, 14
 _SEED = 20_010
 _NEIGHBOURS = 3
 _UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff"
@@ -49,50 +43,30 @@ Hashes = NDArray[np.uint64]
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
-    """Two texts by row, ``first < second``, and how alike they are, in [0, 1]."""
+class SimilarPair:
+    """Rows of two texts, ``first < second``, and their similarity in [0, 1]."""
 
     first: int
     second: int
     likeness: float
 
 
-def pairs_by_words(texts: Sequence[str], least: float) -> list[Pair]:
-    """Pairs of texts that share at least ``least`` of their runs of words, most alike first.
+def pairs_by_words(texts: Sequence[str], least: float) -> list[SimilarPair]:
+    """Return pairs of texts that share at least ``least`` of their runs, most similar first.
 
-    Of many equal texts each is paired with some of the others, not with all. From ``least`` of
-    0.8 more than 99.9 % of such pairs are found.
+    A text has pairs with only some of many equal texts. For ``least`` of 0.8 or more, more than
+    99.9 % of such pairs are found.
     """
     runs = [_runs(text) for text in texts]
     rows = [row for row, pairs in enumerate(runs) if len(pairs) >= MIN_RUNS]
     if len(rows) < 2:
         return []
     pairs = _neighbours(rows, _signatures([runs[row] for row in rows]))
-    return _alike(((a, b, _jaccard(runs[a], runs[b])) for a, b in pairs), least)
-
-
-@one_blas_thread
-def pairs_by_vectors(vectors: Vectors, least: float) -> list[Pair]:
-    """Pairs of unit rows of ``vectors``, shape ``(n, n_dims)``, whose cosine is ``least`` or more.
-
-    Most alike first. From ``least`` of 0.98 more than 99 % of such pairs are found.
-    """
-    if len(vectors) < 2:
-        return []
-    signs = (vectors @ _planes(vectors.shape[1]) > 0).reshape(len(vectors), _PROJECTIONS, _BITS)
-    pairs = _neighbours(range(len(vectors)), signs)
-    return _alike(((a, b, float(vectors[a] @ vectors[b])) for a, b in pairs), least)
-
-
-@lru_cache(maxsize=4)
-def _planes(n_dims: int) -> Vectors:
-    """Random projections, shape ``(n_dims, projections * bits)``."""
-    rng = np.random.default_rng(_SEED)
-    return rng.standard_normal((n_dims, _PROJECTIONS * _BITS)).astype(np.float32)
+    return _similar(((a, b, _jaccard(runs[a], runs[b])) for a, b in pairs), least)
 
 
 def _runs(text: str) -> Hashes:
-    """Hashes of the distinct runs of three words, sorted."""
+    """Return sorted hashes of the distinct runs of three words."""
     codes = np.array(
         [zlib.crc32(word.encode("utf-8", "surrogatepass")) for word in _WORD.findall(folded(text))],
         dtype=np.uint64,
@@ -107,7 +81,7 @@ def _runs(text: str) -> Hashes:
 
 
 def _signatures(runs: Sequence[Hashes]) -> NDArray[np.uint64]:
-    """MinHash signatures, shape ``(len(runs), bands, rows)``."""
+    """Return MinHash signatures of shape ``(len(runs), bands, rows)``."""
     rng = np.random.default_rng(_SEED)
     n_hashes = _BANDS * _ROWS
     factors = rng.integers(1, 2**63, n_hashes, dtype=np.uint64) * np.uint64(2) + np.uint64(1)
@@ -117,48 +91,48 @@ def _signatures(runs: Sequence[Hashes]) -> NDArray[np.uint64]:
 
 
 def _neighbours(rows: Sequence[int], bands: NDArray[Any]) -> Iterator[tuple[int, int]]:
-    """Each row with the last few that are equal to it in a band, each pair once.
+    """Yield each row with the last few rows that equal it in a band, each pair once.
 
     ``bands`` has shape ``(len(rows), n_bands, n_values)``.
     """
     latest: defaultdict[tuple[int, bytes], list[int]] = defaultdict(list)
-    seen: set[tuple[int, int]] = set()
+    pairs: set[tuple[int, int]] = set()
     for row, of_row in zip(rows, bands, strict=True):
         for band, values in enumerate(of_row):
-            before = latest[band, values.tobytes()]
-            for other in before:
-                if (other, row) not in seen:
-                    seen.add((other, row))
-                    yield other, row
-            before.append(row)
-            del before[:-_NEIGHBOURS]
+            bucket = latest[band, values.tobytes()]
+            for neighbour in bucket:
+                if (neighbour, row) not in pairs:
+                    pairs.add((neighbour, row))
+                    yield neighbour, row
+            bucket.append(row)
+            del bucket[:-_NEIGHBOURS]
 
 
-def _alike(scored: Iterable[tuple[int, int, float]], least: float) -> list[Pair]:
-    pairs = [Pair(a, b, min(likeness, 1.0)) for a, b, likeness in scored if likeness >= least]
+def _similar(scored: Iterable[tuple[int, int, float]], least: float) -> list[SimilarPair]:
+    pairs = [
+        SimilarPair(a, b, min(likeness, 1.0)) for a, b, likeness in scored if likeness >= least
+    ]
     return sorted(pairs, key=lambda pair: (-pair.likeness, pair.first, pair.second))
 
 
-def _jaccard(one: Hashes, other: Hashes) -> float:
-    shared = len(np.intersect1d(one, other, assume_unique=True))
-    return shared / (len(one) + len(other) - shared)
-
-
-_ABOUT = (
-    "Share of summaries that say nearly what another of their layer and tree says: on a layer by "
-    "their words, on `tree` by their vectors."
-)
+def _jaccard(first: Hashes, second: Hashes) -> float:
+    shared = len(np.intersect1d(first, second, assume_unique=True))
+    return shared / (len(first) + len(second) - shared)
 
 
 Twin = tuple[Node, Node, float]
-"""A summary, the one that it repeats, and how alike they are, in [0, 1]."""
+"""Summary, the summary that it repeats, and their similarity in [0, 1]."""
 
 
-@check("near_duplicates", "warn", _ABOUT)
-def near_duplicates(layer: CheckedLayer) -> Measured:
-    """Whether at most ``max_near_duplicates`` of the summaries repeat another by their words.
+@check(
+    "near_duplicates",
+    "warn",
+    "Share of summaries that say nearly the same words as another of their layer and tree.",
+)
+def near_duplicates(layer: CheckedLayer) -> CheckMeasurement:
+    """Measure the share of summaries that repeat another of their tree by their words.
 
-    Equal documents in two trees give equal summaries, so only pairs of one tree count.
+    Equal documents in two trees have equal summaries, so only pairs of one tree count.
     """
     checks = layer.settings.checks
     twins = [
@@ -166,36 +140,23 @@ def near_duplicates(layer: CheckedLayer) -> Measured:
         for nodes in grouped(layer.summaries, lambda node: node.tree).values()
         for pair in pairs_by_words([node.text for node in nodes], checks.near_duplicate)
     ]
-    return _measured(len(layer.summaries), twins, "words", checks)
-
-
-@check("near_duplicates", "warn", _ABOUT)
-def near_duplicate_vectors(checked: CheckedTrees) -> Measured:
-    """Whether at most ``max_near_duplicates`` of the summaries repeat another by their vectors."""
-    checks = checked.settings.checks
-    n_checked, twins = 0, []
-    for layer in (layer for tree in checked.trees for layer in tree.layers[1:]):
-        nodes = layer.nodes
-        n_checked += len(nodes)
-        pairs = pairs_by_vectors(layer.vectors, checks.near_duplicate_similarity)
-        twins += [(nodes[p.first], nodes[p.second], p.likeness) for p in pairs]
-    return _measured(n_checked, twins, "cosine", checks)
+    return _measure(len(layer.summaries), twins, checks)
 
 
 def count_repeated(twins: Sequence[Twin]) -> int:
-    """Summaries that could go: of each group of near duplicates all but one."""
+    """Count the summaries that could be removed: all but one of each group of near duplicates."""
     if not twins:
         return 0
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 
-    ends = [[node.id for node, *_ in twins], [other.id for _, other, _ in twins]]
+    ends = [[node.id for node, *_ in twins], [repeated.id for _, repeated, _ in twins]]
     ids, rows = np.unique(ends, return_inverse=True)
     graph = coo_array((np.ones(len(twins)), rows.reshape(2, -1)), shape=(len(ids), len(ids)))
     return len(ids) - int(connected_components(graph, directed=False)[0])
 
 
-def _measured(n_checked: int, twins: Sequence[Twin], by: str, checks: CheckSettings) -> Measured:
+def _measure(n_checked: int, twins: Sequence[Twin], checks: CheckSettings) -> CheckMeasurement:
     n_repeated = count_repeated(twins)
     share = n_repeated / max(1, n_checked)
     numbers: dict[str, float] = {
@@ -211,11 +172,11 @@ def _measured(n_checked: int, twins: Sequence[Twin], by: str, checks: CheckSetti
             f"layer (at most {percent(checks.max_near_duplicates)})."
         )
     worst = [
-        WorstNode.of(node, likeness, f"as {other.id} ({by} {likeness:.2f})")
-        for node, other, likeness in sorted(twins, key=lambda twin: (-twin[2], twin[0].id))
+        WorstNode.of(node, likeness, f"as {repeated.id} (words {likeness:.2f})")
+        for node, repeated, likeness in sorted(twins, key=lambda twin: (-twin[2], twin[0].id))
     ]
     remedy = (
         "Look for copied documents first; else raise clustering.threshold, so that fewer nodes "
         "join several clusters."
     )
-    return Measured(share <= checks.max_near_duplicates, summary, numbers, worst, remedy)
+    return CheckMeasurement(share <= checks.max_near_duplicates, summary, numbers, worst, remedy)

@@ -1,4 +1,7 @@
-"""The sampled audit as a check: how many audited summaries say what no child says."""
+"""Check of a sampled audit: share of audited summaries with a sentence that no child supports.
+
+``raptor_core.audit`` draws the sample and judges the sentences.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ from dataclasses import replace
 
 from raptor_core.audit.base import SentenceFinding
 from raptor_core.audit.report import AuditReport
-from raptor_core.quality.checks import CheckInfo, Measured, Verdict, WorstNode
+from raptor_core.quality.checks import CheckInfo, CheckMeasurement, CheckResult, WorstNode
 from raptor_core.quality.statistics import DIGITS
 from raptor_core.settings import AuditSettings, Settings
 
@@ -20,13 +23,13 @@ HALLUCINATION = CheckInfo(
 
 
 def audit_check(settings: AuditSettings) -> CheckInfo:
-    """The check; it blocks where the settings say so."""
+    """Return the check; it blocks if the settings say so."""
     blocks = settings.on_unsupported == "block"
     return replace(HALLUCINATION, severity="error") if blocks else HALLUCINATION
 
 
-def evaluate_audit(report: AuditReport, settings: Settings) -> Verdict:
-    """Whether at most ``max_unsupported`` of the judged summaries hold such a sentence."""
+def evaluate_audit(report: AuditReport, settings: Settings) -> CheckResult:
+    """Return the result: at most ``max_unsupported`` of the summaries may have such a sentence."""
     share, n_audited = report.unsupported_share, len(report.audited)
     n_bad, n_unknown = len(report.unsupported_nodes), len(report.not_judged)
     numbers: dict[str, float] = {
@@ -61,15 +64,15 @@ def evaluate_audit(report: AuditReport, settings: Settings) -> Verdict:
             "Read the sentences named; try another summarizer.model, or let audit.on_unsupported "
             '= "resummarize" or "quarantine" deal with them.'
         )
-    else:  # what was not judged warns, and never blocks
+    else:  # sentences that were not judged warn and never block
         check = HALLUCINATION
         remedy = "Mend the judge's endpoint or model, and materialize the findings again."
     passed = not exceeds and not n_unknown
-    return check.verdict(Measured(passed, summary, numbers, _worst(report), remedy))
+    return check.result(CheckMeasurement(passed, summary, numbers, _worst(report), remedy))
 
 
 def _worst(report: AuditReport) -> list[WorstNode]:
-    """The least supported sentence of each node that has one, least supported first."""
+    """Return the least supported sentence of each node, least supported first."""
     ranked = sorted(report.unsupported, key=lambda f: (f.score, f.node_id))
     least = {finding.node_id: finding for finding in reversed(ranked)}
     trees = {node.id: node.tree for node in report.audited}
@@ -82,6 +85,6 @@ def _worst(report: AuditReport) -> list[WorstNode]:
 
 def _why(finding: SentenceFinding) -> str:
     missing = ", ".join(finding.missing[:6])
-    told = [finding.reason, f"not in any child: {missing}" if missing else ""]
+    reasons = [finding.reason, f"not in any child: {missing}" if missing else ""]
     closest = f"closest: {finding.evidence}" if finding.evidence else ""
-    return "; ".join(part for part in (*told, closest) if part)
+    return "; ".join(part for part in (*reasons, closest) if part)

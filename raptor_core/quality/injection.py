@@ -1,11 +1,11 @@
-"""Text that gives orders to the model that reads it, in ten languages.
+"""Check for prompt injection: text that gives orders to a language model, in ten languages.
 
-Documents are fenced in every prompt, so an order is summarized as text like any other; but no fence
-is sure, and whoever answers from these trees with a model of their own should know.
+Every prompt fences documents, so that a model summarizes an order like any other text. No fence is
+sure, and other applications may give the published texts to other models.
 
-The patterns are drawn from what published collections of such attacks have in common (an order to
-forget what was said before, words to "the AI", chat markup, characters that nobody sees), and kept
-narrow: text about such attacks is rarer than text that merely says "ignore" or "instructions".
+The patterns are common to published collections of such attacks: an order to forget earlier
+instructions, words to "the AI", chat markup, invisible characters. They are narrow, since most text
+that says "ignore" or "instructions" is harmless.
 """
 
 from __future__ import annotations
@@ -16,29 +16,29 @@ from functools import cache
 from pathlib import Path
 
 from raptor_core.phrases import read_phrases
-from raptor_core.quality.checks import CheckedTrees, Measured, WorstNode, check, percent
+from raptor_core.quality.checks import CheckedTrees, CheckMeasurement, WorstNode, check, percent
 
 FORGET = "tells a model to forget its instructions"
 ADDRESS = "speaks to a model"
 ROLE = "gives a model another role"
 PROMPT = "asks for a model's prompt"
 MARKUP = "holds the markup of a chat"
-HIDDEN = "holds characters that nobody sees"
+HIDDEN = "holds invisible characters"
 KINDS = {"forget": FORGET, "address": ADDRESS, "role": ROLE, "prompt": PROMPT}
-"""What a text does, by the section of ``injection_phrases.txt`` that tells."""
+"""Kind of order by section of ``injection_phrases.txt``."""
 
 _FEW_WORDS = r"(?:\W+\w+){0,4}?\W+"
 _PHRASES = read_phrases(Path(__file__).with_name("injection_phrases.txt"))
 _TAGS = "\U000e0020-\U000e007e"
 _FLAG = re.compile(f"\U0001f3f4[{_TAGS}]+\U000e007f")
 _UNSEEN = re.compile(f"[{_TAGS}]|[\u202d\u202e]|[\u200b-\u200d\u2060\ufeff]{{8,}}")
-"""Unicode tags, those of flags aside, reversed runs, and long runs of no width."""
+"""Unicode tags (but those of flags), reversed text, and long runs of zero-width characters."""
 
 CHAT_MARKUP = re.compile(
     r"<\|(?:im_start|im_end|system|user|assistant|endoftext|begin_of_text|eot_id|"
     r"start_header_id|end_header_id)\|>|<</?SYS>>|\[/?INST\]"
 )
-"""As chats are marked up, of texts as they stand."""
+"""Markup of chats."""
 
 
 _NO_WIDTH = re.compile("[\u00ad\u200b-\u200f\u2060\ufeff\U000e0000-\U000e007f]")
@@ -50,19 +50,19 @@ def _pattern(section: str) -> re.Pattern[str]:
 
 
 def _is_in(section: str, words: str) -> bool:
-    """Whether a text does it; a look for words spares nearly all texts the pattern."""
+    """Return whether a text holds a phrase of the section; single words are searched first."""
     by_words = any(word in words for word in _PHRASES[f"{section}, by"])
     return by_words and _pattern(section).search(words) is not None
 
 
 def orders(text: str) -> tuple[str, ...]:
-    """What a text does to a model that reads it; empty for plain text.
+    """Return the kinds of orders that a text gives to a model; empty for plain text.
 
-    Words are found whatever their case, width and spacing, and with unseen characters in them.
+    Case, width, spacing and invisible characters make no difference to words.
     """
     plain = _NO_WIDTH.sub("", unicodedata.normalize("NFKC", text))
     words = " ".join(plain.casefold().split())
-    kinds = [told for section, told in KINDS.items() if _is_in(section, words)]
+    kinds = [kind for section, kind in KINDS.items() if _is_in(section, words)]
     kinds += [MARKUP] if CHAT_MARKUP.search(plain) else []
     kinds += [HIDDEN] if _UNSEEN.search(_FLAG.sub("", text)) else []
     return tuple(kinds)
@@ -73,8 +73,8 @@ def orders(text: str) -> tuple[str, ...]:
     "warn",
     "Share of chunks and summaries with text that gives orders to a language model.",
 )
-def prompt_injection(checked: CheckedTrees) -> Measured:
-    """Whether at most ``max_injected`` of the nodes give orders."""
+def prompt_injection(checked: CheckedTrees) -> CheckMeasurement:
+    """Measure the share of nodes that give orders to a model."""
     n_nodes = sum(map(len, checked.layers))
     ordering = [(n, kinds) for layer in checked.layers for n in layer if (kinds := orders(n.text))]
     ordering.sort(key=lambda pair: (not pair[0].is_leaf, -len(pair[1]), pair[0].id))
@@ -94,4 +94,4 @@ def prompt_injection(checked: CheckedTrees) -> Measured:
         "Read the passages. Leave the document out with source.exclude, or keep it and fence what "
         "a model is given; raise checks.max_injected where documents tell of such text."
     )
-    return Measured(share <= bound, summary, numbers, worst, remedy)
+    return CheckMeasurement(share <= bound, summary, numbers, worst, remedy)

@@ -1,9 +1,9 @@
-"""Law 9: no error, refusal, truncated or empty output is ever node text.
+"""Checks that no error, refusal, truncated or empty output becomes the text of a node (law 9).
 
-Signs of it are a text's shape, and phrases of errors, refusals, pages and prompts. Precision comes
-first, since junk blocks publishing: a phrase must stand where a model or a client puts it (at the
-start, or as the whole text), and a summary is junk only when its children do not show the same. A
-document about errors, a table of figures or a poem that repeats itself may be summarized in kind.
+Signs of junk are the shape of a text, and phrases of errors, refusals, pages and prompts. Junk
+blocks the publication, so precision comes first. A phrase must be where a model or a client puts
+it: at the start, or as the whole text. A summary is junk only if its children do not show the same
+sign: a document about errors, a table of figures or a poem with a refrain may have such a summary.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from numpy.typing import NDArray
 from raptor_core.audit.collage import folded, is_collage
 from raptor_core.models.summarizing.base import Unfit
 from raptor_core.phrases import read_phrases
-from raptor_core.quality.checks import CheckedLayer, Measured, WorstNode, check
+from raptor_core.quality.checks import CheckedLayer, CheckMeasurement, WorstNode, check
 from raptor_core.quality.languages import find_switch, writing
 
 MIN_LETTERS = 0.35
-"""Share of letters, marks and digits of words below which a text is no text."""
+"""Share of letters and marks below which a text is no prose."""
 MIN_CHILD_LETTERS = 0.5
-"""The same for a child, more readily: a summary of such children may look like them."""
+"""Share of letters below which a child is no prose, so that its summary may be none."""
 
 _MAX_REPLACED = 0.02
 _MAX_PERIOD = 48
@@ -52,22 +52,22 @@ _CLOSED = re.compile(r"[.!?…。！？؟۔।॥։።:;：；)\]}>\"'”’»�
 _LIST_ITEM = re.compile(r"^\s*(?:[-*•+–#|>]|\d+[.)]|[a-z][.)]|```)\s*", re.IGNORECASE)
 _MIN_FRAGMENT_WORDS = 4
 _UNSTOPPED = re.compile(r"[\u0e00-\u0eff]")
-"""Thai and Lao, which end a sentence with a space."""
+"""Letters of Thai and Lao, which end a sentence with a space."""
 
 
 def empty(text: str) -> str | None:
-    """A word for ``text`` that shows nothing: white space, control and format characters."""
+    """Return a reason if ``text`` is only white space, control and format characters, or None."""
     if all(unicodedata.category(c) in _INVISIBLE for c in text):
         return "no visible character"
     return None
 
 
 def truncated(text: str) -> str | None:
-    """The end of a ``text`` that stops in mid sentence, or None.
+    """Return the end of a ``text`` that stops in mid sentence, or None.
 
-    A missing full stop alone is no sign: list items, headings and scripts without one are
-    fine. A comma, an opening bracket or a function word at the end is; so is an unfinished
-    clause of four words or more after two finished sentences of the same line.
+    A missing full stop alone is no sign: list items, headings and some scripts have none. Signs are
+    a comma, an opening bracket or a function word at the end, and an unfinished clause of four
+    words or more after two finished sentences of the same line.
     """
     bare = text.rstrip()
     if not bare:
@@ -83,9 +83,10 @@ def truncated(text: str) -> str | None:
 
 
 def open_end(text: str) -> str | None:
-    """The end of a ``text`` whose last line neither ends a sentence nor is a list item, or None.
+    """Return the end of a ``text`` whose last line is no list item and has no full stop, or None.
 
-    Far weaker than ``truncated``: headings end so too. Scripts without full stops give none.
+    This sign is far weaker than ``truncated``, since headings have no full stop. It is None for
+    scripts without full stops.
     """
     bare = text.rstrip()
     if not bare or _UNSTOPPED.search(bare[-1]):
@@ -98,37 +99,37 @@ def _is_complete(line: str) -> bool:
 
 
 def last_fragment(line: str) -> str:
-    """What follows the last end of a sentence that text follows; all of a line without one."""
+    """Return the text after the last full stop inside a line, or the line if it has none."""
     return _SENTENCE_END.split(line)[-1]
 
 
 def loop(text: str) -> str | None:
-    """The piece that ``text`` repeats at least four times in a row, or None.
+    """Return the piece that ``text`` repeats at least four times in a row, or None.
 
-    The repetition must be a quarter of the text and eight words, or 24 characters, long.
+    The repetition must be a quarter of the text, and at least eight words or 24 characters.
     """
     words = text.casefold().split()
     numbers: dict[str, int] = {}
     codes = np.array([numbers.setdefault(word, len(numbers)) for word in words], dtype=np.uint32)
     period = _period(codes, at_least=8)
     if period:
-        return _spoken(" ".join(words[period[0] : period[0] + period[1]]))
-    if max(map(len, words), default=0) < _LONG_CHARS:  # a loop of spaced words was found above
+        return _with_words(" ".join(words[period[0] : period[0] + period[1]]))
+    if max(map(len, words), default=0) < _LONG_CHARS:  # the search by words above covers such texts
         return None
     chars = "".join(words)[:_SCANNED_CHARS]
     period = _period(
         np.frombuffer(chars.encode("utf-32-le", "surrogatepass"), np.uint32), _LONG_CHARS
     )
-    return _spoken(chars[period[0] : period[0] + period[1]]) if period else None
+    return _with_words(chars[period[0] : period[0] + period[1]]) if period else None
 
 
-def _spoken(piece: str) -> str | None:
-    """A repeated piece that is words; ruled lines and leaders are layout."""
+def _with_words(piece: str) -> str | None:
+    """Return a repeated piece if it holds words; None for ruled lines and leaders."""
     return piece if any(c.isalnum() for c in piece) else None
 
 
 def letterless(text: str, bound: float = MIN_LETTERS) -> str | None:
-    """Why ``text`` is hardly written in letters, or None; ``bound`` is a share of them."""
+    """Return a reason if the share of letters in ``text`` is below ``bound``, or None."""
     counts = Counter(text[:_SCANNED_CHARS])
     n_chars = sum(n for c, n in counts.items() if not c.isspace())
     if not n_chars:
@@ -140,17 +141,17 @@ def letterless(text: str, bound: float = MIN_LETTERS) -> str | None:
 
 
 def _period(codes: NDArray[np.uint32], at_least: int) -> tuple[int, int] | None:
-    """Start and period of the shortest-period loop in ``codes``, shape ``(n,)``, or None."""
+    """Return start and period of the shortest loop in ``codes``, shape ``(n,)``, or None."""
     needed = max(at_least, _MIN_LOOP * len(codes))
     for period in range(1, min(_MAX_PERIOD, len(codes) // _MIN_REPEATS) + 1):
         equal = codes[period:] == codes[:-period]
-        wanted = max(needed, _MIN_REPEATS * period) - period
-        if np.count_nonzero(equal) < wanted:
+        least = max(needed, _MIN_REPEATS * period) - period
+        if np.count_nonzero(equal) < least:
             continue
         breaks = np.flatnonzero(np.concatenate(([True], ~equal, [True])))
         runs = np.diff(breaks) - 1
         longest = int(runs.argmax())
-        if runs[longest] >= wanted:
+        if runs[longest] >= least:
             return int(breaks[longest]), period
     return None
 
@@ -166,7 +167,7 @@ _AROUND = {
     "pages": (r"^\s*(?:```\w*\s*)?", ""),
     "echoes": ("", ""),
 }
-"""What stands before and after a phrase, by section of the file; in all others ``_LEAD`` before."""
+"""Patterns before and after a phrase, by section of the file; the default is ``_LEAD`` before."""
 
 _SHORT_WORDS = 48
 _PHRASES = read_phrases(Path(__file__).with_name("junk_phrases.txt"))
@@ -174,20 +175,20 @@ _PHRASES = read_phrases(Path(__file__).with_name("junk_phrases.txt"))
 
 @cache
 def _pattern(section: str) -> re.Pattern[str]:
-    """Compiled when it is first used: all of them take a tenth of a second."""
-    before, after = _AROUND.get(section, (_LEAD, ""))
+    """Compile the phrases of a section at first use, since all sections take 0.1 s."""
+    prefix, suffix = _AROUND.get(section, (_LEAD, ""))
     phrases = "|".join(_PHRASES[section]).replace(" ", r"\s+")
-    return re.compile(f"{before}(?P<found>{phrases}){after}", re.IGNORECASE | re.DOTALL)
+    return re.compile(f"{prefix}(?P<phrase>{phrases}){suffix}", re.IGNORECASE | re.DOTALL)
 
 
 def _find(section: str, text: str) -> str | None:
-    """The phrase of a section that stands in ``text``, or None."""
+    """Return the phrase of a section that occurs in ``text``, or None."""
     match = _pattern(section).search(text)
-    return match["found"] if match else None
+    return match["phrase"] if match else None
 
 
 def error(text: str) -> str | None:
-    """The phrase that makes ``text`` an error message or a placeholder, or None."""
+    """Return the phrase that makes ``text`` an error message or a placeholder, or None."""
     phrase = _find("errors", text) or _find("whole errors", text)
     if phrase is None and len(text.split(maxsplit=_SHORT_WORDS)) <= _SHORT_WORDS:
         phrase = _find("short errors", text)
@@ -195,7 +196,7 @@ def error(text: str) -> str | None:
 
 
 def page(text: str) -> str | None:
-    """The start of ``text`` when it is an HTML, XML or JSON answer, or None."""
+    """Return the start of ``text`` if it is HTML, XML or JSON, or None."""
     bare, phrase = text.strip(), _find("pages", text)
     if phrase is None and bare.startswith("{") and bare.endswith("}"):
         with suppress(ValueError):
@@ -214,10 +215,10 @@ SIGNS: dict[str, Callable[[str], str | None]] = {
     "page": page,
     "prompt_echo": lambda text: _find("echoes", text) or _find("leading echoes", text),
 }
-"""What a sign finds in a text, or None; in the order in which they are looked for."""
+"""Detectors by kind of junk, in order; each returns an excerpt that shows it, or None."""
 
 TRUNCATED = "truncated"
-"""The sign that has a check of its own, ``truncation``."""
+"""Kind of junk that the check ``truncation`` judges."""
 _JUDGED = tuple(kind for kind in SIGNS if kind != TRUNCATED)
 _CHILD_SIGNS: dict[str, Callable[[str], str | None]] = {
     **SIGNS,
@@ -231,16 +232,16 @@ _WORD = re.compile(r"\w+")
 
 @dataclass(frozen=True, slots=True)
 class Junk:
-    """Why a text is junk: the kind, and the part that shows it."""
+    """Kind of junk in a text, and the excerpt that shows it."""
 
     kind: str
     excerpt: str
 
 
 def find_junk(text: str, children: Sequence[str], kinds: Iterable[str] = SIGNS) -> Junk | None:
-    """The first sign, of these ``kinds``, that ``text`` is no summary of ``children``, or None.
+    """Return the first sign of ``kinds`` that ``text`` is no summary of ``children``, or None.
 
-    Cheap enough for every answer of a model: the children are read only when there is a sign.
+    The children are read only if there is a sign, so every answer of a model can be tested.
     """
     for kind in kinds:
         excerpt = SIGNS[kind](text)
@@ -255,10 +256,10 @@ def find_junk(text: str, children: Sequence[str], kinds: Iterable[str] = SIGNS) 
     "No summary is an error, a refusal, an error page, an echoed prompt, a loop, empty or without "
     "letters, unless its children are the same.",
 )
-def junk_text(layer: CheckedLayer) -> Measured:
-    """Whether no summary is junk; leaves are the documents' own text and never junk."""
-    looked_at = ((n, find_junk(n.text, layer.texts_below(n), _JUDGED)) for n in layer.written)
-    junk_nodes = [(node, junk) for node, junk in looked_at if junk]
+def junk_text(layer: CheckedLayer) -> CheckMeasurement:
+    """Measure the number of summaries that are junk; leaves are never junk."""
+    findings = ((n, find_junk(n.text, layer.texts_below(n), _JUDGED)) for n in layer.written)
+    junk_nodes = [(node, junk) for node, junk in findings if junk]
     kinds = Counter(junk.kind for _, junk in junk_nodes)
     n_checked = len(layer.written)
     numbers = {
@@ -268,18 +269,18 @@ def junk_text(layer: CheckedLayer) -> Measured:
     }
     summary = f"None of {n_checked} summaries is junk."
     if kinds:
-        told = ", ".join(f"{n} {kind.replace('_', ' ')}" for kind, n in kinds.most_common())
-        summary = f"{len(junk_nodes)} of {n_checked} summaries are junk: {told}."
+        counts = ", ".join(f"{n} {kind.replace('_', ' ')}" for kind, n in kinds.most_common())
+        summary = f"{len(junk_nodes)} of {n_checked} summaries are junk: {counts}."
     worst = [
         WorstNode.of(node, 1.0, f"{junk.kind.replace('_', ' ')}: {junk.excerpt[:80]}")
         for node, junk in junk_nodes
     ]
     remedy = "Look at the summarizer's endpoint and model, then build the partition again."
-    return Measured(not kinds, summary, numbers, worst, remedy)
+    return CheckMeasurement(not kinds, summary, numbers, worst, remedy)
 
 
 def _shared(kind: str, text: str, excerpt: str, children: Sequence[str]) -> bool:
-    """Whether some child shows the same, so that the summary only reports it."""
+    """Return whether a child shows the same sign, so that the summary only reports it."""
     if kind == "empty" or not children:
         return False
     if is_collage(text, children):
@@ -295,22 +296,22 @@ def _shared(kind: str, text: str, excerpt: str, children: Sequence[str]) -> bool
         return any(_quoted(glue.join([folded(excerpt)] * 3), texts) for glue in (" ", ""))
     opening = folded(text).lstrip("\"'“‘")[:_OPENING_CHARS]
     quoted = _quoted(opening, texts) or _quoted(folded(excerpt), texts)
-    return quoted or (kind == "error" and _spoken_of(excerpt, texts))
+    return quoted or (kind == "error" and _holds_words(excerpt, texts))
 
 
 def _quoted(piece: str, texts: Iterable[str]) -> bool:
-    """Whether a child holds ``piece``; short pieces occur anywhere and prove nothing."""
+    """Return whether a child holds ``piece``; short pieces occur anywhere and prove nothing."""
     return len(piece) >= _MIN_QUOTE_CHARS and any(piece in child for child in texts)
 
 
-def _spoken_of(excerpt: str, texts: Iterable[str]) -> bool:
-    """Whether one child holds all words of ``excerpt``, two at the least: it is about them."""
+def _holds_words(excerpt: str, texts: Iterable[str]) -> bool:
+    """Return whether ``excerpt`` has two words or more, and one child holds all of them."""
     words = set(_WORD.findall(folded(excerpt)))
     return len(words) > 1 and any(words <= set(_WORD.findall(child)) for child in texts)
 
 
 def find_cut(text: str, children: Sequence[str], *, full: bool = False) -> str | None:
-    """The end of a ``text`` that is cut off, or None; ``full`` says that it fills its limit."""
+    """Return the end of a ``text`` that is cut off, or None; ``full`` if it fills its limit."""
     junk = find_junk(text, children, (TRUNCATED,))
     if junk is not None:
         return junk.excerpt
@@ -324,11 +325,11 @@ def find_cut(text: str, children: Sequence[str], *, full: bool = False) -> str |
     "No summary stops in the middle of a sentence, at the token limit or before it, unless it is "
     "put together from pieces of its children or they stop so themselves.",
 )
-def truncation(layer: CheckedLayer) -> Measured:
-    """Whether no summary is cut off.
+def truncation(layer: CheckedLayer) -> CheckMeasurement:
+    """Measure the number of summaries that are cut off.
 
-    One of ``summarizer.max_tokens`` or more is suspected already when its last line is not closed;
-    a shorter one when its end cannot be one (see ``truncated``).
+    A summary of ``summarizer.max_tokens`` or more counts if its last line has no full stop, a
+    shorter one if it stops in mid sentence (see ``truncated``).
     """
     limit = layer.settings.summarizer.max_tokens
     checked = layer.written
@@ -351,11 +352,11 @@ def truncation(layer: CheckedLayer) -> Measured:
         summary = f"{len(cut)} of {len(checked)} summaries stop in mid sentence."
     worst = [WorstNode.of(node, node.n_tokens, f"stops at “…{end[-40:]}”") for node, end in cut]
     remedy = "Raise summarizer.max_tokens or the endpoint's own limit, then build again."
-    return Measured(not cut, summary, numbers, worst, remedy)
+    return CheckMeasurement(not cut, summary, numbers, worst, remedy)
 
 
 def find_unfit(text: str, sources: Sequence[str]) -> Unfit | None:
-    """Why ``text`` is no summary of ``sources``; None where nothing speaks against it."""
+    """Return the reason why ``text`` is no summary of ``sources``, or None."""
     junk = find_junk(text, sources)
     if junk is not None:
         return Unfit(f"the answer is junk ({junk.kind}): {junk.excerpt[:80]!r}")

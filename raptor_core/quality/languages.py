@@ -1,8 +1,8 @@
-"""Which script, and for Latin letters which language, a text is written in, where that is plain.
+"""Script of a text, language of a text in Latin letters, and the check for a change of language.
 
-Scripts by the names of letters, languages by their function words. What is short, code, names or a
-mix has no plain language, and None says so. A model that forgets itself writes a summary in another
-language than what it summarizes.
+The names of letters tell the script, function words the language. Short texts, code, names and
+mixed texts have no clear language, which is None. The check finds summaries that a model wrote in
+another language than that of the sources.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from operator import itemgetter
 from pathlib import Path
 
 from raptor_core.audit.collage import is_collage
-from raptor_core.quality.checks import CheckedLayer, Measured, WorstNode, check, percent
+from raptor_core.quality.checks import CheckedLayer, CheckMeasurement, WorstNode, check, percent
 
 LATIN, HAN, JAPANESE, _KANA = "Latin", "Han", "Japanese", "Kana"
 _SCRIPTS = {
@@ -43,7 +43,7 @@ _MIN_KANA = 0.1
 
 @cache
 def languages_by_word() -> Mapping[str, tuple[str, ...]]:
-    """The languages of each word of ``function_words.txt``, which has a language to a line."""
+    """Return the languages of each word of ``function_words.txt``: one language per line."""
     text = Path(__file__).with_name("function_words.txt").read_text(encoding="utf-8")
     by_word: dict[str, tuple[str, ...]] = {}
     for line in text.splitlines():
@@ -58,10 +58,10 @@ _MIN_CODE = 3
 _KEYWORDS = frozenset(
     {"and", "as", "be", "by", "for", "from", "if", "in", "is", "not", "on", "or", "this", "with"}
 )
-"""Words that a program holds too; where there is code they tell no language."""
+"""Words that programs contain; they are not counted in a text with code."""
 _PUNCTUATION = ".,;:!?…\"'“”‘’«»()[]{}*_`–—-¿¡"
 MIN_WORDS = 12
-"""Words below which a text has no plain language."""
+"""Number of words below which a text has no clear language."""
 _MIN_HITS = 0.2
 _MIN_LEAD = 1.7
 _MIN_DISTINCT = 3
@@ -69,27 +69,27 @@ _MIN_DISTINCT = 3
 
 @dataclass(frozen=True)
 class Writing:
-    """What a text is written in.
+    """Letters and function words of a text.
 
     Attributes:
-        letters: letters by script; Kana and Han apart.
-        n_words: words of Latin letters, without what looks like code.
-        scores: function words by language; one that several languages have counts in parts.
+        letters: number of letters by script, Kana and Han separately.
+        n_words: number of words of Latin letters, without code.
+        scores: function words by language; a word of n languages counts 1/n for each.
     """
 
     letters: Counter[str]
     n_words: int
     scores: Mapping[str, float]
 
-    def __add__(self, other: Writing) -> Writing:
-        """Both texts as one."""
-        names = {**self.scores, **other.scores}
-        scores = {name: self.scores.get(name, 0) + other.scores.get(name, 0) for name in names}
-        return Writing(self.letters + other.letters, self.n_words + other.n_words, scores)
+    def __add__(self, second: Writing) -> Writing:
+        """Return the counts of both texts as one."""
+        names = {**self.scores, **second.scores}
+        scores = {name: self.scores.get(name, 0) + second.scores.get(name, 0) for name in names}
+        return Writing(self.letters + second.letters, self.n_words + second.n_words, scores)
 
     @property
     def script(self) -> str | None:
-        """The script of most letters; Japanese where Han stands with kana; None for none."""
+        """Script of most letters, Japanese for Han with kana; None without a majority."""
         if not self.letters:
             return None
         kana, han = self.letters[_KANA], self.letters[HAN]
@@ -100,13 +100,13 @@ class Writing:
         return script if 2 * count > self.letters.total() else None
 
     def share(self, script: str) -> float:
-        """Share of a script's letters, in [0, 1]; Japanese and Han count each other's."""
+        """Return the share of a script's letters in [0, 1]; Japanese includes Han."""
         names = (_KANA, HAN) if script in {JAPANESE, HAN} else (script,)
         return sum(self.letters[name] for name in names) / max(self.letters.total(), 1)
 
     @property
     def language(self) -> str | None:
-        """The language of the words in Latin letters, where it is plain."""
+        """Language of the words in Latin letters; None if it is not clear."""
         if self.n_words < MIN_WORDS or not self.scores:
             return None
         best, score = max(self.scores.items(), key=itemgetter(1))
@@ -115,13 +115,13 @@ class Writing:
         return best if plain else None
 
     def speaks(self, language: str) -> bool:
-        """Whether a good part of the words may be of ``language``."""
+        """Return whether many of the words may belong to ``language``."""
         best = max(self.scores.values(), default=0.0)
         return bool(best) and self.scores.get(language, 0.0) >= best / 3
 
 
 def writing(text: str) -> Writing:
-    """Letters by script, and function words by language."""
+    """Count letters by script, and function words by language."""
     letters = _letters(text)
     words = _words(text) if letters[LATIN] else []
     if len(_CODE.findall(text)) >= _MIN_CODE:
@@ -153,7 +153,7 @@ def _scores(words: Mapping[str, int]) -> dict[str, float]:
 
 
 def _words(text: str) -> list[str]:
-    """Words of letters alone, without case; ``name_1``, ``f(x)`` and ``a.b`` are code, and none."""
+    """Return words of letters in lower case; ``name_1``, ``f(x)`` and ``a.b`` are code."""
     plain = []
     for raw in text.casefold().split():
         word = raw.strip(_PUNCTUATION)
@@ -178,9 +178,9 @@ _MIN_SHARE = 0.1
 
 
 def find_switch(summary: Writing, children: Sequence[Writing]) -> tuple[str, str] | None:
-    """What a summary is written in and what its children are in, where the two plainly differ.
+    """Return the language of a summary and that of its children, if they clearly differ.
 
-    A script or language that any child has a good part of is none to switch to.
+    A script or language that a child uses in part counts as a language of the children.
     """
     script = summary.script
     if script is None or not children:
@@ -217,8 +217,8 @@ def _language_switch(
     "warn",
     "Share of summaries in another script or language than their children, where both are plain.",
 )
-def language_switch(layer: CheckedLayer) -> Measured:
-    """Whether at most ``max_switched`` of the summaries are in another language."""
+def language_switch(layer: CheckedLayer) -> CheckMeasurement:
+    """Measure the share of summaries in another language than their children."""
     known = cache(writing)  # a child has several parents
     n_checked, bound = len(layer.summaries), layer.settings.checks.max_switched
     n_judged, switched = 0, []
@@ -243,4 +243,4 @@ def language_switch(layer: CheckedLayer) -> Measured:
             f"children (at most {percent(bound)})."
         )
     remedy = "Ask for the documents' language: try another summarizer.model; build these again."
-    return Measured(share <= bound, summary, numbers, switched, remedy)
+    return CheckMeasurement(share <= bound, summary, numbers, switched, remedy)

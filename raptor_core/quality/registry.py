@@ -1,4 +1,4 @@
-"""The lists of checks: on a layer, on the finished trees, on what the store holds of them."""
+"""Lists of the checks on a layer, on finished trees, and on the store."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from raptor_core.quality.checks import (
     CheckedLayer,
     CheckedTrees,
     CheckInfo,
+    CheckResult,
     LayerMeans,
-    Verdict,
 )
-from raptor_core.quality.duplicates import near_duplicate_vectors, near_duplicates
+from raptor_core.quality.duplicates import near_duplicates
 from raptor_core.quality.injection import prompt_injection
 from raptor_core.quality.junk import junk_text, truncation
 from raptor_core.quality.languages import language_switch
@@ -22,7 +22,7 @@ from raptor_core.quality.sizes import (
     token_budget,
 )
 from raptor_core.quality.stored import embedding, staleness, store
-from raptor_core.quality.structure import coverage, shrink, staircase, tree_coverage
+from raptor_core.quality.structure import coverage, shrink, tree_coverage
 
 LAYER_CHECKS: tuple[Check[[CheckedLayer]], ...] = (
     coverage,
@@ -39,27 +39,25 @@ LAYER_CHECKS: tuple[Check[[CheckedLayer]], ...] = (
 TREE_CHECKS: tuple[Check[[CheckedTrees]], ...] = (
     shrink,
     tree_coverage,
-    staircase,
-    near_duplicate_vectors,
     prompt_injection,
 )
 STORE_CHECKS: tuple[CheckInfo, ...] = (embedding, store, staleness)
 PUBLISHED_CHECKS: tuple[CheckInfo, ...] = (*TREE_CHECKS, *STORE_CHECKS)
-"""On the finished trees, then on what the store holds of them."""
+"""Checks on finished trees, then on what the store holds of them."""
 
 
-def layer_verdicts(layer: CheckedLayer) -> list[Verdict]:
-    """Verdicts on one layer of summaries, in the order of LAYER_CHECKS."""
+def check_layer(layer: CheckedLayer) -> list[CheckResult]:
+    """Return the results on one layer of summaries, in the order of LAYER_CHECKS."""
     return [check(layer) for check in LAYER_CHECKS]
 
 
-def tree_verdicts(checked: CheckedTrees) -> list[Verdict]:
-    """Verdicts on whole trees, in the order of TREE_CHECKS."""
+def check_trees(checked: CheckedTrees) -> list[CheckResult]:
+    """Return the results on whole trees, in the order of TREE_CHECKS."""
     return [check(checked) for check in TREE_CHECKS]
 
 
 def layer_means(layer: CheckedLayer) -> LayerMeans:
-    """The means of a layer that later builds are compared with; none where nothing is measured."""
-    of_check = ((compression_ratio, "ratio_mean"), (cluster_size, "children_mean"))
-    means = {check.name: check.measure(layer).numbers.get(mean) for check, mean in of_check}
+    """Return the means of a layer for comparison with later builds; empty if it has none."""
+    sources = ((compression_ratio, "ratio_mean"), (cluster_size, "children_mean"))
+    means = {check.name: check.measure(layer).numbers.get(mean) for check, mean in sources}
     return {name: mean for name, mean in means.items() if mean is not None}

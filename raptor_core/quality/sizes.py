@@ -1,4 +1,7 @@
-"""How long chunks are, how many children and tokens a cluster has (law 3), how long its summary."""
+"""Checks of sizes: tokens of chunks, clusters (law 3) and summaries, and children of a summary.
+
+``statistics`` compares means with earlier builds; ``structure`` checks how layers connect.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ from raptor_core.nodes import Node
 from raptor_core.quality.checks import (
     N_WORST,
     CheckedLayer,
-    Measured,
+    CheckMeasurement,
     WorstNode,
     check,
     children_of,
@@ -27,7 +30,7 @@ PAPER_CHILDREN = 6.7
 
 
 def parent_counts(summaries: Iterable[Node]) -> Counter[str]:
-    """How many parents each node under ``summaries`` has, by id: several by soft membership."""
+    """Return the number of parents of each child by id; soft assignment allows several."""
     return Counter(child for node in summaries for child in node.children)
 
 
@@ -37,11 +40,11 @@ def parent_counts(summaries: Iterable[Node]) -> Counter[str]:
     "Mean number of children per summary, against the bounds set "
     f"(the paper's mean is {PAPER_CHILDREN}).",
 )
-def cluster_size(layer: CheckedLayer) -> Measured:
-    """Whether the layer's mean lies within ``min_children`` and ``max_children``."""
+def cluster_size(layer: CheckedLayer) -> CheckMeasurement:
+    """Measure the mean number of children against ``min_children`` and ``max_children``."""
     low, high = layer.settings.checks.min_children, layer.settings.checks.max_children
     children = [float(len(node.children)) for node in layer.summaries]
-    mean = float(np.mean(children or [low]))  # of no cluster within the bounds
+    mean = float(np.mean(children or [low]))  # a layer without clusters passes
     summary = "No cluster to measure."
     if children:
         summary = (
@@ -57,7 +60,7 @@ def cluster_size(layer: CheckedLayer) -> Measured:
     )
     ranked = sorted(layer.summaries, key=lambda n: (-len(n.children), n.id))[:N_WORST]
     worst = [WorstNode.of(n, len(n.children), f"{len(n.children)} children") for n in ranked]
-    return Measured(low <= mean <= high, summary, numbers, worst, remedy)
+    return CheckMeasurement(low <= mean <= high, summary, numbers, worst, remedy)
 
 
 @check(
@@ -65,8 +68,8 @@ def cluster_size(layer: CheckedLayer) -> Measured:
     "warn",
     "Mean number of children per summary of the layer against earlier builds of this partition.",
 )
-def cluster_size_drift(layer: CheckedLayer) -> Measured:
-    """Whether the layer's mean is near that of earlier builds."""
+def cluster_size_drift(layer: CheckedLayer) -> CheckMeasurement:
+    """Measure the drift of the mean number of children."""
     return measure_mean_drift(layer, cluster_size, "children_mean")
 
 
@@ -75,8 +78,8 @@ def cluster_size_drift(layer: CheckedLayer) -> Measured:
     "error",
     "No cluster holds more tokens than the summarizer may read (clustering.max_tokens).",
 )
-def token_budget(layer: CheckedLayer) -> Measured:
-    """Whether every cluster keeps the budget."""
+def token_budget(layer: CheckedLayer) -> CheckMeasurement:
+    """Measure the number of clusters over the token budget."""
     budget = layer.settings.clustering.max_tokens
     sized = [
         (sum(child.n_tokens for child in children_of(node, layer.below)), node)
@@ -98,7 +101,7 @@ def token_budget(layer: CheckedLayer) -> Measured:
         for n_tokens, node in over
     ]
     remedy = "Build the layer again; if it stays, the clusterer breaks its contract on max_tokens."
-    return Measured(not over, summary, numbers, worst, remedy)
+    return CheckMeasurement(not over, summary, numbers, worst, remedy)
 
 
 PAPER_RATIO = 0.28
@@ -106,26 +109,26 @@ PAPER_RATIO = 0.28
 
 @dataclass(frozen=True, slots=True)
 class Compression:
-    """One summary, and the tokens of its children together, above 0."""
+    """Summary, and the total tokens of its children, above 0."""
 
     node: Node
     child_tokens: int
 
     @property
     def ratio(self) -> float:
-        """Summary tokens over children's tokens, above 0."""
+        """Tokens of the summary over tokens of its children."""
         return self.node.n_tokens / self.child_tokens
 
     @property
-    def strangeness(self) -> float:
-        """Distance to the paper's ratio: twice as long is as strange as half as long."""
+    def deviation(self) -> float:
+        """Absolute logarithm of the ratio over the paper's ratio."""
         return abs(math.log(max(self.ratio, 1e-6) / PAPER_RATIO))
 
 
 def compressions(nodes: Iterable[Node], below: Mapping[str, Node]) -> list[Compression]:
-    """Of every summary in ``nodes`` that has a ratio; ``below`` maps id to node.
+    """Return the compression of every summary in ``nodes``; ``below`` maps id to node.
 
-    One has none where a child is unknown, or no child has a token.
+    Summaries with an unknown child, or whose children have no tokens, are omitted.
     """
     measured = []
     for node in nodes:
@@ -142,36 +145,38 @@ def compressions(nodes: Iterable[Node], below: Mapping[str, Node]) -> list[Compr
     "Mean of a summary's tokens over its children's tokens, against the bounds set "
     f"(the paper's mean is {PAPER_RATIO}).",
 )
-def compression_ratio(layer: CheckedLayer) -> Measured:
-    """Whether the layer's mean ratio lies within ``min_compression`` and ``max_compression``."""
+def compression_ratio(layer: CheckedLayer) -> CheckMeasurement:
+    """Measure the mean ratio against ``min_compression`` and ``max_compression``."""
     low, high = layer.settings.checks.min_compression, layer.settings.checks.max_compression
     measured = compressions(layer.summaries, layer.below)
-    ratios = [one.ratio for one in measured]
-    child_tokens = [one.child_tokens / len(one.node.children) for one in measured]
+    ratios = [entry.ratio for entry in measured]
+    child_tokens = [entry.child_tokens / len(entry.node.children) for entry in measured]
     numbers = {
         "summaries": len(measured),
         "unmeasured": len(layer.summaries) - len(measured),
         **distribution("ratio", ratios),
-        **distribution("summary_tokens", [one.node.n_tokens for one in measured]),
+        **distribution("summary_tokens", [entry.node.n_tokens for entry in measured]),
         **distribution("child_tokens", child_tokens),
     }
-    mean = float(np.mean(ratios or [low]))  # of no summary within the bounds
+    mean = float(np.mean(ratios or [low]))  # a layer without summaries passes
     summary = "No summary to measure."
     if ratios:
         summary = (
             f"Summaries have {mean:.2f} of their children's tokens on average "
             f"(bounds {low:g} to {high:g}, paper {PAPER_RATIO})."
         )
-    way, bound = "Lower", "raise checks.max_compression"
+    change, bound = "Lower", "raise checks.max_compression"
     if mean < low:
-        way, bound = "Raise", "lower checks.min_compression"
-    ranked = sorted(measured, key=lambda one: (-one.strangeness, one.node.id))[:N_WORST]
+        change, bound = "Raise", "lower checks.min_compression"
+    ranked = sorted(measured, key=lambda entry: (-entry.deviation, entry.node.id))[:N_WORST]
     worst = [
-        WorstNode.of(one.node, one.ratio, f"{one.node.n_tokens} tokens from {one.child_tokens}")
-        for one in ranked
+        WorstNode.of(
+            entry.node, entry.ratio, f"{entry.node.n_tokens} tokens from {entry.child_tokens}"
+        )
+        for entry in ranked
     ]
-    remedy = f"{way} summarizer.ratio, min_tokens or max_tokens, or {bound}."
-    return Measured(low <= mean <= high, summary, numbers, worst, remedy)
+    remedy = f"{change} summarizer.ratio, min_tokens or max_tokens, or {bound}."
+    return CheckMeasurement(low <= mean <= high, summary, numbers, worst, remedy)
 
 
 @check(
@@ -179,8 +184,8 @@ def compression_ratio(layer: CheckedLayer) -> Measured:
     "warn",
     "Mean compression ratio of the layer against earlier builds of this partition.",
 )
-def compression_drift(layer: CheckedLayer) -> Measured:
-    """Whether the layer's mean is near that of earlier builds."""
+def compression_drift(layer: CheckedLayer) -> CheckMeasurement:
+    """Measure the drift of the mean compression ratio."""
     return measure_mean_drift(layer, compression_ratio, "ratio_mean")
 
 
@@ -189,7 +194,7 @@ _ENDS = ".!?…:;。！？।؟"
 
 
 Texts = Mapping[tuple[str, str], str]
-"""Texts that chunks are spans of, by tree and document."""
+"""Texts of documents, by tree and document id."""
 
 
 @check(
@@ -198,12 +203,12 @@ Texts = Mapping[tuple[str, str], str]
     "Tokens of the chunks, share of those over chunking.max_tokens, and share of borders between "
     "two chunks that lie inside a sentence.",
 )
-def chunk_length(chunks: Sequence[Node], texts: Texts, settings: Settings) -> Measured:
-    """Whether none is over the limit, and at most ``max_cut_sentences`` of the borders cut one.
+def chunk_length(chunks: Sequence[Node], texts: Texts, settings: Settings) -> CheckMeasurement:
+    """Measure chunks over the token limit, and the share of borders that cut a sentence.
 
-    ``chunks`` are of one or more trees, in document order. A border cuts none where a line ends, or
-    the text before it ends like a sentence; in a document without a text none is judged. Windows of
-    words cut by their nature, and are told and not judged.
+    ``chunks`` are in document order, of one or more trees. A border cuts no sentence where a line
+    ends, or where the text before it ends like a sentence. Borders of documents without a text are
+    not judged. Windows of words always cut sentences, so their share breaks no bound.
     """
     limit, bound = settings.chunking.max_tokens, settings.checks.max_cut_sentences
     over = sorted(
@@ -232,16 +237,18 @@ def chunk_length(chunks: Sequence[Node], texts: Texts, settings: Settings) -> Me
         if over
         else "Sentences longer than chunking.max_tokens are cut: raise it."
     )
-    return Measured(not over and (share <= bound or not judged), summary, numbers, worst, remedy)
+    return CheckMeasurement(
+        not over and (share <= bound or not judged), summary, numbers, worst, remedy
+    )
 
 
 def _borders(chunks: Sequence[Node], texts: Texts) -> Iterator[tuple[Node, bool]]:
-    """Each chunk with one behind it in its document, and whether a sentence is cut there."""
-    for before, after in pairwise(chunks):
-        place = before.tree, before.documents[0]
-        if place != (after.tree, after.documents[0]) or place not in texts:
+    """Yield each chunk that another chunk follows, and whether the border cuts a sentence."""
+    for chunk, following in pairwise(chunks):
+        place = chunk.tree, chunk.documents[0]
+        if place != (following.tree, following.documents[0]) or place not in texts:
             continue
         text = texts[place]
-        between = text[before.end : after.start]
-        told = text[before.start : before.end].rstrip().rstrip(_CLOSING)
-        yield before, "\n" not in between and not told.endswith(tuple(_ENDS))
+        between = text[chunk.end : following.start]
+        ending = text[chunk.start : chunk.end].rstrip().rstrip(_CLOSING)
+        yield chunk, "\n" not in between and not ending.endswith(tuple(_ENDS))

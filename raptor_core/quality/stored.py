@@ -1,4 +1,4 @@
-"""Whether the store holds the trees as they were built, from what the source holds (law 8)."""
+"""Checks of stored vectors, of published points (law 8), and of published documents."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from raptor_core.audit.collage import folded
 from raptor_core.identity import embedding_key
 from raptor_core.nodes import Node
-from raptor_core.quality.checks import Measured, WorstNode, check, percent
+from raptor_core.quality.checks import CheckMeasurement, WorstNode, check, percent
 from raptor_core.quality.statistics import DIGITS
 from raptor_core.settings import CheckSettings
 from raptor_core.store.base import Manifest, StoreIdentity
@@ -21,7 +21,7 @@ from raptor_core.vectors import Vectors
 
 UNIT_TOLERANCE = 1e-3
 _MIN_COLLAPSED = 10
-"""Nodes of a layer from which a mean cosine near 1 is no accident of a few alike."""
+"""Nodes that a layer needs for its mean cosine to be judged."""
 _EQUAL = "whose vector is that of another text"
 
 
@@ -36,11 +36,16 @@ def embedding(
     vectors: Mapping[str, Vectors],
     identity: StoreIdentity,
     checks: CheckSettings,
-) -> Measured:
-    """Whether every vector is sound, and at most ``max_equal_vectors`` are those of other texts.
+) -> CheckMeasurement:
+    """Measure the faults of vectors, and the share of texts with the vector of another text.
 
-    A layer of ten nodes or more has a mean cosine of ``max_mean_cosine`` at the most. ``vectors``
-    are by embedding key, ``identity`` is the store's that they are for.
+    The mean cosine of a layer of ten nodes or more may be at most ``max_mean_cosine``.
+
+    Args:
+        nodes: nodes of finished trees.
+        vectors: vectors by embedding key.
+        identity: identity of the store that will hold them.
+        checks: settings with the bounds.
     """
     stored = [
         (node, vectors[node.embedding_key]) for node in nodes if node.embedding_key in vectors
@@ -62,8 +67,8 @@ def embedding(
     }
     counted = ("missing", "foreign", "of_other_dimension", "not_finite", "not_unit")
     numbers: dict[str, float] = {"nodes": len(nodes), "n_dims": identity.n_dims}
-    for what, members in zip(counted, wrong.values(), strict=True):
-        numbers[f"vectors_{what}"] = len(members)
+    for fault, members in zip(counted, wrong.values(), strict=True):
+        numbers[f"vectors_{fault}"] = len(members)
     numbers["vectors_equal"] = len(equal)
     share, bound = len(equal) / max(1, len(nodes)), checks.max_equal_vectors
     if nodes:
@@ -73,31 +78,34 @@ def embedding(
     collapsed = checks.max_mean_cosine
     for layer, (n, cosine) in cosines.items():
         if n >= _MIN_COLLAPSED and cosine > collapsed:
-            what = f"of layer {layer}, whose mean cosine is {cosine} (at most {collapsed})"
-            wrong[what] = [node for node, _ in sized if node.layer == layer]
+            fault = f"of layer {layer}, whose mean cosine is {cosine} (at most {collapsed})"
+            wrong[fault] = [node for node, _ in sized if node.layer == layer]
     if share > bound:
         wrong[f"{_EQUAL} (at most {percent(bound)})"] = equal
-    told = "; ".join(f"{len(members)} nodes {what}" for what, members in wrong.items() if members)
-    summary = told or f"All {len(nodes)} nodes have sound vectors of {identity.embedder_model}"
+    faults = "; ".join(
+        f"{len(members)} nodes {fault}" for fault, members in wrong.items() if members
+    )
+    summary = faults or f"All {len(nodes)} nodes have sound vectors of {identity.embedder_model}"
     worst = [
-        WorstNode.of(n, n.n_tokens, f"node {what}")
-        for what, members in (wrong if told else {_EQUAL: equal}).items()
+        WorstNode.of(n, n.n_tokens, f"node {fault}")
+        for fault, members in (wrong if faults else {_EQUAL: equal}).items()
         for n in members
     ]
     remedy = "Materialize the layers' embeddings again; if it stays, the embedder is at fault."
-    return Measured(not told, f"{summary}.", numbers, worst, remedy)
+    return CheckMeasurement(not faults, f"{summary}.", numbers, worst, remedy)
 
 
 def _mean_cosines(
     layers: Sequence[int], rows: NDArray[Any], sound: NDArray[Any]
 ) -> dict[int, tuple[int, float]]:
-    """Nodes, and mean cosine of two of them, by layer: near 1 where the vectors have collapsed.
+    """Return the number of nodes and their mean pairwise cosine by layer, for two or more nodes.
 
-    Layers of one node have none. The norm of the sum of n unit vectors holds all of their pairs.
+    The cosine is near 1 if the vectors have collapsed. It follows from the norm of the sum of n
+    unit vectors, which contains all pairs.
     """
-    by_layer, of_row = {}, np.array(layers)
+    by_layer, layer_of_row = {}, np.array(layers)
     for layer in sorted(set(layers)):
-        members = rows[(of_row == layer) & sound]
+        members = rows[(layer_of_row == layer) & sound]
         if (n := len(members)) > 1:
             total = float(np.square(members.sum(axis=0, dtype=np.float64)).sum())
             by_layer[layer] = n, round((total - n) / (n * (n - 1)), DIGITS)
@@ -105,12 +113,12 @@ def _mean_cosines(
 
 
 def _is_of_embedder(node: Node, identity: StoreIdentity) -> bool:
-    wanted = embedding_key(node.embedding_text, identity.embedder_fingerprint)
-    return node.embedding_key == wanted
+    expected = embedding_key(node.embedding_text, identity.embedder_fingerprint)
+    return node.embedding_key == expected
 
 
 def _equal(stored: Sequence[tuple[Node, Vectors]]) -> list[Node]:
-    """Nodes whose vector's bytes are also those of a text that differs in more than case."""
+    """Return nodes whose vector equals that of a text that differs in more than case."""
     by_bytes: dict[bytes, list[Node]] = {}
     for node, vector in stored:
         by_bytes.setdefault(vector.tobytes(), []).append(node)
@@ -125,7 +133,7 @@ def _equal(stored: Sequence[tuple[Node, Vectors]]) -> list[Node]:
 
 @dataclass(frozen=True, slots=True)
 class StoredTree:
-    """One published tree: its manifest, the ids of its points, and those of its built nodes."""
+    """Published tree: its manifest, the ids of its points, and the ids of its nodes."""
 
     manifest: Manifest | None
     live_ids: Iterable[str]
@@ -137,8 +145,8 @@ class StoredTree:
     "error",
     "Qdrant holds exactly the points of the manifest: none missing, orphaned or double.",
 )
-def store(trees: Sequence[StoredTree]) -> Measured:
-    """Whether the store agrees, over all trees of a partition; no nodes need no manifest."""
+def store(trees: Sequence[StoredTree]) -> CheckMeasurement:
+    """Measure missing, orphaned and double points of all trees of a partition."""
     wrong: dict[str, list[str]] = {"missing": [], "orphaned": [], "double": []}
     n_live = n_expected = n_disagreeing = 0
     for tree in trees:
@@ -152,24 +160,24 @@ def store(trees: Sequence[StoredTree]) -> Measured:
     numbers = {
         "points_live": n_live,
         "points_expected": n_expected,
-        **{f"points_{what}": len(ids) for what, ids in wrong.items()},
+        **{f"points_{fault}": len(ids) for fault, ids in wrong.items()},
         "manifests_disagreeing": n_disagreeing,
     }
-    told = [f"{len(ids)} points {what}" for what, ids in wrong.items() if ids]
+    faults = [f"{len(ids)} points {fault}" for fault, ids in wrong.items() if ids]
     if n_disagreeing:
-        told.append(f"{n_disagreeing} manifests count other nodes than were built")
-    summary = "; ".join(told) or f"All {n_expected} points are in the store, and no other"
+        faults.append(f"{n_disagreeing} manifests count other nodes than were built")
+    summary = "; ".join(faults) or f"All {n_expected} points are in the store, and no other"
     worst = [
-        WorstNode(node_id, "", 1.0, f"point {what}")
-        for what, ids in wrong.items()
+        WorstNode(node_id, "", 1.0, f"point {fault}")
+        for fault, ids in wrong.items()
         for node_id in ids
     ]
     remedy = "Publish the partition again; it replaces every point of its trees."
-    return Measured(not told, f"{summary}.", numbers, worst, remedy)
+    return CheckMeasurement(not faults, f"{summary}.", numbers, worst, remedy)
 
 
 Hashes = Mapping[str, Mapping[str, str]]
-"""Content hash by document id, by tree."""
+"""Content hashes by document id, by tree."""
 
 
 @check(
@@ -178,29 +186,31 @@ Hashes = Mapping[str, Mapping[str, str]]
     "The published trees hold the documents that the source holds: none changed, added or gone "
     "since they were read.",
 )
-def staleness(published: Hashes, source: Hashes) -> Measured:
-    """Whether nothing differs between what was published and what the source holds."""
-    built, there = (
-        {(tree, document): h for tree, held in side.items() for document, h in held.items()}
+def staleness(published: Hashes, source: Hashes) -> CheckMeasurement:
+    """Measure the differences between the published documents and those of the source."""
+    built, current = (
+        {(tree, document): h for tree, hashes in side.items() for document, h in hashes.items()}
         for side in (published, source)
     )
     differing = {
-        "changed": {place for place in built.keys() & there.keys() if built[place] != there[place]},
-        "added": there.keys() - built.keys(),
-        "vanished": built.keys() - there.keys(),
+        "changed": {
+            place for place in built.keys() & current.keys() if built[place] != current[place]
+        },
+        "added": current.keys() - built.keys(),
+        "vanished": built.keys() - current.keys(),
     }
     numbers = {
         "documents": len(built),
-        **{f"documents_{what}": len(places) for what, places in differing.items()},
+        **{f"documents_{change}": len(places) for change, places in differing.items()},
     }
-    told = ", ".join(f"{len(places)} {what}" for what, places in differing.items() if places)
+    changes = ", ".join(f"{len(places)} {change}" for change, places in differing.items() if places)
     summary = f"All {len(built)} documents are as the source holds them."
-    if told:
-        summary = f"Of the documents, {told} in the source since they were read."
+    if changes:
+        summary = f"Of the documents, {changes} in the source since they were read."
     worst = [
-        WorstNode("", document, 1.0, f"document {what}", tree)
-        for what, places in differing.items()
+        WorstNode("", document, 1.0, f"document {change}", tree)
+        for change, places in differing.items()
         for tree, document in sorted(places)
     ]
     remedy = "Materialize the partition from `documents` on, or run `raptor build`."
-    return Measured(not told, summary, numbers, worst, remedy)
+    return CheckMeasurement(not changes, summary, numbers, worst, remedy)

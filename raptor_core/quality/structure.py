@@ -1,8 +1,7 @@
-"""How the layers of a tree hang together: coverage (law 3), shrinking (law 4), its height."""
+"""Checks of the structure of a tree: coverage (law 3) and shrinking layers (law 4)."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain, pairwise
 
@@ -10,13 +9,11 @@ from raptor_core.nodes import Node, Tree
 from raptor_core.quality.checks import (
     CheckedLayer,
     CheckedTrees,
-    Measured,
+    CheckMeasurement,
     WorstNode,
     check,
     children_of,
 )
-from raptor_core.quality.sizes import PAPER_CHILDREN
-from raptor_core.quality.statistics import DIGITS
 
 _ABOUT = (
     "Every node below has a parent, no summary has fewer than two children, and every child and "
@@ -28,34 +25,34 @@ _BROKEN = {
     "with an unknown child": "unknown_children",
     "with an id that occurs twice": "duplicate_ids",
 }
-"""What may be wrong with a node, and the number that counts it."""
+"""Faults of a node, with the name of the number that counts each."""
 
 
 @check("coverage", "error", _ABOUT)
-def coverage(layer: CheckedLayer) -> Measured:
-    """Whether one layer of summaries breaks nothing, held against the layer below."""
+def coverage(layer: CheckedLayer) -> CheckMeasurement:
+    """Measure the faults of a layer of summaries over the layer below."""
     broken = (*_broken(layer.nodes, layer.below), _repeated(layer.nodes))
     return _coverage_measured(len(layer.nodes) + len(layer.below), broken)
 
 
 @check("coverage", "error", _ABOUT)
-def tree_coverage(checked: CheckedTrees) -> Measured:
-    """Whether nothing is broken in all layers, leaves first, held against each other."""
+def tree_coverage(checked: CheckedTrees) -> CheckMeasurement:
+    """Measure the faults of all layers, leaves first."""
     by_layer = [
         _broken(nodes, {node.id: node for node in below})
         for below, nodes in pairwise(checked.layers)
     ]
     nodes = list(chain.from_iterable(checked.layers))
-    together = [list(chain.from_iterable(parts)) for parts in zip(*by_layer, strict=True)]
-    return _coverage_measured(len(nodes), (*(together or [[], [], []]), _repeated(nodes)))
+    merged = [list(chain.from_iterable(parts)) for parts in zip(*by_layer, strict=True)]
+    return _coverage_measured(len(nodes), (*(merged or [[], [], []]), _repeated(nodes)))
 
 
 def _broken(
     nodes: Sequence[Node], below: Mapping[str, Node]
 ) -> tuple[list[Node], list[Node], list[Node]]:
-    """Nodes below without a parent; summaries of one child; those with an unknown child.
+    """Return nodes below without a parent, summaries of one child, and ones with unknown children.
 
-    A tree without a node in ``nodes`` ended below: its nodes need no parent.
+    A tree without a node in ``nodes`` ends below, and its nodes need no parent.
     """
     summaries = [node for node in nodes if not node.is_leaf]
     trees = {node.tree for node in summaries}
@@ -68,33 +65,33 @@ def _broken(
 
 
 def _repeated(nodes: Sequence[Node]) -> list[Node]:
-    """Every node after the first with its id."""
+    """Return every node whose id an earlier node has."""
     first = {node.id: row for row, node in reversed([*enumerate(nodes)])}
     return [node for row, node in enumerate(nodes) if first[node.id] != row]
 
 
-def _coverage_measured(n_checked: int, broken: Sequence[Sequence[Node]]) -> Measured:
+def _coverage_measured(n_checked: int, broken: Sequence[Sequence[Node]]) -> CheckMeasurement:
     by_fault = dict(zip(_BROKEN, broken, strict=True))
     numbers = {"nodes_checked": n_checked}
-    numbers |= {_BROKEN[what]: len(nodes) for what, nodes in by_fault.items()}
-    told = "; ".join(f"{len(nodes)} nodes {what}" for what, nodes in by_fault.items() if nodes)
+    numbers |= {_BROKEN[fault]: len(nodes) for fault, nodes in by_fault.items()}
+    faults = "; ".join(f"{len(nodes)} nodes {fault}" for fault, nodes in by_fault.items() if nodes)
     worst = [
-        WorstNode.of(n, len(n.children), f"node {what}")
-        for what, nodes in by_fault.items()
+        WorstNode.of(n, len(n.children), f"node {fault}")
+        for fault, nodes in by_fault.items()
         for n in nodes
     ]
     remedy = "Build the partition again from its chunks; if it stays, the clusterer is at fault."
-    summary = f"{told or f'All {n_checked} nodes are covered'}."
-    return Measured(not told, summary, numbers, worst, remedy)
+    summary = f"{faults or f'All {n_checked} nodes are covered'}."
+    return CheckMeasurement(not faults, summary, numbers, worst, remedy)
 
 
 def _by_name(trees: Iterable[Tree]) -> list[Tree]:
-    """The trees that have nodes."""
+    """Return the trees that have nodes, by name."""
     return sorted((tree for tree in trees if tree.n_nodes), key=lambda tree: tree.name)
 
 
 def _steps(trees: Iterable[Tree]) -> list[tuple[Node, int, int]]:
-    """From each layer to the one above it: the first node there, nodes here, and nodes there."""
+    """Return the first node of each upper layer, the size of the layer below, and its own size."""
     return [
         (above.nodes[0], len(below.nodes), len(above.nodes))
         for tree in trees
@@ -103,8 +100,8 @@ def _steps(trees: Iterable[Tree]) -> list[tuple[Node, int, int]]:
 
 
 @check("shrink", "error", "Every layer of a tree has fewer nodes than the one below.")
-def shrink(checked: CheckedTrees) -> Measured:
-    """Whether every tree shrinks from layer to layer."""
+def shrink(checked: CheckedTrees) -> CheckMeasurement:
+    """Measure the number of trees that do not shrink from layer to layer."""
     trees = _by_name(checked.trees)
     steps = _steps(trees)
     growing = [(first, below, above) for first, below, above in steps if above >= below]
@@ -124,66 +121,4 @@ def shrink(checked: CheckedTrees) -> Measured:
             f"{first.layer} over {below} in layer {first.layer - 1}."
         )
     remedy = "Build the partition again from its chunks; if it stays, the clusterer is at fault."
-    return Measured(not growing, summary, numbers, (), remedy)
-
-
-MIN_NODES = 10
-"""A step from fewer nodes is too coarse to judge: three nodes can only become two or one."""
-
-
-def layers_needed(n_leaves: int, top_nodes: int = 1) -> int:
-    """Summary layers from ``n_leaves`` to ``top_nodes`` at the paper's children per parent."""
-    ratio = max(n_leaves / top_nodes, 1)
-    return math.ceil(math.log(ratio) / math.log(PAPER_CHILDREN) - 1e-9)
-
-
-def _extra_layers(tree: Tree, top_nodes: int) -> tuple[int, WorstNode]:
-    """Summary layers over those that the leaves ask for, and the first node of the top layer."""
-    layers, needed = len(tree.layers) - 1, layers_needed(len(tree.layers[0].nodes), top_nodes)
-    why = f"{layers} layers where {needed} would do"
-    return layers - needed, WorstNode.of(tree.layers[-1].nodes[0], layers, why)
-
-
-@check(
-    "staircase",
-    "warn",
-    "No layer has nearly as many nodes as the one below, and no tree has many more layers than "
-    f"the paper's {PAPER_CHILDREN} children per parent would need.",
-)
-def staircase(checked: CheckedTrees) -> Measured:
-    """Whether every step keeps ``max_shrink`` and every height ``max_extra_layers``."""
-    checks, trees = checked.settings.checks, _by_name(checked.trees)
-    steps = [
-        WorstNode.of(first, here / below, f"layer {first.layer}: {here} over {below}")
-        for first, below, here in _steps(trees)
-        if below >= MIN_NODES
-    ]
-    flat = [step for step in steps if step.value > checks.max_shrink]
-    extra = [_extra_layers(tree, checked.settings.tree.top_nodes) for tree in trees]
-    tall = [height for height in extra if height[0] > checks.max_extra_layers]
-    numbers: dict[str, float] = {
-        "trees": len(trees),
-        "flat_layers": len(flat),
-        "tall_trees": len(tall),
-    }
-    if steps:
-        numbers["shrink_worst"] = round(max(step.value for step in steps), DIGITS)
-        numbers["shrink_mean"] = round(sum(step.value for step in steps) / len(steps), DIGITS)
-    if extra:
-        numbers["extra_layers_maximum"] = max(n_extra for n_extra, _ in extra)
-    worst = sorted(flat, key=lambda step: (-step.value, step.tree))
-    worst += [top for _, top in sorted(tall, key=lambda height: (-height[0], height[1].tree))]
-    remedy = (
-        "Raise clustering.threshold or clustering.max_tokens so that clusters grow, or set "
-        "tree.top_nodes so that the tree ends earlier."
-    )
-    told = []
-    if flat:
-        told.append(f"{len(flat)} layers have over {checks.max_shrink:g} of the nodes below them")
-    if tall:
-        told.append(
-            f"{len(tall)} of {len(trees)} trees have over {checks.max_extra_layers} layers more "
-            "than their leaves ask for"
-        )
-    summary = "; ".join(told) or f"All {len(trees)} trees narrow from layer to layer"
-    return Measured(not told, f"{summary}.", numbers, worst, remedy)
+    return CheckMeasurement(not growing, summary, numbers, (), remedy)

@@ -1,4 +1,7 @@
-"""A plan as frozen values, tree by tree and layer by layer."""
+"""Values of a plan: the plan of all trees, of one tree, and of one layer.
+
+``plan`` makes them; ``raptor_assets`` and the command show them.
+"""
 
 from __future__ import annotations
 
@@ -12,32 +15,31 @@ from raptor_core.nodes import Node, Tree
 
 NOTHING = Cost()
 ESTIMATE_ERROR = 0.25
-"""Share by which the estimate of a first build may be off: 0.14 to 0.23 were measured."""
+"""Largest relative error of the estimate of a first build; 0.14 to 0.23 were measured."""
 
 Action = Literal["build", "rebuild", "keep", "drop"]
 
 
 @dataclass(frozen=True, slots=True)
 class LayerPlan:
-    """One layer of summaries.
+    """Plan of one layer of summaries.
 
     Attributes:
-        layer: from 1.
-        n_kept: nodes that stay as they are.
+        layer: number of the layer, from 1.
+        n_kept: nodes that remain unchanged.
         n_added: nodes with new content.
-        n_removed: nodes of the published tree that go.
-        n_touched: clusters that go on with changed content.
-        n_new: clusters that were not there before.
+        n_removed: nodes of the published tree that are removed.
+        n_touched: clusters that remain with changed content.
+        n_new: clusters that did not exist.
         n_split: clusters that grew over their bounds and are split.
-        n_merged: clusters that go, because too little is left of them or another took them in.
-        fitted: why clusters are fitted anew; empty where none are.
+        n_merged: clusters that end: they became too small, or another cluster absorbed them.
+        fitted: reason of a new fit of clusters; empty without one.
         n_reused: added nodes whose text is in the store already.
-        lower_bound: distinct ancestors in this layer of changed leaves: what no rebuild can
-            spare. In a tree that is built from scratch it is the estimated size of the layer, and
-            no bound: where the layers will lie follows from texts that are not written yet.
-        cost: summaries to make.
+        lower_bound: distinct ancestors in this layer of changed leaves, which every rebuild must
+            make. In a tree that is built from scratch it is the estimated size of the layer.
+        cost: cost of the summaries to make.
         drift: share of the nodes below that were placed one by one since the last fit.
-        cohesion: mean cosine of a member to its cluster's centre; 0.0 where it is not yet known.
+        cohesion: mean cosine of a member to its cluster's centre; 0.0 if unknown.
     """
 
     layer: int
@@ -58,17 +60,17 @@ class LayerPlan:
 
 @dataclass(frozen=True, slots=True)
 class TreePlan:
-    """One tree.
+    """Plan of one tree.
 
     Attributes:
-        tree: its name.
-        action: what happens to it.
-        reason: why it is built from scratch; empty where it goes on from what is published.
-        n_leaves_kept, n_leaves_added, n_leaves_removed: leaves.
-        layers: of summaries, from 1.
-        embedding: texts to embed; those of summaries by their expected length.
-        exact: whether the calls are known; else they are estimated from the sizes of layers.
-        end: why the tree ends at its top; empty where that is estimated.
+        tree: name of the tree.
+        action: "build", "rebuild", "keep" or "drop".
+        reason: why it is built from scratch; empty if it continues from the published tree.
+        n_leaves_kept, n_leaves_added, n_leaves_removed: numbers of leaves.
+        layers: plans of the layers of summaries, from 1.
+        embedding: cost of embedding; summaries count by their expected length.
+        exact: true if the calls are known, false if sizes of layers are estimated.
+        end: why the tree ends at its top layer; empty if that is estimated.
     """
 
     tree: str
@@ -84,44 +86,44 @@ class TreePlan:
 
     @property
     def summaries(self) -> Cost:
-        """Summaries to make, in all layers."""
+        """Cost of the summaries to make, in all layers."""
         return sum((layer.cost for layer in self.layers), NOTHING)
 
     @property
     def lower_bound(self) -> int:
-        """Distinct ancestors of changed leaves, in all layers; where not ``exact``, no bound."""
+        """Distinct ancestors of changed leaves, in all layers; no bound unless ``exact``."""
         return sum(layer.lower_bound for layer in self.layers)
 
 
 @dataclass(frozen=True, slots=True)
 class RebuildPlan:
-    """All trees, ordered by name."""
+    """Plan of all trees, ordered by name."""
 
     trees: tuple[TreePlan, ...]
 
     @property
     def summaries(self) -> Cost:
-        """Summaries to make."""
+        """Cost of the summaries to make."""
         return sum((tree.summaries for tree in self.trees), NOTHING)
 
     @property
     def embedding(self) -> Cost:
-        """Texts to embed."""
+        """Cost of the texts to embed."""
         return sum((tree.embedding for tree in self.trees), NOTHING)
 
     @property
     def cost(self) -> Cost:
-        """All that is paid for."""
+        """Cost of summaries and embedding."""
         return self.summaries + self.embedding
 
     @property
     def lower_bound(self) -> int:
-        """Summaries that no rebuild can spare; where not ``exact``, an estimate and no bound."""
+        """Summaries that every rebuild must make; an estimate unless ``exact``."""
         return sum(tree.lower_bound for tree in self.trees)
 
     @property
     def summaries_range(self) -> tuple[int, int]:
-        """The least and the most summaries to expect; the same where all calls are known."""
+        """Least and greatest number of summaries to expect; equal if all calls are known."""
         known = sum(tree.summaries.calls for tree in self.trees if tree.exact)
         estimated = self.summaries.calls - known
         off = math.ceil(ESTIMATE_ERROR * estimated)
@@ -129,11 +131,11 @@ class RebuildPlan:
 
     @property
     def exact(self) -> bool:
-        """Whether the calls of every tree are known."""
+        """True if the calls of every tree are known."""
         return all(tree.exact for tree in self.trees)
 
     def as_dict(self) -> dict[str, Any]:
-        """For JSON: the totals, then every tree."""
+        """Return the totals and the plans of all trees as values for JSON."""
         return {
             "exact": self.exact,
             "summaries": asdict(self.summaries),
@@ -146,5 +148,5 @@ class RebuildPlan:
 
 
 def nodes_of(tree: Tree | None, layer: int) -> Sequence[Node]:
-    """The nodes of a layer; none where the tree, or the layer, is not there."""
+    """Return the nodes of a layer; none if the tree or the layer does not exist."""
     return tree.layers[layer].nodes if tree and layer < len(tree.layers) else ()

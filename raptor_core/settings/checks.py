@@ -61,12 +61,8 @@ class CheckSettings(Part):
         max_switched: share of summaries that may be in another language than their children.
         near_duplicate: share of three-word runs that two summaries share from which they are near
             duplicates.
-        near_duplicate_similarity: cosine similarity of their vectors from which they are.
         max_near_duplicates: share of a layer's summaries that may nearly repeat another; of two
             that are alike, one counts.
-        max_shrink: nodes of a layer over nodes of the layer below, in any tree.
-        max_extra_layers: summary layers that a tree may have over those that the paper's 6.7
-            children per parent would need.
         max_injected: share of a tree's texts that may give orders to a language model.
         max_cut_sentences: share of the borders between chunks that may lie inside a sentence.
         max_mean_cosine: mean cosine of two nodes of a layer of ten or more, above which its
@@ -95,10 +91,7 @@ class CheckSettings(Part):
     max_unsupported: float = Field(0.1, ge=0, le=1)
     max_switched: float = Field(0.0, ge=0, le=1)
     near_duplicate: float = Field(0.8, ge=0.5, le=1)
-    near_duplicate_similarity: float = Field(0.98, ge=0.9, le=1)
     max_near_duplicates: float = Field(0.1, ge=0, le=1)
-    max_shrink: float = Field(0.6, gt=0, le=1)
-    max_extra_layers: int = Field(2, ge=0)
     max_injected: float = Field(0.0, ge=0, le=1)
     max_cut_sentences: float = Field(0.1, ge=0, le=1)
     max_mean_cosine: float = Field(0.995, gt=0, le=1)

@@ -1,12 +1,12 @@
 """Vector stores: Qdrant embedded, local and remote behind one class.
 
-``open_store`` opens what the settings name; ``stored_identity`` and ``stored_identities`` say what
-is there without starting an engine.
+``open_store`` opens the store that the settings name. ``stored_identity`` and
+``stored_identities`` read what is stored without starting an engine.
 
-Changing the embedder: a build opens the corpus with the new identity and ``beside``, as often as
-it needs to. Readers keep the live collection until ``VectorStore.promote`` finds every tree in the
-new one. What concerns all collections, as dropping a tree does, is done for each of
-``stored_identities``.
+To change the embedder, a build opens the corpus with the new identity and ``beside``, as often as
+needed. Readers keep the live collection until ``VectorStore.promote`` finds every tree in the new
+one. A change of all collections, such as dropping a tree, goes through ``stored_identities``.
+Read ``store.py`` next for the rules, and ``corpus.py`` for the collections.
 """
 
 from __future__ import annotations
@@ -16,11 +16,19 @@ from pathlib import Path
 
 from raptor_core.errors import StoreError, StoreMismatchError
 from raptor_core.settings.stores import StoreSettings
-from raptor_core.store.base import Edition, Hit, Manifest, Mark, Published, StoreIdentity, Where
-from raptor_core.store.corpus import Corpus
+from raptor_core.store.base import (
+    Edition,
+    Hit,
+    Manifest,
+    Mark,
+    PublicationCounts,
+    StoreIdentity,
+    Where,
+)
+from raptor_core.store.corpus import CorpusCollections
 from raptor_core.store.folder import StoreFolder
 from raptor_core.store.protocols import Maintainer, Publisher, Searcher
-from raptor_core.store.publishing import Publishing
+from raptor_core.store.publishing import PublicationBatch
 from raptor_core.store.store import VectorStore
 
 __all__ = [
@@ -29,9 +37,9 @@ __all__ = [
     "Maintainer",
     "Manifest",
     "Mark",
-    "Published",
+    "PublicationBatch",
+    "PublicationCounts",
     "Publisher",
-    "Publishing",
     "Searcher",
     "StoreIdentity",
     "VectorStore",
@@ -49,8 +57,9 @@ def open_store(
     identity: StoreIdentity | None = None,
     *,
     beside: bool = False,
+    owner: str | None = None,
 ) -> VectorStore:
-    """Open the corpus that the settings name; with an identity, make it where it is new.
+    """Open the corpus that the settings name; with an identity, make a new one.
 
     Args:
         settings: kind "auto" is what the corpus was made with, else "edge" where it has a wheel,
@@ -59,20 +68,23 @@ def open_store(
             "local". Ignored by kind "server".
         identity: what the store must be made for. None opens the live collection, to read.
         beside: with an identity of another embedder than the live collection's, open a collection
-            of its own, made where it is new, that readers see from its promotion on.
+            of its own, which readers see once it is promoted.
+        owner: with an identity, name in Dagster of the corpus that builds, empty for the raptor
+            command; a collection on a server belongs to the corpus that made it. None asks
+            nothing, and an embedded store belongs to its home.
 
     Raises:
         StoreError: nothing is there to read, the place is damaged, or the disk refuses.
         StoreLockedError: another process held an embedded store for ``lock_seconds``.
         StoreMismatchError: the store was made for another embedder (and ``beside`` is False),
-            dimension or schema, or with another engine.
+            dimension or schema, with another engine, or by another owner.
     """
     if identity is not None and identity.corpus != settings.corpus:
         raise StoreMismatchError(
             f"the settings name corpus {settings.corpus!r} and the identity {identity.corpus!r}; "
             "make the identity from the same settings"
         )
-    corpus = _corpus(settings, root)
+    corpus = _corpus(settings, root, owner)
     if corpus is not None:
         return corpus.open(identity, beside=beside)
     if settings.kind == "edge" or identity is None:
@@ -87,7 +99,7 @@ def open_store(
 
 
 def check_writable(settings: StoreSettings) -> None:
-    """Find out, before anything is made for it, whether a server takes what is written.
+    """Check that a server accepts writes, before anything is computed for it.
 
     Raises:
         StoreError: its key may not write, or the server does not answer.
@@ -100,7 +112,7 @@ def check_writable(settings: StoreSettings) -> None:
 
 
 def stored_identity(settings: StoreSettings, root: Path | None) -> StoreIdentity | None:
-    """What the live collection was made for; None where there is none yet.
+    """Return the identity of the live collection; None where there is none yet.
 
     Raises:
         StoreError: the place is damaged, or the server does not answer.
@@ -111,9 +123,9 @@ def stored_identity(settings: StoreSettings, root: Path | None) -> StoreIdentity
 def stored_identities(
     settings: StoreSettings, root: Path | None, *, beside: bool = True
 ) -> list[StoreIdentity]:
-    """What the corpus's collections were made for: the live one, then those built beside.
+    """Return the identities of a corpus's collections: of the live one, then of those built beside.
 
-    On embedded engines it takes no lock and starts no engine.
+    On embedded engines no lock is taken and no engine is started.
 
     Raises:
         StoreError: the place is damaged, or the server does not answer.
@@ -125,10 +137,12 @@ def stored_identities(
         return corpus.identities(beside=beside)
 
 
-def _corpus(settings: StoreSettings, root: Path | None) -> Corpus | None:
-    """Where the settings' collections are; None for a store in memory."""
+def _corpus(
+    settings: StoreSettings, root: Path | None, owner: str | None = None
+) -> CorpusCollections | None:
+    """Return the collections that the settings name; None for a store in memory."""
     if settings.kind == "server":
         from raptor_core.store.server import ServerCorpus
 
-        return ServerCorpus(settings)
+        return ServerCorpus(settings, owner)
     return None if root is None else StoreFolder(root, settings)

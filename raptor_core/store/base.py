@@ -1,4 +1,7 @@
-"""What goes into a store and comes out."""
+"""Values that a store takes and returns.
+
+The rules of publishing and reading are in ``store.py``.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ from raptor_core.vectors import Vectors
 
 @dataclass(frozen=True, slots=True)
 class StoreIdentity:
-    """What a store was made for; it refuses any other.
+    """Corpus and embedder that a store was made for; it refuses any other.
 
     ``corpus`` names the collection's alias; the collection itself also carries the embedder.
     """
@@ -32,7 +35,7 @@ class StoreIdentity:
 
 @dataclass(frozen=True, slots=True)
 class Where:
-    """A filter on live nodes; every field that is given must match.
+    """Filter on live nodes; every field that is not None must match.
 
     ``trees``, ``documents`` and ``layers`` match any of their values (a summary matches a
     document that lies under it); ``ids`` are node ids; ``metadata`` matches equal values, or any
@@ -48,11 +51,11 @@ class Where:
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A node that a search found.
+    """Node that a search returned.
 
-    ``score``: cosine similarity, the lexical score, or what a strategy makes of both; then ``why``
+    ``score`` is the cosine similarity, the lexical score, or a strategy's score; then ``why``
     has its parts by name ("dense", "lexical", "neighbours", "document", "paragraph", "reranker").
-    Of a chunk that is not shown whole, the node has the text and span of what is.
+    Of a chunk that is shown in part, the node has the text and span of that part.
     """
 
     node: Node
@@ -61,8 +64,8 @@ class Hit:
 
 
 @dataclass(frozen=True, slots=True)
-class Published:
-    """What one publication changed, in nodes."""
+class PublicationCounts:
+    """Numbers of nodes that one publication changed."""
 
     added: int
     updated: int
@@ -71,13 +74,13 @@ class Published:
 
     @property
     def changed(self) -> bool:
-        """Whether readers see anything new."""
+        """Whether readers see a change."""
         return bool(self.added or self.updated or self.removed)
 
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """A manifest in short: whether a tree is the one that was recorded, with all its nodes.
+    """Short form of a manifest, to compare a published tree with its record.
 
     ``build_id`` and ``quarantined`` are the manifest's; ``n_nodes`` counts those of all layers.
     """
@@ -90,15 +93,15 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """What is published under one tree name.
+    """Description of one published tree.
 
     ``build_id`` is a digest of all nodes: the same content has the same build id.
     ``layer_sizes[k]`` is the number of nodes in layer ``k``. ``documents`` maps document id to
     content hash. ``end`` says why the tree ended at its top layer.
     ``published_at`` is an ISO 8601 time in UTC; it is no part of any identity. ``fits`` are those
     of ``Tree``: the next rebuild anchors on them. ``quarantined`` are ids of summaries that no
-    search finds, sorted: they are listed and traced like any. ``title`` is that of its only
-    document, for people, or what its only top node is called; empty where it has several.
+    search returns, sorted: they are listed and traced like any other. ``title`` is the title of
+    the only document or the name of the only top node; empty where there are several.
     """
 
     tree: str
@@ -120,20 +123,20 @@ class Manifest:
 
     @property
     def content(self) -> str:
-        """What its documents say, under whatever names; see ``content_of``."""
+        """Digest of its documents' content, whatever their names; see ``content_of``."""
         return content_of(self.documents.values())
 
 
 def content_of(hashes: Iterable[str]) -> str:
-    """Digest of the content hashes of a tree's documents, in any order."""
+    """Return the digest of the content hashes of a tree's documents, in any order."""
     return digest("documents", *sorted(hashes))
 
 
 @dataclass(frozen=True, slots=True)
 class Edition:
-    """A tree as it is to be published: its manifest, all its nodes, vectors by embedding key.
+    """Tree to publish: its manifest, all its nodes, vectors by embedding key.
 
-    A vector that is live already, of any tree, need not be among them.
+    Vectors that are live already, in any tree, may be left out.
     """
 
     manifest: Manifest

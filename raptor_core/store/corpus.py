@@ -1,16 +1,17 @@
-"""The collections of one corpus: a live one, which readers open, and those built beside it.
+"""Collections of one corpus: the live one, which readers open, and its successors.
 
-Each is made for one embedder. Promoting one makes it live in one durable write, which also names
-what is retired by it; that is removed then, or, after a crash, by whoever opens the corpus next to
-write. ``folder.py`` has them in a directory and ``server.py`` on a server.
+Each collection is made for one embedder. Promoting one makes it live in one durable write, which
+also names the retired collections. These are removed then, or after a crash by the next process
+that opens the corpus to write. ``folder.py`` keeps them in a directory, ``server.py`` on a server.
 """
 
 from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 from raptor_core.errors import StoreError, StoreMismatchError
 from raptor_core.identity import digest
@@ -22,33 +23,38 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Collection:
-    """A collection and what it was made for.
+    """Collection, with the identity that it was made for.
 
-    ``retired`` are the collections that it replaces, or replaced, until they are removed.
+    ``retired`` are the collections that it replaced, until they are removed. ``owner`` is the
+    name in Dagster of the corpus that builds into it, "" for the raptor command, None if unknown.
     """
 
     name: str
     identity: StoreIdentity
     retired: tuple[str, ...] = ()
     engine: str = "server"
+    owner: str | None = None
 
 
-class Corpus(ABC):
-    """A corpus in some place; ``where`` names both in messages."""
+class CorpusCollections(ABC):
+    """Interface to the collections of a corpus in one place, which ``where`` names in messages."""
 
     where: str
+    name: str
+    owner: str | None = None
+    """Owner that new collections get, and that a live one must have; see ``Collection``."""
 
     @abstractmethod
     def open(self, identity: StoreIdentity | None, *, beside: bool) -> VectorStore:
         """Open the corpus, or make it where it is new; see ``open_store``."""
 
     def close(self) -> None:
-        """Release what was opened to look at it; an embedded store is opened by ``open`` alone."""
+        """Close the connection; an embedded store has none before ``open``."""
         return
 
     @abstractmethod
     def live(self) -> Collection | None:
-        """What is live; None where nothing was ever made.
+        """Return the live collection; None where none was ever made.
 
         Raises:
             StoreError: it is not ours, or damaged.
@@ -57,39 +63,39 @@ class Corpus(ABC):
 
     @abstractmethod
     def others(self, live: Collection) -> list[Collection]:
-        """The whole collections that are built beside the live one."""
+        """Return the complete collections that are built beside the live one."""
 
     @abstractmethod
     def make(self, identity: StoreIdentity) -> Collection:
-        """The collection of an identity, made where it is new."""
+        """Return the collection of an identity; make a new one where there is none."""
 
     @abstractmethod
     def point(self, collection: Collection) -> None:
-        """Make a collection the live one, durably, with what it retires."""
+        """Make a collection the live one, durably, and record what it retires."""
 
     @abstractmethod
     def remove(self, name: str) -> None:
         """Remove a collection; again is allowed."""
 
     def existing(self) -> Collection:
-        """What is live.
+        """Return the live collection.
 
         Raises:
             StoreError: nothing was ever made.
         """
-        found = self.live()
-        if found is None:
+        live = self.live()
+        if live is None:
             raise StoreError(f"{self.where} is not there yet; build it first")
-        return found
+        return live
 
     def identities(self, *, beside: bool) -> list[StoreIdentity]:
-        """What the live collection was made for, and with ``beside`` the others after it."""
+        """Return the identity of the live collection; with ``beside`` also those of the others."""
         live = self.live()
         others = self.others(live) if live and beside else []
-        return [found.identity for found in (live, *others) if found]
+        return [collection.identity for collection in (live, *others) if collection]
 
     def choose(self, identity: StoreIdentity | None, *, beside: bool) -> tuple[Collection, bool]:
-        """The collection to open, and whether it is the live one; see ``open_store``."""
+        """Return the collection to open, and whether it is the live one; see ``open_store``."""
         if identity is None:
             return self.existing(), True
         live = self.live()
@@ -97,6 +103,7 @@ class Corpus(ABC):
             live = self.make(identity)
             self.point(live)
         else:
+            check_owner(live, self.owner, self.where)
             live = self.remove_retired(live)
             changed = identity.embedder_fingerprint != live.identity.embedder_fingerprint
             if beside and changed and identity.corpus == live.identity.corpus:
@@ -108,13 +115,13 @@ class Corpus(ABC):
         """Make a collection the live one, and remove the others of the corpus."""
         live = self.live()
         known = [] if live is None else [live, *self.others(live)]
-        names = dict.fromkeys(name for one in known for name in (one.name, *one.retired))
+        names = dict.fromkeys(name for each in known for name in (each.name, *each.retired))
         promoted = replace(chosen, retired=tuple(name for name in names if name != chosen.name))
         self.point(promoted)
         self.remove_retired(promoted)
 
     def remove_retired(self, live: Collection) -> Collection:
-        """Remove what the live collection replaced. The collection without it."""
+        """Remove the collections that the live one replaced; return the live one without them."""
         if not live.retired:
             return live
         for name in live.retired:
@@ -125,16 +132,62 @@ class Corpus(ABC):
 
 
 def collection_name(identity: StoreIdentity) -> str:
-    """Corpus and a short form of the embedder's fingerprint."""
-    given = identity.embedder_fingerprint
-    # Of an embedder of one's own it is any text: "mine-1" and "mine-2" may begin alike.
-    short = (given if re.fullmatch("[0-9a-f]+", given) else digest("embedder", given))[:8]
+    """Return the corpus and a short form of the embedder's fingerprint."""
+    full = identity.embedder_fingerprint
+    # A custom embedder's is any text: "mine-1" and "mine-2" may begin alike.
+    short = (full if re.fullmatch("[0-9a-f]+", full) else digest("embedder", full))[:8]
     return f"{identity.corpus}-{short}"
 
 
 def is_collection_of(name: str, corpus: str) -> bool:
-    """Whether a collection's name is one of this corpus, and not of one whose name begins alike."""
-    return name.rpartition("-")[0] == corpus
+    """Return whether a collection's name is of the form that ``collection_name`` gives it."""
+    return re.fullmatch(f"{re.escape(corpus)}-[0-9a-f]{{1,8}}", name) is not None
+
+
+def read_collection(
+    stored: Mapping[str, Any], corpus: str, schema: int, where: str, remedy: str
+) -> Collection:
+    """Return the collection that a record describes, once each name in it was checked.
+
+    Names in a record become folders and collections that are opened and removed. So a record
+    that somebody else wrote must not name anything but collections of this corpus.
+
+    Args:
+        stored: the record, as ``record_of`` makes it.
+        corpus: name of the corpus that the record has to be of.
+        schema: version of the layout that this program reads.
+        where: file, or server and corpus, for messages.
+        remedy: end of the message where the record is damaged or foreign.
+
+    Raises:
+        StoreMismatchError: the record is of another schema.
+        StoreError: the record is damaged, or names what is not of this corpus.
+    """
+    try:
+        check_schema(stored["schema"], where, schema)
+        identity = StoreIdentity(**stored["identity"])
+        owner = stored.get("owner")
+        names = (stored["collection"], *stored.get("retired", ()))
+        collection = Collection(names[0], identity, names[1:], stored["engine"], owner)
+        foreign = [name for name in names if not is_collection_of(name, corpus)]
+        foreign += [name for name in names[1:] if name == names[0]]  # it would remove itself
+        texts = (identity.embedder_model, identity.embedder_fingerprint, owner or "")
+        is_typed = isinstance(identity.n_dims, int) and all(isinstance(t, str) for t in texts)
+    except (ValueError, LookupError, TypeError, AttributeError) as error:
+        raise StoreError(f"{where} is damaged or not of this program; {remedy}") from error
+    if foreign or identity.corpus != corpus or not is_typed:
+        raise StoreError(
+            f"{where} names {', '.join(map(repr, foreign)) or f'corpus {identity.corpus!r}'}; "
+            f"expected collections of corpus {corpus!r} alone, so it is damaged or was forged. "
+            f"Nothing was removed; {remedy}"
+        )
+    return collection
+
+
+def record_of(collection: Collection, schema: int) -> dict[str, Any]:
+    """Return what ``read_collection`` reads."""
+    stored = asdict(collection)
+    return {"schema": schema, "collection": stored.pop("name"), **stored}
 
 
 def check_schema(schema: int, where: str, expected: int) -> None:
@@ -156,6 +209,26 @@ def check_schema(schema: int, where: str, expected: int) -> None:
         f"{where} has store schema {schema}; this version reads schema {expected}. {remedy}. "
         "Nothing was changed"
     )
+
+
+def check_owner(live: Collection, owner: str | None, where: str) -> None:
+    """Refuse a collection that another corpus builds into.
+
+    Raises:
+        StoreMismatchError: naming both and the remedy.
+    """
+    if None in (live.owner, owner) or live.owner == owner:
+        return
+    raise StoreMismatchError(
+        f"{where} belongs to {owner_name(live.owner)}, and {owner_name(owner)} would build into "
+        "it. Choose another corpus name (store.corpus); raptor export and raptor import carry "
+        "trees over. Nothing was changed"
+    )
+
+
+def owner_name(owner: str | None) -> str:
+    """Return how a message calls the owner of a home or of a collection."""
+    return f"the corpus {owner!r} of a Dagster project" if owner else "a home of the raptor command"
 
 
 def check_identity(stored: StoreIdentity, wanted: StoreIdentity | None, where: str) -> None:

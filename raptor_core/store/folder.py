@@ -1,4 +1,4 @@
-"""Where an embedded store lies, what it was made for, and how it is opened.
+"""Folder of an embedded store: its files, and how it is opened.
 
     <root>/<corpus>.json              names the live collection and its identity: the alias
     <root>/<corpus>.lock              held while a process has the store open
@@ -8,7 +8,8 @@
         journal                       only while a publication is under way
         engine/                       the engine's own files
 
-A collection is built under another name and renamed when it is whole.
+A collection is built as ``.part`` and renamed when it is complete. Names in these files are
+checked (``corpus.py``), and links are refused: a home may come from elsewhere.
 """
 
 from __future__ import annotations
@@ -16,12 +17,13 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import stat
 import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack
-from dataclasses import asdict
 from functools import partial
 from importlib.util import find_spec
+from itertools import chain
 from pathlib import Path
 from typing import NoReturn
 
@@ -32,11 +34,12 @@ from raptor_core.settings.stores import StoreSettings
 from raptor_core.store.base import StoreIdentity
 from raptor_core.store.corpus import (
     Collection,
-    Corpus,
+    CorpusCollections,
     check_identity,
-    check_schema,
     collection_name,
     is_collection_of,
+    read_collection,
+    record_of,
 )
 from raptor_core.store.engines.base import Batch, Engine
 from raptor_core.store.journal import Journal
@@ -47,28 +50,28 @@ from raptor_core.store.store import VectorStore
 SCHEMA = 2
 """Version of payloads and layout; another one is refused, and an export carries trees over."""
 
-_PASSING = (".lock", ".holder.json", ".part", OUTLINES)
-"""Files that come and go with every opening, and one that a reader may write."""
+_UNSTAMPED = (".lock", ".holder.json", ".part", OUTLINES)
+"""Files that every opening makes and removes, and one that a reader may write."""
 
 _COPIED_BYTES = 2**16
 
 
-class StoreFolder(Corpus):
-    """The files of one corpus under ``root``; ``settings.kind`` is the engine that is wanted."""
+class StoreFolder(CorpusCollections):
+    """Files of one corpus under ``root``; ``settings.kind`` names the engine."""
 
     def __init__(self, root: Path, settings: StoreSettings) -> None:
         self.root = root
-        self._name = settings.corpus
+        self.name = settings.corpus
         self._kind = settings.kind
         self._wait_seconds = settings.lock_seconds
-        self._alias_path = root / f"{self._name}.json"
-        self._lock_path = root / f"{self._name}.lock"
+        self._alias_path = root / f"{self.name}.json"
+        self._lock_path = root / f"{self.name}.lock"
         self.where = str(self._alias_path)
 
     def open(self, identity: StoreIdentity | None, *, beside: bool) -> VectorStore:
-        """See ``Corpus``: lock, alias, engine, journal, in this order.
+        """Open lock, alias, engine and journal, in this order; see ``CorpusCollections``.
 
-        A publication that a dead process left unfinished is completed before the store is returned.
+        A publication that a dead process did not finish is completed first.
         """
         if self.root.is_dir() and not os.access(self.root, os.W_OK):
             return self._open_copy(identity)
@@ -82,7 +85,8 @@ class StoreFolder(Corpus):
             undo.callback(lock.release)
             chosen, is_live = self.choose(identity, beside=beside)
             place = self.root / chosen.name
-            engine = _opened(chosen, place / "engine")
+            named = [self._alias_path] if is_live else []
+            engine = _opened(chosen, place / "engine", _move_away(place, *named))
             undo.callback(engine.close)
             journal = Journal(place / "journal", engine)
             journal.recover()
@@ -91,17 +95,19 @@ class StoreFolder(Corpus):
         return VectorStore(engine, chosen.identity, journal.commit, lock.release, promote)
 
     def _open_copy(self, identity: StoreIdentity | None) -> VectorStore:
-        """The corpus to read, where it cannot be written: engines open no files there.
+        """Open a copy of the live collection, where the original cannot be written.
 
-        A copy is opened, made in the folder for temporary files while nobody writes the original,
-        and removed when the store is closed.
+        Engines open files to write alone. The copy is made in the folder for temporary files,
+        under a lock against writers, and removed when the store is closed.
         """
         live = self.existing()
         check_identity(live.identity, identity, self.where)
         source, journal = self.root / live.name / "engine", self.root / live.name / "journal"
-        made = tempfile.TemporaryDirectory(prefix="raptor-read-", ignore_cleanup_errors=True)
+        folder = tempfile.TemporaryDirectory(prefix="raptor-read-", ignore_cleanup_errors=True)
         with ExitStack() as undo:
-            copy = Path(undo.enter_context(made))
+            copy = Path(undo.enter_context(folder)) / "engine"
+            remedy = _move_away(source.parent, self._alias_path)
+            _check_files(source, remedy)
             with nobody_writes(self._lock_path, self._wait_seconds), disk_errors(copy):
                 if journal.exists():
                     raise StoreError(
@@ -109,112 +115,180 @@ class StoreFolder(Corpus):
                         "write what completes it; open the store once (raptor status) where it can "
                         "be written"
                     )
-                check_space(copy, sum(p.stat().st_blocks * 512 for p in source.rglob("*")))
-                shutil.copytree(source, copy, copy_function=_copy, dirs_exist_ok=True)
-            engine = _opened(live, copy)
+                check_space(copy.parent, sum(p.stat().st_blocks * 512 for p in source.rglob("*")))
+                shutil.copytree(source, copy, copy_function=_copy)
+            engine = _opened(live, copy, remedy)
             remove = undo.pop_all().close
         return VectorStore(engine, live.identity, _refuse, remove)
 
     def live(self) -> Collection | None:
-        """See ``Corpus``.
+        """See ``CorpusCollections``.
 
         Raises:
-            StoreMismatchError: its engine is not of the kind that is wanted, besides.
+            StoreMismatchError: also where its engine is not of the settings' kind.
         """
-        found = _read(self._alias_path)
-        if found and self._kind not in ("auto", found.engine):
+        live = self._read(self._alias_path, self._alias_path)
+        if live and self._kind not in ("auto", live.engine):
             raise StoreMismatchError(
-                f'{self.where} was made with engine "{found.engine}"; the settings ask for '
-                f'"{self._kind}". Set store.kind to "{found.engine}" or "auto", or choose another '
+                f'{self.where} was made with engine "{live.engine}"; the settings ask for '
+                f'"{self._kind}". Set store.kind to "{live.engine}" or "auto", or choose another '
                 "home or corpus name"
             )
-        return found
+        return live
 
     def others(self, live: Collection) -> list[Collection]:
-        """See ``Corpus``."""
-        paths = sorted(self.root.glob(f"{self._name}-*/identity.json"))
-        own = [path for path in paths if is_collection_of(path.parent.name, self._name)]
-        found = [_read(path) for path in own if path.parent.suffix != ".part"]
-        return [one for one in found if one and one.name not in (live.name, *live.retired)]
+        """See ``CorpusCollections``."""
+        folders = [path.parent for path in self.root.glob(f"{self.name}-*/identity.json")]
+        names = sorted(f.name for f in folders if is_collection_of(f.name, self.name))
+        aliases = {live.name: (self._alias_path,)}
+        collections = [self._stored(name, *aliases.get(name, ())) for name in names]
+        known = (live.name, *live.retired)
+        return [found for found in collections if found and found.name not in known]
 
     def make(self, identity: StoreIdentity) -> Collection:
-        """See ``Corpus``; one that is there is taken over, because it is whole."""
+        """Make a collection, or take over an existing one; see ``CorpusCollections``."""
         live = self.live()
         engine = live.engine if live else self._kind
         if engine == "auto":
             engine = "edge" if find_spec("qdrant_edge") is not None else "local"
-        made = Collection(collection_name(identity), identity, engine=engine)
+        new = Collection(collection_name(identity), identity, engine=engine)
         check_space(self.root, 0)
-        place = self.root / made.name
-        left = _read(place / "identity.json")
-        if left is not None:
-            check_identity(left.identity, identity, str(place))
-            return left
-        self._build(place, made)
-        return made
+        stored = self._stored(new.name)
+        if stored is not None:
+            check_identity(stored.identity, identity, str(self.root / new.name))
+            return stored
+        self._build(self.root / new.name, new)
+        return new
 
-    def _build(self, place: Path, made: Collection) -> None:
+    def _stored(self, name: str, *aliases: Path) -> Collection | None:
+        """Return the collection that a folder's own file describes; None where there is none.
+
+        ``aliases`` are the files that name it, for the remedy.
+        """
+        place = self.root / name
+        collection = self._read(place / "identity.json", place, *aliases)
+        if collection and collection.name != name:
+            raise StoreError(f"{place} says that it is {collection.name!r}; {_move_away(place)}")
+        return collection
+
+    def _read(self, path: Path, *damaged: Path) -> Collection | None:
+        """Return the collection that a file describes; None where there is no such file.
+
+        ``damaged`` are the paths to move away where it is damaged.
+        """
+        remedy = f"restore it, or {_move_away(*damaged)}"
+        with disk_errors(path):
+            if not path.exists():
+                return None
+            # A pipe or a device would be read for ever.
+            data = path.read_bytes() if path.is_file() else b""
+        try:
+            stored = json.loads(data)
+        except (ValueError, RecursionError) as error:
+            raise StoreError(f"{path} is damaged or not of this program; {remedy}") from error
+        return read_collection(stored, self.name, SCHEMA, str(path), remedy)
+
+    def _build(self, place: Path, collection: Collection) -> None:
         part = place.with_name(f"{place.name}.part")
         with disk_errors(place):
             if place.exists():
                 raise StoreError(
-                    f"{place} exists and holds no collection of ours; move it away, or choose "
-                    "another home or corpus name"
+                    f"{place} exists and holds no collection of this program; move it away, "
+                    "or choose another home or corpus name"
                 )
-            shutil.rmtree(part, ignore_errors=True)
+            _remove(part)
             (part / "engine").mkdir(parents=True)
-            if made.engine == "edge":
+            if collection.engine == "edge":
                 from raptor_core.store.engines.edge import create_shard
 
-                create_shard(part / "engine", made.identity.n_dims)
+                create_shard(part / "engine", collection.identity.n_dims)
             else:
                 from raptor_core.store.engines.qdrant import open_local
 
-                open_local(part / "engine", made.identity.n_dims).close()
-            write_durably(part / "identity.json", _encoded(made))
+                open_local(part / "engine", collection.identity.n_dims).close()
+            write_durably(part / "identity.json", _encoded(collection))
             part.replace(place)
             sync_directory(self.root)
 
     def point(self, collection: Collection) -> None:
-        """See ``Corpus``."""
+        """See ``CorpusCollections``."""
         write_durably(self._alias_path, _encoded(collection))
 
     def remove(self, name: str) -> None:
-        """See ``Corpus``."""
-        place = self.root / name
-        with disk_errors(place):
-            if place.exists():
-                shutil.rmtree(place)
+        """See ``CorpusCollections``."""
+        with disk_errors(self.root / name):
+            _remove(self.root / name)
 
 
-def _opened(collection: Collection, path: Path) -> Engine:
-    if not path.is_dir():
-        raise StoreError(
-            f"the alias names the collection {collection.name}, and {path} is missing; restore it, "
-            "or remove the .json of its corpus beside it and build again"
-        )
+def _remove(folder: Path) -> None:
+    """Remove a folder; of a link, the link alone."""
+    if folder.is_symlink():
+        folder.unlink()
+    elif folder.exists():
+        shutil.rmtree(folder)
+
+
+def _opened(collection: Collection, files: Path, remedy: str) -> Engine:
+    """Open the engine over its files; ``remedy`` ends messages about their damage."""
+    _check_files(files, remedy)
     if collection.engine == "edge":
         from raptor_core.store.engines.edge import EdgeEngine
 
-        return EdgeEngine(path)
+        return EdgeEngine(files, remedy)
     from raptor_core.store.engines.qdrant import open_local
 
-    return open_local(path)
+    return open_local(files, remedy=remedy)
+
+
+def _move_away(*paths: Path) -> str:
+    """Return the remedy for a damaged collection, or for the file that names it."""
+    return f"move {' and '.join(map(str, paths))} away and build again"
+
+
+def _check_files(files: Path, remedy: str) -> None:
+    """Refuse a collection without its engine's files, or with symbolic links among its files.
+
+    Args:
+        files: the engine's folder in it.
+        remedy: end of the message.
+
+    Raises:
+        StoreError: naming what is missing, or the link.
+    """
+    place = files.parent
+    inside = (Path(at, name) for at, *names in os.walk(place) for name in chain(*names))
+    foreign = next((path for path in (place, *inside) if _is_foreign(path)), None)
+    if foreign is not None:
+        kind = "a symbolic link" if foreign.is_symlink() else "no file"
+        raise StoreError(
+            f"{foreign} is {kind}; a collection holds folders and files alone, since what is "
+            f"written would follow a link. Put a copy of its target there, or {remedy}"
+        )
+    if not files.is_dir():
+        raise StoreError(
+            f"{files} of the collection {place.name} is missing; restore it, or {remedy}"
+        )
+
+
+def _is_foreign(path: Path) -> bool:
+    """Return whether a path is a link, a pipe, a device or a socket."""
+    mode = path.lstat().st_mode if os.path.lexists(path) else stat.S_IFREG
+    return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
 
 
 def _copy(source: str, target: str) -> None:
-    """Copy a file with holes for its zeros, of which an engine's files mostly consist at first."""
-    with Path(source).open("rb") as given, Path(target).open("wb") as taken:
-        while part := given.read(_COPIED_BYTES):
+    """Copy a file with holes for its zeros: an engine's files consist mostly of them at first."""
+    with Path(source).open("rb") as original, Path(target).open("wb") as copy:
+        while part := original.read(_COPIED_BYTES):
             if part.strip(b"\0"):
-                taken.write(part)
+                copy.write(part)
             else:
-                taken.seek(len(part), os.SEEK_CUR)
-        taken.truncate()
+                copy.seek(len(part), os.SEEK_CUR)
+        copy.truncate()
 
 
 def _refuse(batch: Batch) -> NoReturn:
-    """What commits to a copy, where it would be lost."""
+    """Refuse a commit to a copy, where it would be lost."""
     raise StoreError(
         f"{len(batch.upserts) + len(batch.deletes)} points cannot be written: the store lies "
         "where this process may only read; make it writable for this user, and repeat"
@@ -222,35 +296,15 @@ def _refuse(batch: Batch) -> NoReturn:
 
 
 def _encoded(collection: Collection) -> bytes:
-    stored = asdict(collection)
-    stored = {"schema": SCHEMA, "collection": stored.pop("name"), **stored}
-    return json.dumps(stored, indent=1).encode()
-
-
-def _read(path: Path) -> Collection | None:
-    try:
-        with disk_errors(path):
-            data = path.read_bytes() if path.exists() else None
-        if data is None:
-            return None
-        stored = json.loads(data)
-        check_schema(stored["schema"], str(path), SCHEMA)
-        identity = StoreIdentity(**stored["identity"])
-        retired = tuple(stored.get("retired", ()))
-        return Collection(stored["collection"], identity, retired, stored["engine"])
-    except (ValueError, KeyError, TypeError) as error:
-        raise StoreError(
-            f"{path} is damaged or not a file of this program; restore it, or choose another "
-            "home or corpus name"
-        ) from error
+    return json.dumps(record_of(collection, SCHEMA), indent=1).encode()
 
 
 def store_stamp(root: Path, corpus: str) -> str:
-    """Digest of the names of a corpus's files, with their sizes and the identity of their folders.
+    """Return a digest of the names and sizes of a corpus's files, and of their folders' identity.
 
-    It differs once a store was lost, replaced, put back from a copy, cut short, or published to.
-    Reading changes neither sizes nor folders, though Edge touches its files each time. What was
-    written in place at equal sizes goes unnoticed. No lock is taken; some 2 ms for each store.
+    It differs once a store was lost, replaced, restored from a copy, cut short, or published to.
+    Reading changes neither sizes nor folders, though Edge touches its files each time. A write in
+    place of equal size is not noticed. No lock is taken; it takes some 2 ms for each store.
 
     Raises:
         StoreError: the disk refuses.
@@ -262,12 +316,12 @@ def store_stamp(root: Path, corpus: str) -> str:
 
 def _lines(path: Path) -> Iterator[str]:
     try:
-        found = path.stat()
-        if path.is_dir():
-            yield f"{path}\0{found.st_ino}"
+        status = path.lstat()
+        if stat.S_ISDIR(status.st_mode):
+            yield f"{path}\0{status.st_ino}"
             for inner in sorted(path.iterdir()):
                 yield from _lines(inner)
-        elif not path.name.endswith(_PASSING):
-            yield f"{path}\0{found.st_size}"
-    except FileNotFoundError:  # a build is at it; the next stamp tells
+        elif not path.name.endswith(_UNSTAMPED):
+            yield f"{path}\0{status.st_size}"
+    except FileNotFoundError:  # a build removes it now; the next stamp differs
         return

@@ -29,7 +29,7 @@ B = 0.75
 AVERAGE_TOKENS = 64
 STEM_CHARS = 6
 LEXICAL_VERSION = "2"
-"""Of what a text becomes here; a point written under another one is written anew."""
+"""Version of this module's vectors; a point of another version is written anew."""
 
 _UNSPACED = (
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u31f0-\u31ff"
@@ -55,14 +55,14 @@ _WORD_CHARACTERS = _WordCharacters()
 
 @dataclass(frozen=True, slots=True)
 class Sparse:
-    """A sparse vector: distinct ``indices`` ascending (32 bits), ``values`` beside them."""
+    """Sparse vector: distinct ``indices`` ascending (32 bits), and their ``values``."""
 
     indices: tuple[int, ...]
     values: tuple[float, ...]
 
 
 def tokens(text: str) -> list[str]:
-    """Tokens of a text in order; see the module."""
+    """Return the tokens of a text in order, as the module describes them."""
     folded = unicodedata.normalize("NFKC", text).casefold()
     words = folded.translate(_WORD_CHARACTERS).split()
     if not _HAS_UNSPACED.search(folded):
@@ -76,13 +76,13 @@ def _stem(word: str) -> str:
 
 
 def _split_unspaced(word: str) -> list[str]:
-    found: list[str] = []
+    parts: list[str] = []
     for run in _RUNS.findall(word):
         if len(run) > 1 and _HAS_UNSPACED.match(run):
-            found += [run[i : i + 2] for i in range(len(run) - 1)]
+            parts += [run[i : i + 2] for i in range(len(run) - 1)]
         else:
-            found.append(run)
-    return found
+            parts.append(run)
+    return parts
 
 
 @lru_cache(maxsize=1 << 17)
@@ -91,15 +91,15 @@ def _index(token: str) -> int:
 
 
 def passage_vector(text: str) -> Sparse | None:
-    """Saturated term weights of a node's text; None when it holds no token."""
-    found = tokens(text)
-    norm = K1 * (1 - B + B * len(found) / AVERAGE_TOKENS)
-    counts = Counter(map(_index, found))
+    """Return the saturated term weights of a node's text; None when it holds no token."""
+    terms = tokens(text)
+    norm = K1 * (1 - B + B * len(terms) / AVERAGE_TOKENS)
+    counts = Counter(map(_index, terms))
     return _sparse({index: tf * (K1 + 1) / (tf + norm) for index, tf in counts.items()})
 
 
 def query_vector(text: str) -> Sparse | None:
-    """Token counts of a question, which the engine multiplies by IDF; None without tokens."""
+    """Return the token counts of a question, which the engine multiplies by IDF; None without."""
     counts = Counter(map(_index, tokens(text)))
     return _sparse({index: float(count) for index, count in counts.items()})
 

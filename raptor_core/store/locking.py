@@ -1,9 +1,9 @@
-"""One process at a time on an embedded engine: who waits, how long, and for whom.
+"""Lock that admits one process at a time to an embedded engine.
 
-The lock is the operating system's, on a file beside the collection, so it goes with the process
-that held it, however that one ends. A second file tells people who the holder is. Within one
-process a second opening of the same store waits just as another process would; from the thread
-that holds it already it could only wait for itself, so that is an error at once.
+The operating system holds it on a file beside the collection, so it ends with its process. A
+second file names the holder, for messages alone. Within one process a second opening of the same
+store waits as another process would. The thread that holds the lock would wait for itself, so it
+gets an error at once.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from threading import get_ident
 
-from raptor_core.disk import disk_errors, file_lock
+from raptor_core.disk import disk_errors, file_lock, replace_file
 from raptor_core.errors import StoreError, StoreLockedError
 
 _POLL_SECONDS = 0.02
@@ -28,19 +28,19 @@ _holders: dict[Path, int] = {}
 
 
 class StoreLock:
-    """The lock of one collection; ``path`` is its file."""
+    """Lock of one corpus; ``path`` is its file."""
 
     def __init__(self, path: Path, wait_seconds: float) -> None:
         self._path = path.resolve()
         self._wait_seconds = wait_seconds
-        self._held = ExitStack()
+        self._releases = ExitStack()
 
     def acquire(self) -> None:
         """Take the lock, waiting at most ``wait_seconds``.
 
         Raises:
             StoreLockedError: another process or thread held it all that time.
-            StoreError: this thread holds it already, or the disk refuses.
+            StoreError: this thread has the lock already, or the disk refuses.
         """
         if _holders.get(self._path) == get_ident():
             raise StoreError(
@@ -53,28 +53,28 @@ class StoreLock:
             "command": " ".join(sys.argv)[:200],
             "since": datetime.now(UTC).isoformat(timespec="seconds"),
         }
-        told = _holder_path(self._path)
+        file = _holder_path(self._path)
         with disk_errors(self._path), ExitStack() as undo:
             if not undo.enter_context(file_lock(self._path, self._wait_seconds)):
                 raise _locked(self._path, self._wait_seconds)
             _holders[self._path] = get_ident()
             undo.callback(_holders.pop, self._path)
-            undo.callback(told.unlink, missing_ok=True)
-            told.write_text(json.dumps(holder), encoding="utf-8")
-            self._held = undo.pop_all()
+            undo.callback(file.unlink, missing_ok=True)
+            replace_file(file, json.dumps(holder).encode())
+            self._releases = undo.pop_all()
 
     def release(self) -> None:
-        """Give the lock back; again is allowed."""
+        """Release the lock; repeating it is allowed."""
         with disk_errors(self._path):
-            self._held.close()
+            self._releases.close()
 
 
 @contextmanager
 def nobody_writes(path: Path, wait_seconds: float) -> Iterator[None]:
-    """Keep out whoever would take a ``StoreLock``, where its file may only be read.
+    """Keep writers out, where the file of a ``StoreLock`` may only be read.
 
-    Several readers may do so at the same time. A read-only disk whose file was left behind when
-    the store was copied there has nobody to keep out.
+    Several readers may do so at the same time. On a read-only disk without that file there is
+    no writer.
 
     Raises:
         StoreLockedError: another process held the store for ``wait_seconds``.
@@ -99,17 +99,16 @@ def nobody_writes(path: Path, wait_seconds: float) -> Iterator[None]:
 
 
 def _holder_path(path: Path) -> Path:
-    """File that says who holds the lock at ``path``."""
+    """Return the file that names the holder of the lock at ``path``."""
     return path.with_suffix(".holder.json")
 
 
 def _locked(path: Path, wait_seconds: float) -> StoreLockedError:
     try:
-        held = json.loads(_holder_path(path).read_text(encoding="utf-8"))
-        holder = (
-            f"process {held['pid']} on {held['host']} ({held['command']}) since {held['since']}"
-        )
-    except (FileNotFoundError, ValueError):
+        values = json.loads(_holder_path(path).read_text(encoding="utf-8"))
+        pid, host, command, since = (values[key] for key in ("pid", "host", "command", "since"))
+        holder = f"process {pid} on {host} ({command}) since {since}"
+    except (OSError, ValueError, LookupError, TypeError, RecursionError):
         holder = "a process that has not said who it is"
     return StoreLockedError(
         f"{path}: waited {wait_seconds:g} s; the store is held by {holder}. Wait for it to end, "

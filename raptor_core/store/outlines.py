@@ -1,13 +1,12 @@
-"""What ranks a node, without its words, column by column: a strategy weighs hundreds of nodes.
+"""Outlines of nodes: the numbers that rank hundreds of candidates, without their texts.
 
-To make whole nodes of all of them, and to read their payloads, took most of a search. An outline is
-a row of numbers; names are hashed, since ranking only asks whether they are the same.
+Reading payloads and making nodes of all candidates took most of a search. An outline is a row of
+numbers; names are hashed, since ranking only compares them.
 
-Edge keeps the outlines of all its live points in a file. It is derived from the payloads and made
-again from them where it is missing, damaged or does not fit, so nothing but time is lost with it.
-It goes before the engine is written to, and comes back when that is closed, so a process that dies
-between leaves none. It also says of which segments it was made: a version that knows nothing of it
-adds points to them.
+Edge keeps the outlines of all its live points in a file. It is derived from the payloads, and made
+again where it is missing, damaged or does not fit. It is removed before the engine is written to
+and written when the engine is closed, so a process that dies in between leaves none. It also names
+the segments that it was made from, because another version may add points without it.
 """
 
 from __future__ import annotations
@@ -52,7 +51,7 @@ OUTLINED = (
 
 NODE = np.dtype(
     [
-        ("high", "<u8"),  # of the id; 60 of its bits are random, so it stands for the node
+        ("high", "<u8"),  # of the id; 60 of its bits are random, so it identifies the node
         ("low", "<u8"),
         ("document", "<u8"),  # hash of its first document's name
         ("place", "<u8"),  # of tree and document
@@ -69,14 +68,14 @@ _ROW = struct.Struct("<5Q4i")
 
 
 class Outline(NamedTuple):
-    """Of one node: its ``NODE`` in bytes, and both halves of each of its children."""
+    """Outline of a node: its ``NODE`` in bytes, and both halves of each of its children."""
 
     row: bytes
     children: bytes
 
     @classmethod
     def of(cls, stored: Payload) -> Self:
-        """That of a payload which has it, or the fields ``OUTLINED``.
+        """Return the outline of a payload, which holds it or has the fields ``OUTLINED``.
 
         Raises:
             DamagedTreeError: it is not what was written.
@@ -110,31 +109,31 @@ class Outlines(NamedTuple):
 
     @classmethod
     def of(cls, payloads: Iterable[Payload], *, strict: bool = True) -> Self:
-        """Those of payloads that ``Outline.of`` takes.
+        """Return the outlines of payloads that ``Outline.of`` takes.
 
         Raises:
             DamagedTreeError: one is not what was written; without ``strict`` it is left out.
         """
-        found = list(map(Outline.of, payloads) if strict else _sound(payloads))
-        rows = np.frombuffer(b"".join(outline.row for outline in found), dtype=NODE)
-        children = b"".join(outline.children for outline in found)
+        every = list(map(Outline.of, payloads) if strict else _sound(payloads))
+        rows = np.frombuffer(b"".join(outline.row for outline in every), dtype=NODE)
+        children = b"".join(outline.children for outline in every)
         return cls(rows, np.frombuffer(children, dtype=np.uint64).reshape(-1, 2))
 
     @classmethod
     def joined(cls, parts: Sequence[Outlines]) -> Self:
-        """One after the other."""
+        """Concatenate outlines."""
         nodes, children = zip(*parts, strict=True)
         return cls(np.concatenate(nodes), np.concatenate(children))
 
     def take(self, at: NDArray[Any]) -> Outlines:
-        """Some of them, by row."""
+        """Return the outlines of some rows, ``at`` of shape ``(n,)``."""
         sizes = self.nodes["n_children"].astype(np.int64)
         begins, sizes = (np.cumsum(sizes) - sizes)[at], sizes[at]
         shifts = np.repeat(begins - (np.cumsum(sizes) - sizes), sizes)
         return Outlines(self.nodes[at], self.children[shifts + np.arange(len(shifts))])
 
     def ids(self) -> list[str]:
-        """The ids of the nodes."""
+        """Return the ids of the nodes."""
         return [full_id(high, low) for high, low in self.nodes[["high", "low"]].tolist()]
 
 
@@ -145,26 +144,26 @@ def _sound(payloads: Iterable[Payload]) -> Iterator[Outline]:
 
 
 class Candidates(NamedTuple):
-    """What a search found to be ranked: outlines and their scores, shape ``(n,)``, best first."""
+    """Candidates of a search: outlines and their scores, shape ``(n,)``, best first."""
 
     outlines: Outlines
     scores: NDArray[np.float64]
 
 
 def outlined(rows: Iterable[tuple[Payload, float]]) -> Candidates:
-    """What a search found, from payloads that have the fields ``OUTLINED``, and scores."""
-    found = list(rows)
-    scores = np.array([score for _, score in found], dtype=np.float64)
-    return Candidates(Outlines.of(payload for payload, _ in found), scores)
+    """Return the candidates of scored payloads, which have the fields ``OUTLINED``."""
+    scored = list(rows)
+    scores = np.array([score for _, score in scored], dtype=np.float64)
+    return Candidates(Outlines.of(payload for payload, _ in scored), scores)
 
 
 def halves(node_id: str) -> tuple[int, int]:
-    """The upper and the lower 64 bits of an id."""
+    """Return the upper and the lower 64 bits of an id."""
     return divmod(int(node_id.replace("-", ""), 16), 1 << 64)
 
 
 def full_id(high: int, low: int) -> str:
-    """The id of two halves."""
+    """Return the id that two halves make."""
     return str(UUID(int=high << 64 | low))
 
 
@@ -182,15 +181,15 @@ NOTHING = Candidates(Outlines.of(()), np.zeros(0))
 
 
 _HEAD_BYTES = 32
-_GONE = -1
-"""Layer of a row that says that a node is no longer there."""
+_DELETED = -1
+"""Layer of a row that stands for a deleted node."""
 
 
 class OutlineFile:
     """Outlines of all live points: a head, and their two arrays as numpy writes them.
 
-    They are read when they are first asked for, and changes are kept beside them until somebody
-    asks. The upper half of an id stands for it.
+    They are read at the first use. Changes are kept in a list until the next use. The upper half
+    of an id identifies it.
 
     Args:
         folder: of the engine.
@@ -204,13 +203,13 @@ class OutlineFile:
         self.forget()
 
     def forget(self) -> None:
-        """Know nothing, until it is read again."""
+        """Drop what is in memory; the next call reads it again."""
         self._parts: list[Outlines] = []
         self._rows = NOTHING.outlines
         self._is_saved = True
 
     def withdraw(self, *, is_new: bool) -> None:
-        """Before the engine, empty if ``is_new``, is written to: read the file, and remove it."""
+        """Read the file and remove it, before the engine (empty if ``is_new``) is written to."""
         if is_new:
             self._parts = [NOTHING.outlines]
         self._load()
@@ -219,44 +218,44 @@ class OutlineFile:
                 self._path.unlink()
                 sync_directory(self._folder)
 
-    def change(self, gone: Sequence[str], payloads: Iterable[Payload]) -> None:
-        """Take in what was deleted from the engine and what was written to it."""
+    def change(self, deletes: Sequence[str], payloads: Iterable[Payload]) -> None:
+        """Add the changes of a batch: ids that were deleted, payloads that were written."""
         if self._parts:
-            lost = np.zeros(len(gone), dtype=NODE)
-            lost["high"], lost["layer"] = [halves(name)[0] for name in gone], _GONE
-            self._parts += [Outlines(lost, NOTHING.outlines.children), Outlines.of(payloads)]
+            rows = np.zeros(len(deletes), dtype=NODE)
+            rows["high"], rows["layer"] = [halves(name)[0] for name in deletes], _DELETED
+            self._parts += [Outlines(rows, NOTHING.outlines.children), Outlines.of(payloads)]
             self._is_saved = False
 
     def find(self, numbers: Sequence[int]) -> tuple[Outlines, list[int]]:
-        """Outlines of live points, ids as numbers, in order; and those that have none."""
+        """Return the outlines of live points, by ids as numbers, and the ids without one."""
         self._load()
-        wanted = np.array([number >> 64 for number in numbers], dtype=np.uint64)
-        rows, at, is_known = self._places(wanted)
+        highs = np.array([number >> 64 for number in numbers], dtype=np.uint64)
+        rows, at, is_known = self._places(highs)
         if not is_known.all():
             self._parts, self._is_saved = [Outlines.of(self._read(), strict=False)], False
-            rows, at, is_known = self._places(wanted)
+            rows, at, is_known = self._places(highs)
         lacking = [numbers[row] for row in np.flatnonzero(~is_known).tolist()]
         return rows.take(at[is_known]), lacking
 
-    def _places(self, wanted: Keys) -> tuple[Outlines, NDArray[Any], NDArray[np.bool_]]:
-        """All outlines, the rows at which some stand, and whether they do."""
+    def _places(self, ids: Keys) -> tuple[Outlines, NDArray[Any], NDArray[np.bool_]]:
+        """Return all outlines, the row of each id, and whether it has one."""
         rows = self._joined()
         highs = np.append(rows.nodes["high"], np.uint64(0))
-        at = np.searchsorted(highs[:-1], wanted)
-        return rows, at, highs[at] == wanted
+        at = np.searchsorted(highs[:-1], ids)
+        return rows, at, highs[at] == ids
 
     def _joined(self) -> Outlines:
-        """The last that is known of each, by id."""
+        """Return the latest outline of each node, by id."""
         if len(self._parts) != 1 or self._parts[0] is not self._rows:
             every = Outlines.joined([NOTHING.outlines, *self._parts])
             _, last = np.unique(every.nodes["high"][::-1], return_index=True)
             at = len(every.nodes) - 1 - last
-            self._rows = every.take(at[every.nodes["layer"][at] != _GONE])
+            self._rows = every.take(at[every.nodes["layer"][at] != _DELETED])
             self._parts = self._parts and [self._rows]
         return self._rows
 
     def _load(self) -> None:
-        """Know what the file says, where it fits and nothing is known."""
+        """Read the file, where it fits and nothing is in memory."""
         if not self._parts and self._path.exists():
             with disk_errors(self._path):
                 data = self._path.read_bytes()
@@ -265,7 +264,7 @@ class OutlineFile:
                 self._parts = [Outlines(np.load(file), np.load(file))]
 
     def save(self) -> None:
-        """Write the file, once the engine is closed. Where the disk refuses, it is made again."""
+        """Write the file, after the engine was closed; where that fails, it is made again later."""
         if self._parts and not self._is_saved:
             file = BytesIO()
             for array in self._joined():
@@ -275,7 +274,7 @@ class OutlineFile:
         self._is_saved = True
 
     def _head(self, data: bytes) -> bytes:
-        """Digest of the arrays, and of names and sizes of what maps ids to points in segments."""
+        """Return a digest of the arrays, and of the segments' id trackers by name and size."""
         files = sorted(self._folder.glob("segments/*/*id_tracker.*"))
         lines = (f"{path.parent.name}\0{path.name}\0{path.stat().st_size}" for path in files)
         return bytes.fromhex(digest("outline arrays", *lines) + sha256(data).hexdigest()[:32])

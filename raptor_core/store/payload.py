@@ -1,9 +1,9 @@
 """Nodes and manifests as point payloads, and back, without loss.
 
 Every field of a node has a payload field of the same name (``node_id`` for its id); ``name`` and
-``key_terms`` are left out where a node has none. Besides:
+``key_terms`` are left out where a node has none. Further fields:
 
-- ``state``: "live"; "manifest" and "identity" for points that are no nodes, and on a server
+- ``state``: "live" for nodes; "manifest" and "identity" for other points, and on a server
   "dropped".
 - ``digest``: of the node, all fields, and of how its words are indexed; equal digests mean that
   there is nothing to write.
@@ -11,7 +11,7 @@ Every field of a node has a payload field of the same name (``node_id`` for its 
 - ``build_id``: live only, the build that last wrote this point.
 - ``quality``: as JSON text, and ``metadata_exact`` beside ``metadata`` where that holds fractions:
   engines may change the last bit of a fraction.
-- ``mark``: of a manifest, what tells whether its tree is the one that was recorded, as JSON text.
+- ``mark``: of a manifest, its short form as JSON text, which is compared with the record.
   Manifests of earlier versions lack it.
 - ``facts``: one hash per metadata entry, so that any metadata key can be filtered by index,
   exactly and whatever characters or value types it has.
@@ -35,7 +35,7 @@ from raptor_core.store.base import Manifest, Mark
 from raptor_core.store.lexical import LEXICAL_VERSION
 
 Payload = dict[str, Any]
-"""What a point holds beside its vectors, as an engine keeps it."""
+"""Fields of a point without its vectors, as an engine stores them."""
 
 _LARGEST_INTEGER = 2**63 - 1
 _LABELS = ("name", "key_terms", "paragraphs")
@@ -47,7 +47,7 @@ _ENCODER = json.JSONEncoder(ensure_ascii=False, sort_keys=True, default=dict)
 
 
 def node_digest(node: Node) -> str:
-    """Digest of all fields of a node: what tells whether its point has to be written.
+    """Return the digest of all fields of a node, which decides whether its point is written.
 
     Raises:
         StoreError: a value cannot be stored without loss (text with half a surrogate pair, a
@@ -66,7 +66,7 @@ def node_digest(node: Node) -> str:
 
 
 def _encoded(node: Node) -> str:
-    """All fields as text; without labels where a node has none, as before nodes had any."""
+    """Return all fields as text; labels are left out where a node has none."""
     values = _values(node)
     labels = (node.name, node.key_terms) if node.name else ()
     return _ENCODER.encode((*values, *labels, *([node.paragraphs] if node.paragraphs else ())))
@@ -74,20 +74,20 @@ def _encoded(node: Node) -> str:
 
 @lru_cache(maxsize=1 << 14)
 def manifest_id(tree: str) -> str:
-    """Id of the point that holds a tree's manifest."""
+    """Return the id of the point that holds a tree's manifest."""
     return str(uuid.uuid5(NODE_NAMESPACE, digest("manifest", tree)))
 
 
 @lru_cache(maxsize=1 << 12, typed=True)
 def fact(key: str, value: MetadataValue) -> str:
-    """Hash of one metadata entry. 1 and 1.0 are the same value, True and 1 are not."""
+    """Return the hash of a metadata entry. 1 and 1.0 are the same value, True and 1 are not."""
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     return digest("fact", key, json.dumps(value))
 
 
 def node_to_payload(node: Node) -> Payload:
-    """Payload of a node without ``state``.
+    """Return the payload of a node without ``state``.
 
     Raises:
         StoreError: as ``node_digest``.
@@ -122,7 +122,7 @@ def _check_numbers(node: Node) -> None:
 
 
 def payload_to_node(payload: Payload) -> Node:
-    """The node of a payload; the inverse of ``node_to_payload``.
+    """Return the node of a payload; the inverse of ``node_to_payload``.
 
     Raises:
         DamagedTreeError: it is not the node that was written.
@@ -140,7 +140,7 @@ def payload_to_node(payload: Payload) -> Node:
 
 
 def damaged(payload: Payload) -> DamagedTreeError:
-    """What is raised for a point that is not what was written; ``payload`` may be empty."""
+    """Return the error for a damaged point; ``payload`` may be empty."""
     return DamagedTreeError(
         f"node {payload.get('node_id')} of tree {payload.get('tree')!r} is not what was "
         "published: the store's files are damaged. Build it again with --force"
@@ -159,7 +159,7 @@ def _node(payload: Payload) -> Node:
 
 
 def manifest_to_payload(manifest: Manifest) -> Payload:
-    """Payload of a manifest. Documents are pairs, because an id may be any string."""
+    """Return the payload of a manifest. Documents are pairs, because an id may be any string."""
     return {
         "state": "manifest",
         "tree": manifest.tree,
@@ -185,7 +185,7 @@ def _mark_text(mark: Mark) -> str:
 
 
 def payload_to_mark(payload: Payload) -> Mark | None:
-    """The mark in a manifest's payload; None where it has none that can be read."""
+    """Return the mark in a manifest's payload; None where none can be read."""
     try:
         tree, n_nodes, build_id, *quarantined = json.loads(payload["mark"])
     except (KeyError, TypeError, ValueError):
@@ -194,7 +194,7 @@ def payload_to_mark(payload: Payload) -> Mark | None:
 
 
 def payload_to_manifest(payload: Payload) -> Manifest:
-    """The manifest of a payload; the inverse of ``manifest_to_payload``.
+    """Return the manifest of a payload; the inverse of ``manifest_to_payload``.
 
     Raises:
         DamagedTreeError: it cannot be read.

@@ -1,7 +1,7 @@
-"""Trees gathered into commits: a commit costs some flushes of the disk, or some requests.
+"""Commits of many trees: a commit costs some flushes of the disk, or some requests.
 
-Each tree is compared with what is stored when it is given, and the points to write are kept until
-a commit is full. Its trees become live together; a crash leaves all of them old or all new.
+Each tree is compared with the stored one, and the points to write are kept until a commit is full.
+The trees of a commit become live together; a crash leaves all of them old or all new.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 
 from raptor_core.errors import StoreError, StoreMismatchError
 from raptor_core.nodes import Node
-from raptor_core.store.base import Edition, Manifest, Published, StoreIdentity
+from raptor_core.store.base import Edition, Manifest, PublicationCounts, StoreIdentity
 from raptor_core.store.engines.base import LIVE, MANIFEST, Batch, Condition, Engine, Match, Point
 from raptor_core.store.lexical import passage_vector
 from raptor_core.store.payload import (
@@ -25,20 +25,20 @@ from raptor_core.store.payload import (
 from raptor_core.vectors import Vectors
 
 UNIT_TOLERANCE = 1e-3
-"""How far from 1 the length of a vector may be that is let in."""
+"""Largest difference from 1 of the length of a vector that is published."""
 
 COMMIT_POINTS = 2500
-"""Points that a commit of several trees writes or deletes, some 8 MB of 384 dimensions. Where a
-tree of them takes 100 nodes, the flushes are a hundredth of the whole."""
+"""Points that a commit of several trees writes or deletes, some 8 MB at 384 dimensions. With trees
+of 100 nodes the flushes take a hundredth of the time."""
 
 LISTED_TREES = 500
-"""Trees whose points are asked for at once."""
+"""Trees whose points are read at once."""
 
 _STATE_FIELDS = ("tree", "digest", "embedded")
 
 
-class Publishing:
-    """What becomes live together: as many trees as a commit holds, and the last where it ends."""
+class PublicationBatch:
+    """Trees that are published in commits; the last commit is at the end."""
 
     def __init__(
         self,
@@ -47,7 +47,7 @@ class Publishing:
         commit: Callable[[Batch], None],
         identity: StoreIdentity,
     ) -> None:
-        """``live_vectors`` is the store's look-up."""
+        """Begin without a tree; ``live_vectors`` is the store's look-up."""
         self._engine = engine
         self._live_vectors = live_vectors
         self._commit = commit
@@ -58,16 +58,15 @@ class Publishing:
         self._marks: dict[str, str | None] = {}
         self._failure: StoreError | None = None
 
-    def publish(self, editions: Sequence[Edition]) -> list[Published]:
-        """Make each edition its tree, as ``VectorStore.publish`` does; what each will change.
+    def publish(self, editions: Sequence[Edition]) -> list[PublicationCounts]:
+        """Publish each edition as ``VectorStore.publish`` does; return the changes of each.
 
-        Trees of one call, and of several, become live at once as long as they fit one commit, so
-        nothing is sure before the end.
+        Trees of several calls become live at once as long as they fit one commit, so nothing is
+        certain before the end.
 
         Raises:
-            StoreError: a node's vector is neither given nor live, or is no unit vector, which is
-                told of the tree; the call's trees stay as they were. Or a commit failed, which the
-                end raises again.
+            StoreError: a node's vector is missing or no unit vector; the call's trees stay as they
+                were. Or a commit failed, which the end raises again.
             StoreMismatchError: a vector's length is not the store's.
         """
         names = [edition.manifest.tree for edition in editions]
@@ -84,24 +83,24 @@ class Publishing:
         return [plan.result for plan in planned]
 
     def _vectors(
-        self, planned: Sequence[Publication], editions: Sequence[Edition]
+        self, planned: Sequence[TreeUpdate], editions: Sequence[Edition]
     ) -> dict[str, Vectors]:
-        """Vectors of changed nodes by embedding key: those that are given, else those live."""
-        given = {key: vector for one in editions for key, vector in one.vectors.items()}
+        """Return the vectors of changed nodes by embedding key, from editions or live nodes."""
+        new = {key: vector for edition in editions for key, vector in edition.vectors.items()}
         changed = [node for plan in planned for node in plan.changed]
-        taken = [node for node in changed if node.embedding_key in given]
-        if taken:
-            rows = np.stack([given[node.embedding_key] for node in taken])
-            check_vectors(taken, rows, self._identity)
-        rest = [node.embedding_key for node in changed if node.embedding_key not in given]
-        return {**(self._live_vectors(rest) if rest else {}), **given}
+        embedded = [node for node in changed if node.embedding_key in new]
+        if embedded:
+            rows = np.stack([new[node.embedding_key] for node in embedded])
+            check_vectors(embedded, rows, self._identity)
+        rest = [node.embedding_key for node in changed if node.embedding_key not in new]
+        return {**(self._live_vectors(rest) if rest else {}), **new}
 
     def _listed(self, trees: Sequence[str]) -> dict[str, list[Point]]:
-        """The live nodes of each tree, once what their manifests say is known.
+        """Return the live nodes of each tree, after its mark was read.
 
-        In this order: a manifest that is written in between is then another at the commit.
+        In this order a manifest that is written in between differs at the commit.
         """
-        found: dict[str, list[Point]] = {tree: [] for tree in trees}
+        nodes_of: dict[str, list[Point]] = {tree: [] for tree in trees}
         for at in range(0, len(trees), LISTED_TREES):
             part = tuple(trees[at : at + LISTED_TREES])
             manifests = Condition((Match("tree", part), MANIFEST))
@@ -111,21 +110,21 @@ class Publishing:
                 self._marks[record.payload["tree"]] = record.payload.get("mark")
             nodes = Condition((Match("tree", part), LIVE))
             for record in self._engine.scroll(nodes, _STATE_FIELDS):
-                found[record.payload["tree"]].append(record)
-        return found
+                nodes_of[record.payload["tree"]].append(record)
+        return nodes_of
 
     def drop(self, trees: Collection[str]) -> int:
-        """Remove trees as ``VectorStore.drop`` does; number of live nodes that go."""
+        """Remove trees as ``VectorStore.drop`` does; return the number of their live nodes."""
         names = sorted(set(trees))
         self._begin(names)
         stored = self._listed(names)
         for tree, records in stored.items():
-            held = [manifest_id(tree)] if tree in self._marks else []
-            self._add(tree, [], [*(record.id for record in records), *held])
+            manifest = [manifest_id(tree)] if tree in self._marks else []
+            self._add(tree, [], [*(record.id for record in records), *manifest])
         return sum(map(len, stored.values()))
 
     def _begin(self, trees: Iterable[str]) -> None:
-        """Commit what is gathered where it holds one of these trees."""
+        """Commit the pending trees where one of these is among them."""
         if self._failure:
             raise self._failure
         if not self._trees.isdisjoint(trees):
@@ -140,7 +139,7 @@ class Publishing:
         self._trees.add(tree)
 
     def end(self) -> None:
-        """Commit what is left.
+        """Commit the pending trees.
 
         Raises:
             StoreError: this commit failed, or one before it.
@@ -162,16 +161,16 @@ class Publishing:
 
 
 @dataclass(frozen=True, slots=True)
-class Publication:
-    """What publishing a tree changes: nodes to write, ids to delete."""
+class TreeUpdate:
+    """Changes of a tree that publishing makes: nodes to write, ids to delete."""
 
     manifest: Manifest
     changed: tuple[Node, ...]
     deletes: tuple[str, ...]
-    result: Published
+    result: PublicationCounts
 
     def points(self, vectors: Mapping[str, Vectors]) -> list[Point]:
-        """What is written, the manifest last; a quarantined node's point has no vectors.
+        """Return the points to write, the manifest last; a quarantined node's has no vectors.
 
         Raises:
             StoreError: a changed node has no vector, and is not in quarantine.
@@ -181,8 +180,8 @@ class Publication:
             node = missing[0]
             raise StoreError(
                 f"tree {self.manifest.tree!r} cannot be published: node {node.id} (layer "
-                f"{node.layer}, position {node.position}) has no vector, neither given nor in the "
-                f"store, nor have {len(missing) - 1} others; embed them first. It stays as it was"
+                f"{node.layer}, position {node.position}) has no vector, and neither have "
+                f"{len(missing) - 1} others; embed them first. The tree stays as it was"
             )
         written = []
         for node in self.changed:
@@ -198,12 +197,12 @@ class Publication:
 def without_vectors(
     manifest: Manifest, nodes: Iterable[Node], vectors: Container[str]
 ) -> list[Node]:
-    """Nodes of a tree whose vectors, by embedding key, lack; those in quarantine have none."""
+    """Return the nodes of a tree that lack a vector and are not in quarantine."""
     hidden = set(manifest.quarantined)
     return [n for n in nodes if n.id not in hidden and n.embedding_key not in vectors]
 
 
-def _planned(manifest: Manifest, nodes: Sequence[Node], stored: Sequence[Point]) -> Publication:
+def _planned(manifest: Manifest, nodes: Sequence[Node], stored: Sequence[Point]) -> TreeUpdate:
     """Compare the new tree with ``stored``, all its live points with their digest.
 
     A node whose live point has the same digest is not written again, unless its quarantine has
@@ -226,10 +225,10 @@ def _planned(manifest: Manifest, nodes: Sequence[Node], stored: Sequence[Point])
         node for node in nodes if (node_digest(node), node.id not in hidden) != live.get(node.id)
     )
     n_updated = sum(node.id in live for node in changed)
-    gone = sorted(live.keys() - {node.id for node in nodes})
+    deletes = sorted(live.keys() - {node.id for node in nodes})
     n_added, n_unchanged = len(changed) - n_updated, len(nodes) - len(changed)
-    result = Published(n_added, n_updated, n_unchanged, len(gone))
-    return Publication(manifest, changed, tuple(gone), result)
+    result = PublicationCounts(n_added, n_updated, n_unchanged, len(deletes))
+    return TreeUpdate(manifest, changed, tuple(deletes), result)
 
 
 def check_vectors(nodes: Sequence[Node], vectors: Vectors, identity: StoreIdentity) -> None:

@@ -1,11 +1,11 @@
-"""A Qdrant server or cluster by URL.
+"""Collections of a corpus on a Qdrant server or cluster, by URL.
 
 The alias ``<corpus>`` names the live collection ``<corpus>-<embedder>``; it is looked up once, so
-that an open store never changes its embedder. A point in state "identity" says what a collection
-was made for and what it replaced, as the alias file does on embedded engines.
+that an open store never changes its embedder. A point in state "identity" holds the collection's
+identity, its owner and what it replaced, as the alias file does on embedded engines.
 
-Readers of a server wait for nobody: how a tree is published whole is in ``versions.py``. Requests
-stay within the 32 MB that a server takes by default (``qdrant.py``).
+How a tree is published without blocking readers is in ``engines/versions.py``. Requests stay
+within the 32 MB that a server takes by default (``engines/qdrant.py``).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import os
 import ssl
 import uuid
 from contextlib import ExitStack, nullcontext
-from dataclasses import asdict, replace
+from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
@@ -27,6 +27,7 @@ import httpx
 from qdrant_client import QdrantClient, models
 from qdrant_client.qdrant_remote import QdrantRemote
 
+from raptor_core.credentials import check_key
 from raptor_core.errors import StoreError
 from raptor_core.identity import NODE_NAMESPACE
 from raptor_core.redaction import told_proxy
@@ -34,11 +35,12 @@ from raptor_core.settings.stores import StoreSettings
 from raptor_core.store.base import StoreIdentity
 from raptor_core.store.corpus import (
     Collection,
-    Corpus,
+    CorpusCollections,
     check_identity,
-    check_schema,
     collection_name,
     is_collection_of,
+    read_collection,
+    record_of,
 )
 from raptor_core.store.engines.base import Batch, Point
 from raptor_core.store.engines.layout import Layout
@@ -46,26 +48,30 @@ from raptor_core.store.engines.qdrant import ClientEngine
 from raptor_core.store.engines.retries import CONFLICTS, PatientClient, Place, code
 from raptor_core.store.engines.server import ServerEngine
 from raptor_core.store.store import VectorStore
+from raptor_core.store.wire import HOOKS
 
 SCHEMA = 4
 """Version of what lies on a server; another one is refused, and an export carries trees over."""
+
+_REMEDY = "choose another corpus name (store.corpus)"
 
 IDENTITY_ID = str(uuid.uuid5(NODE_NAMESPACE, "identity"))
 _NO_POINT_ID = str(uuid.uuid5(NODE_NAMESPACE, "no point"))
 
 
-class ServerCorpus(Corpus):
-    """The collections of one corpus behind a client; nothing is asked of it yet."""
+class ServerCorpus(CorpusCollections):
+    """Collections of one corpus behind a client; making it sends no request."""
 
-    def __init__(self, settings: StoreSettings) -> None:
+    def __init__(self, settings: StoreSettings, owner: str | None = None) -> None:
         self._client, place = connect(settings)
-        self._name = settings.corpus
+        self.owner = owner
+        self.name = settings.corpus
         self._layout = Layout(settings)
-        self.where = f"{place.name}, corpus {self._name!r}"
+        self.where = f"{place.name}, corpus {self.name!r}"
         self._place = replace(place, name=self.where)
 
     def open(self, identity: StoreIdentity | None, *, beside: bool) -> VectorStore:
-        """See ``Corpus``; the store closes the client."""
+        """Open a collection, whose store closes the client; see ``CorpusCollections``."""
         with ExitStack() as undo:
             undo.callback(self.close)
             chosen, is_live = self.choose(identity, beside=beside)
@@ -86,29 +92,26 @@ class ServerCorpus(Corpus):
         self._client.close()
 
     def points_of(self, collection: str) -> tuple[QdrantClient, str, Place, Layout]:
-        """What an engine of a collection is made of."""
+        """Return the arguments of an engine of a collection."""
         return self._client, collection, self._place, self._layout
 
     def live(self) -> Collection | None:
-        """See ``Corpus``."""
+        """See ``CorpusCollections``."""
         name = self._aliased()
         if name is None:
             return None
-        found = self._read(name)
-        if found is None:
-            raise StoreError(
-                f"{self.where} was not made by this program; choose another corpus name "
-                "(store.corpus)"
-            )
-        return found
+        collection = self._read(name)
+        if collection is None:
+            raise StoreError(f"{self.where} was not made by this program; {_REMEDY}")
+        return collection
 
     def _aliased(self) -> str | None:
         with self._place.errors():
             aliases = self._client.get_aliases().aliases
-        return next((a.collection_name for a in aliases if a.alias_name == self._name), None)
+        return next((a.collection_name for a in aliases if a.alias_name == self.name), None)
 
     def check_writable(self) -> None:
-        """Ask for a change that changes nothing: of the live collection, or else of no alias."""
+        """Send a write that changes nothing: to the live collection, or else to no alias."""
         name = self._aliased()
         if name is not None:
             ClientEngine(*self.points_of(name)).apply(Batch(deletes=(_NO_POINT_ID,)))
@@ -117,42 +120,42 @@ class ServerCorpus(Corpus):
             self._client.update_collection_aliases([])
 
     def others(self, live: Collection) -> list[Collection]:
-        """See ``Corpus``."""
+        """See ``CorpusCollections``."""
         with self._place.errors():
             described = self._client.get_collections().collections
         known = (live.name, *live.retired)
-        names = sorted(d.name for d in described if is_collection_of(d.name, self._name))
-        found = [self._read(name) for name in names if name not in known]
-        return [one for one in found if one is not None]
+        names = sorted(d.name for d in described if is_collection_of(d.name, self.name))
+        collections = [self._read(name) for name in names if name not in known]
+        return [collection for collection in collections if collection is not None]
 
     def make(self, identity: StoreIdentity) -> Collection:
-        """See ``Corpus``. The identity point comes last."""
-        made = Collection(collection_name(identity), identity)
+        """Make a collection, its identity point last; see ``CorpusCollections``."""
+        new = Collection(collection_name(identity), identity, owner=self.owner)
         with self._place.errors():
-            exists = self._client.collection_exists(made.name)
-        stored = self._read(made.name) if exists else None
+            exists = self._client.collection_exists(new.name)
+        stored = self._read(new.name) if exists else None
         if stored is not None:
             check_identity(stored.identity, identity, self.where)
             return stored
         with self._place.errors():
             try:
                 if not exists:
-                    self._layout.create(self._client, made.name, identity.n_dims)
+                    self._layout.create(self._client, new.name, identity.n_dims)
             except Exception as error:
-                if code(error) not in CONFLICTS:  # else made by a request whose answer was lost
+                if code(error) not in CONFLICTS:  # else an earlier request made it
                     raise
-            self._layout.create_indexes(self._client, made.name)
-        self._write(made)
-        return made
+            self._layout.create_indexes(self._client, new.name)
+        self._write(new)
+        return new
 
     def point(self, collection: Collection) -> None:
-        """See ``Corpus``; what is retired is written before the alias is switched."""
+        """Write what is retired, then switch the alias; see ``CorpusCollections``."""
         self._write(collection)
         aliased = self._aliased()
         if aliased == collection.name:
             return
-        delete = models.DeleteAlias(alias_name=self._name)
-        create = models.CreateAlias(collection_name=collection.name, alias_name=self._name)
+        delete = models.DeleteAlias(alias_name=self.name)
+        create = models.CreateAlias(collection_name=collection.name, alias_name=self.name)
         operations: list[Any] = [models.CreateAliasOperation(create_alias=create)]
         if aliased is not None:
             operations.insert(0, models.DeleteAliasOperation(delete_alias=delete))
@@ -160,27 +163,20 @@ class ServerCorpus(Corpus):
             self._client.update_collection_aliases(operations)
 
     def remove(self, name: str) -> None:
-        """See ``Corpus``."""
+        """See ``CorpusCollections``."""
         with self._place.errors():
             self._client.delete_collection(name)
 
     def _read(self, name: str) -> Collection | None:
-        fields = ("schema", "identity", "retired")
-        found = ClientEngine(*self.points_of(name)).fetch([IDENTITY_ID], fields, dense=False)
-        if not found:
+        fields = ("schema", "identity", "retired", "owner")
+        points = ClientEngine(*self.points_of(name)).fetch([IDENTITY_ID], fields, dense=False)
+        if not points:
             return None
-        payload = found[0].payload
-        check_schema(payload["schema"], self.where, SCHEMA)
-        identity = StoreIdentity(**payload["identity"])
-        return Collection(name, identity, tuple(payload.get("retired", ())))
+        stored = {**points[0].payload, "collection": name, "engine": "server"}
+        return read_collection(stored, self.name, SCHEMA, self.where, _REMEDY)
 
     def _write(self, collection: Collection) -> None:
-        payload = {
-            "state": "identity",
-            "schema": SCHEMA,
-            "identity": asdict(collection.identity),
-            "retired": list(collection.retired),
-        }
+        payload = {"state": "identity", **record_of(collection, SCHEMA)}
         engine = ClientEngine(*self.points_of(collection.name))
         engine.apply(Batch((Point(IDENTITY_ID, payload),)))
 
@@ -189,19 +185,22 @@ _log = logging.getLogger(__name__)
 
 
 def connect(settings: StoreSettings) -> tuple[QdrantClient, Place]:
-    """A client of the server, or of the nodes of its cluster; nothing is asked of it yet.
+    """Return a client of the server, or of its cluster's nodes; no request is sent.
 
     Raises:
-        StoreError: the authority's file cannot be read, or a URL is none.
+        MissingKeyError: the key is none that a request can carry.
+        StoreError: the authority's file cannot be read, or a URL is malformed.
     """
-    secret = os.environ.get(settings.api_key_env) or None
+    secret = os.environ.get(settings.api_key_env, "").strip() or None
+    if secret:
+        check_key(secret, settings.api_key_env, "the Qdrant server in store.url")
     key = f"the key in {settings.api_key_env} ({'set' if secret else 'not set'})"
     urls = [url.strip() for url in settings.url.split(",") if url.strip()]
     through = told_proxy(urls[0]) if urls else ""
     remedy = f"check store.url, that the Qdrant server runs, and {key}{through}"
     place = Place(settings.url, remedy, secret, key)
     for url in urls if secret else ():
-        _tell_open_key(url, settings.api_key_env)
+        _warn_of_open_key(url, settings.api_key_env)
     with place.errors():
         clients = [_client(settings, url, secret) for url in urls]
     patient: Any = PatientClient(clients, settings.max_retries)
@@ -209,19 +208,18 @@ def connect(settings: StoreSettings) -> tuple[QdrantClient, Place]:
 
 
 def _client(settings: StoreSettings, url: str, key: str | None) -> QdrantRemote:
-    """A client without what makes one for models, which takes 25 ms of CPU.
+    """Return a client without its embedding models, which take 25 ms of CPU to make.
 
     Raises:
         StoreError: the authority's file cannot be read.
     """
-    # As a header, the key makes the client say nothing of its own about plain HTTP.
+    # As a header, the key makes the client print no warning about plain HTTP.
     headers = {"api-key": key} if key else {}
-    # A compressed answer comes in pieces, and over a connection that is kept the second one waits
-    # 40 ms for the first to be acknowledged. To this machine the client by itself keeps none.
-    compression = {} if settings.grpc else {"accept-encoding": "identity"}
     return QdrantRemote(
         url=url,
-        headers=headers | compression,
+        headers=headers,
+        event_hooks=HOOKS,
+        # The client by default reuses no connection on this machine.
         limits=httpx.Limits(max_keepalive_connections=20),
         timeout=max(1, math.ceil(settings.timeout_seconds)),
         check_compatibility=False,
@@ -232,8 +230,8 @@ def _client(settings: StoreSettings, url: str, key: str | None) -> QdrantRemote:
 
 
 @cache
-def _tell_open_key(url: str, variable: str) -> None:
-    """Say once that a key goes to another machine in the clear."""
+def _warn_of_open_key(url: str, variable: str) -> None:
+    """Warn once that a key is sent to another machine in plain text."""
     parts = urlsplit(url)
     if parts.scheme == "http" and not _is_loopback(parts.hostname or ""):
         _log.warning(
@@ -252,9 +250,9 @@ def _is_loopback(host: str) -> bool:
 
 
 def _trust(settings: StoreSettings, url: str) -> dict[str, Any]:
-    """What the client verifies the server's certificate by."""
+    """Return the client's options that verify the server's certificate."""
     if not url.startswith("https:") or not settings.tls_verify:
-        return {"verify": False}  # over HTTP it is not asked; to read what to trust takes 35 ms
+        return {"verify": False}  # unused over HTTP, and reading the authorities takes 35 ms
     if not settings.tls_ca:
         return {}
     path = Path(settings.tls_ca).expanduser()

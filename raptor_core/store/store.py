@@ -3,7 +3,7 @@
 - Publishing is one batch of one tree or many (``publishing.py``) that is committed whole: through
   the journal on embedded engines (``journal.py``), through versions on a server
   (``versions.py``), there each tree by itself.
-- A commit that fails closes the store: opening it again completes what was begun.
+- A commit that fails closes the store: opening it again completes the commit.
 - Forgetting: after ``publish`` and ``drop`` no point holds removed text, and no search, lookup or
   listing returns it. Published bytes may stay in the engine's files for a while: Edge rewrites in
   ``optimize()`` every segment of which a fifth is deleted; local mode's SQLite reuses freed pages;
@@ -24,7 +24,15 @@ import numpy as np
 
 from raptor_core.errors import DamagedTreeError, StoreError
 from raptor_core.nodes import Node
-from raptor_core.store.base import Edition, Hit, Manifest, Mark, Published, StoreIdentity, Where
+from raptor_core.store.base import (
+    Edition,
+    Hit,
+    Manifest,
+    Mark,
+    PublicationCounts,
+    StoreIdentity,
+    Where,
+)
 from raptor_core.store.engines.base import (
     EVERYWHERE,
     LIVE,
@@ -43,7 +51,7 @@ from raptor_core.store.engines.base import (
 from raptor_core.store.lexical import query_vector
 from raptor_core.store.outlines import NOTHING, Candidates
 from raptor_core.store.payload import payload_to_manifest, payload_to_mark, payload_to_node
-from raptor_core.store.publishing import UNIT_TOLERANCE, Publishing
+from raptor_core.store.publishing import UNIT_TOLERANCE, PublicationBatch
 from raptor_core.vectors import Vectors
 
 _STORED_TOLERANCE = UNIT_TOLERANCE + 1e-6
@@ -53,7 +61,7 @@ Row = TypeVar("Row")
 
 
 class VectorStore(AbstractContextManager["VectorStore"]):
-    """One open collection, made by ``open_store``. An embedded engine is locked while it is open.
+    """Open collection, from ``open_store``. An embedded engine is locked while it is open.
 
     It is a ``Searcher``, a ``Publisher`` and a ``Maintainer``.
     """
@@ -68,14 +76,15 @@ class VectorStore(AbstractContextManager["VectorStore"]):
         steady: Callable[[Callable[[], Any]], Any] = lambda read: read(),
         turn: AbstractContextManager[Any] | None = None,
     ) -> None:
-        """An engine of one process holds still while it is asked, and is asked by turns.
+        """Wrap an open engine.
 
         Args:
             commit: applies a batch so that a crash leaves all or nothing for the next reader.
-            release: gives back what was taken to open the engine.
+            release: releases the lock or the files of an embedded engine.
             promote: makes the collection the live one; None where it is.
-            steady: what ``steady`` does, of another engine.
-            turn: what its calls hold; None is a lock of their own.
+            steady: calls a read until it saw one version of each tree; an embedded engine needs
+                one call.
+            turn: context of each call; None is a lock of this store.
         """
         self._engine = engine
         self._identity = identity
@@ -88,7 +97,7 @@ class VectorStore(AbstractContextManager["VectorStore"]):
 
     @property
     def identity(self) -> StoreIdentity:
-        """What the store was made for."""
+        """Corpus and embedder that the store was made for."""
         return self._identity
 
     @contextmanager
@@ -128,10 +137,8 @@ class VectorStore(AbstractContextManager["VectorStore"]):
         return self._hits([_question(query_vector(text), where) for text in texts], limit)
 
     def _hits(self, questions: Sequence[Question | None], limit: int) -> list[list[Hit]]:
-        found = self._found(self._engine.search, questions, limit)
-        return [
-            [Hit(payload_to_node(one.payload), one.score) for one in row or ()] for row in found
-        ]
+        rows = self._answers(self._engine.search, questions, limit)
+        return [[Hit(payload_to_node(hit.payload), hit.score) for hit in row or ()] for row in rows]
 
     def candidates(
         self,
@@ -142,60 +149,61 @@ class VectorStore(AbstractContextManager["VectorStore"]):
     ) -> list[tuple[Candidates, Candidates]]:
         """See ``Searcher``."""
         filters = [where] * len(texts) if isinstance(where, Where) else where
-        asked = [*query_units(vectors, self._identity), *map(query_vector, texts)]
-        questions = list(map(_question, asked, [*filters, *filters]))
-        rows = [row or NOTHING for row in self._found(self._engine.outlines, questions, limit)]
+        queries = [*query_units(vectors, self._identity), *map(query_vector, texts)]
+        questions = list(map(_question, queries, [*filters, *filters]))
+        answers = self._answers(self._engine.outlines, questions, limit)
+        rows = [row or NOTHING for row in answers]
         return list(zip(rows[: len(texts)], rows[len(texts) :], strict=True))
 
-    def _found(
+    def _answers(
         self,
         search: Callable[[list[Question], int], list[Row]],
         questions: Sequence[Question | None],
         limit: int,
     ) -> list[Row | None]:
-        """What one search finds for each question that asks for anything."""
-        asked = {row: one for row, one in enumerate(questions) if one is not None}
-        if limit < 1 or not asked:
+        """Return the answers of one search, None for a question that is None."""
+        kept = {row: question for row, question in enumerate(questions) if question is not None}
+        if limit < 1 or not kept:
             return [None] * len(questions)
         with self._open():
-            found = dict(zip(asked, search(list(asked.values()), limit), strict=True))
-        return [found.get(row) for row in range(len(questions))]
+            answers = dict(zip(kept, search(list(kept.values()), limit), strict=True))
+        return [answers.get(row) for row in range(len(questions))]
 
     def steady(self, read: Callable[[], Row]) -> Row:
         """See ``Searcher``."""
         with self._open():
-            found: Row = self._steady(read)
-        return found
+            result: Row = self._steady(read)
+        return result
 
     def nodes(self, where: Where = EVERYWHERE) -> list[Node]:
         """See ``Searcher``."""
         records = self._points(live_condition(where), None)
-        found = [payload_to_node(record.payload) for record in records]
-        return sorted(found, key=lambda n: (n.tree, n.layer, *n.order))
+        nodes = [payload_to_node(record.payload) for record in records]
+        return sorted(nodes, key=lambda n: (n.tree, n.layer, *n.order))
 
     def _points(
         self, condition: Condition | None, fields: Sequence[str] | None, *, dense: bool = False
     ) -> list[Point]:
-        """All points that match; none where nothing can."""
+        """Return the points that match; none for the condition None."""
         if condition is None:
             return []
         with self._open():
             return self._engine.scroll(condition, fields, dense=dense)
 
     def titles(self) -> dict[str, str]:
-        """The titles of all documents that have one, by document; no text is read."""
+        """Return the titles of all documents that have one, by document; no text is read."""
         leaves = live_condition(Where(layers=(0,)))
         records = self._points(leaves, ("documents", "metadata"))
-        found = ((r.payload["documents"][0], r.payload["metadata"].get("title")) for r in records)
-        return {document: str(title) for document, title in found if title}
+        titles = ((r.payload["documents"][0], r.payload["metadata"].get("title")) for r in records)
+        return {document: str(title) for document, title in titles if title}
 
     def point_ids(self, tree: str) -> list[str]:
-        """Ids of the tree's live points, sorted: what an audit compares."""
+        """Return the ids of the tree's live points, sorted."""
         nodes = Condition((LIVE, Match("tree", (tree,))))
         return sorted(record.id for record in self._points(nodes, ()))
 
     def count(self, where: Where = EVERYWHERE) -> int:
-        """Number of live nodes."""
+        """Return the number of live nodes that match."""
         condition = live_condition(where)
         if condition is None:
             return 0
@@ -203,19 +211,19 @@ class VectorStore(AbstractContextManager["VectorStore"]):
             return self._engine.count(condition)
 
     def vectors(self, embedding_keys: Iterable[str]) -> dict[str, Vectors]:
-        """Live vectors by embedding key, of any tree; unknown keys left out.
+        """Return live vectors of any tree by embedding key; unknown keys are left out.
 
-        One that was damaged on disk counts as unknown.
+        A damaged vector counts as unknown.
         """
-        keyed = "embedding_key"
-        records = self._keyed(keyed, embedding_keys, (keyed,), dense=True)
-        found = [(record.payload[keyed], _sound_vector(record)) for record in records]
-        return {key: vector for key, vector in found if vector is not None}
+        field = "embedding_key"
+        records = self._keyed(field, embedding_keys, (field,), dense=True)
+        rows = [(record.payload[field], _sound_vector(record)) for record in records]
+        return {key: vector for key, vector in rows if vector is not None}
 
     def texts(self, content_keys: Iterable[str]) -> dict[str, str]:
-        """Live summary texts by content key, of any tree; unknown keys left out.
+        """Return live summary texts of any tree by content key; unknown keys are left out.
 
-        One that was damaged on disk counts as unknown.
+        A damaged text counts as unknown.
         """
         records = self._keyed("content_key", content_keys, None)
         nodes = [node for record in records if (node := _whole_node(record))]
@@ -236,38 +244,38 @@ class VectorStore(AbstractContextManager["VectorStore"]):
         return self._manifests(MANIFEST, Match("tree", _unique(trees))) if trees else []
 
     def manifests_of(self, contents: Sequence[str]) -> list[Manifest]:
-        """What is published with one of these contents (``Manifest.content``), by tree name."""
+        """Return the manifests with one of these contents (``Manifest.content``), by tree name."""
         match = Match("content_key", _unique(contents))
         return self._manifests(MANIFEST, match) if contents else []
 
     def _manifests(self, *matches: Match) -> list[Manifest]:
-        found = (payload_to_manifest(r.payload) for r in self._points(Condition(matches), None))
-        return sorted(found, key=attrgetter("tree"))
+        records = self._points(Condition(matches), None)
+        return sorted((payload_to_manifest(r.payload) for r in records), key=attrgetter("tree"))
 
     def marks(self) -> list[Mark]:
         """See ``Publisher``."""
         records = self._points(Condition((MANIFEST,)), ("mark",))
-        found = [mark for record in records if (mark := payload_to_mark(record.payload))]
-        if len(found) < len(records):  # some have none that can be read
-            found = [manifest.mark for manifest in self.manifests()]
-        return sorted(found, key=attrgetter("tree"))
+        marks = [mark for record in records if (mark := payload_to_mark(record.payload))]
+        if len(marks) < len(records):  # some have none that can be read
+            marks = [manifest.mark for manifest in self.manifests()]
+        return sorted(marks, key=attrgetter("tree"))
 
     # -- publishing
 
     @contextmanager
-    def publishing(self) -> Iterator[Publishing]:
+    def publishing(self) -> Iterator[PublicationBatch]:
         """See ``Publisher``."""
         with self._open():
-            begun = Publishing(self._engine, self.vectors, self._commit_whole, self._identity)
-            yield begun
-            begun.end()
+            batch = PublicationBatch(self._engine, self.vectors, self._commit_whole, self._identity)
+            yield batch
+            batch.end()
 
     def publish(
         self,
         manifest: Manifest,
         nodes: Sequence[Node],
         vectors: Mapping[str, Vectors] = MappingProxyType({}),
-    ) -> Published:
+    ) -> PublicationCounts:
         """See ``Publisher``."""
         with self.publishing() as publishing:
             (published,) = publishing.publish([Edition(manifest, nodes, vectors)])
@@ -313,7 +321,7 @@ class VectorStore(AbstractContextManager["VectorStore"]):
             return len(damaged)
 
     def _damaged(self) -> Iterator[str]:
-        """Ids of published points that are not what was written; every one is read."""
+        """Yield the ids of damaged points; every published one is read."""
         for record in self._points(Condition((MANIFEST,)), None):
             try:
                 payload_to_manifest(record.payload)
@@ -335,7 +343,7 @@ class VectorStore(AbstractContextManager["VectorStore"]):
 
 
 def _sound_vector(record: Point) -> Vectors | None:
-    """The vector of a point that was read with it; None where it is damaged."""
+    """Return the vector of a point; None where it is missing or damaged."""
     if record.dense is None:
         return None
     length = float(np.linalg.norm(record.dense.astype(np.float64)))
@@ -343,7 +351,7 @@ def _sound_vector(record: Point) -> Vectors | None:
 
 
 def _whole_node(record: Point) -> Node | None:
-    """The node of a point that was read whole; None where it is damaged."""
+    """Return the node of a point; None where it is damaged."""
     try:
         return payload_to_node(record.payload)
     except DamagedTreeError:
@@ -354,7 +362,7 @@ def _unique(values: Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(values))
 
 
-def _question(asked: Asked | None, where: Where, *, exact: bool = False) -> Question | None:
-    """None where nothing is asked, or nothing can match."""
+def _question(query: Asked | None, where: Where, *, exact: bool = False) -> Question | None:
+    """Return the search of a query; None without a query, or where nothing can match."""
     condition = live_condition(where)
-    return None if asked is None or condition is None else Question(asked, condition, exact)
+    return None if query is None or condition is None else Question(query, condition, exact)

@@ -1,8 +1,8 @@
-"""The record of what people decided: a table for each act, which is written once and never changed.
+"""The record of people's decisions: a table for each act, which never changes.
 
-So writers never wait for each other, on any place that tables can be at, and a writer that dies has
-written its act or not. A place that refuses is a TableError, an act that is damaged, and named, a
-DamagedTableError.
+An act is a decision, or the undoing of one. Writers need no lock, and a writer that dies has
+written its act or not. Functions raise TableError where the place refuses, and DamagedTableError
+for an act that is damaged. The values are in ``raptor_core.curation``.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import uuid
 from dataclasses import astuple, replace
 from datetime import UTC, datetime
+from typing import get_args
 
 from raptor_core.curation import Curation, Decision, Kind
 from raptor_core.errors import CurationError
@@ -17,37 +18,40 @@ from raptor_core.tables.files import TableStore
 from raptor_core.tables.schema import Schema
 
 KEY = ("curation",)
-_UNDO = "undo"
-_ACTS = Schema(
+UNDO = "undo"
+ACTS = Schema(
     ("id", "string", "of the act; sorts by time"),
     ("kind", "string", "document, chunk, summary, pin, finding, or undo"),
     ("tree", "string", "name of the tree"),
-    ("subject", "string", "what it is about; of an undo, the act taken back"),
+    ("subject", "string", "subject of the decision; of an undo, the id of the undone act"),
     ("value", "string", "text of a summary; right or wrong"),
     ("about", "string", "the subject in words"),
     ("who", "string", "who decided"),
     ("when", "string", "ISO time, UTC"),
     ("why", "string", "the reason given"),
 )
+"""Columns of an act; its table has one row and goes by the act's id."""
+
+ACT_KINDS = (*get_args(Kind), UNDO)
 
 
 def read_decisions(tables: TableStore) -> list[Decision]:
-    """All decisions ever made, oldest first, those that were taken back among them."""
+    """Return all decisions, oldest first, undone ones included."""
     decisions: dict[str, Decision] = {}
-    acts = [row for name in tables.names(KEY) for row in _ACTS.rows(tables.read(KEY, name))]
+    acts = [row for name in tables.names(KEY) for row in ACTS.rows(tables.read(KEY, name))]
     for act in sorted(acts):
         decision = Decision(*act)
-        if act[1] != _UNDO:
+        if act[1] != UNDO:
             decisions[decision.id] = decision
         elif decision.subject in decisions:
             why = f": {decision.why}" if decision.why else ""
-            told = f"by {decision.who} on {decision.when}{why}"
-            decisions[decision.subject] = replace(decisions[decision.subject], undone=told)
+            undone = f"by {decision.who} on {decision.when}{why}"
+            decisions[decision.subject] = replace(decisions[decision.subject], undone=undone)
     return list(decisions.values())
 
 
 def read_curation(tables: TableStore) -> Curation:
-    """The decisions in force."""
+    """Return the decisions in force."""
     return Curation(read_decisions(tables))
 
 
@@ -62,36 +66,36 @@ def decide(
     about: str = "",
     why: str = "",
 ) -> Decision:
-    """Record a decision; it is on disk when this returns."""
+    """Record a decision and return it; it is on disk then."""
     decision = Decision(_new_id(), kind, tree, subject, value, about, who, _now(), why)
-    tables.write(KEY, decision.id, _ACTS.table([astuple(decision)[:-1]]))
+    tables.write(KEY, decision.id, ACTS.table([astuple(decision)[:-1]]))
     return decision
 
 
 def take_back(tables: TableStore, decision_id: str, *, who: str, why: str = "") -> Decision:
-    """Take a decision back; what it was about is then as if it had never been made.
+    """Undo a decision and return it; builds then behave as without it.
 
     Raises:
-        CurationError: there is no such decision in force.
+        CurationError: no decision with this id is in force.
     """
     in_force = {d.id: d for d in read_decisions(tables) if not d.undone}
     if decision_id not in in_force:
         raise CurationError(
             f"no decision {decision_id!r} is in force; `raptor curate list` shows them all"
         )
-    act = (_new_id(), _UNDO, in_force[decision_id].tree, decision_id, "", "", who, _now(), why)
-    tables.write(KEY, act[0], _ACTS.table([act]))
+    act = (_new_id(), UNDO, in_force[decision_id].tree, decision_id, "", "", who, _now(), why)
+    tables.write(KEY, act[0], ACTS.table([act]))
     return in_force[decision_id]
 
 
 def tree_of_act(tables: TableStore, act: str) -> str:
-    """Name of the tree that an act is about."""
-    (row,) = _ACTS.rows(tables.read(KEY, act))
+    """Return the name of the tree that an act is about."""
+    (row,) = ACTS.rows(tables.read(KEY, act))
     return str(row[2])
 
 
 def _new_id() -> str:
-    return f"{datetime.now(UTC):%Y%m%dT%H%M%S%f}-{uuid.uuid4().hex[:8]}"
+    return f"{datetime.now(UTC):%Y%m%dt%H%M%S%f}-{uuid.uuid4().hex[:8]}"
 
 
 def _now() -> str:

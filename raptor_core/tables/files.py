@@ -1,8 +1,7 @@
-"""Parquet files by asset key and partition, on any fsspec path.
+"""Parquet files by asset key and partition, in any place that fsspec knows.
 
-Each holds a digest of all its bytes in its own footer. Parquet's own checks cover neither footer
-nor, as they are written by default, pages: most single changed bytes give other rows without an
-error.
+Each file holds a digest of its bytes in its footer: without it, most single changed bytes give
+other rows without an error. Which columns a table has is in ``schema.py`` and ``values.py``.
 """
 
 from __future__ import annotations
@@ -12,14 +11,17 @@ import io
 import posixpath
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
-from urllib.parse import quote, unquote
+from urllib.parse import unquote
 
 from raptor_core.errors import DamagedTableError, SettingsError, TableError
+from raptor_core.identity import safe_name
+from raptor_core.layout import FOOTER_PREFIX
 from raptor_core.places import Folder
 
 if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
+    import pyarrow.parquet as pq
 
 Properties = Mapping[str, str]
 T = TypeVar("T")
@@ -28,23 +30,21 @@ _EXTENSION = ".parquet"
 _MARK = b"raptor-sha256:"
 _N_HEX = 64
 
-SEAL = "raptor-seal"
+SEAL = f"{FOOTER_PREFIX}seal"
 """Name of the entry in the footer that holds the digest, behind ``_MARK``."""
 
 EMPTY = _MARK.decode() + "0" * _N_HEX
-"""What stands there until ``seal`` writes the digest."""
+"""Value of that entry until ``seal`` writes the digest."""
 
 _SMALL_BYTES = 100_000
-"""Up to here a table is packed by Snappy: Zstandard's own start is what its files would cost."""
+"""Largest table that Snappy packs: for small ones Zstandard takes longer only to start."""
 
 
 class TableStore:
     """Tables under one folder: ``<url>/<key>/<partition>.parquet``; see ``Folder``.
 
-    ``properties`` are short texts kept in the file's footer.
-
-    A file that a disk or a copy changed is never read as something else; where a write is refused,
-    what stood there is as it was.
+    ``properties`` are short texts in the file's footer. A file that changed on disk is refused, and
+    a write that is refused leaves the file as it was.
 
     Args:
         url: a folder, or any fsspec URL such as ``s3://bucket/tables``; credentials come from the
@@ -52,20 +52,20 @@ class TableStore:
 
     Raises:
         MissingExtraError: the URL needs an extra that is not installed.
-        SettingsError: it is no URL that fsspec knows.
-        TableError: by each method, where the place does not answer, or refuses.
-        DamagedTableError: by those that read, for bytes that are not those that were written.
+        SettingsError: fsspec does not know the URL.
+        TableError: raised by each method where the place does not answer, or refuses.
+        DamagedTableError: raised by reading methods for a file that changed on disk.
     """
 
     def __init__(self, url: str) -> None:
         self._folder = Folder(url, TableError, SettingsError, "the address under [tables]")
 
     def path(self, key: Sequence[str], partition: str) -> str:
-        """Path of one table."""
+        """Return the path of one table."""
         return self._folder.path(table_name(key, partition))
 
     def exists(self, key: Sequence[str], partition: str) -> bool:
-        """Whether the table is there."""
+        """Return whether the table exists."""
         return self._folder.exists(table_name(key, partition))
 
     def write(
@@ -77,8 +77,8 @@ class TableStore:
     ) -> str:
         """Write one table and return its path.
 
-        Of an Arrow table Parquet's own types are kept. Of a data frame Arrow infers the types; a
-        column without any value becomes one of text.
+        An Arrow table keeps its types. Arrow infers the types of a data frame; a column without any
+        value becomes text.
         """
         notes = {f"{_PROPERTY_PREFIX}{name}": text for name, text in (properties or {}).items()}
         data = _encode(table, {**notes, SEAL: EMPTY})
@@ -86,41 +86,44 @@ class TableStore:
         return self.path(key, partition)
 
     def read(self, key: Sequence[str], partition: str) -> pa.Table:
-        """One table; ``table_properties`` gives its properties.
+        """Return one table; ``table_properties`` gives its properties.
 
         Raises:
-            TableError: it is missing.
+            TableError: the table does not exist.
         """
         table = self.find(key, partition)
         if table is None:
             path = self.path(key, partition)
-            told = f"no table at {path}; materialize its asset for this partition first"
-            raise TableError(told)
+            raise TableError(f"no table at {path}; materialize its asset for this partition first")
         return table
 
     def find(
         self, key: Sequence[str], partition: str, columns: Sequence[str] | None = None
     ) -> pa.Table | None:
-        """One table, or some columns of it, by one get; None where there is none."""
+        """Return one table, or some of its columns, by one request; None without it."""
         name = table_name(key, partition)
         return self._take(name, lambda file: file.read(columns, use_threads=False))
 
     def properties(self, key: Sequence[str], partition: str) -> dict[str, str] | None:
-        """The properties of a table that is whole, without decoding its rows; None without one."""
+        """Return the properties of a table without decoding its rows; None where none exists."""
         schema = self._take(table_name(key, partition), lambda file: file.schema_arrow)
         return None if schema is None else table_properties(schema)
 
     def names(self, key: Sequence[str]) -> list[str]:
-        """Names of all tables of a key, sorted."""
-        files = self._folder.names(posixpath.join(*key))
-        return [unquote(f.removesuffix(_EXTENSION)) for f in files if f.endswith(_EXTENSION)]
+        """Return the sorted partitions of a key; a partition whose file ends in a digest is absent.
+
+        Only the keys whose partitions have lower case and short names are listed so.
+        """
+        files = self._folder.names(posixpath.join(*map(safe_name, key)))
+        names = (unquote(f.removesuffix(_EXTENSION)) for f in files if f.endswith(_EXTENSION))
+        return [name for name in names if f"{safe_name(name)}{_EXTENSION}" in files]
 
     def delete(self, key: Sequence[str], partition: str) -> bool:
-        """Delete one table; whether it was there."""
+        """Delete one table, and return whether it existed."""
         return self._folder.delete(table_name(key, partition))
 
     def _take(self, name: str, take: Callable[[Any], T]) -> T | None:
-        """What is wanted of a Parquet file; None where there is none."""
+        """Return what ``take`` reads from a Parquet file; None where it does not exist."""
         import pyarrow as pa
         import pyarrow.parquet as pq
 
@@ -128,20 +131,60 @@ class TableStore:
         if data is None:
             return None
         path = self._folder.shown(name)
-        _check_seal(data, path)
+        check_seal(data, path)
         try:
             return take(pq.ParquetFile(pa.BufferReader(data)))
         except (pa.ArrowException, OSError) as error:
             raise _damaged(path, error) from error
 
 
+_PLAIN_ENCODINGS = {"PLAIN", "RLE", "BIT_PACKED"}
+_SMALL_UNPACKED_BYTES = 2**26
+_VALUE_BYTES = 16
+"""Largest size of a list's value beside its content, also of a missing one."""
+
+
+def check_unpacked(
+    file: pq.ParquetFile,
+    codecs: Sequence[str] = ("SNAPPY", "ZSTD", "UNCOMPRESSED"),
+    max_expansion: int = 100,
+) -> None:
+    """Refuse a Parquet file that unpacks to far more memory than its size.
+
+    A dictionary stores a text once for many rows, so none may be used: ``TableStore`` and exports
+    use none.
+
+    Args:
+        file: open file.
+        codecs: compression codecs that a column may have.
+        max_expansion: largest quotient of unpacked and packed size, of a file that is not small.
+
+    Raises:
+        ValueError: a column has another codec or encoding, or the file unpacks to too much.
+        ArrowException: the file is damaged.
+    """
+    # For a damaged footer ``column`` would abort the process, where reading raises an error.
+    file.scan_contents(batch_size=1024)
+    groups = map(file.metadata.row_group, range(file.metadata.num_row_groups))
+    chunks = [group.column(number) for group in groups for number in range(group.num_columns)]
+    for chunk in chunks:
+        if chunk.compression not in codecs or not _PLAIN_ENCODINGS.issuperset(chunk.encodings):
+            used = f"{chunk.compression}, {', '.join(chunk.encodings)}"
+            raise ValueError(f"the column {chunk.path_in_schema} is packed by {used}")
+    packed = sum(chunk.total_compressed_size for chunk in chunks)
+    unpacked = sum(c.total_uncompressed_size + _VALUE_BYTES * c.num_values for c in chunks)
+    most = max(_SMALL_UNPACKED_BYTES, max_expansion * packed)
+    if unpacked > most:
+        raise ValueError(f"it unpacks to {unpacked} bytes, {most} at the most")
+
+
 def table_name(key: Sequence[str], partition: str) -> str:
-    """Path of a table in its folder; the partition is quoted, so that any name is one file name."""
-    return posixpath.join(*key, f"{quote(partition, safe=' ')}{_EXTENSION}")
+    """Return the path of a table below its folder; see ``safe_name`` for the names in it."""
+    return posixpath.join(*map(safe_name, key), f"{safe_name(partition)}{_EXTENSION}")
 
 
 def table_properties(schema: pa.Schema) -> dict[str, str]:
-    """The properties with which a table of this schema, as it was read, had been written."""
+    """Return the properties that a table was written with, from the schema that was read."""
     notes = {name.decode(): text.decode() for name, text in (schema.metadata or {}).items()}
     return {
         name.removeprefix(_PROPERTY_PREFIX): text
@@ -151,10 +194,10 @@ def table_properties(schema: pa.Schema) -> dict[str, str]:
 
 
 def _encode(table: pa.Table | pd.DataFrame, notes: Mapping[str, str]) -> bytes:
-    """A sealed Parquet file.
+    """Return a sealed Parquet file.
 
-    Of our own tables the types follow from Parquet's, every column is read whole, and most have
-    few rows: dictionaries, statistics and a copy of the schema would be most of the file.
+    Most Arrow tables have few rows, and their columns are read completely. Dictionaries, statistics
+    and a copy of the schema would be most of the file.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -185,15 +228,19 @@ def _from_frame(frame: pd.DataFrame) -> pa.Table:
 
 
 def seal(data: bytes) -> bytes:
-    """A file whose footer holds ``EMPTY``, with the digest of its other bytes in that place."""
+    """Return a file whose footer holds its digest instead of ``EMPTY``."""
     at = _place(data)
     if at is None:
         raise AssertionError("the footer has a place for the digest")
     return data[:at] + _digest(data, at) + data[at + _N_HEX :]
 
 
-def _check_seal(data: bytes, path: str) -> None:
-    """Refuse a file that is not as it was written; one without a digest passes."""
+def check_seal(data: bytes, path: str) -> None:
+    """Refuse a file whose bytes differ from its digest; a file without a digest passes.
+
+    Raises:
+        DamagedTableError: the bytes differ; it names ``path``.
+    """
     at = _place(data)
     if at is not None and data[at : at + _N_HEX] != _digest(data, at):
         raise _damaged(path, "its bytes are not those that were written")
@@ -207,7 +254,7 @@ def _damaged(path: str, reason: object) -> DamagedTableError:
 
 
 def _place(data: bytes) -> int | None:
-    """Where the digest stands: after the last mark, which is in the footer."""
+    """Return the position of the digest, after the last mark; None without one."""
     mark_at = data.rfind(_MARK)
     at = mark_at + len(_MARK)
     return at if mark_at >= 0 and at + _N_HEX <= len(data) else None

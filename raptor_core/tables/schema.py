@@ -1,7 +1,7 @@
-"""Tables of fixed columns, made of rows of values and taken apart again, without pandas.
+"""Schemas of tables: rows of values become Arrow tables and are read back, without pandas.
 
-``pa.array`` imports pandas, which takes longer than a plan or a build of one edit, so arrays are
-made from buffers.
+``pa.array`` imports pandas, which takes longer than a plan or a build of one edit. So arrays are
+made from buffers. The schemas themselves are in ``values.py``.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import repeat
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -18,12 +17,12 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 Kind = Literal["string", "int", "float", "list[string]", "json", "bytes"]
-"""What a column holds; ``int`` and ``float`` may be missing, ``json`` is any value as JSON text."""
+"""Type of a column; ``int`` and ``float`` may be missing, ``json`` is any value as JSON text."""
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One column, with words on what it holds."""
+    """Name, type and description of a column."""
 
     name: str
     kind: Kind
@@ -31,18 +30,14 @@ class Column:
 
 
 class Schema:
-    """The columns of a table, in order; the same types whatever its rows hold, also none."""
+    """Columns of a table, in order; types do not depend on the rows."""
 
-    def __init__(
-        self, *columns: tuple[str, Kind] | tuple[str, Kind, str], may_lack: Sequence[str] = ()
-    ) -> None:
-        """``may_lack`` are columns that tables of an earlier version do not have."""
+    def __init__(self, *columns: tuple[str, Kind] | tuple[str, Kind, str]) -> None:
         self.columns = tuple(Column(*column) for column in columns)
         self.names = tuple(column.name for column in self.columns)
-        self._may_lack = may_lack
 
     def table(self, rows: Iterable[Sequence[Any]]) -> pa.Table:
-        """The table of some rows, each with a value for every column."""
+        """Return the table of some rows, each with a value for every column."""
         import pyarrow as pa
 
         columns = list(zip(*rows, strict=True)) or [()] * len(self.columns)
@@ -51,26 +46,45 @@ class Schema:
         return pa.Table.from_arrays(arrays, names=list(self.names))
 
     def rows(self, table: pa.Table) -> Iterator[tuple[Any, ...]]:
-        """The rows of a table that ``table`` made, lists as tuples.
-
-        A ``json`` column that it lacks, as tables of an earlier version may, has None in each row,
-        one of ``may_lack`` is empty in each.
+        """Yield the rows of a table that ``table`` made, lists as tuples.
 
         Raises:
-            KeyError: it lacks another column.
+            KeyError: the table lacks a column.
         """
         return zip(*(self._cells(column, table) for column in self.columns), strict=True)
 
+    def check(self, schema: pa.Schema) -> None:
+        """Refuse columns that this schema does not have, or that have another type.
+
+        Raises:
+            ValueError: a column is missing, unknown, repeated, or of another type.
+        """
+        names = list(schema.names)
+        if len(set(names)) != len(names) or set(names) != set(self.names):
+            raise ValueError(f"columns {names!r:.400}, expected {list(self.names)}")
+        for column in self.columns:
+            type_ = schema.field(column.name).type
+            if not _has_kind(type_, column.kind):
+                raise ValueError(f"the column {column.name} has type {type_}, not {column.kind}")
+
     def _cells(self, column: Column, table: pa.Table) -> Iterable[Any]:
-        if column.name not in table.column_names:
-            if column.kind == "json":
-                return repeat(None, table.num_rows)
-            if column.name in self._may_lack:
-                return repeat("" if column.kind == "string" else (), table.num_rows)
         values = table.column(column.name).to_pylist()
         if column.kind == "json":
             return map(json.loads, values)
         return map(tuple, values) if column.kind == "list[string]" else values
+
+
+def _has_kind(type_: pa.DataType, kind: Kind) -> bool:
+    from pyarrow import types
+
+    if kind == "list[string]":
+        is_list = types.is_list(type_) or types.is_large_list(type_)
+        return is_list and _has_kind(type_.value_type, "string")
+    if kind in ("int", "float"):
+        return bool(types.is_int64(type_) if kind == "int" else types.is_float64(type_))
+    if kind == "bytes":
+        return bool(types.is_binary(type_) or types.is_large_binary(type_))
+    return bool(types.is_string(type_) or types.is_large_string(type_))
 
 
 def _array(kind: Kind, values: Sequence[Any]) -> pa.Array:

@@ -1,4 +1,7 @@
-"""Documents, nodes, clusters, findings and costs as tables and back, without loss."""
+"""Documents, nodes, clusters, findings and costs as tables and back, without loss.
+
+How rows become columns is in ``schema.py``; where tables are kept, in ``files.py``.
+"""
 
 from __future__ import annotations
 
@@ -41,9 +44,8 @@ NODES = Schema(
     ("name", "string", "of a summary: what it is about in a few words"),
     ("key_terms", "list[string]", "of a summary: its key terms, best first"),
     ("paragraphs", "json", "of a leaf: first characters of its paragraphs, tokens of each part"),
-    may_lack=("name", "key_terms"),
 )
-"""The fields of a node in their order."""
+"""Fields of a node, in their order."""
 
 DOCUMENTS = Schema(
     ("tree", "string", "tree that the document belongs to"),
@@ -71,21 +73,21 @@ CLUSTERS = Schema(
 
 
 def nodes_to_table(nodes: Iterable[Node]) -> pa.Table:
-    """One row per node."""
+    """Return a table with a row for each node."""
     return NODES.table(map(attrgetter(*NODES.names), nodes))
 
 
 def table_to_nodes(table: pa.Table) -> tuple[Node, ...]:
-    """The nodes of a table that ``nodes_to_table`` made."""
+    """Return the nodes of a table that ``nodes_to_table`` made."""
     rows = (dict(zip(NODES.names, row, strict=True)) for row in NODES.rows(table))
     return tuple(
-        Node(**{**row, "paragraphs": tuple((start, n) for start, n in row["paragraphs"] or ())})
+        Node(**{**row, "paragraphs": tuple((start, n) for start, n in row["paragraphs"])})
         for row in rows
     )
 
 
 def documents_to_table(documents: Mapping[str, Sequence[Document]]) -> pa.Table:
-    """One row per document, with the tree that it belongs to."""
+    """Return a table with a row for each document; ``documents`` are by tree."""
     return DOCUMENTS.table(
         (
             tree,
@@ -104,34 +106,34 @@ def documents_to_table(documents: Mapping[str, Sequence[Document]]) -> pa.Table:
 
 
 def table_to_documents(table: pa.Table) -> dict[str, tuple[Document, ...]]:
-    """The documents of a table that ``documents_to_table`` made, by tree."""
+    """Return the documents of a table that ``documents_to_table`` made, by tree."""
     documents_of: dict[str, list[Document]] = {}
     for tree, name, title, source, text, sections, metadata, _, pages in DOCUMENTS.rows(table):
         spans = tuple(Section(**section) for section in sections)
-        document = Document(name, text, title, source, spans, metadata, tuple(pages or ()))
+        document = Document(name, text, title, source, spans, metadata, tuple(pages))
         documents_of.setdefault(tree, []).append(document)
     return {tree: tuple(documents) for tree, documents in documents_of.items()}
 
 
 def clusterings_to_table(clusterings: Iterable[Clustering]) -> pa.Table:
-    """One row per cluster; a tree that ended has one row without cluster, and its reason."""
+    """Return a table with a row for each cluster; a tree that ended has one row with its reason."""
     rows: list[tuple[Any, ...]] = []
-    for done in clusterings:
-        told = (done.details, asdict(done.fit) if done.fit else None)
-        if done.end:
-            rows.append((done.tree, done.layer, -1, "", (), None, done.end.reason, *told))
-        likely = done.responsibilities or ((),) * len(done.groups)
+    for layer in clusterings:
+        shared = (layer.details, asdict(layer.fit) if layer.fit else None)
+        if layer.end:
+            rows.append((layer.tree, layer.layer, -1, "", (), None, layer.end.reason, *shared))
+        responsibilities = layer.responsibilities or ((),) * len(layer.groups)
         rows += [
-            (done.tree, done.layer, number, slot, group, of or None, "", *told)
-            for number, (group, slot, of) in enumerate(
-                zip(done.groups, done.slots, likely, strict=True)
+            (layer.tree, layer.layer, number, slot, group, values or None, "", *shared)
+            for number, (group, slot, values) in enumerate(
+                zip(layer.groups, layer.slots, responsibilities, strict=True)
             )
         ]
     return CLUSTERS.table(rows)
 
 
 def table_to_clusterings(table: pa.Table) -> dict[str, Clustering]:
-    """The clusterings of a table that ``clusterings_to_table`` made, by tree."""
+    """Return the clusterings of a table that ``clusterings_to_table`` made, by tree."""
     rows_of: dict[str, list[tuple[Any, ...]]] = {}
     for row in CLUSTERS.rows(table):
         rows_of.setdefault(row[0], []).append(row)
@@ -141,7 +143,7 @@ def table_to_clusterings(table: pa.Table) -> dict[str, Clustering]:
 def _clustering(rows: Sequence[tuple[Any, ...]]) -> Clustering:
     (tree, layer, _, _, _, _, reason, details, fit), *_ = rows
     groups = () if reason else rows
-    likely = tuple(tuple(row[5] or ()) for row in groups)
+    responsibilities = tuple(tuple(row[5] or ()) for row in groups)
     return Clustering(
         tree=tree,
         layer=layer,
@@ -149,7 +151,7 @@ def _clustering(rows: Sequence[tuple[Any, ...]]) -> Clustering:
         end=End(layer, reason) if reason else None,
         details=details,
         slots=tuple(row[3] for row in groups),
-        responsibilities=likely if any(likely) else (),
+        responsibilities=responsibilities if any(responsibilities) else (),
         fit=Fit(**fit) if fit else None,
     )
 
@@ -162,16 +164,16 @@ USAGES = Schema(
     ("retries", "int"),
     ("usd", "float"),
 )
-"""The fields of a usage in their order, behind the text's content key."""
+"""Content key of a text, and the fields of its usage in their order."""
 
 
 def usages_to_table(usages: Mapping[str, Usage]) -> pa.Table:
-    """One row per content key, sorted; ``usd`` is empty where no price was set."""
+    """Return a table with a row for each content key, sorted; ``usd`` is null without a price."""
     return USAGES.table((key, *astuple(used)) for key, used in sorted(usages.items()))
 
 
 def table_to_usages(table: pa.Table) -> dict[str, Usage]:
-    """The usages of a table that ``usages_to_table`` made, by content key."""
+    """Return the usages of a table that ``usages_to_table`` made, by content key."""
     return {key: Usage(*used) for key, *used in USAGES.rows(table)}
 
 
@@ -193,7 +195,7 @@ FINDINGS = Schema(
 
 
 def audit_to_table(report: AuditReport) -> pa.Table:
-    """One row per sentence of an audited node, in order; ``position`` counts within the node."""
+    """Return a table with a row for each sentence of an audited node, in order."""
     return FINDINGS.table(
         (
             node.tree,
@@ -216,7 +218,7 @@ def audit_to_table(report: AuditReport) -> pa.Table:
 
 
 def table_to_findings(table: pa.Table) -> list[SentenceFinding]:
-    """The findings of a table that ``audit_to_table`` made, in order."""
+    """Return the findings of a table that ``audit_to_table`` made, in order."""
     rows = FINDINGS.rows(table)
     return [
         SentenceFinding(node_id, text, judgement, score, missing, child or None, evidence, reason)
@@ -225,7 +227,7 @@ def table_to_findings(table: pa.Table) -> list[SentenceFinding]:
 
 
 def known_findings(table: pa.Table) -> dict[str, Sequence[SentenceFinding]]:
-    """The same by audit key; where two nodes have the same texts, the first one's."""
+    """Return findings by audit key; of two nodes with equal texts, those of the first."""
     findings: dict[str, list[SentenceFinding]] = {}
     keys = table.column("audit_key").to_pylist()
     for key, finding in zip(keys, table_to_findings(table), strict=True):

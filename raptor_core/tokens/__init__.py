@@ -1,4 +1,8 @@
-"""Token counting: the embedder's own tokenizer, tiktoken, or words."""
+"""Token counting with the embedder's tokenizer, with tiktoken, or in words.
+
+Chunk limits and summary limits use these counts; the tokens that a model bills are in
+``raptor_core.models.money``. Read ``base`` next.
+"""
 
 from raptor_core.errors import SettingsError
 from raptor_core.settings.models import EmbedderSettings, TokensSettings
@@ -10,7 +14,7 @@ __all__ = ["TiktokenCounter", "TokenCounter", "TokenizerCounter", "WordCounter",
 
 
 def make_counter(tokens: TokensSettings, embedder: EmbedderSettings) -> TokenCounter:
-    """The counter that the settings name.
+    """Return the counter that the settings name.
 
     Raises:
         SettingsError: the embedder is an endpoint, whose tokenizer cannot be read.
@@ -22,8 +26,8 @@ def make_counter(tokens: TokensSettings, embedder: EmbedderSettings) -> TokenCou
         return WordCounter()
     if embedder.kind == "openai":
         raise SettingsError(
-            'tokens.counter is "embedder", but an embedder of kind "openai" is an endpoint that '
-            'shows no tokenizer: set tokens.counter = "tiktoken"'
+            'tokens.counter is "embedder", but an embedder of kind "openai" is an endpoint '
+            'without a readable tokenizer: set tokens.counter = "tiktoken"'
         )
     if embedder.kind == "bundled":
         return bundled_counter()

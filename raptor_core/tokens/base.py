@@ -1,4 +1,4 @@
-"""The seam for token counters, and the counter of words."""
+"""Interface of a token counter, and the counter of words."""
 
 from __future__ import annotations
 
@@ -10,30 +10,30 @@ from raptor_core.identity import fingerprint
 
 
 class TokenCounter(Protocol):
-    """Counts the tokens that a model would read, special tokens left out."""
+    """Counter of the tokens that a model would read, without special tokens."""
 
     @property
     def fingerprint(self) -> str:
         """Fingerprint of the vocabulary and its rules."""
 
     def count(self, texts: Sequence[str]) -> list[int]:
-        """Number of tokens of each text, in order."""
+        """Return the number of tokens of each text, in order."""
 
     def token_spans(self, text: str) -> list[tuple[int, int]]:
-        """Character offsets ``(start, end)`` of each token of ``text``, in order, end exclusive.
+        """Return character offsets ``(start, end)`` of each token, in order, end exclusive.
 
         Offsets lie on character boundaries; a token inside a character repeats its span.
         """
 
 
 MAX_CHARS = 32
-"""A longer run without a space counts as several words; scripts without spaces are such runs."""
+"""Longest run without a space that counts as one word; scripts without spaces have longer runs."""
 
 _WORD = re.compile(rf"\S{{1,{MAX_CHARS}}}")
 
 
 class WordCounter:
-    """Words are what stands between spaces."""
+    """Counter of the words between spaces."""
 
     @property
     def fingerprint(self) -> str:
@@ -41,9 +41,9 @@ class WordCounter:
         return fingerprint("words", {"max_chars": MAX_CHARS})
 
     def count(self, texts: Sequence[str]) -> list[int]:
-        """Number of words of each text, in order."""
+        """Return the number of words of each text, in order."""
         return [len(_WORD.findall(text)) for text in texts]
 
     def token_spans(self, text: str) -> list[tuple[int, int]]:
-        """Character offsets of each word; see ``TokenCounter.token_spans``."""
+        """Return character offsets of each word; see ``TokenCounter.token_spans``."""
         return [match.span() for match in _WORD.finditer(text)]

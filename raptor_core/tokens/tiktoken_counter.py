@@ -1,4 +1,4 @@
-"""Counting with tiktoken, by encoding name."""
+"""Counts by tiktoken."""
 
 from __future__ import annotations
 
@@ -16,10 +16,13 @@ if TYPE_CHECKING:
 
 
 class TiktokenCounter:
-    """Counts with one of tiktoken's encodings; special tokens in a text are plain text."""
+    """Counter with an encoding of tiktoken; special tokens in a text count as plain text."""
 
     def __init__(self, encoding: str | tiktoken.Encoding = "cl100k_base") -> None:
-        """Takes the name of an encoding, or the encoding itself.
+        """Load the encoding.
+
+        Args:
+            encoding: name of an encoding, or the encoding itself.
 
         Raises:
             ModelError: the name is unknown, or its file is neither cached nor downloadable.
@@ -28,23 +31,23 @@ class TiktokenCounter:
 
     @cached_property
     def fingerprint(self) -> str:
-        """Fingerprint of the encoding's name and size, which tiktoken never changes."""
+        """Fingerprint of the encoding's name, its size, and the tokens of a short text."""
         values = {"name": self._encoding.name, "n_vocab": self._encoding.n_vocab}
         probe = self._encoding.encode_ordinary("The quick brown fox, 3.14 — naïve 中文 🦊\n\n  x")
         return fingerprint("tiktoken", {**values, "probe": digest(*map(str, probe))})
 
     def count(self, texts: Sequence[str]) -> list[int]:
-        """Number of tokens of each text, in order."""
+        """Return the number of tokens of each text, in order."""
         return [len(tokens) for tokens in self._encoding.encode_ordinary_batch(list(texts))]
 
     def token_spans(self, text: str) -> list[tuple[int, int]]:
-        """Character offsets of each token; one that holds part of a character spans it whole."""
+        """Return character offsets of each token; a token inside a character spans all of it."""
         tokens = self._encoding.encode_ordinary(text)
         sizes = map(len, self._encoding.decode_tokens_bytes(tokens))
         ends = list(accumulate(sizes, initial=0))
         if text.isascii():
             return list(pairwise(ends))
-        # tiktoken reads a lone surrogate as three bytes too
+        # tiktoken reads a lone surrogate as three bytes, too
         lengths = (len(character.encode("utf-8", "surrogatepass")) for character in text)
         first_bytes = list(accumulate(lengths, initial=0))
         return [

@@ -1,5 +1,6 @@
-"""Backup and moving of published trees: a folder of Parquet files and a manifest.
+"""Backup and transfer of published trees: a folder of Parquet files and a manifest.
 
-An export is made from any store and goes into any store of the same embedder: from an embedded
-one to a server and back, from one machine to another. ``docs/stores.md`` tells of the format.
+An export may come from a store of any kind, and be imported into a store of any kind that has the
+same embedder. Homes and partitions are in ``raptor_assets/standalone/transfer.py``. Read
+``values.py`` next, and ``docs/stores.md`` for the format.
 """

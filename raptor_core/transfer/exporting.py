@@ -1,4 +1,7 @@
-"""Published trees from a store into a folder, tree by tree."""
+"""Export: published trees are written from a store into a folder, tree by tree.
+
+``importing.py`` reads them; the format of a tree's file is in ``rows.py``.
+"""
 
 from __future__ import annotations
 
@@ -10,27 +13,27 @@ from raptor_core.errors import DamagedTreeError, ExportError, UnknownTreeError
 from raptor_core.store.base import Where
 from raptor_core.store.publishing import without_vectors
 from raptor_core.store.store import VectorStore
+from raptor_core.transfer.manifest import encode
+from raptor_core.transfer.rows import encode_rows
 from raptor_core.transfer.values import (
     MANIFEST,
     Export,
     ExportFolder,
     TableFile,
     TreeFile,
-    encode,
-    encode_rows,
     tree_file,
 )
 from raptor_core.tree.publish import build_id
 
 _READS = 5
-"""Times that a tree is read which somebody publishes meanwhile."""
+"""Attempts to read a tree that another process may publish at the same time."""
 
 
 def check_target(folder: ExportFolder) -> None:
-    """Refuse a folder that holds a whole export; one that was broken off is written over.
+    """Refuse a folder that holds a complete export; an interrupted one is written over.
 
     Raises:
-        ExportError: naming it.
+        ExportError: the folder holds a complete export.
     """
     if folder.exists(MANIFEST):
         raise ExportError(f"{folder.name} holds an export already; choose an empty folder")
@@ -39,12 +42,12 @@ def check_target(folder: ExportFolder) -> None:
 def export_trees(
     store: VectorStore, folder: ExportFolder, trees: Sequence[str] | None = None
 ) -> tuple[TreeFile, ...]:
-    """Write these trees, or all; in memory is one at a time.
+    """Write the files of some trees, or of all for None; one tree is in memory at a time.
 
     Raises:
         UnknownTreeError: a tree is not published.
-        DamagedTreeError: a tree is not whole in the store.
-        ExportError: the folder refuses.
+        DamagedTreeError: nodes or vectors of a tree are missing in the store.
+        ExportError: the folder cannot be written.
     """
     manifests = store.manifests(trees)
     missing = set(trees or ()) - {manifest.tree for manifest in manifests}
@@ -61,7 +64,7 @@ def finish_export(
     tables: Sequence[TableFile] = (),
     grouping: Mapping[str, Any] | None = None,
 ) -> Export:
-    """Write the manifest, which makes an export of the files that are there."""
+    """Write the manifest, which makes the export complete."""
     made_at = datetime.now(UTC).isoformat(timespec="seconds")
     export = Export(store.identity, tuple(trees), made_at, dict(grouping or {}), tuple(tables))
     folder.write(MANIFEST, encode(export))
@@ -76,13 +79,14 @@ def _export(store: VectorStore, folder: ExportFolder, tree: str) -> TreeFile:
         manifest = manifests[0]
         nodes = store.nodes(Where(trees=(tree,)))
         vectors = store.vectors(node.embedding_key for node in nodes)
-        lost = without_vectors(manifest, nodes, vectors)
-        if build_id(nodes) == manifest.build_id and not lost:
+        missing = without_vectors(manifest, nodes, vectors)
+        if build_id(nodes) == manifest.build_id and not missing:
             return TreeFile(manifest, folder.put(tree_file(tree), encode_rows(nodes, vectors)))
-        # On a server somebody may have published between the reads.
-    what = "its nodes are not those of its manifest"
-    if lost:
-        what = f"{len(lost)} vectors are missing, first that of node {lost[0].id}"
+        # On a server another process may have published between the reads.
+    problem = "its nodes are not those of its manifest"
+    if missing:
+        problem = f"{len(missing)} vectors are missing, first that of node {missing[0].id}"
     raise DamagedTreeError(
-        f"the published tree {tree!r} is damaged: {what}. Build it again with --force, then export"
+        f"the published tree {tree!r} is damaged: {problem}. Build it again with --force, then "
+        "export"
     )

@@ -1,4 +1,8 @@
-"""A whole build as a plain function call."""
+"""Build of one or more trees in one call: leaves, vectors, clusters and summaries by layer.
+
+Each step is a module: ``leaves``, ``embed``, ``cluster``, ``summarize``, ``naming``.
+``raptor_assets.chain`` runs the same steps as Dagster assets.
+"""
 
 from __future__ import annotations
 
@@ -15,11 +19,11 @@ from raptor_core.tree.components import Components
 from raptor_core.tree.embed import embed_nodes
 from raptor_core.tree.invariants import violations
 from raptor_core.tree.leaves import make_leaves
-from raptor_core.tree.naming import named
+from raptor_core.tree.naming import name_summaries
 from raptor_core.tree.summarize import Summarized, summarize_clusters
 
 Progress = Callable[[str, int], None]
-"""Called after each step with its name (such as "layer_1/summaries") and its number of nodes."""
+"""Callback after each step: its name, such as "layer_1/summaries", and its number of nodes."""
 
 
 def build_tree(
@@ -32,23 +36,24 @@ def build_tree(
     previous: Tree | None = None,
     progress: Progress | None = None,
 ) -> Tree:
-    """One tree over all ``documents``.
+    """Build one tree over all documents.
 
     Args:
         documents: at least one with text.
         settings: None for the defaults, or for those of ``components``.
-        name: of the tree; part of the node ids.
+        name: name of the tree; part of the node ids.
         components: parts to build with, for example to share a loaded model between builds.
-        known: what is published, for example an open store; what it holds is not made again, nor
-            is what an earlier build left in the cache of the components.
-        previous: the tree as it was before the documents changed; its clusters are kept.
-        progress: told of each step.
+        known: published vectors and texts, for example an open store. Neither these nor the ones in
+            the components' cache are computed again.
+        previous: the tree before its documents changed; its clusters are kept.
+        progress: callback after each step.
 
     Raises:
         EmptySourceError: no document holds text.
-        SummaryError: summaries failed; names them; the finished ones are in the components' cache.
-        SettingsError: both settings and components are given.
-        RaptorError: as the parts raise.
+        SummaryError: summaries failed; the message names them. The components' cache keeps the
+            finished ones.
+        SettingsError: both settings and components are set.
+        RaptorError: a component failed.
     """
     trees = build_trees(
         {name: documents},
@@ -70,38 +75,40 @@ def build_trees(
     previous: Mapping[str, Tree] | None = None,
     progress: Progress | None = None,
 ) -> dict[str, Tree]:
-    """Trees by name, built side by side: each step works on all of them at once.
+    """Build several trees at once, and return them by name; each step works on all of them.
 
     Arguments and errors are those of ``build_tree``; ``previous`` holds earlier trees by name.
     """
     components = Components.either(settings, components)
     known = known if known is not None else MemoryCache()
-    tell = progress or (lambda _step, _n_nodes: None)
+    report = progress or (lambda _step, _n_nodes: None)
     top = {tree: _leaves(tree, docs, components) for tree, docs in documents.items()}
-    tell("chunks", sum(map(len, top.values())))
+    report("chunks", sum(map(len, top.values())))
     layers: dict[str, list[Layer]] = {tree: [] for tree in documents}
     fits: dict[str, list[Fit]] = {tree: [] for tree in documents}
     ends: dict[str, End] = {}
-    before = previous or {}
+    previous = previous or {}
     for number in range(components.settings.tree.max_layers + 1):
         for tree, layer in _embed(top, components, known).items():
             layers[tree].append(layer)
-        tell(f"layer_{number}/embeddings", sum(map(len, top.values())))
+        report(f"layer_{number}/embeddings", sum(map(len, top.values())))
         work = [
-            (layers[tree][-1], cluster_top(tree, layers[tree], components, before.get(tree)))
+            (layers[tree][-1], cluster_top(tree, layers[tree], components, previous.get(tree)))
             for tree in top
         ]
-        for _, done in work:
-            if done.end:
-                ends[done.tree] = done.end
-            if done.fit:
-                fits[done.tree].append(done.fit)
-        tell(f"layer_{number + 1}/clusters", sum(len(done.groups) for _, done in work))
+        for _, clustering in work:
+            if clustering.end:
+                ends[clustering.tree] = clustering.end
+            if clustering.fit:
+                fits[clustering.tree].append(clustering.fit)
+        report(f"layer_{number + 1}/clusters", sum(len(result.groups) for _, result in work))
         top = {
-            tree: named(nodes, [one.nodes for one in layers[tree]], before.get(tree), components)
+            tree: name_summaries(
+                nodes, [layer.nodes for layer in layers[tree]], previous.get(tree), components
+            )
             for tree, nodes in _summarize(work, components, known).layers.items()
         }
-        tell(f"layer_{number + 1}/summaries", sum(map(len, top.values())))
+        report(f"layer_{number + 1}/summaries", sum(map(len, top.values())))
         if not top:
             break
     if components.forgets:
@@ -137,15 +144,15 @@ def _embed(
 def _summarize(
     work: Sequence[tuple[Layer, Clustering]], components: Components, known: Known
 ) -> Summarized:
-    done = summarize_clusters(work, components, known)
-    failed = [failure for failures in done.failed.values() for failure in failures]
+    summaries = summarize_clusters(work, components, known)
+    failed = [failure for failures in summaries.failed.values() for failure in failures]
     if failed:
-        named = "; ".join(f"{failure.name}: {failure.reason}" for failure in failed[:3])
+        reasons = "; ".join(f"{failure.name}: {failure.reason}" for failure in failed[:3])
         raise SummaryError(
-            f"{len(failed)} of {len(failed) + done.n_made + done.n_reused} summaries failed "
-            f"({named}). The finished ones are kept in the cache; {remedy_of(failed)}"
+            f"{len(failed)} of {len(failed) + summaries.n_made + summaries.n_reused} summaries "
+            f"failed ({reasons}). The finished ones are kept in the cache; {remedy_of(failed)}"
         )
-    return done
+    return summaries
 
 
 def _checked(tree: Tree) -> Tree:

@@ -1,9 +1,9 @@
-"""The seam to what is known of a tree before it is built: published, or paid for and kept.
+"""Interfaces to vectors and texts that exist before a build, and the cache in memory.
 
-A node's vector and a summary's text are kept from the moment they come until a publication has
-them. They are found by key, whatever tree they were made for. A tree says which keys it *wants*
-before it looks them up; what it wanted goes when it is published or dropped, unless another
-unfinished tree wants it too.
+A cache of unfinished work keeps vectors and summaries until a publication holds them. Keys are
+digests of content, so every tree may use them. A tree first says which keys it *wants*. When it is
+published or dropped, the cache forgets them, unless another unfinished tree wants them too.
+``sqlite_cache`` keeps such a cache in a home.
 """
 
 from __future__ import annotations
@@ -16,44 +16,44 @@ from raptor_core.vectors import Vectors
 
 
 class Known(Protocol):
-    """Finished vectors and texts by key, of any tree. A ``VectorStore`` is one: what is live."""
+    """Finished vectors and texts of any tree by key, such as those in a ``VectorStore``."""
 
     def vectors(self, embedding_keys: Iterable[str]) -> dict[str, Vectors]:
-        """Known vectors by embedding key; unknown keys left out."""
+        """Return vectors by embedding key, without the keys that are unknown."""
 
     def texts(self, content_keys: Iterable[str]) -> dict[str, str]:
-        """Known summary texts by content key; unknown keys left out."""
+        """Return summary texts by content key, without the keys that are unknown."""
 
 
 class NodeCache(Known, AbstractContextManager[object], Protocol):
-    """Unfinished work. ``with`` keeps it open over many calls; each call also works alone."""
+    """Cache of unfinished work; ``with`` keeps it open over many calls, which is optional."""
 
-    def want(self, wanted: Iterable[tuple[str, str]]) -> None:
-        """Say which trees need which keys: pairs of both. Again is the same as once."""
+    def want(self, pairs: Iterable[tuple[str, str]]) -> None:
+        """Record which trees need which keys, by pairs of tree and key; repeats have no effect."""
 
     def keep_texts(self, texts: Mapping[str, str]) -> None:
-        """Keep summaries by content key, in place of others of the same key."""
+        """Keep summaries by content key; replace other texts of the same key."""
 
     def keep_vectors(self, vectors: Mapping[str, Vectors]) -> None:
         """Keep vectors by embedding key."""
 
     def discard(self, keys: Iterable[str]) -> None:
-        """Drop what turned out to be unusable."""
+        """Remove values that proved unusable."""
 
     def forget(self, trees: Collection[str]) -> None:
-        """Drop what these trees wanted, once it is published or not to be; not what others want."""
+        """Remove keys that these trees wanted and no other tree wants."""
 
     def unfinished(self) -> list[str]:
-        """Names of the trees that want anything, sorted."""
+        """Return the names of the trees that want any key, sorted."""
 
 
 class MemoryCache:
-    """A cache that ends with its process."""
+    """Cache in memory, which ends with its process."""
 
     def __init__(self) -> None:
         self._vectors: dict[str, Vectors] = {}
         self._texts: dict[str, str] = {}
-        self._wanted: dict[str, set[str]] = {}
+        self._keys_of: dict[str, set[str]] = {}
 
     def vectors(self, embedding_keys: Iterable[str]) -> dict[str, Vectors]:
         """See ``Known.vectors``."""
@@ -63,10 +63,10 @@ class MemoryCache:
         """See ``Known.texts``."""
         return {key: self._texts[key] for key in content_keys if key in self._texts}
 
-    def want(self, wanted: Iterable[tuple[str, str]]) -> None:
+    def want(self, pairs: Iterable[tuple[str, str]]) -> None:
         """See ``NodeCache.want``."""
-        for tree, key in wanted:
-            self._wanted.setdefault(tree, set()).add(key)
+        for tree, key in pairs:
+            self._keys_of.setdefault(tree, set()).add(key)
 
     def keep_texts(self, texts: Mapping[str, str]) -> None:
         """See ``NodeCache.keep_texts``."""
@@ -84,12 +84,12 @@ class MemoryCache:
 
     def forget(self, trees: Collection[str]) -> None:
         """See ``NodeCache.forget``."""
-        gone = set().union(*(self._wanted.pop(tree, set()) for tree in trees))
-        self.discard(gone.difference(*self._wanted.values()))
+        keys = set().union(*(self._keys_of.pop(tree, set()) for tree in trees))
+        self.discard(keys.difference(*self._keys_of.values()))
 
     def unfinished(self) -> list[str]:
         """See ``NodeCache.unfinished``."""
-        return sorted(self._wanted)
+        return sorted(self._keys_of)
 
     def __enter__(self) -> object:
         return self
@@ -98,24 +98,24 @@ class MemoryCache:
         """Nothing to close."""
 
 
-class Together:
-    """Several places as one; the first that knows a key is taken."""
+class ChainedKnown:
+    """Several sources of known content as one; the first that knows a key answers."""
 
-    def __init__(self, *places: Known) -> None:
-        self._places = places
+    def __init__(self, *sources: Known) -> None:
+        self._sources = sources
 
     def vectors(self, embedding_keys: Iterable[str]) -> dict[str, Vectors]:
         """See ``Known.vectors``."""
         vectors: dict[str, Vectors] = {}
-        wanted = set(embedding_keys)
-        for place in self._places:
-            vectors |= place.vectors(wanted - vectors.keys())
+        keys = set(embedding_keys)
+        for source in self._sources:
+            vectors |= source.vectors(keys - vectors.keys())
         return vectors
 
     def texts(self, content_keys: Iterable[str]) -> dict[str, str]:
         """See ``Known.texts``."""
         texts: dict[str, str] = {}
-        wanted = set(content_keys)
-        for place in self._places:
-            texts |= place.texts(wanted - texts.keys())
+        keys = set(content_keys)
+        for source in self._sources:
+            texts |= source.texts(keys - texts.keys())
         return texts

@@ -1,10 +1,10 @@
-"""From one layer to the clusters that the next is made of, or to the tree's end.
+"""Clusters over the top layer of a tree, or the reason why the tree ends there.
 
-A layer without earlier clusters is fitted as a whole. An anchored one keeps the memberships of all
-nodes that are still there (``raptor_core.clustering.anchored``), by their anchors: a leaf's id, a
-summary's slot. So a summary whose text changed stays where it was in the layer above. Where much
-of it changed, its touched clusters are fitted anew, together, if that is more cohesive: they are
-summarized again anyhow.
+A layer without earlier clusters is fitted as a whole. An anchored layer keeps the memberships of
+all nodes that remain (``raptor_core.clustering.anchored``). Their anchors identify them: a leaf's
+id, a summary's slot. So a summary whose text changed keeps its place in the layer above. Where much
+of a layer changed, its touched clusters are fitted again together, if that is more cohesive.
+``earlier`` holds the clusters of the published tree.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 
 from raptor_core.blas import one_blas_thread
 from raptor_core.clustering.anchored import (
-    Anchored,
+    AnchoredClusters,
     Bounds,
-    anchored,
+    cluster_anchored,
     match_origins,
     mutual_similarity,
 )
@@ -32,22 +32,28 @@ from raptor_core.tree.earlier import Earlier, earlier_clusters, mean_direction, 
 from raptor_core.vectors import Vectors
 
 NEW_SHARE = 0.5
-"""A tree of which more leaves than these are new is built as if it were the first time."""
+"""Share of new leaves above which a tree is built from scratch."""
 
 REFIT_SHARE = 0.25
-"""A layer of which more nodes than these changed may have its touched clusters fitted anew."""
+"""Share of changed nodes above which the touched clusters of a layer may be fitted again."""
 
 Members = Sequence[Sequence[int]]
 
 
 @dataclass(frozen=True, slots=True)
 class Clustering:
-    """The clusters over one layer, or why there are none.
+    """Clusters over one layer, or the reason why it is the tree's top.
 
-    ``groups`` are the node ids of each cluster in document order, ``slots`` the clusters'
-    identities, ``responsibilities`` those of ``Clusters``, empty for clusters that were kept or
-    changed since they were fitted. ``end`` is given exactly when ``groups`` is empty: the layer is
-    the tree's top; ``fit`` is given otherwise.
+    Attributes:
+        tree: name of the tree.
+        layer: layer that was clustered.
+        groups: node ids of each cluster, in document order; empty for the top layer.
+        end: reason why the tree ends; set exactly when ``groups`` is empty.
+        details: numbers that explain the clustering.
+        slots: identity of each cluster.
+        fit: last fit of the layer; None for the top layer.
+        responsibilities: see ``Clusters``; empty for a cluster that was kept or changed since its
+            fit.
     """
 
     tree: str
@@ -63,43 +69,53 @@ class Clustering:
 def cluster_top(
     tree: str, layers: Sequence[Layer], components: Components, previous: Tree | None = None
 ) -> Clustering:
-    """Cluster the last of a tree's finished layers, near the clusters of its published state.
+    """Cluster the last of a tree's finished layers; keep clusters of its published state.
 
-    ``layers`` are all from the leaves to the one to cluster. Where the tree goes on from
-    ``previous``, only the leaves' vectors decide; those of upper layers are measured by.
+    Args:
+        tree: name of the tree.
+        layers: all layers from the leaves to the one to cluster.
+        components: components of the build.
+        previous: published tree. If the tree continues from it, only the vectors of leaves decide;
+            those of upper layers serve to measure the cohesion.
 
     Raises:
         ClusteringError: the settings allow no clustering.
         InvariantError: the clusterer broke its contract.
     """
     top, number = layers[-1], len(layers) - 1
-    end = end_before(len(top.nodes), number, components)
+    end = end_reason(len(top.nodes), number, components)
     if end:
         return Clustering(tree, number, (), End(number, end))
     reason = why_from_scratch(previous, layers[0].nodes, components)
-    earlier, own_vectors = None, top.vectors
+    earlier, measured_vectors = None, top.vectors
     if previous and not reason:
         vectors = planning_vectors([layer.nodes for layer in layers], layers[0].vectors, previous)
         top = Layer(top.nodes, vectors)
         earlier = earlier_clusters(previous, number)
-    made = _arranged(top, components, earlier, reason)
-    if not 0 < len(made.members) < len(top.nodes):
+    arranged = _arrange(top, components, earlier, reason)
+    if not 0 < len(arranged.members) < len(top.nodes):
         raise InvariantError(
             f"tree {tree!r}: clustering {len(top.nodes)} nodes of layer {number} gave "
-            f"{len(made.members)} clusters; a layer must shrink. This is a defect of the "
+            f"{len(arranged.members)} clusters; a layer must shrink. This is a defect of the "
             "clusterer: report it with the settings"
         )
-    groups = tuple(tuple(top.nodes[row].id for row in rows) for rows in made.members)
-    fit = _measured(made.fit, own_vectors, made.members)
+    groups = tuple(tuple(top.nodes[row].id for row in rows) for rows in arranged.members)
+    fit = _with_cohesion(arranged.fit, measured_vectors, arranged.members)
     return Clustering(
-        tree, number, groups, None, made.details, made.slots, fit, made.responsibilities
+        tree=tree,
+        layer=number,
+        groups=groups,
+        details=arranged.details,
+        slots=arranged.slots,
+        fit=fit,
+        responsibilities=arranged.responsibilities,
     )
 
 
-def _measured(fit: Fit, vectors: Vectors, members: Sequence[Sequence[int]]) -> Fit:
-    """The fit with its cohesion by the layer's own vectors, where they are made already.
+def _with_cohesion(fit: Fit, vectors: Vectors, members: Sequence[Sequence[int]]) -> Fit:
+    """Return the fit with the cohesion of the layer's vectors, not of its planning vectors.
 
-    A plan has none; the layer was arranged by planning vectors.
+    A plan has no vectors of upper layers; it keeps the fit as it is.
     """
     if not vectors.shape[1]:
         return fit
@@ -107,8 +123,8 @@ def _measured(fit: Fit, vectors: Vectors, members: Sequence[Sequence[int]]) -> F
     return replace(fit, cohesion=now, fitted_cohesion=now + fit.fitted_cohesion - fit.cohesion)
 
 
-def end_before(n_nodes: int, number: int, components: Components) -> str:
-    """Why a layer of so many nodes is the top; empty when the tree goes on."""
+def end_reason(n_nodes: int, number: int, components: Components) -> str:
+    """Return the reason why a layer of ``n_nodes`` is the top; empty if the tree goes on."""
     limits = components.settings.tree
     if n_nodes <= limits.top_nodes:
         return f"{n_nodes} nodes, at most tree.top_nodes = {limits.top_nodes}"
@@ -121,7 +137,7 @@ def end_before(n_nodes: int, number: int, components: Components) -> str:
 
 @dataclass(frozen=True, eq=False)
 class _Arranged:
-    """Clusters of a layer by row, each with its slot, and how they came about."""
+    """Clusters of a layer as rows, with their slots and the fit that they come from."""
 
     members: tuple[tuple[int, ...], ...]
     slots: tuple[str, ...]
@@ -131,7 +147,7 @@ class _Arranged:
 
 
 def why_from_scratch(previous: Tree | None, leaves: Sequence[Node], components: Components) -> str:
-    """Why a tree cannot go on from its published state; empty where it can."""
+    """Return the reason why a tree is built from scratch; empty if it is not."""
     if previous is None:
         return "first fit"
     if not components.settings.rebuild.anchored:
@@ -148,51 +164,52 @@ def why_from_scratch(previous: Tree | None, leaves: Sequence[Node], components: 
 
 
 @one_blas_thread
-def _arranged(
+def _arrange(
     layer: Layer, components: Components, earlier: Earlier | None, reason: str
 ) -> _Arranged:
-    """Clusters over a layer of at least two nodes.
+    """Cluster a layer of at least two nodes.
 
-    Where the tree goes on from an ``earlier`` state, the layer has planning vectors; None fits it,
-    for a ``reason``.
+    ``earlier`` holds the published clusters, for a layer of planning vectors. None fits the layer
+    from scratch, for a ``reason``.
 
     Raises:
         ClusteringError: no clustering can keep the token budget.
     """
     if earlier is None:
-        return _fitted(layer, components, reason or "a new layer")
-    if {node.id for node in layer.nodes} == {one for ids in earlier.ids for one in ids}:
-        return _unchanged(layer, earlier)
-    return _anchored(layer, components, earlier)
+        return _fit(layer, components, reason or "a new layer")
+    if {node.id for node in layer.nodes} == {member for ids in earlier.ids for member in ids}:
+        return _keep_clusters(layer, earlier)
+    return _anchor(layer, components, earlier)
 
 
 def _token_counts(layer: Layer) -> NDArray[np.int64]:
     return np.array([node.n_tokens for node in layer.nodes], dtype=np.int64)
 
 
-def _fitted(layer: Layer, components: Components, reason: str) -> _Arranged:
-    found = components.clusterer.cluster(layer.vectors, _token_counts(layer))
-    likely = dict(zip(found.members, found.responsibilities, strict=False))
-    if _splits_fits(components) and max(map(len, found.members)) > _bounds(components).max_members:
-        split = _bounded(found.members, layer, components)
-        found = Clusters(split.members, {**found.details, **split.details})
-    now = cohesion(layer.vectors, found.members)
-    fit = Fit(components.clusterer.fingerprint, 0, now, now, reason)
-    slots = _slots(layer.nodes, found.members, (-1,) * len(found.members), None)
-    shares = tuple(likely.get(rows, ()) for rows in found.members) if likely else ()
-    return _Arranged(found.members, slots, fit, found.details, shares)
+def _fit(layer: Layer, components: Components, reason: str) -> _Arranged:
+    clusters = components.clusterer.cluster(layer.vectors, _token_counts(layer))
+    by_members = dict(zip(clusters.members, clusters.responsibilities, strict=False))
+    largest = max(map(len, clusters.members))
+    if _splits_fits(components) and largest > _bounds(components).max_members:
+        split = _split_large(clusters.members, layer, components)
+        clusters = Clusters(split.members, {**clusters.details, **split.details})
+    value = cohesion(layer.vectors, clusters.members)
+    fit = Fit(components.clusterer.fingerprint, 0, value, value, reason)
+    slots = _slots(layer.nodes, clusters.members, (-1,) * len(clusters.members), None)
+    shares = tuple(by_members.get(rows, ()) for rows in clusters.members) if by_members else ()
+    return _Arranged(clusters.members, slots, fit, clusters.details, shares)
 
 
 def _splits_fits(components: Components) -> bool:
-    """Whether ``rebuild.max_members`` holds for a first fit: not for one as the paper has it."""
-    chosen = components.settings
-    ours = chosen.clustering.method == "raptor" and chosen.clustering.engine == "compiled"
-    return ours and chosen.rebuild.anchored and components.clusterer.anchorable
+    """Return whether ``rebuild.max_members`` bounds a first fit, as in no method of the paper."""
+    settings = components.settings
+    compiled = settings.clustering.method == "raptor" and settings.clustering.engine == "compiled"
+    return compiled and settings.rebuild.anchored and components.clusterer.anchorable
 
 
-def _unchanged(layer: Layer, earlier: Earlier) -> _Arranged:
-    """The earlier clusters as they are: a second rebuild changes nothing, whatever the vectors."""
-    pairs = zip(_kept(layer.nodes, earlier), earlier.slots, strict=True)
+def _keep_clusters(layer: Layer, earlier: Earlier) -> _Arranged:
+    """Return the earlier clusters, whatever the vectors: a second rebuild changes nothing."""
+    pairs = zip(_remaining_rows(layer.nodes, earlier), earlier.slots, strict=True)
     ordered = sorted((tuple(rows), slot) for rows, slot in pairs)
     return _Arranged(
         members=tuple(rows for rows, _ in ordered),
@@ -202,103 +219,109 @@ def _unchanged(layer: Layer, earlier: Earlier) -> _Arranged:
     )
 
 
-def _anchored(layer: Layer, components: Components, earlier: Earlier) -> _Arranged:
+def _anchor(layer: Layer, components: Components, earlier: Earlier) -> _Arranged:
     ids = {node.id for node in layer.nodes}
-    touched = {at for at, before in enumerate(earlier.ids) if not ids.issuperset(before)}
-    kept = _kept(layer.nodes, earlier)
-    found = _lawful(kept, touched, layer, components)
-    fit = _drifted(layer, components, earlier, kept, found)
+    touched = {at for at, members in enumerate(earlier.ids) if not ids.issuperset(members)}
+    kept = _remaining_rows(layer.nodes, earlier)
+    clusters = _constrain(kept, touched, layer, components)
+    fit = _measure_drift(layer, components, earlier, kept, clusters)
     if fit.reason:
-        still = {tuple(rows) for at, rows in enumerate(kept) if at not in touched}
-        cold = still.intersection(found.members)
-        found, fit = _refitted(layer, components, found, cold, fit)
-        found = replace(found, origins=match_origins(found.members, kept))
-    slots = _slots(layer.nodes, found.members, found.origins, earlier)
-    return _Arranged(found.members, slots, fit, found.details)
+        untouched = {tuple(rows) for at, rows in enumerate(kept) if at not in touched}
+        unchanged = untouched.intersection(clusters.members)
+        clusters, fit = _refit(layer, components, clusters, unchanged, fit)
+        clusters = replace(clusters, origins=match_origins(clusters.members, kept))
+    slots = _slots(layer.nodes, clusters.members, clusters.origins, earlier)
+    return _Arranged(clusters.members, slots, fit, clusters.details)
 
 
-def _drifted(
-    layer: Layer, components: Components, earlier: Earlier, kept: Members, found: Anchored
+def _measure_drift(
+    layer: Layer,
+    components: Components,
+    earlier: Earlier,
+    kept: Members,
+    clusters: AnchoredClusters,
 ) -> Fit:
-    """The fit after placing; its reason says why touched clusters may have to be fitted anew."""
+    """Return the fit after new nodes are placed; its reason calls for a new fit of clusters."""
     limits, n = components.settings.rebuild, len(layer.nodes)
     known = {anchor for anchors in earlier.anchors for anchor in anchors}
-    now = cohesion(layer.vectors, found.members)
-    left = cohesion(layer.vectors, [rows for rows in kept if len(rows) > 1])
-    # What left with removed nodes, or came with vectors that were only expected, is no drift.
-    fitted = earlier.fit.fitted_cohesion + left - earlier.fit.cohesion
+    current = cohesion(layer.vectors, clusters.members)
+    remaining = cohesion(layer.vectors, [rows for rows in kept if len(rows) > 1])
+    # Cohesion that removed nodes took away, or expected vectors brought, is no drift.
+    fitted = earlier.fit.fitted_cohesion + remaining - earlier.fit.cohesion
     least = fitted * (1 - limits.max_cohesion_loss)
     n_placed = earlier.fit.n_placed + sum(node.anchor not in known for node in layer.nodes)
     n_changed = len({node.id for node in layer.nodes}.difference(*earlier.ids))
     reason = ""
     if n_changed > REFIT_SHARE * n:
         reason = f"{n_changed} of {n} nodes changed"
-    elif now < least and now < left:
-        reason = f"drift: cohesion {now:.3f} under {least:.3f}"
+    elif current < least and current < remaining:
+        reason = f"drift: cohesion {current:.3f} under {least:.3f}"
     elif n_placed > limits.max_placed * n:
         share = f"{n_placed / n:.0%} placed since the last fit"
         reason = f"drift: {share}, over {limits.max_placed:.0%}"
-    return Fit(earlier.fit.fingerprint, n_placed, fitted, now, reason)
+    return Fit(earlier.fit.fingerprint, n_placed, fitted, current, reason)
 
 
-def _refitted(
+def _refit(
     layer: Layer,
     components: Components,
-    found: Anchored,
-    cold: Collection[tuple[int, ...]],
+    clusters: AnchoredClusters,
+    unchanged: Collection[tuple[int, ...]],
     fit: Fit,
-) -> tuple[Anchored, Fit]:
-    """The clusters with all but the ``cold`` ones fitted anew, where that is so much better.
+) -> tuple[AnchoredClusters, Fit]:
+    """Fit all clusters but the ``unchanged`` ones again; keep them if that is hardly better.
 
-    Otherwise as they are. Smaller clusters are the more cohesive, whatever is in them: nodes must
-    be closer to the others of their cluster, too.
+    Smaller clusters are always more cohesive. So nodes must also be closer to the other members of
+    their cluster.
     """
-    warm = [rows for rows in found.members if rows not in cold]
-    rows = np.array(sorted({row for members in warm for row in members}), dtype=np.int64)
+    changed = [rows for rows in clusters.members if rows not in unchanged]
+    rows = np.array(sorted({row for members in changed for row in members}), dtype=np.int64)
     if len(rows) < 2:
-        return found, replace(fit, reason="")
-    anew = components.clusterer.cluster(layer.vectors[rows], _token_counts(layer)[rows]).members
-    groups = [*sorted(cold), *(rows[list(one)].tolist() for one in anew)]
-    tried = _bounded(groups, layer, components)
-    others = [one for one in tried.members if one not in cold]
-    was, now = (cohesion(layer.vectors, members) for members in (warm, others))
-    is_better = was < now * (1 - components.settings.rebuild.max_cohesion_loss)
-    now = cohesion(layer.vectors, tried.members)
-    if not is_better or _closeness(layer.vectors, others) <= _closeness(layer.vectors, warm):
-        return found, replace(fit, fitted_cohesion=max(fit.cohesion, now), reason="")
+        return clusters, replace(fit, reason="")
+    new = components.clusterer.cluster(layer.vectors[rows], _token_counts(layer)[rows]).members
+    groups = [*sorted(unchanged), *(rows[list(members)].tolist() for members in new)]
+    refit = _split_large(groups, layer, components)
+    fitted = [members for members in refit.members if members not in unchanged]
+    previous, current = (cohesion(layer.vectors, members) for members in (changed, fitted))
+    is_better = previous < current * (1 - components.settings.rebuild.max_cohesion_loss)
+    current = cohesion(layer.vectors, refit.members)
+    if not is_better or _closeness(layer.vectors, fitted) <= _closeness(layer.vectors, changed):
+        return clusters, replace(fit, fitted_cohesion=max(fit.cohesion, current), reason="")
     n_placed = round(fit.n_placed * (1 - len(rows) / len(layer.nodes)))
-    told = f"{fit.reason}: {len(warm)} touched clusters fitted anew"
-    return tried, Fit(fit.fingerprint, n_placed, now, now, told)
+    reason = f"{fit.reason}: {len(changed)} touched clusters fitted again"
+    return refit, Fit(fit.fingerprint, n_placed, current, current, reason)
 
 
 def _closeness(vectors: Vectors, members: Members) -> float:
-    """Mean cosine of every member to the centre of the others in its cluster."""
-    found = [vectors[list(rows)].astype(np.float64) for rows in members]
-    return float(np.average([*map(mutual_similarity, found)], weights=[*map(len, found)]))
+    """Return the mean cosine of every member to the centre of the other members."""
+    rows_of = [vectors[list(rows)].astype(np.float64) for rows in members]
+    return float(np.average([*map(mutual_similarity, rows_of)], weights=[*map(len, rows_of)]))
 
 
-def _bounded(members: Members, layer: Layer, components: Components) -> Anchored:
-    """Fitted clusters, lawful together, those over ``rebuild.max_members`` split."""
+def _split_large(members: Members, layer: Layer, components: Components) -> AnchoredClusters:
+    """Split fitted clusters of more than ``rebuild.max_members``, and constrain all of them."""
     most = _bounds(components).max_members
     large = [at for at, rows in enumerate(members) if len(rows) > most]
-    return _lawful(members, large, layer, components)
+    return _constrain(members, large, layer, components)
 
 
-def _lawful(
+def _constrain(
     members: Members, touched: Collection[int], layer: Layer, components: Components
-) -> Anchored:
-    """These clusters of a layer as ``anchored`` makes them."""
+) -> AnchoredClusters:
+    """Bring clusters of a layer within their bounds, see ``anchored``."""
     clusterer, bounds = components.clusterer, _bounds(components)
-    return anchored(layer.vectors, _token_counts(layer), members, touched, clusterer, bounds)
+    return cluster_anchored(
+        layer.vectors, _token_counts(layer), members, touched, clusterer, bounds
+    )
 
 
 def _bounds(components: Components) -> Bounds:
-    chosen = components.settings
-    return Bounds(chosen.rebuild.max_members, chosen.clustering.max_tokens)
+    settings = components.settings
+    return Bounds(settings.rebuild.max_members, settings.clustering.max_tokens)
 
 
-def _kept(nodes: Sequence[Node], earlier: Earlier) -> list[list[int]]:
-    """For each earlier cluster the rows that are left of it."""
+def _remaining_rows(nodes: Sequence[Node], earlier: Earlier) -> list[list[int]]:
+    """Return the rows of each earlier cluster's members that remain."""
     row_of = {node.anchor: row for row, node in enumerate(nodes)}
     return [
         sorted(row_of[anchor] for anchor in anchors if anchor in row_of)
@@ -312,7 +335,7 @@ def _slots(
     origins: Sequence[int],
     earlier: Earlier | None,
 ) -> tuple[str, ...]:
-    taken = set(earlier.slots) if earlier else set()
+    used = set(earlier.slots) if earlier else set()
     slots = []
     for rows, origin in zip(members, origins, strict=True):
         slot = earlier.slots[origin] if earlier and origin >= 0 else ""
@@ -320,18 +343,18 @@ def _slots(
         while not slot:
             keys = (nodes[row].content_key for row in rows)
             candidate = slot_id(nodes[0].tree, nodes[0].layer + 1, keys, occurrence)
-            slot = "" if candidate in taken else candidate
+            slot = "" if candidate in used else candidate
             occurrence += 1
-        taken.add(slot)
+        used.add(slot)
         slots.append(slot)
     return tuple(slots)
 
 
 def cohesion(vectors: Vectors, members: Members) -> float:
-    """Mean cosine of every member to the centre of its cluster, over all memberships."""
+    """Return the mean cosine of every member to its cluster's centre, over all memberships."""
     total, count = 0.0, 0
     for rows in members:
-        found = vectors[list(rows)].astype(np.float64)
-        total += float((found @ mean_direction(found)).sum())
+        selected = vectors[list(rows)].astype(np.float64)
+        total += float((selected @ mean_direction(selected)).sum())
         count += len(rows)
     return total / max(count, 1)

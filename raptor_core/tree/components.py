@@ -1,8 +1,11 @@
-"""The parts that a build works with, made from the settings when they are first used."""
+"""Components of a build: built-in or custom parts, made from settings at first use.
+
+``custom_components`` imports the ones that settings name; each package makes its built-in ones.
+"""
 
 from __future__ import annotations
 
-from copy import copy
+from collections.abc import Collection, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -19,7 +22,7 @@ from raptor_core.curation import Curation
 from raptor_core.errors import SettingsError
 from raptor_core.models.embedding import make_embedder
 from raptor_core.models.embedding.base import Embedder
-from raptor_core.models.embedding.local_models import settle_precision
+from raptor_core.models.embedding.local_models import resolve_precision
 from raptor_core.models.money.ledger import Ledger
 from raptor_core.models.summarizing import make_summarizer
 from raptor_core.models.summarizing.base import Summarizer
@@ -30,21 +33,37 @@ from raptor_core.settings import Settings
 from raptor_core.store.base import StoreIdentity
 from raptor_core.tokens.base import TokenCounter
 from raptor_core.tree.cache import MemoryCache, NodeCache
-from raptor_core.tree.own_components import checked, counter_of, own_component
+from raptor_core.tree.custom_components import (
+    check_interface,
+    counter_of,
+    custom_component,
+    custom_fingerprints,
+)
+from raptor_core.tree.publish import BUILD_GROUPS, build_settings_fingerprint
+
+_SHARED = {"ledger", "counter", "chunker", "embedder", "clusterer", "quoting", "judge"}
+"""Parts that copies of components share once they are made; a summarizer belongs to its cache."""
 
 
 class Components:
-    """Token counter, chunker, embedder, clusterer and summarizer of one set of settings.
+    """Token counter, chunker, embedder, clusterer, summarizer and judge of one set of settings.
 
-    Nothing heavy is loaded before it is needed. A part that is given replaces the one that the
-    settings would make; so does one that ``settings.components`` names. A summarizer may be a
-    function from the texts of a cluster to their summary. ``cache`` keeps vectors and texts from
-    the moment they come until they are published; without one they are kept in memory until a
-    build has finished its trees. ``batches`` is a folder for records of batches that an endpoint
-    works at; None keeps none. ``curation`` is what people decided; it may be set anew for each run.
+    Each part is made, and loads its model, when it is first used.
+
+    Args:
+        settings: None for the defaults.
+        counter, chunker, embedder, clusterer, summarizer, judge: custom components. Each takes the
+            place of the part that the settings describe or name. A summarizer may be a function
+            from the texts of a cluster to their summary.
+        cache: keeps vectors and texts from the moment they come until they are published. None
+            keeps them in memory until a build has finished its trees.
+        default_cache: replaces the cache in memory, if ``cache`` is None.
+        batches: folder for records of batches that an endpoint works on; None keeps none.
+        curation: decisions of people; each run may set others.
+        shared: parts that other components made already, by name.
 
     Raises:
-        SettingsError: a part lacks something; what, is named.
+        SettingsError: a custom component lacks a method or attribute; the message names it.
     """
 
     def __init__(
@@ -58,13 +77,15 @@ class Components:
         summarizer: Summarizer | SummaryFunction | None = None,
         judge: Judge | None = None,
         cache: NodeCache | None = None,
+        default_cache: NodeCache | None = None,
         batches: Path | None = None,
         curation: Curation | None = None,
+        shared: Mapping[str, Any] | None = None,
     ) -> None:
         settings = settings or Settings()
-        embedding = settle_precision(settings.embedder)
+        embedding = resolve_precision(settings.embedder)
         self.settings = settings.model_copy(update={"embedder": embedding})
-        given = {
+        custom = {
             "counter": counter,
             "chunker": chunker,
             "embedder": embedder,
@@ -72,21 +93,24 @@ class Components:
             "summarizer": summarizer,
             "judge": judge,
         }
-        self._given = {
-            kind: checked(kind, part, f"the {kind}") for kind, part in given.items() if part
+        self._arguments: dict[str, Any] = {
+            "cache": cache,
+            "default_cache": default_cache,
+            "batches": batches,
+            **{k: check_interface(k, part, f"the {k}") for k, part in custom.items() if part},
         }
-        self._batches = batches
         self.curation = curation or Curation()
-        self._given_cache = cache
-        self.cache = cache or MemoryCache()
-        self.forgets = cache is None  # a finished build takes away what it kept
+        self.cache: NodeCache = cache or default_cache or MemoryCache()
+        self.forgets = not (cache or default_cache)
+        for name, part in (shared or {}).items():
+            setattr(self, name, part)
 
     @classmethod
     def either(cls, settings: Settings | None, components: Components | None) -> Components:
-        """Those that are given, or those of the settings.
+        """Return the components, or new ones of the settings where they are None.
 
         Raises:
-            SettingsError: both are given.
+            SettingsError: both are set.
         """
         if settings is not None and components is not None:
             raise SettingsError(
@@ -95,117 +119,133 @@ class Components:
             )
         return components or cls(settings)
 
-    def _own(self, kind: str) -> Any | None:
-        """What was given or is named in the settings; None where it is ours."""
-        return self._given.get(kind) or own_component(kind, self.settings)
-
     def with_cache(self, cache: NodeCache) -> Components:
-        """The same with one account, over a cache; themselves where one was given to them."""
-        if self._given_cache is not None:
+        """Return components that use a cache and share the ledger and all parts made so far.
+
+        Components that were constructed with a cache keep it.
+        """
+        if self._arguments["cache"] is not None:
             return self
-        self.ledger  # noqa: B018 - made now, so that both have it
-        other = copy(self)
-        other.cache, other.forgets = cache, False
-        other.__dict__.pop("summarizer", None)  # it keeps what it makes in the cache
-        return other
+        return self._copy(_SHARED, settings=self.settings, default_cache=cache)
 
     def above(self, settings: Settings) -> Components:
-        """The same for the corpus tree: other settings, with a chunker of theirs."""
-        self.ledger, self.embedder  # noqa: B018 - made now, so that both have them
-        other = copy(self)
-        other.settings = settings.model_copy(update={"embedder": self.settings.embedder})
-        given = {kind: part for kind, part in self._given.items() if kind != "chunker"}
-        other.__dict__["_given"] = given
-        for part in ("chunker", "summarizer", "quoting"):
-            other.__dict__.pop(part, None)
-        return other
+        """Return components of the corpus tree's settings, which share ledger and embedder.
+
+        They take their chunker from those settings, even where these components have a custom one.
+        """
+        self.embedder  # noqa: B018 - a model is loaded once for both
+        settings = settings.model_copy(update={"embedder": self.settings.embedder})
+        return self._copy(_SHARED - {"chunker", "quoting"}, settings=settings, chunker=None)
+
+    def _copy(self, names: Collection[str], **changes: Any) -> Components:
+        """Return components with other arguments, which share the named parts."""
+        self.ledger  # noqa: B018 - both spend from one budget
+        shared = {name: part for name, part in vars(self).items() if name in names}
+        arguments = {**self._arguments, "curation": self.curation, **changes}
+        return Components(**arguments, shared=shared)
+
+    def _custom_part(self, kind: str) -> Any | None:
+        """Return the custom component of a kind; None where a built-in one serves."""
+        return self._arguments.get(kind) or custom_component(kind, self.settings)
 
     @cached_property
     def ledger(self) -> Ledger:
-        """What this run has spent, and what it may; ``ledger.begin()`` begins another run."""
+        """Ledger of what a run has spent and may spend; ``ledger.begin()`` begins another run."""
         return Ledger.of(self.settings)
 
     @cached_property
     def counter(self) -> TokenCounter:
-        """What counts tokens."""
-        return self._given.get("counter") or counter_of(self.settings)
+        """Token counter."""
+        return self._arguments.get("counter") or counter_of(self.settings)
 
     @cached_property
     def chunker(self) -> Chunker:
-        """What cuts documents."""
-        return self._own("chunker") or make_chunker(self.settings.chunking, self.counter)
+        """Chunker, which cuts documents into spans."""
+        return self._custom_part("chunker") or make_chunker(self.settings.chunking, self.counter)
 
     @cached_property
     def embedder(self) -> Embedder:
-        """What turns text into vectors."""
+        """Embedder, which turns texts into vectors."""
         settings = self.settings.embedder
         ledger = self.ledger if settings.kind == "openai" else None
-        return self._own("embedder") or make_embedder(settings, ledger)
+        return self._custom_part("embedder") or make_embedder(settings, ledger)
 
     @cached_property
     def clusterer(self) -> Clusterer:
-        """What groups the nodes of a layer."""
-        return self._own("clusterer") or make_clusterer(self.settings.clustering)
+        """Clusterer, which groups the nodes of a layer."""
+        return self._custom_part("clusterer") or make_clusterer(self.settings.clustering)
 
     @cached_property
     def summarizer(self) -> Summarizer:
-        """What summarizes a cluster; with a judge of its answers where the settings want it.
+        """Summarizer of clusters, with a judge of its answers where the settings ask for one.
 
-        An extractive summary quotes, and another one would be the same.
+        A second extractive summary would equal the first, so none is judged.
         """
         revises = not self.quotes and self.settings.audit.on_unsupported == "resummarize"
-        return RevisingSummarizer(self._maker, self.judge) if revises else self._maker
+        return RevisingSummarizer(self._counted, self.judge) if revises else self._counted
 
     @property
     def quotes(self) -> bool:
-        """Whether summaries are the children's own sentences, which no model cut or garbled."""
-        return not self._own("summarizer") and self.settings.summarizer.kind == "extractive"
+        """Whether summaries quote sentences of their children, which no model cuts or garbles."""
+        return not self._custom_part("summarizer") and self.settings.summarizer.kind == "extractive"
 
     @property
     def titles(self) -> bool:
         """Whether each summary begins with a title."""
         settings = self.settings.summarizer
-        return not self._own("summarizer") and settings.kind == "openai" and settings.titles
+        return not self._custom_part("summarizer") and settings.kind == "openai" and settings.titles
 
     @cached_property
     def quoting(self) -> Summarizer | None:
-        """The summarizer without its account where it is the extractive one; None otherwise."""
+        """Extractive summarizer that charges no ledger; None if another summarizer is in use."""
         if not self.quotes:
             return None
         return make_summarizer(self.settings.summarizer, self.counter, self.embedder.fingerprint)
 
     @property
-    def _maker(self) -> Summarizer:
-        settings, own = self.settings.summarizer, self._own("summarizer")
-        made = own or make_summarizer(
+    def _counted(self) -> Summarizer:
+        """Summarizer that charges the ledger."""
+        settings, custom = self.settings.summarizer, self._custom_part("summarizer")
+        summarizer = custom or make_summarizer(
             settings,
             self.counter,
             self.embedder.fingerprint,
             ledger=self.ledger,
             keep=lambda key, text: self.cache.keep_texts({key: text}),
             unfit=find_unfit,
-            batches=self._batches,
+            batches=self._arguments["batches"],
         )
-        if not own and settings.kind == "openai":
-            return made  # counts what it takes itself
-        name, limit = type(own).__name__ if own else settings.kind, settings.max_tokens
-        return CountedSummarizer(made, self.ledger, self.counter, name=name, max_tokens=limit)
+        if not custom and settings.kind == "openai":
+            return summarizer  # charges the ledger by itself
+        name, limit = type(custom).__name__ if custom else settings.kind, settings.max_tokens
+        return CountedSummarizer(summarizer, self.ledger, self.counter, name=name, max_tokens=limit)
 
     @cached_property
     def judge(self) -> Judge:
-        """What audits summaries; it shares the embedder where that is the bundled one."""
-        bundled = self.settings.embedder.kind == "bundled" and not self._own("embedder")
+        """Judge that audits summaries; it shares the embedder if that is the bundled one."""
+        bundled = self.settings.embedder.kind == "bundled" and not self._custom_part("embedder")
         shared = self.embedder if bundled else None
-        made: Judge = self._own("judge") or make_judge(
+        judge: Judge = self._custom_part("judge") or make_judge(
             self.settings.audit, embedder=shared, ledger=self.ledger
         )
-        # What a summary is revised by is not paid for again where it is audited.
+        # The audit of a revised summary reuses the verdict of its revision, which was paid for.
         revises = self.settings.audit.on_unsupported == "resummarize"
-        return RememberingJudge(made) if revises else made
+        return RememberingJudge(judge) if revises else judge
+
+    @cached_property
+    def custom_fingerprints(self) -> dict[str, str]:
+        """Fingerprints of the custom components that the settings name, by group of settings."""
+        return custom_fingerprints(self.settings)
+
+    @cached_property
+    def settings_fingerprint(self) -> str:
+        """Fingerprint of every setting and custom component that a tree's content depends on."""
+        custom = custom_fingerprints(self.settings, BUILD_GROUPS)  # which makes no judge
+        return build_settings_fingerprint(self.settings, custom)
 
     @property
     def store_identity(self) -> StoreIdentity:
-        """What a store must have been made for to hold these trees."""
+        """Identity that a store must have to hold trees of these components."""
         return StoreIdentity(
             corpus=self.settings.store.corpus,
             embedder_model=self.embedder.model,

@@ -1,7 +1,8 @@
-"""The corpus tree: one more tree, whose documents are the top nodes of published trees.
+"""Corpus tree: a tree whose documents are the top nodes of the published trees.
 
-It is built, anchored, checked and published by the code of any tree, in a store of its own: so no
-ordinary search meets a text twice. Each leaf is one top node, named in its metadata.
+The code of ordinary trees builds, anchors, checks and publishes it. It has a separate store, so
+that no search of ordinary trees finds a text twice. Each leaf is one top node, and its metadata
+names that node.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from raptor_core.chunking.base import Chunk
 from raptor_core.documents.base import Document
 from raptor_core.documents.grouping import WHOLE_CORPUS
-from raptor_core.identity import fingerprint
+from raptor_core.identity import MAX_ID_BYTES, fingerprint, shorten_name
 from raptor_core.nodes import TOP_NODE, Node, Tree, grouped
 from raptor_core.settings import GroupingSettings, Settings, SourceSettings
 from raptor_core.store.base import Where
@@ -28,11 +29,11 @@ CORPUS_TREE_NAME = WHOLE_CORPUS
 """Name of the corpus tree and of its partition."""
 
 TREE = "raptor_tree"
-"""Metadata of a leaf: the tree whose top node it is, beside ``TOP_NODE``."""
+"""Metadata key of a leaf: the tree of its top node, next to ``TOP_NODE``."""
 
 
 class WholeDocuments:
-    """The chunker of the corpus tree: every document is one chunk."""
+    """Chunker of the corpus tree: every document is one chunk."""
 
     def __init__(self, counter: TokenCounter) -> None:
         self._counter = counter
@@ -75,15 +76,15 @@ def corpus_tree_settings(settings: Settings) -> Settings:
 
 
 def top_documents(nodes: Iterable[Node]) -> list[Document]:
-    """A document for each top node of some trees.
+    """Make a document of each top node.
 
-    It goes by the name of its tree, with its number where the tree has several, and has the title
-    of the tree's document, or else what the node is called.
+    Its id is the name of the tree, with a number if the tree has several top nodes. Its title is
+    that of the tree's document, or the name of the node.
     """
     by_tree = grouped(nodes, lambda node: node.tree)
     return [
         Document(
-            id=tree if len(tops) == 1 else f"{tree}#{number}",
+            id=tree if len(tops) == 1 else _top_id(tree, number),
             text=node.text,
             title=str(node.metadata.get("title", "")) or node.name,
             source=tree,
@@ -94,8 +95,13 @@ def top_documents(nodes: Iterable[Node]) -> list[Document]:
     ]
 
 
+def _top_id(tree: str, number: int) -> str:
+    name = f"{tree}#{number}"
+    return shorten_name(name, "top node", name, MAX_ID_BYTES)
+
+
 def published_tops(store: Searcher) -> list[Node]:
-    """The top nodes of all trees of a store."""
+    """Return the top nodes of all trees of a store."""
     by_layer: dict[int, list[str]] = {}
     for manifest in store.manifests():
         by_layer.setdefault(len(manifest.layer_sizes) - 1, []).append(manifest.tree)
@@ -114,10 +120,14 @@ def build_corpus_tree(
     known: Known | None = None,
     previous: Tree | None = None,
 ) -> Tree:
-    """The corpus tree that ``build_tree`` returned, as a plain function call.
+    """Build the corpus tree of trees that ``build_tree`` returned.
 
-    Settings or components are those that they were built with, ``known`` is as of ``build_tree``,
-    and ``previous`` the corpus tree as they were.
+    Args:
+        trees: trees of the corpus.
+        settings: settings of their build; None for the defaults, or for those of ``components``.
+        components: components of their build.
+        known: see ``build_tree``.
+        previous: corpus tree before the trees changed.
     """
     below = Components.either(settings, components)
     tops = (node for tree in trees for node in tree.layers[-1].nodes)

@@ -1,10 +1,10 @@
-"""What a rebuild knows of the published tree: its clusters, and vectors to arrange layers by.
+"""Published tree as a rebuild uses it: its clusters, and planning vectors of its layers.
 
-All of it is known before any summary is written: content keys need no texts, and where a vector
-would, the layer is arranged by *planning vectors*: a summary has the vector that its slot was
-published with, one in a new slot, or whose children have become others, the mean direction of its
-children, moved as far as the published summaries lie from theirs. That is why a plan can foretell
-the calls of a rebuild exactly.
+Both exist before any summary is written, so a plan knows the calls of a rebuild exactly. Content
+keys need no texts. A *planning vector* replaces the vector of a summary: it is the published vector
+of the same slot. For a new slot, or other children, it is the mean direction of the children,
+shifted by the mean distance of published summaries from their children. ``cluster`` uses both;
+``published`` reads the tree from the store.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from raptor_core.nodes import Fit, Node, Tree
 from raptor_core.vectors import Vectors
 
 SAME_DIRECTION = 0.9
-"""A summary of whose children the mean keeps so close to what it was is about the same things."""
+"""Cosine of the children's mean to the published one, from which a summary keeps its vector."""
 
 
 @dataclass(frozen=True, eq=False)
 class Earlier:
-    """The clusters over one layer of a published tree.
+    """Clusters over one layer of a published tree.
 
-    ``slots[i]`` is the slot of cluster ``i``; ``anchors[i]`` and ``ids[i]`` are its members'.
+    ``slots[i]`` is the slot of cluster ``i``; ``anchors[i]`` and ``ids[i]`` belong to its members.
     """
 
     slots: tuple[str, ...]
@@ -38,13 +38,13 @@ class Earlier:
 
     @property
     def digest(self) -> str:
-        """Digest of all that clusters anchored on these depend on."""
+        """Digest of every input that these clusters give to anchored clustering."""
         rows = zip(self.slots, self.anchors, self.ids, strict=True)
         return digest("earlier", json.dumps([*rows, asdict(self.fit)]))
 
 
 def earlier_clusters(previous: Tree | None, layer: int) -> Earlier | None:
-    """The clusters over ``layer`` of a published tree; None above its top or without one."""
+    """Return the clusters over ``layer`` of a published tree; None above its top layer."""
     if previous is None or layer >= len(previous.fits):
         return None
     above = previous.layers[layer + 1].nodes
@@ -59,12 +59,12 @@ def earlier_clusters(previous: Tree | None, layer: int) -> Earlier | None:
 def planning_vectors(
     layers: Sequence[Sequence[Node]], leaf_vectors: Vectors, previous: Tree
 ) -> Vectors:
-    """Vectors to arrange the last of ``layers`` by, row for row, without reading its texts.
+    """Compute planning vectors for the last of ``layers``, row for row, without its texts.
 
     Args:
-        layers: nodes of layer 0 and of each one above it, with slots; texts are not read.
-        leaf_vectors: of layer 0, shape ``(len(layers[0]), n_dims)``.
-        previous: the tree that is published.
+        layers: nodes of each layer from the leaves up, with slots.
+        leaf_vectors: vectors of layer 0, shape ``(len(layers[0]), n_dims)``.
+        previous: published tree.
     """
     below = {node.id: row for node, row in zip(layers[0], leaf_vectors, strict=True)}
     for number, nodes in enumerate(layers[1:], 1):
@@ -76,24 +76,26 @@ def planning_vectors(
 def _expected(
     nodes: Sequence[Node], means: Mapping[str, Vectors], previous: Tree, number: int
 ) -> dict[str, Vectors]:
-    """Vectors of a layer's summaries, whose children have the mean directions ``means``."""
+    """Return planning vectors of a layer by id; ``means`` are mean directions of children."""
     if number >= len(previous.layers):
         return dict(means)
-    was, under = previous.layers[number], previous.layers[number - 1]
-    row_of = dict(zip((node.id for node in under.nodes), under.vectors, strict=True))
-    before = np.stack([mean_direction([row_of[c] for c in node.children]) for node in was.nodes])
-    usual = (was.vectors - before).mean(axis=0)
-    found = {node.id: mean_direction([means[node.id], usual]) for node in nodes}
-    rows = {node.slot: row for row, node in enumerate(was.nodes)}
+    published, below = previous.layers[number], previous.layers[number - 1]
+    row_of = dict(zip((node.id for node in below.nodes), below.vectors, strict=True))
+    published_means = np.stack(
+        [mean_direction([row_of[c] for c in node.children]) for node in published.nodes]
+    )
+    shift = (published.vectors - published_means).mean(axis=0)
+    vectors = {node.id: mean_direction([means[node.id], shift]) for node in nodes}
+    rows = {node.slot: row for row, node in enumerate(published.nodes)}
     for node in nodes:
         row = rows.get(node.slot)
-        if row is not None and float(before[row] @ means[node.id]) >= SAME_DIRECTION:
-            found[node.id] = was.vectors[row]
-    return found
+        if row is not None and float(published_means[row] @ means[node.id]) >= SAME_DIRECTION:
+            vectors[node.id] = published.vectors[row]
+    return vectors
 
 
 def mean_direction(rows: Sequence[Vectors] | NDArray[np.float64]) -> Vectors:
-    """Unit vector of the rows' sum."""
+    """Return the unit vector of the rows' sum."""
     total = np.sum(rows, axis=0, dtype=np.float64)
     norm = max(float(np.linalg.norm(total)), 1e-12)
     return np.asarray(total / norm, dtype=np.float32)

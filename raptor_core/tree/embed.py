@@ -1,4 +1,4 @@
-"""From nodes to their vectors, each distinct text paid for once."""
+"""Vectors of nodes: published or cached ones, and new ones, each distinct text embedded once."""
 
 from __future__ import annotations
 
@@ -16,14 +16,17 @@ from raptor_core.tree.components import Components
 from raptor_core.vectors import Vectors
 
 SLICE_NODES = 4096
-"""Nodes that are embedded before they are kept: what a crash can lose of a local model's."""
+"""Nodes that a local model embeds between two writes to the cache; a crash loses no more."""
 
 
 @dataclass(frozen=True, eq=False)
 class Embedded:
-    """Vectors of nodes, row for row, and what they took.
+    """Vectors of nodes, row for row.
 
-    ``reused`` are the embedding keys of texts that were known. ``usage`` is of an endpoint.
+    Attributes:
+        vectors: shape ``(n_nodes, n_dims)``, float32.
+        reused: embedding keys whose vectors existed already.
+        usage: tokens and calls of an endpoint.
     """
 
     vectors: Vectors
@@ -35,27 +38,30 @@ def embed_nodes(
     nodes: Sequence[Node],
     components: Components,
     known: Known,
-    told: Callable[[int, int], None] = lambda _n_done, _n_texts: None,
+    progress: Callable[[int, int], None] = lambda _n_done, _n_texts: None,
 ) -> Embedded:
-    """Vectors of shape ``(len(nodes), n_dims)``; the nodes may be of many trees and layers.
+    """Embed nodes of any trees and layers; reuse vectors that exist.
 
-    What ``known`` does not tell, and no earlier run left in the components' cache, is computed, and
-    kept there slice by slice, so that a crash loses little; what is paid for is kept batch by
-    batch, so that it loses nothing.
+    The components' cache keeps new vectors from the moment they come: slice by slice those of a
+    local model, batch by batch those of an endpoint, which were paid for.
 
-    ``told`` hears after each of them how many texts are done, and of how many.
+    Args:
+        nodes: nodes with their embedding texts.
+        components: components of the build.
+        known: published vectors.
+        progress: callback after each slice or batch: texts embedded so far, and all texts.
 
     Raises:
-        StoreError: a node cannot be stored without loss; it is named.
-        ModelError, EndpointError: as the embedder does; what is finished is kept.
-        BudgetError: the run's budget ends; what is finished is kept.
+        StoreError: a node cannot be stored without loss; the message names it.
+        ModelError, EndpointError: the embedder failed; the cache keeps finished vectors.
+        BudgetError: the run's budget is spent; the cache keeps finished vectors.
     """
-    before = components.ledger.spent(EMBEDDINGS)
+    spent = components.ledger.spent(EMBEDDINGS)
     vectors = known.vectors({node.embedding_key for node in nodes})
     with components.cache:
         rest = [node for node in nodes if node.embedding_key not in vectors]
         for node in rest:
-            node_digest(node)  # which refuses what no store takes
+            node_digest(node)  # raises for a node that no store can hold
         components.cache.want((node.tree, node.embedding_key) for node in rest)
         vectors |= components.cache.vectors({node.embedding_key for node in rest})
         reused = frozenset(vectors)
@@ -64,18 +70,18 @@ def embed_nodes(
         for batch in _embedded(missing, components):
             components.cache.keep_vectors(batch)
             vectors |= batch
-            told(len(vectors) - len(reused), len(missing))
+            progress(len(vectors) - len(reused), len(missing))
     rows = [vectors[node.embedding_key] for node in nodes]
     stacked = np.stack(rows) if rows else components.embedder.embed(())
     return Embedded(
         vectors=stacked.astype(np.float32, copy=False),
         reused=reused,
-        usage=components.ledger.spent(EMBEDDINGS) - before,
+        usage=components.ledger.spent(EMBEDDINGS) - spent,
     )
 
 
 def _embedded(missing: Sequence[Node], components: Components) -> Iterator[dict[str, Vectors]]:
-    """Vectors by embedding key: what is paid for as it comes, else slice by slice."""
+    """Yield vectors by embedding key, batch by batch or slice by slice."""
     texts = [node.embedding_text for node in missing]
     keys = [node.embedding_key for node in missing]
     if texts and isinstance(components.embedder, BatchEmbedder):

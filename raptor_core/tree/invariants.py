@@ -1,4 +1,7 @@
-"""What every finished tree holds, whatever built it (laws 3 and 4, identities, vectors)."""
+"""Invariants of every finished tree: coverage and shrinking (laws 3 and 4), ids, vectors, order.
+
+``raptor_core.quality`` judges the quality of trees; these tests find defects of the program.
+"""
 
 from __future__ import annotations
 
@@ -12,29 +15,29 @@ UNIT_TOLERANCE = 1e-3
 
 
 def violations(tree: Tree) -> list[str]:
-    """Every broken invariant in words; empty for a sound tree."""
+    """Describe every broken invariant; return an empty list for a sound tree."""
     if not tree.layers or not tree.layers[0].nodes:
         return ["the tree has no leaves"]
-    broken = list(_identities(tree))
+    broken = list(_id_faults(tree))
     for number, layer in enumerate(tree.layers):
-        broken += _layer(number, layer)
+        broken += _layer_faults(number, layer)
     for number in range(1, len(tree.layers)):
-        broken += _step(number, tree.layers[number - 1], tree.layers[number])
+        broken += _step_faults(number, tree.layers[number - 1], tree.layers[number])
     if tree.end.layer != len(tree.layers) - 1:
         broken.append(f"it says that it ends at layer {tree.end.layer}, not {len(tree.layers) - 1}")
     return broken
 
 
-def _identities(tree: Tree) -> Iterator[str]:
+def _id_faults(tree: Tree) -> Iterator[str]:
     ids = [node.id for node in tree.nodes()]
     if len(set(ids)) != len(ids):
-        yield f"{len(ids) - len(set(ids))} node ids stand twice"
+        yield f"{len(ids) - len(set(ids))} node ids occur twice"
     for node in tree.nodes():
         if node.tree != tree.name:
             yield f"node {node.id} says that it is of tree {node.tree!r}"
 
 
-def _layer(number: int, layer: Layer) -> Iterator[str]:
+def _layer_faults(number: int, layer: Layer) -> Iterator[str]:
     if layer.vectors.dtype != np.float32 or layer.vectors.shape[0] != len(layer.nodes):
         yield f"layer {number}: vectors {layer.vectors.shape} for {len(layer.nodes)} nodes"
         return
@@ -45,14 +48,14 @@ def _layer(number: int, layer: Layer) -> Iterator[str]:
         yield f"layer {number}: nodes out of document order"
     for node in layer.nodes:
         if node.layer != number:
-            yield f"node {node.id} says layer {node.layer}, stands in {number}"
+            yield f"node {node.id} says layer {node.layer}, is in layer {number}"
         if not node.text.strip() or node.n_tokens < 0:
             yield f"node {node.id} of layer {number} has no text"
         if number == 0 and not (0 <= node.start < node.end and len(node.documents) == 1):
             yield f"leaf {node.id} has no span in one document"
 
 
-def _step(number: int, below: Layer, layer: Layer) -> Iterator[str]:
+def _step_faults(number: int, below: Layer, layer: Layer) -> Iterator[str]:
     if len(layer.nodes) >= len(below.nodes):
         yield f"layer {number} has {len(layer.nodes)} nodes over {len(below.nodes)}"
     known = {node.id for node in below.nodes}

@@ -1,4 +1,7 @@
-"""From documents to leaves."""
+"""Leaves of a tree: chunks of its documents as nodes, not yet embedded.
+
+``raptor_core.chunking`` cuts the documents; ``embed`` adds the vectors.
+"""
 
 from __future__ import annotations
 
@@ -14,13 +17,13 @@ from raptor_core.nodes import Node
 from raptor_core.tree.components import Components
 
 MAX_METADATA_CHARS = 256
-"""Longer values are text, not something to filter on; they stay with the document."""
+"""Longest metadata value that a leaf keeps; a longer one is text, and no search filters by it."""
 
 
 def make_leaves(
     tree: str, documents: Sequence[Document], components: Components
 ) -> tuple[Node, ...]:
-    """The leaves of one tree in document order, not yet embedded; none that are set aside."""
+    """Make the leaves of one tree in document order, without chunks that people set aside."""
     leaves: list[Node] = []
     for document in sorted(documents, key=lambda document: document.id):
         chunks = components.chunker.chunk(document)
@@ -32,7 +35,7 @@ def make_leaves(
 def _document_leaves(
     tree: str, document: Document, chunks: Sequence[Chunk], components: Components
 ) -> list[Node]:
-    seen: Counter[str] = Counter()
+    occurrences: Counter[str] = Counter()
     chunking = components.chunker.fingerprint
     embedder = components.embedder.fingerprint
     metadata = {
@@ -47,8 +50,8 @@ def _document_leaves(
         normal = normalize_text(chunk.text)
         first, last = document.page(chunk.start), document.page(chunk.end - 1)
         pages = {"page": first, "last_page": last} if first else {}
-        content_key = leaf_content_key(chunk.text, seen[normal], chunking)
-        seen[normal] += 1
+        content_key = leaf_content_key(chunk.text, occurrences[normal], chunking)
+        occurrences[normal] += 1
         leaves.append(
             Node(
                 id=leaf_id(tree, document.id, content_key),

@@ -1,13 +1,13 @@
-"""Names of summaries: a title where a chat model gave one, else the terms that tell them apart.
+"""Names of summaries: a chat model's title, or the terms that distinguish a summary in its layer.
 
-Terms are those of highest class-based TF-IDF (Grootendorst 2022, arXiv:2203.05794): the classes are
-the summaries of one layer, each with all leaves under it. A word weighs by its share of its class
-and by ``log(1 + A / f)``: ``A`` words are in a class on average, and the word comes ``f`` times in
-all. Two words that mostly stand together are one term. Numbers and times are none. Where a layer
-has one node, and so nothing to tell it from, titles and headings count as words of their leaves.
+Terms have the highest class-based TF-IDF (Grootendorst 2022, arXiv:2203.05794). A class is one
+summary of the layer with all leaves below it. The weight of a word is its count in the class times
+``log(1 + A / f)``: ``A`` is the mean number of words in a class, ``f`` the count of the word in all
+classes. Two words that mostly occur side by side form one term; numbers and times are no terms. In
+a layer of one node, titles and headings count as words of their leaves.
 
-A node that stays keeps its name, so an edit elsewhere writes no node anew. Names are part of no
-identity.
+A node that remains keeps its name, so an edit elsewhere changes no stored node. Names are part of
+no identity.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ N_TERMS = 8
 NAME_TERMS = 3
 MIN_CHARS = 3
 MIN_TOGETHER = 4
-"""Twice as often as two words must stand together to be one term."""
+"""Two words form one term if they occur side by side at least half as often as this."""
 MAX_TITLE_CHARS = 80
 
 _TIMES = """
@@ -45,48 +45,51 @@ _JOINTS = (" ", "-", "\n")
 _MARKS = "#*_\"'“”‘’ \t"
 
 Key = tuple[str, ...]
-"""A folded word, or two that stand beside each other."""
+"""Word stem, or two of them side by side."""
 
 
-def named(
+def name_summaries(
     nodes: Sequence[Node],
     below: Sequence[Sequence[Node]],
     previous: Tree | None,
     components: Components,
 ) -> tuple[Node, ...]:
-    """The summaries of one layer of a tree with their names and key terms.
+    """Return the summaries of one layer with their names and key terms.
 
-    ``below`` are the layers under it, from the leaves up. Nodes that the ``previous`` tree has keep
-    their names. Where the components' texts begin with a title, it is the name.
+    Args:
+        nodes: summaries of the layer.
+        below: layers below, from the leaves up.
+        previous: published tree; its nodes keep their names.
+        components: components of the build; if its summaries begin with a title, that is the name.
     """
     known = {node.id: node for node in previous.nodes() if node.name} if previous else {}
     terms: Sequence[Key] = [()] * len(nodes)
     if any(node.id not in known for node in nodes):
         terms = _terms(nodes, below)
     labelled = []
-    for node, of_node in zip(nodes, terms, strict=True):
+    for node, key_terms in zip(nodes, terms, strict=True):
         title = _title(node.text) if components.titles else ""
-        name = title or ", ".join(of_node[:NAME_TERMS])
-        label = known.get(node.id) or replace(node, name=name, key_terms=of_node)
+        name = title or ", ".join(key_terms[:NAME_TERMS])
+        label = known.get(node.id) or replace(node, name=name, key_terms=key_terms)
         labelled.append(replace(node, name=label.name, key_terms=label.key_terms))
     return tuple(labelled)
 
 
 def _title(text: str) -> str:
-    """The first line where it is short and more follows; empty otherwise."""
+    """Return the first line if it is short and text follows; otherwise an empty string."""
     first, _, rest = text.strip().partition("\n")
     title = re.sub(r"^title\s*:", "", first.strip(_MARKS), flags=re.IGNORECASE).strip(_MARKS)
     return title if rest.strip() and len(title) <= MAX_TITLE_CHARS else ""
 
 
 class _Words:
-    """What texts are counted by: words, and pairs that stand beside each other."""
+    """Counter of words and of word pairs; it remembers how texts spell them."""
 
     def __init__(self) -> None:
-        self._written: dict[Key, Counter[str]] = {}
+        self._spellings: dict[Key, Counter[str]] = {}
 
     def count(self, text: str) -> Counter[Key]:
-        """What a text holds."""
+        """Count the words and word pairs of a text."""
         counts: Counter[Key] = Counter()
         function_words = languages_by_word()
         last, start, end = "", 0, 0
@@ -94,7 +97,7 @@ class _Words:
             run, word = match[0], match[0].casefold()
             if _UNSPACED_RUN.match(run):
                 pairs = (run[at : at + 2] for at in range(len(run) - 1))
-                counts.update(self._met((pair,), pair) for pair in pairs)
+                counts.update(self._record((pair,), pair) for pair in pairs)
                 last = ""
             elif (
                 len(word) < MIN_CHARS
@@ -106,35 +109,35 @@ class _Words:
                 last = ""
             else:
                 word = stem(word)
-                counts[self._met((word,), run)] += 1
+                counts[self._record((word,), run)] += 1
                 if last and last != word and text[end : match.start()] in _JOINTS:
-                    counts[self._met((last, word), f"{text[start:end]} {run}")] += 1
+                    counts[self._record((last, word), f"{text[start:end]} {run}")] += 1
                 last, start, end = word, match.start(), match.end()
         return counts
 
-    def _met(self, key: Key, as_written: str) -> Key:
-        self._written.setdefault(key, Counter())[as_written] += 1
+    def _record(self, key: Key, spelling: str) -> Key:
+        self._spellings.setdefault(key, Counter())[spelling] += 1
         return key
 
-    def shown(self, key: Key) -> str:
-        """As it is written most often."""
-        forms = self._written[key]
+    def spell(self, key: Key) -> str:
+        """Return the most frequent spelling of a key."""
+        forms = self._spellings[key]
         return min(forms, key=lambda form: (-forms[form], form))
 
 
 def _terms(nodes: Sequence[Node], below: Sequence[Sequence[Node]]) -> list[Key]:
-    """The key terms of each node, best first."""
+    """Return the key terms of each node, best first."""
     words = _Words()
-    told = _with_headings if len(nodes) == 1 else attrgetter("text")
-    counts = {leaf.id: words.count(told(leaf)) for leaf in below[0]}
-    under = {leaf.id: {leaf.id} for leaf in below[0]}
+    text_of = _with_headings if len(nodes) == 1 else attrgetter("text")
+    counts = {leaf.id: words.count(text_of(leaf)) for leaf in below[0]}
+    leaves_of = {leaf.id: {leaf.id} for leaf in below[0]}
     for layer in (*below[1:], nodes):
-        under = {node.id: set().union(*(under[c] for c in node.children)) for node in layer}
+        leaves_of = {node.id: set().union(*(leaves_of[c] for c in node.children)) for node in layer}
     classes: list[Counter[Key]] = []
     total: Counter[Key] = Counter()
     for node in nodes:
         classes.append(Counter())
-        for leaf_id in under[node.id]:
+        for leaf_id in leaves_of[node.id]:
             classes[-1].update(counts[leaf_id])
         total.update(classes[-1])
     average = sum(n for key, n in total.items() if len(key) == 1) / max(len(classes), 1)
@@ -147,13 +150,13 @@ def _with_headings(leaf: Node) -> str:
 
 
 def _best(counts: Counter[Key], total: Mapping[Key, int], average: float, words: _Words) -> Key:
-    """Words by their weight; one that stands in a pair half of the time gives way to the pair."""
+    """Return the terms of highest weight; a pair replaces a word that mostly occurs in it."""
     singles = {key: n for key, n in counts.items() if len(key) == 1}
     weights = {key: n * math.log(1 + average / total[key]) for key, n in singles.items()}
     ranked = sorted(weights, key=lambda key: (-weights[key], key))[: 3 * N_TERMS]
     pairs: dict[str, Key] = {}
     for pair in sorted(counts.keys() - singles.keys(), key=lambda key: (counts[key], key)):
-        pairs |= dict.fromkeys(pair, pair)  # the most frequent one comes last
+        pairs |= dict.fromkeys(pair, pair)  # the most frequent pair comes last
     terms: list[str] = []
     used: set[str] = set()
     for key in ranked:
@@ -161,5 +164,5 @@ def _best(counts: Counter[Key], total: Mapping[Key, int], average: float, words:
         term = pair if 2 * counts[pair] >= max(counts[key], MIN_TOGETHER) else key
         if len(terms) < N_TERMS and used.isdisjoint(key):
             used.update(term)
-            terms.append(words.shown(term))
+            terms.append(words.spell(term))
     return tuple(terms)

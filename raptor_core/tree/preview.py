@@ -1,4 +1,4 @@
-"""What a build would read: documents by their numbers, one after the other, before it is paid."""
+"""Preview of a build: figures on each document that it would read, before anything is paid."""
 
 from __future__ import annotations
 
@@ -25,14 +25,15 @@ from raptor_core.tree.components import Components
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """A document as a build would take it.
+    """Figures on one document.
 
     Attributes:
-        format: of its file; empty for a row of a database.
-        size_bytes: of its file, which a table's rows share; None where the storage tells none.
-        n_pages: where it is printed on any.
-        language: or script; empty where none is plain.
-        doubt: what looks wrong in its text, by the check ``document_text``; empty if nothing.
+        document: id of the document.
+        format: format of its file; empty for a row of a database.
+        size_bytes: size of its file, which rows of a table share; None if the storage has none.
+        n_pages: printed pages; 0 for formats without pages.
+        language: language or script of the text; empty if it is not clear.
+        doubt: fault in its text that the check ``document_text`` finds; empty if none.
     """
 
     document: str
@@ -48,19 +49,19 @@ class Preview:
 
 
 class Previews:
-    """The documents of a source; going through them reads it once and keeps no text.
+    """Previews of a source's documents; an iteration reads the source once and keeps no text.
 
     Attributes:
-        skipped: what cannot be read so far, and why.
-        omitted: files and folders that a rule leaves out, or that are hidden.
-        common: what the documents so far have in common.
+        skipped: files that cannot be read so far, with the reason.
+        omitted: files and folders that a rule excludes, or that are hidden.
+        common: counts over the documents so far.
 
     Args:
-        paths: what to read; without any, what the settings name.
-        components: of them the chunker is used, and no model.
+        paths: paths to read; none reads what the settings name.
+        components: its chunker cuts the documents; no model is used.
 
     Raises:
-        SourceError: no source is named, or one is missing or cannot be reached.
+        SourceError: no source is named, or it is missing or unreachable.
     """
 
     def __init__(self, paths: Sequence[str | Path], components: Components) -> None:
@@ -73,10 +74,10 @@ class Previews:
         self._listed = list_sources(sources, self.skipped, self.omitted)
 
     def __iter__(self) -> Iterator[Preview]:
-        """Every document in the order of the files.
+        """Yield every document in the order of the files.
 
         Raises:
-            EmptySourceError: there is none.
+            EmptySourceError: the source holds no document.
             SourceError: the source cannot be reached.
             MissingExtraError: a file needs an extra that is not installed.
         """
@@ -88,10 +89,10 @@ class Previews:
             raise explain_empty(self._paths, self._components.settings.source, self.skipped)
 
     def document(self, name: str) -> tuple[Preview, Document, list[Chunk]]:
-        """One document, as it is read and cut.
+        """Return the preview, the document and the chunks of one document id.
 
         Raises:
-            SourceError: the source holds none of this id; it says why, where that is known.
+            SourceError: the source holds no such document; the message gives the reason, if known.
         """
         listed: Listed = [
             (source, [file for file in files if file.only_id in (None, name)])
@@ -101,8 +102,8 @@ class Previews:
             if document.id == name:
                 chunks = self._components.chunker.chunk(document)
                 return self._preview(file, document), document, chunks
-        left_out = {item.name: item.reason for item in (*self.omitted, *self.skipped)}
-        why = f": it {left_out[name]}" if name in left_out else ""
+        reasons = {item.name: item.reason for item in (*self.omitted, *self.skipped)}
+        why = f": it {reasons[name]}" if name in reasons else ""
         raise SourceError(
             f"the source holds no document called {name!r}{why}; `raptor documents` with the "
             "source alone lists them"

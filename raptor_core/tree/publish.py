@@ -1,9 +1,13 @@
-"""What is published of a finished tree."""
+"""Manifest of a finished tree, and the fingerprint of the settings that it was built with.
+
+``raptor_core.store`` publishes the tree; ``components`` resolves the custom components, whose
+fingerprints are values here.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import fields
 from datetime import UTC, datetime
 from operator import attrgetter
@@ -14,52 +18,66 @@ from raptor_core.nodes import Node, Tree
 from raptor_core.settings import Settings
 from raptor_core.settings.base import HOW_ENDPOINTS_ARE_CALLED
 from raptor_core.store.base import Manifest
-from raptor_core.tree.own_components import own_fingerprint
+
+BUILD_GROUPS = ("chunking", "tokens", "embedder", "clustering", "summarizer")
+"""Groups of settings that a tree's content depends on and that may name a custom component."""
 
 _LABELS = {"name", "key_terms", "paragraphs"}
 _values = attrgetter(*(field.name for field in fields(Node) if field.name not in _LABELS))
 
-
-def build_settings_fingerprint(settings: Settings) -> str:
-    """Fingerprint of every setting that a tree's content depends on."""
-    parts = ("chunking", "tokens", "embedder", "clustering", "summarizer", "tree")
-    return fingerprint("build", {part: content_settings(settings, part) for part in parts})
-
-
-_HOW = {
+_WITHOUT_EFFECT = HOW_ENDPOINTS_ARE_CALLED | {
     *("batch_size", "threads", "encoding", "json_format"),
     *("batch_from", "batch_poll_seconds", "batch_price"),
 }
-"""Settings of models that change no result, beside those of endpoints."""
+"""Settings of models that change no result."""
 
 
-def content_settings(settings: Settings, part: str) -> dict[str, object]:
-    """The settings of one part that change a result, without those that say only how."""
-    how = HOW_ENDPOINTS_ARE_CALLED | _HOW
-    values: dict[str, object] = getattr(settings, part).model_dump(mode="json", exclude=set(how))
+def build_settings_fingerprint(settings: Settings, custom: Mapping[str, str]) -> str:
+    """Return the fingerprint of every setting and component that a tree's content depends on.
+
+    ``custom`` holds the fingerprints of custom components, see ``custom_fingerprints``.
+    """
+    groups = (*BUILD_GROUPS, "tree")
+    values = {group: content_settings(settings, group, custom) for group in groups}
+    return fingerprint("build", values)
+
+
+def content_settings(
+    settings: Settings, group: str, custom: Mapping[str, str]
+) -> dict[str, object]:
+    """Return the settings of one group that change a result, with its custom component.
+
+    ``custom`` holds the fingerprints of custom components by group.
+    """
+    values: dict[str, object] = getattr(settings, group).model_dump(
+        mode="json", exclude=set(_WITHOUT_EFFECT)
+    )
     if values.get("precision") != "bfloat16":
-        values.pop("precision", None)  # of float32, as before there was a choice
+        values.pop("precision", None)  # float32 and "auto" share one fingerprint
     for name in ("system_prompt", "user_prompt", "titles"):
         if not values.get(name):
-            values.pop(name, None)  # as before there was a choice
-    own = own_fingerprint(part, settings)
-    return {**values, "own": own} if own else values
+            values.pop(name, None)  # an unset option leaves the fingerprint as it is
+    return {**values, "own": custom[group]} if custom.get(group) else values
 
 
 def build_id(nodes: Sequence[Node]) -> str:
-    """Digest of all nodes of a tree, in any order, but names and paragraphs."""
+    """Return the digest of all nodes of a tree, in any order, without names and paragraphs."""
     return digest(*sorted(json.dumps(_values(node), sort_keys=True) for node in nodes))
 
 
 def make_manifest(
     tree: Tree,
     documents: Sequence[Document],
-    settings: Settings,
+    settings_fingerprint: str,
     quarantined: Collection[str] = (),
 ) -> Manifest:
-    """The manifest of a finished tree over ``documents``, published now.
+    """Make the manifest of a finished tree over ``documents``, with the current time.
 
-    ``quarantined`` are ids of nodes that no search may find; those of other trees are left out.
+    Args:
+        tree: finished tree.
+        documents: documents that the tree holds.
+        settings_fingerprint: ``Components.settings_fingerprint`` of the build.
+        quarantined: ids of nodes that no search may return; ids of other trees are ignored.
     """
     nodes = list(tree.nodes())
     return Manifest(
@@ -69,7 +87,7 @@ def make_manifest(
         n_tokens=sum(node.n_tokens for node in nodes),
         documents={document.id: document.content_hash for document in documents},
         end=tree.end.reason,
-        settings_fingerprint=build_settings_fingerprint(settings),
+        settings_fingerprint=settings_fingerprint,
         published_at=datetime.now(UTC).isoformat(timespec="seconds"),
         fits=tree.fits,
         quarantined=tuple(sorted(node.id for node in nodes if node.id in quarantined)),
@@ -78,7 +96,7 @@ def make_manifest(
 
 
 def _title(tree: Tree, documents: Sequence[Document]) -> str:
-    tops = tree.layers[-1].nodes
+    top_nodes = tree.layers[-1].nodes
     if len(documents) == 1:
         return documents[0].title
-    return tops[0].name if len(tops) == 1 else ""
+    return top_nodes[0].name if len(top_nodes) == 1 else ""

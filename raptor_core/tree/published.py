@@ -1,7 +1,8 @@
-"""The tree that readers see, as a value: what the next rebuild goes on from.
+"""Published trees as values, from which the next rebuild continues.
 
-Renamed documents and trees keep their clusters. Ids hold the names of tree and document, content
-keys do not: so the published tree is first given the ids that it has under the new names.
+Renamed documents and trees keep their clusters. Ids contain the names of tree and document, content
+keys do not. So the published tree first gets the ids that it has under the new names. ``earlier``
+takes the clusters out of it.
 """
 
 from __future__ import annotations
@@ -24,41 +25,45 @@ from raptor_core.vectors import Vectors
 
 
 def renamed_documents(manifest: Manifest, documents: Sequence[Document]) -> dict[str, str]:
-    """New id by old id, of documents whose content stood under another id that is gone."""
-    now = {document.id for document in documents}
-    fresh: dict[str, list[str]] = {}
+    """Return the new ids of renamed documents by old ids: same content, the old id deleted."""
+    current = {document.id for document in documents}
+    new: dict[str, list[str]] = {}
     for document in sorted(documents, key=lambda document: document.id, reverse=True):
         if document.id not in manifest.documents:
-            fresh.setdefault(document.content_hash, []).append(document.id)
-    gone = sorted(manifest.documents.keys() - now)
-    return {old: ids.pop() for old in gone if (ids := fresh.get(manifest.documents[old]))}
+            new.setdefault(document.content_hash, []).append(document.id)
+    removed = sorted(manifest.documents.keys() - current)
+    return {old: ids.pop() for old in removed if (ids := new.get(manifest.documents[old]))}
 
 
-def renamed(tree: Tree, leaves: Sequence[Node], names: Mapping[str, str]) -> Tree:
-    """``tree`` with the ids that it has under its new names.
+def rename_tree(tree: Tree, leaves: Sequence[Node], names: Mapping[str, str]) -> Tree:
+    """Return the tree with the ids that it has under new names of tree and documents.
 
-    ``leaves`` are those that it has now, under its new name; ``names`` holds new document ids by
-    old ones, and a document that is left out keeps its id.
+    Args:
+        tree: published tree.
+        leaves: current leaves, under the new name of the tree.
+        names: new document ids by old ones; a document without an entry keeps its id.
     """
-    now = {(leaf.documents[0], leaf.content_key): leaf for leaf in leaves}
+    current = {(leaf.documents[0], leaf.content_key): leaf for leaf in leaves}
     name = leaves[0].tree
     nodes: dict[str, Node] = {}
     for leaf in tree.layers[0].nodes:
         document = names.get(leaf.documents[0], leaf.documents[0])
-        nodes[leaf.id] = now.get((document, leaf.content_key), leaf)
+        nodes[leaf.id] = current.get((document, leaf.content_key), leaf)
     layers = [_ordered(tree.layers[0], nodes)]
     for layer in tree.layers[1:]:
-        seen: Counter[str] = Counter()
+        occurrences: Counter[str] = Counter()
         for node in layer.nodes:
             key = node.content_key
             nodes[node.id] = replace(
                 node,
-                id=node.id if name == tree.name else summary_id(name, node.layer, key, seen[key]),
+                id=node.id
+                if name == tree.name
+                else summary_id(name, node.layer, key, occurrences[key]),
                 tree=name,
                 children=tuple(nodes[child].id for child in node.children),
                 documents=tuple(sorted({names.get(d, d) for d in node.documents})),
             )
-            seen[key] += 1
+            occurrences[key] += 1
         layers.append(_ordered(layer, nodes))
     return Tree(name, tuple(layers), tree.end, tree.fits)
 
@@ -70,39 +75,39 @@ def _ordered(layer: Layer, by_id: Mapping[str, Node]) -> Layer:
 
 
 Grouped = Mapping[str, Sequence[Document]]
-"""Documents by tree."""
+"""Documents by tree name."""
 
 LOOKUP_TREES = 500
-"""Trees of one look-up."""
+"""Trees that one look-up reads."""
 
 
 class PublishedTrees:
-    """What is published, by name and by content: where each tree goes on from.
+    """Manifests of published trees, by name and by content, from which rebuilds continue.
 
-    It knows the trees that were looked up, never all of a store.
+    They are those of trees that were looked up, never all of a store.
     """
 
     def __init__(self) -> None:
         self._by_name: dict[str, Manifest] = {}
         self._by_content: dict[str, Manifest] = {}
-        self._asked: set[str] = set()
+        self._looked_up: set[str] = set()
 
     def unknown(self, trees: Grouped) -> Grouped:
-        """Those of the trees that were not looked up yet."""
-        return {tree: documents for tree, documents in trees.items() if tree not in self._asked}
+        """Return the trees that were not looked up yet."""
+        return {tree: documents for tree, documents in trees.items() if tree not in self._looked_up}
 
     def look_up(self, store: VectorStore, trees: Grouped) -> None:
-        """Learn what is published under the names of these trees, or with their content."""
+        """Read the manifests of these names, or of the same content under other names."""
         names = list(trees)
         for at in range(0, len(names), LOOKUP_TREES):
             part = names[at : at + LOOKUP_TREES]
             self._by_name |= {manifest.tree: manifest for manifest in store.manifests(part)}
             new = [_content(trees[tree]) for tree in part if tree not in self._by_name]
             self._by_content |= {manifest.content: manifest for manifest in store.manifests_of(new)}
-        self._asked.update(names)
+        self._looked_up.update(names)
 
     def source(self, tree: str, documents: Sequence[Document]) -> Manifest | None:
-        """The published tree of this name, else one of the same documents under other names."""
+        """Return the manifest of this name, or else of a tree with the same documents."""
         return self._by_name.get(tree) or self._by_content.get(_content(documents))
 
     def earlier_tree(
@@ -112,12 +117,16 @@ class PublishedTrees:
         documents: Sequence[Document],
         leaves_of: Callable[[str], Sequence[Node]],
     ) -> Tree | None:
-        """What a tree goes on from, with the ids that it has under its new names.
+        """Return the published tree that a build continues from, under its new names.
 
-        It is to hold ``documents``; its leaves are asked for only where something was renamed.
+        Args:
+            store: open store.
+            tree: name of the tree to build.
+            documents: documents that it will hold.
+            leaves_of: makes the leaves of a tree; called only after a rename.
 
         Raises:
-            DamagedTreeError: the published tree is not whole.
+            DamagedTreeError: the published tree is incomplete.
         """
         source = self.source(tree, documents)
         earlier = published_tree(store, source.tree) if source else None
@@ -125,7 +134,7 @@ class PublishedTrees:
             return None
         names = renamed_documents(source, documents)
         if names or source.tree != tree:
-            return renamed(earlier, leaves_of(tree), names)
+            return rename_tree(earlier, leaves_of(tree), names)
         return earlier
 
 
@@ -134,10 +143,10 @@ def _content(documents: Sequence[Document]) -> str:
 
 
 def published_tree(store: VectorStore, name: str) -> Tree | None:
-    """The published tree of this name with its vectors; None where nothing is published.
+    """Return the published tree of this name with its vectors; None if there is none.
 
     Raises:
-        DamagedTreeError: a vector is lost, or there are other nodes than its manifest says.
+        DamagedTreeError: a vector is missing, or the nodes differ from the manifest.
     """
     manifests = store.manifests([name])
     if not manifests:
@@ -164,9 +173,9 @@ def published_tree(store: VectorStore, name: str) -> Tree | None:
 def _rows(
     nodes: Sequence[Node], vectors: Mapping[str, Vectors], manifest: Manifest
 ) -> dict[str, Vectors]:
-    """Vectors by node id, of nodes from the leaves up; a node whose vector is lost is left out.
+    """Return vectors by node id of nodes from the leaves up, without nodes that have none.
 
-    A node in quarantine has none in the store, and stands where its children do.
+    The store holds no vector of a quarantined node; it gets the mean direction of its children.
     """
     hidden = set(manifest.quarantined)
     rows: dict[str, Vectors] = {}

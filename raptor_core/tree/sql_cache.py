@@ -1,8 +1,9 @@
-"""The cache of unfinished work in tables of SQL: whatever the database, the same statements.
+"""Cache of unfinished work in SQL tables, by the same statements for every database.
 
-``kept`` holds each text and each vector once, by key; ``wanted`` says which unfinished trees need
-it. A row that no tree wants stays until one that wanted it goes. Several processes may work in one
-database at once: each call is one transaction.
+Table ``kept`` holds each text and each vector once, by key; ``wanted`` says which unfinished trees
+need it. A row without such a tree remains until its last tree is forgotten. Several processes may
+use one database at once, since each call is one transaction. ``sqlite_cache`` is the database of a
+home, ``raptor_assets.project.database_cache`` that of many machines.
 """
 
 from __future__ import annotations
@@ -12,16 +13,14 @@ import json
 import threading
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any, Protocol, Self
 
 import numpy as np
 
-from raptor_core.tree.files_of_before import left_files, take_over
 from raptor_core.vectors import Vectors
 
 Row = dict[str, Any]
-"""Values of a statement's parameters."""
+"""Parameters of a statement by name."""
 
 SCHEMA = """
 create table if not exists kept (
@@ -56,88 +55,83 @@ UNFINISHED = "select distinct tree from wanted where corpus = :corpus order by t
 
 
 _UTF8 = ("utf-8", "surrogatepass")
-"""Text is kept as bytes: databases refuse some that a model may write."""
+"""Encoding of texts, which are stored as bytes: databases refuse some characters of models."""
 
 
 class Database(Protocol):
-    """An open database. In statements ``{list}`` is a query for the values of ``:list``."""
+    """Open database; ``{list}`` in a statement is a query for the values of ``:list``."""
 
     def read(self, statement: str, values: Row) -> list[tuple[Any, ...]]:
-        """Rows of a query."""
+        """Return the rows of a query."""
 
     def write(self, statements: Sequence[tuple[str, Sequence[Row]]]) -> None:
-        """Each statement for each of its rows, all in one transaction."""
+        """Execute each statement for each of its rows, all in one transaction."""
 
     def close(self) -> None:
-        """Release it."""
+        """Close the connection."""
 
 
 class SqlCache:
-    """A ``NodeCache``; ``_connect`` is the subclass's. Threads may share it: calls take turns.
+    """``NodeCache`` over a database that a subclass opens; threads may share it, call by call.
 
     Args:
-        folder: where files are. Those that earlier versions left there, of answers, are taken over.
-        corpus: whose trees these are; trees of other corpora may have the same names.
-        stores: folder of embedded stores, whose collections may hold nodes that an earlier version
-            staged; they are taken over, too.
+        corpus: corpus of the trees; trees of other corpora may have the same names.
     """
 
-    def __init__(self, folder: Path, corpus: str = "", stores: Path | None = None) -> None:
-        self._folder = folder
+    def __init__(self, corpus: str = "") -> None:
         self._corpus = corpus
-        self._stores = stores
-        self._turn = threading.RLock()
+        self._lock = threading.RLock()
         self._depth = 0
         self._database: Database | None = None
 
     def _connect(self, *, to_write: bool) -> Database | None:
-        """The database; None where there is none yet, and it is only to be read."""
+        """Open the database; return None to a reader if there is none yet."""
         raise NotImplementedError
 
     def vectors(self, embedding_keys: Iterable[str]) -> dict[str, Vectors]:
-        """See ``Known.vectors``. A row that is not what was written counts as unknown."""
+        """See ``Known.vectors``; a row that the disk changed counts as unknown."""
         return {
             key: np.frombuffer(vector, dtype="<f4").astype(np.float32)
-            for key, _, vector in self._found(embedding_keys)
+            for key, _, vector in self._find(embedding_keys)
             if vector is not None
         }
 
     def texts(self, content_keys: Iterable[str]) -> dict[str, str]:
-        """See ``Known.texts``. A row that is not what was written counts as unknown."""
+        """See ``Known.texts``; a row that the disk changed counts as unknown."""
         return {
             key: text.decode(*_UTF8)
-            for key, text, _ in self._found(content_keys)
+            for key, text, _ in self._find(content_keys)
             if text is not None
         }
 
-    def _found(self, keys: Iterable[str]) -> Iterator[tuple[str, bytes | None, bytes | None]]:
-        for key, *values, seal in self._read(FIND, list=_listed(keys)):
+    def _find(self, keys: Iterable[str]) -> Iterator[tuple[str, bytes | None, bytes | None]]:
+        for key, *values, seal in self._read(FIND, list=_as_list(keys)):
             text, vector = (None if value is None else bytes(value) for value in values)
             if seal == _seal(key, text or vector or b""):
                 yield key, text, vector
 
-    def want(self, wanted: Iterable[tuple[str, str]]) -> None:
+    def want(self, pairs: Iterable[tuple[str, str]]) -> None:
         """See ``NodeCache.want``."""
-        pairs, corpus = sorted(set(wanted)), self._corpus
-        self._write([{"corpus": corpus, "tree": tree, "key": key} for tree, key in pairs], WANT)
+        corpus, distinct = self._corpus, sorted(set(pairs))
+        self._write([{"corpus": corpus, "tree": tree, "key": key} for tree, key in distinct], WANT)
 
     def keep_texts(self, texts: Mapping[str, str]) -> None:
-        """See ``NodeCache.keep_texts``; they survive a loss of power from now on."""
+        """See ``NodeCache.keep_texts``; the texts survive a loss of power."""
         self._write([_row(key, texts[key].encode(*_UTF8), None) for key in sorted(texts)], KEEP)
 
     def keep_vectors(self, vectors: Mapping[str, Vectors]) -> None:
-        """See ``NodeCache.keep_vectors``; as ``keep_texts``."""
+        """See ``NodeCache.keep_vectors``; the vectors survive a loss of power."""
         arrays = ((key, np.asarray(vectors[key], dtype="<f4")) for key in sorted(vectors))
         self._write([_row(key, None, array.tobytes()) for key, array in arrays], KEEP)
 
     def discard(self, keys: Iterable[str]) -> None:
         """See ``NodeCache.discard``."""
-        self._write([{"list": _listed(keys)}], DISCARD)
+        self._write([{"list": _as_list(keys)}], DISCARD)
 
     def forget(self, trees: Collection[str]) -> None:
         """See ``NodeCache.forget``."""
-        gone = sorted(set(self.unfinished()) & set(trees))
-        rows = [{"corpus": self._corpus, "list": _listed(gone)}] if gone else []
+        names = sorted(set(self.unfinished()) & set(trees))
+        rows = [{"corpus": self._corpus, "list": _as_list(names)}] if names else []
         self._write(rows, FORGET, UNWANT)
 
     def unfinished(self) -> list[str]:
@@ -149,7 +143,7 @@ class SqlCache:
             return [] if database is None else database.read(statement, values)
 
     def _write(self, rows: Sequence[Row], *statements: str) -> None:
-        """Each statement for each row, all in one transaction; nothing without a row."""
+        """Execute each statement for each row in one transaction; do nothing without rows."""
         if rows:
             with self._opened(to_write=True) as database:
                 if database is not None:
@@ -157,28 +151,25 @@ class SqlCache:
 
     @contextmanager
     def _opened(self, *, to_write: bool) -> Iterator[Database | None]:
-        with self._turn, self:
+        with self._lock, self:
             if self._database is None:
-                left = left_files(self._folder, self._stores, self._corpus)
-                self._database = self._connect(to_write=to_write or bool(left))
-                for file in left:
-                    take_over(file, self)
+                self._database = self._connect(to_write=to_write)
             yield self._database
 
     def __enter__(self) -> Self:
-        with self._turn:
+        with self._lock:
             self._depth += 1
         return self
 
     def __exit__(self, *_error: object) -> None:
-        with self._turn:
+        with self._lock:
             self._depth -= 1
             if not self._depth and self._database is not None:
                 database, self._database = self._database, None
                 database.close()
 
 
-def _listed(values: Iterable[str]) -> str:
+def _as_list(values: Iterable[str]) -> str:
     return json.dumps(list(dict.fromkeys(values)))
 
 
@@ -187,5 +178,5 @@ def _row(key: str, text: bytes | None, vector: bytes | None) -> Row:
 
 
 def _seal(key: str, value: bytes) -> str:
-    """Digest of a row: what tells that the disk changed it."""
+    """Return the digest of a row, by which a damaged row is found."""
     return hashlib.sha256(key.encode() + b"\0" + value).hexdigest()[:32]

@@ -1,8 +1,9 @@
-"""The cache of unfinished work in a home: one SQLite file, for all processes on it.
+"""Cache of unfinished work in a home: one SQLite file for all its processes.
 
-SQLite's own locks let processes take turns; writing a batch of vectors takes milliseconds. Each
-transaction is on disk when it returns, so that neither a kill nor a loss of power costs an answer
-(``synchronous=full``). Removed rows are overwritten with zeros, and their room is given back.
+SQLite's locks serialize processes; a batch of vectors is written in milliseconds. Each transaction
+is on disk when it returns (``synchronous=full``), so that neither a kill nor a loss of power costs
+an answer. Deleted rows are overwritten with zeros, and their pages are released. The statements are
+in ``sql_cache``.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from raptor_core.tree.sql_cache import SCHEMA, Database, Row, SqlCache
 FILE = "cache.sqlite"
 
 WAIT_SECONDS = 30.0
-"""How long to wait while other processes write."""
+"""Longest wait for other processes that write."""
 
 _MAKE = f"""
 pragma auto_vacuum=incremental; pragma journal_mode=wal;
@@ -32,7 +33,11 @@ _LIST = "select value from json_each(:list)"
 
 
 class SqliteCache(SqlCache):
-    """A ``NodeCache`` in a folder; no file is made before something is kept."""
+    """``NodeCache`` in a folder; its file is created with the first value."""
+
+    def __init__(self, folder: Path, corpus: str = "") -> None:
+        super().__init__(corpus)
+        self._folder = folder
 
     def _connect(self, *, to_write: bool) -> Database | None:
         path = self._folder / FILE
@@ -43,14 +48,14 @@ class SqliteCache(SqlCache):
                 return _Sqlite(path, "?immutable=1")
         with disk_errors(path):
             self._folder.mkdir(parents=True, exist_ok=True)
-        with _alone(path):
-            made = _Sqlite(path)
+        with _exclusive(path):
+            database = _Sqlite(path)
             try:
-                made.prepare()
+                database.prepare()
             except BaseException:
-                made.close()
+                database.close()
                 raise
-        return made
+        return database
 
 
 class _Sqlite:
@@ -59,7 +64,7 @@ class _Sqlite:
     def __init__(self, path: Path, options: str = "") -> None:
         self._path = path
         with self._errors("open it"):
-            # Threads take turns at the cache, and transactions are begun here.
+            # ``SqlCache`` serializes threads, and ``write`` begins transactions.
             self._connection = sqlite3.connect(
                 f"{path.absolute().as_uri()}{options}",
                 uri=True,
@@ -69,7 +74,7 @@ class _Sqlite:
             )
 
     def prepare(self) -> None:
-        """Make tables that are missing."""
+        """Create missing tables."""
         with self._errors("make its tables"):
             if not self._connection.execute("pragma schema_version").fetchone()[0]:
                 self._connection.executescript(_MAKE)
@@ -114,8 +119,8 @@ class _Sqlite:
 
 
 @contextmanager
-def _alone(path: Path) -> Iterator[None]:
-    """Keep other processes from making the same tables."""
+def _exclusive(path: Path) -> Iterator[None]:
+    """Keep other processes from creating the same tables."""
     file = path.with_suffix(".lock")
     with disk_errors(path), file_lock(file, WAIT_SECONDS) as is_free:
         if not is_free:

@@ -1,4 +1,7 @@
-"""From clusters to the summary nodes of the next layer, each distinct one paid for once."""
+"""Summary nodes of the next layer, one for each cluster; each distinct text is paid for once.
+
+Summarizers are in ``raptor_core.models.summarizing``; ``naming`` adds names, ``embed`` vectors.
+"""
 
 from __future__ import annotations
 
@@ -21,28 +24,29 @@ from raptor_core.tree.cluster import Clustering
 from raptor_core.tree.components import Components
 
 Draft = tuple[Node, tuple[int, ...]]
-"""A node without text, tokens and embedding key, and the rows of its children."""
+"""Node without text, tokens and embedding key, with the rows of its children."""
 
 
 def draft_summaries(
     nodes: Sequence[Node], clustering: Clustering, components: Components
 ) -> list[Draft]:
-    """One draft for each cluster over ``nodes``, ordered by its rows.
+    """Make one draft for each cluster over ``nodes``, ordered by rows.
 
-    One whose text people gave has a content key of its own: what stands above it is made anew.
+    A draft with a text of people has another content key, so that its ancestors are summarized
+    again.
     """
-    maker, number = components.summarizer.fingerprint, clustering.layer + 1
+    summarizer, number = components.summarizer.fingerprint, clustering.layer + 1
     row_of = {node.id: row for row, node in enumerate(nodes)}
     groups = [tuple(sorted(row_of[member] for member in group)) for group in clustering.groups]
-    seen: Counter[str] = Counter()
+    occurrences: Counter[str] = Counter()
     drafts = []
     for rows, slot in sorted(zip(groups, clustering.slots, strict=True)):
         children = [nodes[row] for row in rows]
         keys = [child.content_key for child in children]
-        given = components.curation.summary(clustering.tree, keys, slot)
-        content_key = given.content_key if given else summary_content_key(keys, maker)
+        curated = components.curation.summary(clustering.tree, keys, slot)
+        content_key = curated.content_key if curated else summary_content_key(keys, summarizer)
         node = Node(
-            id=summary_id(clustering.tree, number, content_key, seen[content_key]),
+            id=summary_id(clustering.tree, number, content_key, occurrences[content_key]),
             tree=clustering.tree,
             layer=number,
             content_key=content_key,
@@ -51,12 +55,12 @@ def draft_summaries(
             position=children[0].position,
             documents=tuple(sorted({d for child in children for d in child.documents})),
             children=tuple(child.id for child in children),
-            fingerprint=maker,
+            fingerprint=summarizer,
             embedding_key="",
             metadata=_common_metadata(children),
             slot=slot,
         )
-        seen[content_key] += 1
+        occurrences[content_key] += 1
         drafts.append((node, rows))
     return drafts
 
@@ -70,21 +74,22 @@ def _common_metadata(children: Sequence[Node]) -> dict[str, MetadataValue]:
 
 
 FLUSH_SECONDS = 0.25
-"""Summaries of a summarizer that keeps none itself are kept at most this often. One that asks an
-endpoint keeps each as it comes."""
+"""Least time between two writes of summaries to the cache; one from an endpoint is kept at once."""
 
-Told = Callable[[Node, Usage], None]
-"""Called as each answer comes: the node that wanted it first, still without text, and its usage."""
+AnswerCallback = Callable[[Node, Usage], None]
+"""Callback for each answer: the first node that requested it, still without text, and its usage."""
 
 
 @dataclass(frozen=True, slots=True)
 class Summarized:
     """New layers by tree.
 
-    ``layers`` holds the trees whose summaries are all there, nodes in document order.
-    ``failed`` holds what could not be made, by tree; those trees have no new layer.
-    ``n_reused`` summaries were known, ``n_made`` were made now; ``known`` are the content keys that
-    were known.
+    Attributes:
+        layers: nodes in document order, of trees whose summaries are complete.
+        failed: failed summaries by tree; these trees have no new layer.
+        n_reused: summaries that existed already.
+        n_made: summaries that were made now.
+        known: content keys of the summaries that existed already.
     """
 
     layers: Mapping[str, tuple[Node, ...]]
@@ -96,78 +101,81 @@ class Summarized:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Draft:
-    """A summary node without its text; drafts of one ``key`` get the same text.
+    """Summary node without its text; drafts of one ``key`` get the same text.
 
-    ``given`` is a text that a person wrote or pinned; empty for one to be made.
+    ``curated`` is a text that a person wrote or pinned; empty for a text to be made.
     """
 
     node: Node
     layer: Layer
     rows: tuple[int, ...]
     key: str
-    given: str
+    curated: str
 
 
 def summarize_clusters(
     work: Sequence[tuple[Layer, Clustering]],
     components: Components,
     known: Known,
-    told: Told = lambda _node, _usage: None,
+    on_answer: AnswerCallback = lambda _node, _usage: None,
 ) -> Summarized:
-    """Summarize the clusters of many trees at once; clusterings that ended are passed over.
+    """Summarize the clusters of many trees at once.
 
-    What ``known`` tells, or an earlier run left in the cache, is not made again. A summary that
-    fails leaves its tree without a new layer; the others, and every finished summary of that tree,
-    are kept in the cache. ``told`` hears of each answer at once, so that what it took is
-    known even where an error ends the work.
+    A failed summary leaves its tree without a new layer. The cache keeps all finished summaries.
+
+    Args:
+        work: layers with their clusterings; a clustering without clusters is ignored.
+        components: components of the build.
+        known: published texts; neither these nor texts in the components' cache are made again.
+        on_answer: callback for each answer at once, so that its usage survives an error.
 
     Raises:
         MissingKeyError: the endpoint needs a key.
-        BudgetError: the run's budget ends; every finished summary is kept in the cache.
+        BudgetError: the run's budget is spent; the cache keeps every finished summary.
     """
     drafts = [d for layer, clustering in work for d in _drafts(layer, clustering, components)]
     with components.cache:
-        return _summarize_drafts(drafts, components, known, told)
+        return _summarize_drafts(drafts, components, known, on_answer)
 
 
 def _summarize_drafts(
-    drafts: Sequence[_Draft], components: Components, known: Known, told: Told
+    drafts: Sequence[_Draft], components: Components, known: Known, on_answer: AnswerCallback
 ) -> Summarized:
     by_key = {draft.key: draft for draft in drafts}
-    texts = {draft.key: draft.given for draft in drafts if draft.given}
-    given = {draft.node.content_key for draft in drafts if draft.given}
-    written = {key: draft for key, draft in by_key.items() if key not in texts}
-    live = known.texts({draft.node.content_key for draft in written.values()})
-    texts |= _known_texts(written, live, components)
+    texts = {draft.key: draft.curated for draft in drafts if draft.curated}
+    curated = {draft.node.content_key for draft in drafts if draft.curated}
+    uncurated = {key: draft for key, draft in by_key.items() if key not in texts}
+    published = known.texts({draft.node.content_key for draft in uncurated.values()})
+    texts |= _known_texts(uncurated, published, components)
     rest = [draft for draft in drafts if draft.key not in texts]
     components.cache.want((draft.node.tree, draft.node.content_key) for draft in rest)
     kept = components.cache.texts({draft.node.content_key for draft in rest})
     texts |= _known_texts({draft.key: draft for draft in rest}, kept, components)
     n_reused = len(texts)
     requests = [_request(draft) for draft in by_key.values() if draft.key not in texts]
-    failures = _summarize(requests, drafts, texts, components, told)
+    failures = _summarize(requests, drafts, texts, components, on_answer)
     nodes = _finish(drafts, texts, components)
     failed: dict[str, dict[str, FailedSummary]] = {}
     for draft in drafts:
         if draft.key in failures:
             failed.setdefault(draft.node.tree, {})[draft.key] = failures[draft.key]
-    whole = (node for node in nodes if node.tree not in failed)
-    layers = grouped(sorted(whole, key=lambda node: node.order), lambda node: node.tree)
+    complete = (node for node in nodes if node.tree not in failed)
+    layers = grouped(sorted(complete, key=lambda node: node.order), lambda node: node.tree)
     return Summarized(
-        layers={tree: tuple(of_tree) for tree, of_tree in layers.items()},
-        failed={tree: tuple(of_tree.values()) for tree, of_tree in failed.items()},
+        layers={tree: tuple(members) for tree, members in layers.items()},
+        failed={tree: tuple(by_draft.values()) for tree, by_draft in failed.items()},
         n_reused=n_reused,
         n_made=len(requests) - len(failures),
-        known=frozenset(live.keys() | kept.keys() | given),
+        known=frozenset(published.keys() | kept.keys() | curated),
     )
 
 
 def _drafts(layer: Layer, clustering: Clustering, components: Components) -> list[_Draft]:
     nodes = draft_summaries(layer.nodes, clustering, components)
-    own = f"{clustering.tree}\0" if components.quoting else ""
-    given = components.curation.texts(node.content_key for node, _ in nodes)
+    prefix = f"{clustering.tree}\0" if components.quoting else ""
+    curated = components.curation.texts(node.content_key for node, _ in nodes)
     return [
-        _Draft(node, layer, rows, own + node.content_key, given.get(node.content_key, ""))
+        _Draft(node, layer, rows, prefix + node.content_key, curated.get(node.content_key, ""))
         for node, rows in nodes
     ]
 
@@ -175,10 +183,10 @@ def _drafts(layer: Layer, clustering: Clustering, components: Components) -> lis
 def _known_texts(
     drafts: Mapping[str, _Draft], known: Mapping[str, str], components: Components
 ) -> dict[str, str]:
-    """Texts by draft key that are no work to be counted: the known ones that are no junk.
+    """Return known texts by draft key, without junk.
 
-    Extractive ones are made again: a text of the same content key may be of another tree, which
-    holds the same chunks in another order or with other line breaks.
+    Extractive summaries are made again, at no cost. Another tree may hold the same chunks in
+    another order or with other line breaks, so its text of the same content key may differ.
     """
     if components.quoting is None:
         known = {key: known[key] for key in drafts if key in known}
@@ -210,34 +218,34 @@ def _summarize(
     drafts: Sequence[_Draft],
     texts: dict[str, str],
     components: Components,
-    told: Told,
+    on_answer: AnswerCallback,
 ) -> dict[str, FailedSummary]:
     first: dict[str, _Draft] = {}
     for draft in drafts:
         first.setdefault(draft.key, draft)
     failures: dict[str, FailedSummary] = {}
-    fresh: dict[str, str] = {}
+    unsaved: dict[str, str] = {}
     flushed = time.monotonic()
     try:
-        for given in components.summarizer.summarize(requests) if requests else ():
-            draft = first[given.key]
-            answer = given if components.quotes else _verified(given, draft)
-            told(draft.node, answer.usage)
+        for reply in components.summarizer.summarize(requests) if requests else ():
+            draft = first[reply.key]
+            answer = reply if components.quotes else _without_junk(reply, draft)
+            on_answer(draft.node, answer.usage)
             if isinstance(answer, Summary):
-                texts[answer.key] = fresh[draft.node.content_key] = answer.text
+                texts[answer.key] = unsaved[draft.node.content_key] = answer.text
             else:
                 failures[answer.key] = answer
                 components.cache.discard([draft.node.content_key])
-            if fresh and time.monotonic() - flushed > FLUSH_SECONDS:
-                components.cache.keep_texts(fresh)
-                fresh, flushed = {}, time.monotonic()
+            if unsaved and time.monotonic() - flushed > FLUSH_SECONDS:
+                components.cache.keep_texts(unsaved)
+                unsaved, flushed = {}, time.monotonic()
     finally:
-        components.cache.keep_texts(fresh)
+        components.cache.keep_texts(unsaved)
     return failures
 
 
-def _verified(answer: Summary | FailedSummary, draft: _Draft) -> Summary | FailedSummary:
-    """A model's answer; a failure instead where its text is no summary (law 9)."""
+def _without_junk(answer: Summary | FailedSummary, draft: _Draft) -> Summary | FailedSummary:
+    """Return a model's answer, or a failure if its text is no summary (law 9)."""
     junk = _junk(draft, answer.text) if isinstance(answer, Summary) else None
     if junk is None:
         return answer
@@ -269,7 +277,7 @@ def _finish(
                 n_tokens=n_tokens,
                 embedding_key=embedding_key(text, components.embedder.fingerprint),
                 quality={"compression_ratio": n_tokens / max(below, 1)}
-                | ({CURATED: 1.0} if draft.given else {}),
+                | ({CURATED: 1.0} if draft.curated else {}),
             )
         )
     return nodes

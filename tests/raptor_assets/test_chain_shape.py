@@ -21,8 +21,8 @@ from raptor_core.tree.cluster import Clustering
 
 def changed_by(**settings):
     """Assets whose code version a setting changes, as text."""
-    plain = code_versions(Settings())
-    other = code_versions(Settings.model_validate(settings))
+    plain = code_versions(Settings(), {})
+    other = code_versions(Settings.model_validate(settings), {})
     return {key.to_user_string() for key in plain if plain[key] != other[key]}
 
 
@@ -64,7 +64,7 @@ def test_a_setting_makes_exactly_its_dependents_stale():
 )
 def test_settings_that_change_no_result_make_nothing_stale(settings):
     assert changed_by(**settings) == set()
-    assert build_version(Settings()) == build_version(Settings.model_validate(settings))
+    assert build_version(Settings(), {}) == build_version(Settings.model_validate(settings), {})
 
 
 def test_a_documents_version_depends_on_content_and_tree_not_on_order():

@@ -5,10 +5,10 @@ import pytest
 
 from raptor_assets import keys
 from raptor_assets.evaluations import evaluation, past_top
-from raptor_core.quality.checks import Verdict, WorstNode
+from raptor_core.quality.checks import CheckResult, WorstNode
 from raptor_core.quality.registry import LAYER_CHECKS
 
-FAILED = Verdict(
+FAILED = CheckResult(
     "junk_text",
     False,
     "error",
@@ -33,7 +33,7 @@ def test_a_failure_shows_numbers_worst_nodes_and_the_remedy():
 
 @pytest.mark.parametrize(("severity", "shown"), [("error", "ERROR"), ("warn", "WARN")])
 def test_the_severity_is_the_checks(severity, shown):
-    verdict = Verdict("cluster_size", True, severity, "Fine.", {})
+    verdict = CheckResult("cluster_size", True, severity, "Fine.", {})
     assert evaluation(keys.summaries(2), "p", verdict, blocking=False).severity.value == shown
 
 

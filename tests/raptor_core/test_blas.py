@@ -1,4 +1,4 @@
-"""Linear algebra of a build runs on one thread, and leaves other people's threads alone."""
+"""Linear algebra of a build runs on one thread, and leaves other threads alone."""
 
 from concurrent.futures import ThreadPoolExecutor
 

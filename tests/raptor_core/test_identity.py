@@ -1,4 +1,4 @@
-"""Keys and ids depend on content and settings, on nothing else."""
+"""Keys and ids depend only on content and settings."""
 
 from hypothesis import given
 from hypothesis import strategies as st

@@ -21,7 +21,7 @@ def tokens(n, each=80):
     return np.full(n, each, dtype=np.int64)
 
 
-def assert_lawful(clusters, n_tokens, max_tokens):
+def assert_valid(clusters, n_tokens, max_tokens):
     n = len(n_tokens)
     if n < 2:
         assert clusters.members == ()

@@ -15,7 +15,7 @@ from raptor_core.store import open_store
 from raptor_core.tree.build import build_trees
 from raptor_core.tree.components import Components
 from raptor_core.tree.leaves import make_leaves
-from raptor_core.tree.publish import build_settings_fingerprint, make_manifest
+from raptor_core.tree.publish import make_manifest
 from raptor_core.tree.published import PublishedTrees, published_tree
 
 SMALL = {
@@ -113,7 +113,7 @@ class Library:
     def is_due(self, tree):
         """Whether documents or settings are not those of the published tree."""
         wanted = {document.id: document.content_hash for document in self.grouped()[tree]}
-        settings = build_settings_fingerprint(self.components.settings)
+        settings = self.components.settings_fingerprint
         return not any(
             (manifest.documents, manifest.settings_fingerprint) == (wanted, settings)
             for manifest in self.store.manifests([tree])
@@ -129,7 +129,7 @@ class Library:
             else {}
         )
         for name, tree in trees.items():
-            manifest = make_manifest(tree, documents[name], self.components.settings)
+            manifest = make_manifest(tree, documents[name], self.components.settings_fingerprint)
             self.store.publish(manifest, list(tree.nodes()), tree.vectors())
         for name in self.gone():
             self.store.drop(name)

@@ -109,9 +109,10 @@ def edition(nodes, tree="t", n_dims=N_DIMS) -> Edition:
 
 
 def open_at(
-    root: Path | None, kind="auto", identity=IDENTITY, beside=False, **settings
+    root: Path | None, kind="auto", identity=IDENTITY, beside=False, owner=None, **settings
 ) -> VectorStore:
-    return open_store(StoreSettings(kind=kind, **settings), root, identity, beside=beside)
+    settings = StoreSettings(kind=kind, **settings)
+    return open_store(settings, root, identity, beside=beside, owner=owner)
 
 
 def rebuild(tree: str, number: int) -> list[Node]:

@@ -38,9 +38,9 @@ def checked_layer(nodes, below=(), settings=None, **bounds):
     return CheckedLayer(nodes, by_id(*below), settings or Settings(checks=bounds))
 
 
-def checked_trees(layers, *, vectors=None, settings=None, **bounds):
+def checked_trees(layers, *, settings=None, **bounds):
     """One tree as checks get it; its leaves come first."""
-    rows = vectors or [np.zeros((len(nodes), 2), dtype=np.float32) for nodes in layers]
+    rows = [np.zeros((len(nodes), 2), dtype=np.float32) for nodes in layers]
     held = tuple(Layer(tuple(nodes), of) for nodes, of in zip(layers, rows, strict=True))
     tree = Tree("t", held, End(len(held) - 1, "made by hand"))
     return CheckedTrees([tree], settings or Settings(checks=bounds))

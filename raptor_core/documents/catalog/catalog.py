@@ -111,7 +111,8 @@ class Catalog(dict[bytes, bytes]):
 
 def catalog_key(file: SourceFile) -> bytes:
     """Key of a file: a digest of its address, which may hold a password, and its id."""
-    return bytes.fromhex(digest("file", file.path, file.id))
+    named = ("named",) if file.is_named else ()  # then it is read, whoever wrote it
+    return bytes.fromhex(digest("file", file.path, file.id, *named))
 
 
 def parser_fingerprint(settings: SourceSettings) -> str:

@@ -239,7 +239,9 @@ def read_parquet(data: bytes, table: Table, settings: SourceSettings) -> Iterato
         texts = [c for c in columns if known.schema_arrow.field(c).type in strings]
         file = pq.ParquetFile(pa.BufferReader(data), read_dictionary=texts)
         n_bytes = 0
-        for batch in file.iter_batches(batch_size=_ROWS_PER_BATCH, columns=columns):
+        # No threads: one of Arrow's that still starts when the process ends aborts it.
+        read = file.iter_batches(batch_size=_ROWS_PER_BATCH, columns=columns, use_threads=False)
+        for batch in read:
             n_bytes += sum(_text_bytes(column) for column in batch.columns)
             check_size(n_bytes, settings.max_file_mb, MAX_EXPANSION)
             for row in batch.to_pylist():

@@ -17,6 +17,7 @@ from raptor_core.documents.sources.base import (
     Rules,
     SourceFile,
 )
+from raptor_core.documents.sources.own_files import HEAD_BYTES, refuse_folder
 from raptor_core.documents.sources.parsing import load_files
 from raptor_core.errors import SourceError
 from raptor_core.settings import SourceSettings
@@ -48,7 +49,7 @@ class LocalSource:
                 f"folder, or a URL such as s3://bucket/folder"
             ) from error
         if not stat.S_ISDIR(mode):
-            return Listing.of([_file(str(root), root.name)])
+            return Listing.of([_file(str(root), root.name, is_named=True)])
         walk = _Walk(root, self._rules())
         return Listing.of(list(walk.folder(root, "")), walk.omitted)
 
@@ -88,6 +89,7 @@ class _Walk:
     """One walk over a folder; remembers the links that it followed, so that it ends."""
 
     def __init__(self, root: Path, rules: Rules) -> None:
+        self._root = root
         self._rules = rules
         self._real_root = root.resolve()
         self._followed: set[Path] = set()
@@ -105,8 +107,23 @@ class _Walk:
                 ) from error
             yield Skipped(_printable(relative), f"cannot be listed: {error.strerror}")
             return
+        refusal = refuse_folder(relative, [entry.name for entry in entries], self._read_head)
+        if refusal and relative:
+            self.omitted.append(Skipped(_printable(f"{relative}/"), refusal))
+            return
+        if refusal:  # somebody named it, and has to be told
+            yield Skipped(self._root.name, refusal, is_empty=True)
+            return
         for entry in entries:
             yield from self._entry(entry, f"{relative}/{entry.name}" if relative else entry.name)
+
+    def _read_head(self, path: str) -> bytes:
+        """Return the first bytes of a file; none where it cannot be read."""
+        try:
+            with (self._root / path).open("rb") as file:
+                return file.read(HEAD_BYTES)
+        except OSError:
+            return b""
 
     def _entry(self, entry: os.DirEntry[str], name: str) -> Iterator[SourceFile | Skipped]:
         try:
@@ -153,7 +170,7 @@ class _Walk:
         return None
 
 
-def _file(path: str, name: str) -> SourceFile | Skipped:
+def _file(path: str, name: str, *, is_named: bool = False) -> SourceFile | Skipped:
     try:
         status = os.stat(path)  # noqa: PTH116 - a Path of each file takes as long as the rest
     except OSError as error:
@@ -163,7 +180,8 @@ def _file(path: str, name: str) -> SourceFile | Skipped:
     # A copy may carry an old time of modification along; the inode and its own time tell.
     mark = f"{status.st_mtime_ns}.{status.st_ctime_ns}.{status.st_ino}"
     size, modified = status.st_size, status.st_mtime
-    return SourceFile(name, path, size, modified, mark=mark, written=status.st_ctime)
+    written = status.st_ctime
+    return SourceFile(name, path, size, modified, mark=mark, written=written, is_named=is_named)
 
 
 def _unstorable(name: str) -> Skipped | None:

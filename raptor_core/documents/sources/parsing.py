@@ -21,6 +21,7 @@ from raptor_core.documents.formats.records import Named, Table, read_json_lines,
 from raptor_core.documents.formats.rst import parse_rst
 from raptor_core.documents.formats.sheets import parse_csv, parse_xlsx
 from raptor_core.documents.sources.base import FORMATS, Content, SourceFile
+from raptor_core.documents.sources.own_files import refuse_file
 from raptor_core.settings import SourceSettings
 
 _TABLES: Mapping[str, Callable[[bytes, Table, SourceSettings], Iterable[Named | Skipped]]] = {
@@ -65,6 +66,9 @@ def _parse(file: SourceFile, data: bytes, settings: SourceSettings) -> list[Name
 
     A table without a row may have been cut short: its documents are unknown.
     """
+    kind = FORMATS[file.extension]
+    if not file.is_named and (reason := refuse_file(kind, data)):
+        return [Skipped(file.id, reason, is_empty=True)]
     try:
         items = list(parse_file(file, data, settings))
     except UnreadableError as error:

@@ -13,14 +13,17 @@ from raptor_core.documents.formats.parsed import UnreadableError, check_size
 from raptor_core.documents.sources.addresses import check_protocols, http_options
 from raptor_core.documents.sources.base import (
     IGNORE_FILE,
+    LISTING_TIMES,
+    READING_TIMES,
     Content,
     Listing,
     Rules,
     SourceFile,
 )
+from raptor_core.documents.sources.own_files import HEAD_BYTES, refuse_folders
 from raptor_core.documents.sources.parsing import load_files
 from raptor_core.errors import SourceError
-from raptor_core.places import open_place, reached
+from raptor_core.places import answer_within, open_place, reached
 from raptor_core.redaction import hide_secrets
 from raptor_core.settings import SourceSettings
 
@@ -43,17 +46,26 @@ class RemoteSource:
         self.name = hide_secrets(url)
         self._url = url
         self._settings = settings
-        self._fs, self._root = open_place(url, SourceError, **http_options(url, settings))
+        self._fs, self._root = open_place(
+            url,
+            SourceError,
+            timeout_seconds=settings.timeout_seconds,
+            options=http_options(url, settings),
+        )
         self._base = f"{self._root.rstrip('/')}/" if self._root else ""
 
     def list(self) -> Listing:
         """What there is to read; see ``Source.list``."""
+        seconds = LISTING_TIMES * self._settings.timeout_seconds
+        return answer_within(seconds, hide_secrets(self._url), SourceError, self._list)
+
+    def _list(self) -> Listing:
         with _there(self._url):
             self._fs.invalidate_cache()  # or a process that stays up lists what was there once
             info = self._fs.info(self._root)
             if info["type"] != "directory":
                 name = self._root.rstrip("/").rpartition("/")[2].partition("?")[0]
-                return Listing.of([_file(name, self._url, info)])
+                return Listing.of([_file(name, self._url, info, is_named=True)])
             omitted: list[Skipped] = []
             return Listing.of(list(self._folder(omitted)), omitted)
 
@@ -65,8 +77,12 @@ class RemoteSource:
         limit = int(self._settings.max_file_mb * MEGABYTE)
         check_size(file.size_bytes or 0, self._settings.max_file_mb)
         try:
-            with _there(file.path), self._fs.open(self._path(file), "rb") as stream:
-                data: bytes = stream.read(limit + 1)
+            data = answer_within(
+                READING_TIMES * self._settings.timeout_seconds,
+                file.source,
+                SourceError,
+                lambda: self._content(file, limit + 1),
+            )
         except SourceError as error:
             # Only the storage's own answer about this file makes it unreadable. A connection
             # that broke must not look like a document that is gone.
@@ -76,8 +92,17 @@ class RemoteSource:
         check_size(len(data), self._settings.max_file_mb)
         return data
 
+    def _content(self, file: SourceFile, n_bytes: int) -> bytes:
+        with _there(file.path), self._fs.open(self._path(file), "rb") as stream:
+            data: bytes = stream.read(n_bytes)
+        return data
+
     def _path(self, file: SourceFile) -> str:
         return self._root if file.path == self._url else f"{self._base}{file.id}"
+
+    def _read_head(self, path: str) -> bytes:
+        head: bytes = self._fs.cat_file(path, start=0, end=HEAD_BYTES)
+        return head
 
     def _folder(self, omitted: MutableSequence[Skipped]) -> Iterator[SourceFile | Skipped]:
         """Yield the files that pass the rules; ``omitted`` takes those that do not."""
@@ -91,10 +116,16 @@ class RemoteSource:
         except UnreadableError as error:
             raise SourceError(f"{self.name}/{IGNORE_FILE} {error}") from error
         rules = Rules.of(self._settings, lines)
+        names = (path.removeprefix(prefix) for path in listed)
+        refused = refuse_folders(names, lambda name: self._read_head(f"{prefix}{name}"))
+        if "" in refused:  # somebody named it, and has to be told
+            yield Skipped(self.name, refused[""], is_empty=True)
+            return
+        omitted += (Skipped(f"{folder}/", reason) for folder, reason in refused.items())
         for path in sorted([*listed, *unlisted]):
             name = path.removeprefix(prefix)
             is_folder = path in unlisted
-            if not name:
+            if not name or any(name.startswith(f"{folder}/") for folder in refused):
                 continue
             if omission := _omission(rules, name, is_folder=is_folder):
                 omitted.append(Skipped(f"{name}/" if is_folder else name, omission))
@@ -155,13 +186,13 @@ def _list_folder(files: Any, folder: str) -> tuple[Iterable[Info], Iterable[Info
     return folders.values(), infos.values()
 
 
-def _file(name: str, path: str, info: Mapping[str, Any]) -> SourceFile:
+def _file(name: str, path: str, info: Mapping[str, Any], *, is_named: bool = False) -> SourceFile:
     modified = next((info[key] for key in _MODIFIED if info.get(key) is not None), None)
     if isinstance(modified, datetime):
         modified = modified.timestamp()
     known = float(modified) if isinstance(modified, int | float) else None
     etag = next((str(info[key]) for key in _ETAGS if info.get(key)), "")
-    return SourceFile(name, path, size_bytes=info.get("size"), modified=known, etag=etag)
+    return SourceFile(name, path, info.get("size"), known, etag, is_named=is_named)
 
 
 def _omission(rules: Rules, name: str, *, is_folder: bool) -> str:

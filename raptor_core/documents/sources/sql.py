@@ -22,9 +22,17 @@ import sqlalchemy as sa
 from raptor_core.documents.base import FOLDER, MetadataValue, Skipped
 from raptor_core.documents.formats.parsed import UnreadableError, one_line
 from raptor_core.documents.formats.records import Named, Table, row_document
-from raptor_core.documents.sources.base import CLOCK_SECONDS, Content, Listing, SourceFile
+from raptor_core.documents.sources.base import (
+    CLOCK_SECONDS,
+    LISTING_TIMES,
+    READING_TIMES,
+    Content,
+    Listing,
+    SourceFile,
+)
 from raptor_core.errors import SourceError
 from raptor_core.identity import digest
+from raptor_core.places import TIMEOUT_SECONDS, answer_within
 from raptor_core.settings import DatabaseTable, SourceSettings
 
 ROWS_PER_READ = 500
@@ -43,13 +51,18 @@ class SqlSource:
 
     is_transactional = True
 
-    def __init__(self, table: DatabaseTable) -> None:
+    def __init__(self, table: DatabaseTable, timeout_seconds: float = TIMEOUT_SECONDS) -> None:
         self.name = f"table {table.label!r}"
         self._table = table
+        self._timeout_seconds = timeout_seconds
         self._raw_ids: dict[str, Any] = {}
 
     def list(self) -> Listing:
         """See ``Source.list``."""
+        seconds = LISTING_TIMES * self._timeout_seconds
+        return answer_within(seconds, f"the table {self._table.label!r}", SourceError, self._list)
+
+    def _list(self) -> Listing:
         table = self._table
         fields = [table.id_field, *([table.updated_field] if table.updated_field else [])]
         columns: Any = [sa.column(name) for name in fields]
@@ -93,7 +106,12 @@ class SqlSource:
         """See ``Source.load``; a row that is gone by now is one that cannot be read."""
         for start in range(0, len(files), ROWS_PER_READ):
             batch = files[start : start + ROWS_PER_READ]
-            rows = self._read([self._raw_ids[file.id] for file in batch])
+            rows = answer_within(
+                READING_TIMES * self._timeout_seconds,
+                f"the table {self._table.label!r}",
+                SourceError,
+                partial(self._read, [self._raw_ids[file.id] for file in batch]),
+            )
             for file in batch:
                 yield self._content(file, rows.get(file.id))
 

@@ -1,4 +1,9 @@
-"""Embedders: the bundled model, sentence-transformers, OpenAI-compatible endpoints."""
+"""Embedders: the bundled model, sentence-transformers, and OpenAI-compatible endpoints.
+
+``base`` has the interface and the work that all share; ``local_models`` serves the models of this
+machine. Which texts of a tree are embedded is decided in ``raptor_core.tree.embed``. Read
+``base`` next.
+"""
 
 from __future__ import annotations
 
@@ -10,9 +15,9 @@ __all__ = ["Embedder", "make_embedder"]
 
 
 def make_embedder(settings: EmbedderSettings, ledger: Ledger | None = None) -> Embedder:
-    """The embedder that the settings name; models are loaded at the first use.
+    """Return the embedder that the settings name; models are loaded at the first use.
 
-    ``ledger`` holds the run's budget and prices; only an endpoint's calls are counted in it.
+    ``ledger`` holds the budget and prices of the run; it counts only calls of an endpoint.
     """
     if settings.kind == "bundled":
         from raptor_core.models.embedding.bundled import BundledEmbedder

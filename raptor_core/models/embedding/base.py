@@ -1,4 +1,4 @@
-"""The seam for embedders, and what all share: distinct texts once, longest first, checked."""
+"""Interface of an embedder, and the work that all share: distinct texts, longest first, checks."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from raptor_core.vectors import Vectors
 
 
 class Embedder(Protocol):
-    """Turns texts into unit vectors. One object may be shared by threads."""
+    """Interface of a model that turns texts into unit vectors; threads may share one object."""
 
     @property
     def model(self) -> str:
-        """Name of the model, for people."""
+        """Name of the model for messages."""
 
     @property
     def fingerprint(self) -> str:
@@ -30,39 +30,42 @@ class Embedder(Protocol):
 
     @property
     def max_tokens(self) -> int:
-        """Tokens that the model reads; what follows is cut off by it."""
+        """Number of tokens that the model reads; it ignores the rest of a text."""
 
     def embed(self, texts: Sequence[str]) -> Vectors:
-        """Vectors of shape ``(len(texts), n_dims)``, float32, each of Euclidean norm 1.
+        """Return vectors of shape ``(len(texts), n_dims)``, float32, each of Euclidean norm 1.
 
-        Every distinct text is computed once. Order follows ``texts``. An empty input gives
+        Every distinct text is computed once. The order follows ``texts``. An empty input gives
         shape ``(0, n_dims)``.
 
         Raises:
             ModelError: the model cannot be loaded, or its vectors are not finite.
-            EndpointError: a remote model failed for good.
+            EndpointError: a remote model failed permanently.
         """
 
     def embed_queries(self, texts: Sequence[str]) -> Vectors:
-        """As ``embed``, for questions: some models want another prefix for them."""
+        """Return vectors of questions, as ``embed``: some models need another prefix for them."""
 
 
 @runtime_checkable
 class BatchEmbedder(Protocol):
-    """An embedder whose batches are worth keeping one by one: each of them is paid for."""
+    """Interface of an embedder whose batches are saved one by one, because each costs money."""
 
     def embed_batches(self, texts: Sequence[str]) -> Iterator[tuple[int, Vectors]]:
-        """As ``Embedder.embed``, batch by batch in any order: the first text's row, the vectors.
+        """Yield batches in any order, as ``Embedder.embed``: the first text's row, and the vectors.
 
-        A failure is raised after the batches that were under way beside it.
+        A failure is raised after the other open batches have arrived.
         """
 
 
 class PrefixingEmbedder:
-    """Puts the settings' prefixes before texts; a subclass embeds distinct ones by ``_encode``."""
+    """Base of embedders that puts the settings' prefixes before texts.
+
+    A subclass implements ``_encode``, which embeds distinct texts.
+    """
 
     def __init__(self, settings: EmbedderSettings, kind: str, **values: str) -> None:
-        """The fingerprint is of the kind, the values and the prefixes."""
+        """Compute the fingerprint from the kind, the values and the prefixes."""
         self._settings = settings
         prefixes = settings.model_dump(include={"query_prefix", "passage_prefix"})
         self.fingerprint = fingerprint(kind, values | prefixes)
@@ -78,11 +81,11 @@ class PrefixingEmbedder:
         raise NotImplementedError
 
     def embed(self, texts: Sequence[str]) -> Vectors:
-        """See ``Embedder.embed``."""
+        """Return vectors of texts; see ``Embedder.embed``."""
         return self._embed([self._settings.passage_prefix + text for text in texts])
 
     def embed_queries(self, texts: Sequence[str]) -> Vectors:
-        """See ``Embedder.embed_queries``."""
+        """Return vectors of questions; see ``Embedder.embed_queries``."""
         return self._embed([self._settings.query_prefix + text for text in texts])
 
     def _embed(self, texts: Sequence[str]) -> Vectors:
@@ -98,10 +101,10 @@ def embed_distinct(
     n_dims: int,
     model: str,
 ) -> Vectors:
-    """Vectors of ``texts``, shape ``(len(texts), n_dims)``, float32, unit norm.
+    """Return vectors of ``texts``, shape ``(len(texts), n_dims)``, float32, unit norm.
 
-    ``encode`` gets each distinct text once, longest first, so that its batches pad little and
-    the largest one comes first: a batch that does not fit in memory fails at once.
+    ``encode`` receives each distinct text once, longest first. So its batches need little padding,
+    and the largest batch comes first: if it does not fit in memory, it fails at once.
 
     Raises:
         ModelError: a vector is not finite, or is zero, or has another length.

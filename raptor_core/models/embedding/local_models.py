@@ -1,4 +1,4 @@
-"""Models of this machine: loading them, their precision, batches by threads that compute alone."""
+"""Models on this machine: loading, precision, and batches that threads compute independently."""
 
 from __future__ import annotations
 
@@ -22,36 +22,40 @@ Result = TypeVar("Result")
 def run_batches(
     work: Callable[[Batch], Result], batches: Iterable[Batch], n_threads: int = 0
 ) -> list[Result]:
-    """The results of ``work`` in order; each batch is computed by one thread of torch's alone.
+    """Return the results of ``work`` in order; each batch is computed by one thread of torch.
 
-    torch divides a product among its threads by their number, and the parts decide in which order
-    sums are made. Here a thread computes whole batches of fixed shapes instead, ``n_threads`` at
-    once (0: torch's own number), which is also faster: small products wait for nobody. While this
-    runs torch has one thread in the whole process.
+    torch splits a product among its threads, and their number changes the order of the sums. Here a
+    thread computes whole batches of fixed shapes instead. That is also faster, because small
+    products need no synchronization. torch has one thread in the whole process while this runs.
+
+    Args:
+        work: computes one batch.
+        batches: inputs.
+        n_threads: batches computed at the same time; 0 for torch's own number of threads.
     """
     import torch
 
     waiting = list(batches)
-    before = torch.get_num_threads()
-    n_workers = min(n_threads or before, len(waiting))
+    default_threads = torch.get_num_threads()
+    n_workers = min(n_threads or default_threads, len(waiting))
     torch.set_num_threads(1)
     try:
         if n_workers < 2:
             return [work(batch) for batch in waiting]
-        first: Any = torch.set_num_threads  # the number is of a thread, too
-        with ThreadPoolExecutor(n_workers, initializer=first, initargs=(1,)) as pool:
+        set_threads: Any = torch.set_num_threads  # torch keeps the number per thread, too
+        with ThreadPoolExecutor(n_workers, initializer=set_threads, initargs=(1,)) as pool:
             return list(pool.map(work, waiting))
     finally:
-        torch.set_num_threads(before)
+        torch.set_num_threads(default_threads)
 
 
 @contextmanager
-def loading(model: str, what: str, setting: str, otherwise: str = "") -> Iterator[None]:
-    """Around loading weights, which would draw a bar on standard error, the caller's to use.
+def loading(model: str, kind: str, setting: str, remedy: str = "") -> Iterator[None]:
+    """Hide the progress bar while weights are loaded, and explain a failure.
 
     Raises:
-        ModelError: they cannot be loaded; it says ``what`` they are, the setting that names them,
-            and what to do ``otherwise``.
+        ModelError: the weights cannot be loaded; names the ``kind`` of model, the setting, and a
+            further remedy.
     """
     from transformers.utils import logging
 
@@ -61,8 +65,8 @@ def loading(model: str, what: str, setting: str, otherwise: str = "") -> Iterato
         yield
     except (OSError, ValueError) as error:
         raise ModelError(
-            f"the {what} {model!r} cannot be loaded: {error}. Check {setting} (a hub name or a "
-            f"local folder) and that the hub can be reached{otherwise}"
+            f"the {kind} {model!r} cannot be loaded: {error}. Check {setting} (a hub name or a "
+            f"local folder) and that the hub can be reached{remedy}"
         ) from error
     finally:
         if shown:
@@ -77,10 +81,10 @@ _log = logging.getLogger(__name__)
 
 @cache
 def fast_precision() -> Literal["float32", "bfloat16"]:
-    """The precision that is known to be the faster one here; imports torch beside a GPU alone.
+    """Return the precision known to be faster on this machine; torch is imported only with a GPU.
 
-    That is bfloat16 on a GPU that computes in it and on a processor with AMX tiles. The flag
-    ``avx512_bf16`` is no sign of it.
+    It is bfloat16 on a GPU that computes in it, and on a processor with AMX tiles. The flag
+    ``avx512_bf16`` does not show that bfloat16 is faster.
     """
     if _NVIDIA_DRIVER.exists():
         import torch
@@ -91,11 +95,11 @@ def fast_precision() -> Literal["float32", "bfloat16"]:
     return "bfloat16" if "amx_bf16" in flags.split() else "float32"
 
 
-def settle_precision(settings: EmbedderSettings, stored: Collection[str] = ()) -> EmbedderSettings:
-    """The settings with the precision that "auto" stands for; an endpoint has its own.
+def resolve_precision(settings: EmbedderSettings, stored: Collection[str] = ()) -> EmbedderSettings:
+    """Return the settings with "auto" replaced by a precision; an endpoint has its own.
 
-    ``stored`` are fingerprints of the embedders that a corpus's collections were made with. One of
-    them decides where it is of this embedder, so that no machine mixes vectors.
+    ``stored`` are fingerprints of the embedders of a corpus's collections. If one of them is this
+    embedder's, it decides, so that no machine mixes vectors.
     """
     if settings.precision != "auto" or settings.kind == "openai":
         return settings
@@ -107,20 +111,19 @@ def settle_precision(settings: EmbedderSettings, stored: Collection[str] = ()) -
 
 
 class LocalEmbedder(PrefixingEmbedder):
-    """An embedder whose precision is settled, and at whose model threads take turns."""
+    """Base of embedders with a resolved precision, whose model serves one thread at a time."""
 
     def __init__(self, settings: EmbedderSettings, kind: str, **values: str) -> None:
-        settled = settle_precision(settings)
-        if settled.precision != "float32":  # which has no mark, as before there was a choice
-            values["precision"] = settled.precision
-        super().__init__(settled, kind, **values)
+        resolved = resolve_precision(settings)
+        if resolved.precision != "float32":  # the default has no mark
+            values["precision"] = resolved.precision
+        super().__init__(resolved, kind, **values)
         self._turn = RLock()
 
-    def _tell_slow_precision(self) -> None:
-        """Say what it costs that a store was made on another kind of machine."""
+    def _warn_of_slow_precision(self) -> None:
+        """Log that the store's precision is slow on this machine."""
         if self._settings.precision == "bfloat16" and fast_precision() != "bfloat16":
             _log.warning(
-                "embedding in bfloat16, as the store was made or embedder.precision says; this "
-                "machine has neither AMX nor a GPU for it, so that it can take longer than float32 "
-                "would"
+                "embedding in bfloat16, as the store or embedder.precision requires; this machine "
+                "has neither AMX nor a GPU for it, so it can take longer than float32"
             )

@@ -1,6 +1,6 @@
-"""The forward pass of all-MiniLM-L6-v2 (a BERT encoder) in torch, exact by its shapes.
+"""Forward pass of all-MiniLM-L6-v2 (a BERT encoder) in torch, exact through fixed shapes.
 
-Why our own: docs/adr/0007-vectors-of-their-text-alone.md.
+docs/adr/0007-vectors-of-their-text-alone.md explains why it is implemented here.
 """
 
 from __future__ import annotations
@@ -20,23 +20,23 @@ _N_LAYERS, _N_HEADS = 6, 12
 _EPSILON = 1e-12
 
 _CPU_ROWS, _GPU_ROWS = 64, 4096
-"""Tokens of one matrix product: few enough for a question, and enough to keep a processor busy."""
+"""Tokens of one matrix product: few enough for a question, enough to use a processor well."""
 
 Linear = Callable[[Any], Any]
-"""Maps ``(n_tokens, n_in)`` to ``(n_tokens, n_out)``."""
+"""Function from ``(n_tokens, n_in)`` to ``(n_tokens, n_out)``."""
 
 
 class MiniLM:
-    """Vectors of token ids.
+    """Encoder from token ids to vectors.
 
-    The tokens of all texts of a call stand in one matrix, padded to a multiple of a fixed number
-    of rows, and every product takes exactly so many; attention is computed for each text alone,
-    at its own length. So no sum depends on the company of a text. On a processor the products are
-    oneDNN's with packed weights, where torch has it.
+    The tokens of all texts of a call are in one matrix, padded to a multiple of a fixed number of
+    rows. Every product takes exactly that number of rows. Attention is computed for each text
+    alone, at its own length. So no sum depends on the other texts. On a processor the products are
+    oneDNN's with packed weights, if torch has it.
 
     Args:
         weights: path of the checkpoint, ``model.safetensors``.
-        half: weights and products in bfloat16; attention, sums and normalization are float32.
+        half: weights and products in bfloat16; attention, sums and normalization stay in float32.
     """
 
     def __init__(self, weights: Path, *, half: bool) -> None:
@@ -58,9 +58,9 @@ class MiniLM:
             ]
 
     def vectors(self, texts: Sequence[Sequence[int]]) -> Vectors:
-        """Mean-pooled vectors of ids with special tokens, shape ``(len(texts), 384)``, float32.
+        """Return mean-pooled vectors of ids with special tokens, shape ``(len(texts), 384)``.
 
-        Each text has 1 to 256 ids.
+        Each text has 1 to 256 ids. Vectors are float32.
         """
         import torch
 
@@ -82,7 +82,7 @@ def _column(parts: Sequence[Sequence[int]]) -> npt.NDArray[np.int64]:
 
 
 def _layer(values: Any, prefix: str, kind: Any, n_rows: int) -> Callable[[Any, list[int]], Any]:
-    """One layer of the encoder: rows and the lengths of the texts in them to rows."""
+    """Return a layer of the encoder: from rows and the lengths of the texts in them to rows."""
     import torch
 
     def linear(*names: str, gelu: bool = False) -> Linear:
@@ -104,7 +104,7 @@ def _layer(values: Any, prefix: str, kind: Any, n_rows: int) -> Callable[[Any, l
 
 
 def _attention(projected: Any, lengths: list[int]) -> Any:
-    """Queries, keys and values side by side, ``(n_tokens, 1152)``, to ``(n_tokens, 384)``."""
+    """Map queries, keys and values side by side, ``(n_tokens, 1152)``, to ``(n_tokens, 384)``."""
     import torch
     from torch.nn.functional import scaled_dot_product_attention
 
@@ -127,7 +127,7 @@ def _norm(values: Any, name: str) -> Linear:
 
 
 def _linear(weight: Any, bias: Any, gelu: bool, n_rows: int) -> Linear:
-    """A linear map, with GELU after it or not, in products of exactly ``n_rows`` rows."""
+    """Return a linear map, optionally with GELU, in products of exactly ``n_rows`` rows."""
     import torch
     from torch.nn import functional
 
@@ -145,9 +145,10 @@ def _linear(weight: Any, bias: Any, gelu: bool, n_rows: int) -> Linear:
 
 
 def _packed(weight: Any, bias: Any, gelu: bool, n_rows: int) -> Linear | None:
-    """The product by oneDNN with packed weights; None where this torch or device has none.
+    """Return the product by oneDNN with packed weights, or None if torch or the device has none.
 
-    On processors that are not Intel's it takes less than half the time of torch's own product.
+    On processors of other makers than Intel it takes less than half the time of torch's own
+    product.
     """
     import torch
 
@@ -158,5 +159,5 @@ def _packed(weight: Any, bias: Any, gelu: bool, n_rows: int) -> Linear | None:
         product = torch.ops.mkldnn._linear_pointwise  # noqa: SLF001
     except (AttributeError, RuntimeError):  # built without them, or not for this processor
         return None
-    after, how = ("gelu", "none") if gelu else ("none", "")
-    return lambda rows: product(rows, packed, bias, after, [], how)
+    activation, algorithm = ("gelu", "none") if gelu else ("none", "")
+    return lambda rows: product(rows, packed, bias, activation, [], algorithm)

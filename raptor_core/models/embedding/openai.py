@@ -1,4 +1,4 @@
-"""Embeddings from an OpenAI-compatible endpoint."""
+"""Embeddings by an OpenAI-compatible endpoint."""
 
 from __future__ import annotations
 
@@ -26,17 +26,22 @@ _KNOWN_DIMS = {
 
 
 class OpenAIEmbedder(PrefixingEmbedder):
-    """Sends the distinct texts in batches; may be used from many threads at once.
+    """Embedder that sends distinct texts in batches; many threads may share one object.
 
-    Embedding raises MissingKeyError where OpenAI's own API needs a key, EndpointError where the
-    endpoint failed for good, ModelError for a vector that is zero or of another length than those
-    before, and BudgetError where the run's budget ends.
+    Args:
+        settings: settings of the embedder.
+        policy: retries; None for the settings'.
+        ledger: budget and prices of the run; None for none.
 
-    ``ledger`` holds the run's budget and prices; None knows neither.
+    Raises:
+        MissingKeyError: at embedding, if OpenAI's own API needs a key.
+        EndpointError: at embedding, if the endpoint failed permanently.
+        ModelError: at embedding, for a vector that is zero or of another length than earlier ones.
+        BudgetError: at embedding, if the budget of the run is used up.
     """
 
     max_tokens = 8191
-    """Of OpenAI's models; other servers say by an error when a text is too long."""
+    """Limit of OpenAI's models; other servers return an error if a text is too long."""
 
     def __init__(
         self,
@@ -45,20 +50,20 @@ class OpenAIEmbedder(PrefixingEmbedder):
         *,
         ledger: Ledger | None = None,
     ) -> None:
-        # Not of the URL: the same model elsewhere gives the same vectors.
-        named = {"model": settings.model, "revision": settings.revision}
-        super().__init__(settings, "openai-embedder", **named)
+        # The URL is left out: the same model on another endpoint gives the same vectors.
+        values = {"model": settings.model, "revision": settings.revision}
+        super().__init__(settings, "openai-embedder", **values)
         self._client = EndpointClient(settings, policy, ledger=ledger, purpose=EMBEDDINGS)
         self._lock = threading.Lock()
         self._n_dims = _KNOWN_DIMS.get(settings.model)
 
     @property
     def n_dims(self) -> int:
-        """Length of a vector; asks the endpoint once where the model is not a known one."""
+        """Length of a vector; one call to the endpoint if the model is unknown."""
         return self._n_dims or self._call(["dimension"]).shape[1]
 
     def embed_batches(self, texts: Sequence[str]) -> Iterator[tuple[int, Vectors]]:
-        """See ``BatchEmbedder.embed_batches``; a text that comes twice is sent twice."""
+        """Yield batches; see ``BatchEmbedder.embed_batches``. A repeated text is sent again."""
         sent = [f"{self._settings.passage_prefix}{text}" for text in texts]
         n_dims = self.n_dims
 
@@ -74,7 +79,7 @@ class OpenAIEmbedder(PrefixingEmbedder):
     def _in_batches(
         self, texts: Sequence[str], embed: Callable[[Sequence[str], threading.Event], Vectors]
     ) -> Iterator[tuple[int, Vectors]]:
-        """The first text's row and the vectors of each batch, ``concurrency`` at once."""
+        """Yield the first text's row and the vectors of each batch, ``concurrency`` at once."""
         size = self._settings.batch_size
 
         def work(start: int, stop: threading.Event) -> tuple[int, Vectors]:
@@ -83,7 +88,7 @@ class OpenAIEmbedder(PrefixingEmbedder):
         yield from run_concurrently(work, range(0, len(texts), size), self._settings.share)
 
     def _call(self, texts: Sequence[str], stop: threading.Event | None = None) -> Vectors:
-        """One request; the first one settles the dimension."""
+        """Send one request; the first one decides the dimension."""
         vectors = self._client.embed(texts, stop=stop, encoding=self._settings.encoding)
         with self._lock:
             self._n_dims = self._n_dims or vectors.shape[1]

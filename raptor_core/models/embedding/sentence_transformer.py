@@ -14,36 +14,36 @@ from raptor_core.settings import EmbedderSettings
 from raptor_core.vectors import Vectors
 
 _STEP_TOKENS = 16
-"""Texts are padded to a multiple of so many tokens."""
+"""Texts are padded to a multiple of this number of tokens."""
 
 _BATCH_TOKENS = {"cpu": 2048, "cuda": 32_768}
 _MAX_ROWS = {"cpu": 16, "cuda": 128}
 
 
 class SentenceTransformerEmbedder(LocalEmbedder):
-    """Any sentence-transformers model by hub name or local path.
+    """Embedder with any sentence-transformers model, by hub name or local path.
 
-    A vector depends on its text alone: texts are padded to a few lengths, and the model computes
-    batches of a fixed number of rows for each, the last one filled with copies. A model that is no
-    plain transformer, or puts a prompt of its own before each text, gets one text at a time.
+    A vector depends only on its text, because texts are padded to a few lengths. Each length has
+    batches of a fixed number of rows, and copies fill the last batch. A model that is no plain
+    transformer, or that puts its own prompt before each text, gets one text at a time.
 
-    The model is loaded at the first use. Hub access follows the hub's own environment
-    variables; with ``HF_HUB_OFFLINE=1`` only what is cached or local is used. One object may be
-    shared by threads; they take turns at the model, whose tokenizer serves one at a time.
+    The model is loaded at the first use. Hub access follows the hub's own environment variables;
+    with ``HF_HUB_OFFLINE=1`` only cached or local models are used. Threads may share one object;
+    the model serves one at a time, because its tokenizer does.
     """
 
     def __init__(self, settings: EmbedderSettings) -> None:
-        named = {"model": settings.model, "revision": settings.revision}
-        super().__init__(settings, "sentence-transformers", **named)
+        values = {"model": settings.model, "revision": settings.revision}
+        super().__init__(settings, "sentence-transformers", **values)
 
     @property
     def n_dims(self) -> int:
-        """Length of a vector, as the model says."""
+        """Length of a vector, from the model."""
         return int(self._transformer.get_embedding_dimension())
 
     @property
     def max_tokens(self) -> int:
-        """Tokens that the model reads."""
+        """Number of tokens that the model reads."""
         return int(self._transformer.max_seq_length)
 
     def _encode(self, texts: Sequence[str]) -> Vectors:
@@ -63,7 +63,7 @@ class SentenceTransformerEmbedder(LocalEmbedder):
 
     @property
     def _transformer(self) -> Any:
-        with self._turn:  # so that the first users together load it once
+        with self._turn:  # the first users at the same time load it once
             return self._loaded
 
     @cached_property
@@ -71,25 +71,25 @@ class SentenceTransformerEmbedder(LocalEmbedder):
         from sentence_transformers import SentenceTransformer
 
         settings = self._settings
-        instead = ', or set embedder.kind = "bundled"'
-        with loading(settings.model, "embedding model", "embedder.model", instead):
+        remedy = ', or set embedder.kind = "bundled"'
+        with loading(settings.model, "embedding model", "embedder.model", remedy):
             model = SentenceTransformer(settings.model, revision=settings.revision or None)
-        self._tell_slow_precision()
+        self._warn_of_slow_precision()
         if settings.precision == "bfloat16":
             model[0].bfloat16()
-            model[0].register_forward_hook(_to_float32)  # pooling and what follows it
+            model[0].register_forward_hook(_to_float32)  # for pooling and later modules
         return model
 
 
 _Batch = tuple[list[int], int]
-"""Rows of the texts, the first one again until there are enough, and the tokens of each."""
+"""Rows of the texts, filled with copies of the first row, and the tokens of each."""
 
 
 def _inputs(model: Any, texts: Sequence[str]) -> dict[str, Any] | None:
-    """What the model's tokenizer makes of all texts, padded to the longest one.
+    """Return the model's inputs for all texts, padded to the longest one, or None.
 
-    None for a model whose input is no matrix of tokens and their mask, or that puts a prompt of
-    its own before a text.
+    None means that the input is no matrix of tokens with a mask, or that the model puts its own
+    prompt before a text.
     """
     if getattr(model, "default_prompt_name", None):
         return None
@@ -100,7 +100,7 @@ def _inputs(model: Any, texts: Sequence[str]) -> dict[str, Any] | None:
 
 
 def _batches(inputs: dict[str, Any], device: str) -> Iterator[_Batch]:
-    """Batches of few shapes: the number of rows follows from the length alone."""
+    """Yield batches of few shapes: the number of rows depends only on the length."""
     lengths = inputs["attention_mask"].sum(1).tolist()
     padded = [max(1, -(-length // _STEP_TOKENS)) * _STEP_TOKENS for length in lengths]
     order = sorted(range(len(padded)), key=padded.__getitem__, reverse=True)
@@ -113,27 +113,27 @@ def _batches(inputs: dict[str, Any], device: str) -> Iterator[_Batch]:
 
 
 def _forward(model: Any, inputs: dict[str, Any], batch: _Batch) -> Vectors:
-    """Vectors of a batch, shape ``(n_rows, n_dims)``."""
+    """Return the vectors of a batch, shape ``(n_rows, n_dims)``."""
     import torch
     from torch.nn.functional import pad
 
     rows, n_tokens = batch
     width = min(n_tokens, model.max_seq_length or n_tokens)
-    left = model.tokenizer.padding_side == "left"
-    given = dict(inputs)
+    pads_left = model.tokenizer.padding_side == "left"
+    features = dict(inputs)
     for name, values in inputs.items():
         if torch.is_tensor(values):
             filler = (model.tokenizer.pad_token_id or 0) if name == "input_ids" else 0
-            missing = width - values.shape[1]  # or too many, where it is below 0
-            sides = (missing, 0) if left else (0, missing)
-            given[name] = pad(values[rows], sides, value=filler).to(model.device)
+            missing = width - values.shape[1]  # negative if there are too many
+            sides = (missing, 0) if pads_left else (0, missing)
+            features[name] = pad(values[rows], sides, value=filler).to(model.device)
     with torch.inference_mode():
-        embedded = model(given)["sentence_embedding"]
+        embedded = model(features)["sentence_embedding"]
     vectors: Vectors = embedded.float().cpu().numpy()
     return vectors
 
 
-def _to_float32(_module: Any, _given: Any, features: dict[str, Any]) -> dict[str, Any]:
+def _to_float32(_module: Any, _inputs: Any, features: dict[str, Any]) -> dict[str, Any]:
     import torch
 
     return {

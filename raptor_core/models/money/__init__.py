@@ -1,1 +1,4 @@
-"""What model calls cost: prices, the budget of a run and what it spent, estimates beforehand."""
+"""Cost of model calls: usage, prices, estimates, and the budget of a run.
+
+``usage`` has the values and the estimates, ``ledger`` counts the calls of a run and bounds them.
+"""

@@ -1,9 +1,9 @@
-"""What a run has spent, and the bounds that it does not pass.
+"""Ledger of a run: its usage, and the bounds of its budget.
 
-Before a call its worst case is reserved; afterwards what it took is settled. Calls under way
-count with their worst case, so that no bound is passed however many are made at once. A call
-that would fit once those under way have settled for less waits for them; one that would not
-fit even then ends the budget: from there on every reservation is refused.
+Before a call its worst case is reserved; after the call its real usage is charged. Open calls
+count with their worst case, so no bound is passed however many calls are open. A call waits if it
+would fit after the open calls have been charged less than their worst case. If it would not fit
+even then, the budget has ended, and every further reservation is refused.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from dataclasses import replace
 from typing import Self
 
 from raptor_core.errors import BudgetError, SettingsError
-from raptor_core.models.money.usage import FREE, Spending, Usage, cost_usd, part_of
+from raptor_core.models.money.usage import FREE, Spending, Usage, cost_usd, share_of_price
 from raptor_core.settings.base import BudgetSettings, PriceSettings, missing_price
 from raptor_core.settings.models import Settings
 
@@ -23,7 +23,7 @@ _ROUNDING = 1e-9  # relative; sums of dollars end in a wrong last bit
 
 
 class Ledger:
-    """Spendings of one run and its budget; may be used from many threads at once."""
+    """Usage of one run and its budget; many threads may share one object."""
 
     def __init__(
         self,
@@ -34,44 +34,44 @@ class Ledger:
         self._prices = prices or {}
         self._turn = threading.Condition()
         self._spendings: dict[tuple[str, str], Spending] = {}
-        self._held = Usage()
-        self._n_held = 0
+        self._reserved = Usage()
+        self._n_reserved = 0
         self._end: str | None = None
 
     @classmethod
     def of(cls, settings: Settings) -> Ledger:
-        """A ledger with the settings' budget and prices.
+        """Return a ledger with the settings' budget and prices.
 
         Raises:
-            SettingsError: the budget is in dollars, and an endpoint's model has no price.
+            SettingsError: the budget is in dollars, and the model of an endpoint has no price.
         """
         if settings.budget.usd is not None and settings.unpriced_models:
             raise SettingsError(missing_price(settings.unpriced_models[0]))
         return cls(settings.budget, settings.prices)
 
     def begin(self) -> None:
-        """Begin a run: nothing is spent. Calls under way would be counted in the new run."""
+        """Begin a run with no usage; open calls would be counted in the new run."""
         with self._turn:
             self._spendings.clear()
             self._end = None
 
     @property
     def spendings(self) -> tuple[Spending, ...]:
-        """By purpose and model, sorted."""
+        """Spending by purpose and model, sorted."""
         with self._turn:
             return tuple(self._spendings[key] for key in sorted(self._spendings))
 
     def spent(self, purpose: str | None = None) -> Usage:
-        """What answered calls took, for one purpose or in all."""
+        """Return the usage of answered calls, for one purpose or in all."""
         lines = (line.usage for line in self.spendings if purpose in (None, line.purpose))
         return sum(lines, Usage())
 
     def account(
         self, purpose: str, model: str, *, free: bool = False, share: float = 1.0
     ) -> Account:
-        """Where calls of one model for one purpose are reserved and settled; ``free`` costs 0.
+        """Return the account of one model for one purpose; a ``free`` one costs 0.
 
-        ``share`` is of the price in the settings, for calls that cost less.
+        ``share`` is the part of the price that calls cost, for example in a batch.
 
         Raises:
             SettingsError: the budget is in dollars, and the model has no price.
@@ -79,41 +79,45 @@ class Ledger:
         price = FREE if free else self._prices.get(model)
         if price is None and self._budget.usd is not None:
             raise SettingsError(missing_price(model))
-        return Account(self, purpose, model, part_of(price, share))
+        return Account(self, purpose, model, share_of_price(price, share))
 
-    def hold(self, worst: Usage, *, wait: bool) -> bool:
-        """Reserve ``worst``, or end the budget; see ``Account.reserve``.
+    def reserve(self, worst: Usage, *, wait: bool) -> bool:
+        """Reserve ``worst``, or end the budget.
+
+        Args:
+            worst: usage of the call in the worst case.
+            wait: wait for open calls if ``worst`` could fit after them; otherwise return False.
 
         Raises:
-            BudgetError: it does not fit beside what is spent, or the budget has ended before.
+            BudgetError: it does not fit with the usage so far, or the budget has ended earlier.
         """
         with self._turn:
             while True:
                 spent = self._counted()
                 bound = self._passed(spent + worst)
                 if self._end is None and bound is not None:
-                    self._end = self._told(bound, spent, worst)
+                    self._end = self._message(bound, spent, worst)
                     self._turn.notify_all()
                 if self._end is not None:
                     raise BudgetError(self._end)
-                if self._passed(spent + self._held + worst) is None:
-                    self._held += worst
-                    self._n_held += 1
+                if self._passed(spent + self._reserved + worst) is None:
+                    self._reserved += worst
+                    self._n_reserved += 1
                     return True
                 if not wait:
                     return False
                 self._turn.wait()
 
     def release(self, worst: Usage, spending: Spending) -> None:
-        """End a reservation and count what came of it."""
+        """End a reservation and count what the call really used."""
         with self._turn:
-            self._n_held -= 1
-            self._held = self._held - worst if self._n_held else Usage()
+            self._n_reserved -= 1
+            self._reserved = self._reserved - worst if self._n_reserved else Usage()
             self.count(spending)
             self._turn.notify_all()
 
     def count(self, more: Spending) -> None:
-        """Count what needs no reservation, or ends one."""
+        """Add spending, with or without a reservation."""
         key = (more.purpose, more.model)
         with self._turn:
             old = self._spendings.get(key, Spending(*key))
@@ -124,7 +128,7 @@ class Ledger:
         return sum((s.usage + s.lost for s in self._spendings.values()), Usage())
 
     def _passed(self, usage: Usage) -> str | None:
-        """Name of the first bound that ``usage`` would pass."""
+        """Return the name of the first bound that ``usage`` would pass, or None."""
         budget = self._budget
         if budget.calls is not None and usage.calls > budget.calls:
             return "calls"
@@ -134,7 +138,7 @@ class Ledger:
             return "usd"
         return None
 
-    def _told(self, bound: str, spent: Usage, worst: Usage) -> str:
+    def _message(self, bound: str, spent: Usage, worst: Usage) -> str:
         needed = {
             "calls": f"{worst.calls} call",
             "tokens": f"up to {worst.tokens:,} tokens",
@@ -145,64 +149,64 @@ class Ledger:
             f"the run stops before it would pass budget.{bound} = "
             f"{getattr(self._budget, bound)}: {spent.calls:,} calls with {spent.tokens:,} tokens "
             f"took {money}, and the next would take {needed[bound]} more. Everything finished is "
-            "kept, and what was published stays. Run again to go on from there, or raise "
+            "kept, and published trees stay. Run again to continue from there, or raise "
             f"budget.{bound}"
         )
 
 
 class Account:
-    """Calls of one model for one purpose; ``nothing`` is a spending of nothing there."""
+    """Calls of one model for one purpose; ``no_spending`` is an empty spending for both."""
 
     def __init__(
         self, ledger: Ledger, purpose: str, model: str, price: PriceSettings | None
     ) -> None:
         self.ledger = ledger
-        self.nothing = Spending(purpose, model)
+        self.no_spending = Spending(purpose, model)
         self._price = price
         self._factor = 1.0
 
-    def reserve(self, prompt_tokens: int, completion_tokens: int) -> Hold:
-        """Hold what one call takes at the worst; waits for calls under way where they decide.
+    def reserve(self, prompt_tokens: int, completion_tokens: int) -> Reservation:
+        """Reserve the worst case of one call; wait for open calls if it could fit after them.
 
-        ``prompt_tokens`` may be an estimate: where the endpoint has counted more before than was
-        reserved, it is raised by as much.
+        ``prompt_tokens`` may be an estimate. If the endpoint has counted more than an earlier
+        estimate, this one is raised in proportion.
 
         Raises:
             BudgetError: a bound of the budget would be passed.
         """
         worst = self._worst(prompt_tokens, completion_tokens)
-        self.ledger.hold(worst, wait=True)
-        return Hold(self, worst, prompt_tokens)
+        self.ledger.reserve(worst, wait=True)
+        return Reservation(self, worst, prompt_tokens)
 
-    def reserve_some(self, calls: Iterable[tuple[int, int]]) -> list[Hold]:
-        """As ``reserve`` for the first of these calls: as many as fit without waiting for others.
+    def reserve_some(self, calls: Iterable[tuple[int, int]]) -> list[Reservation]:
+        """Reserve the first of these calls: as many as fit without waiting for open calls.
 
-        Where the budget ends, ``reserve`` for the next one says so.
+        If the budget ends, ``reserve`` for the next call raises the error.
         """
-        holds: list[Hold] = []
+        reservations: list[Reservation] = []
         with suppress(BudgetError):
             for prompt_tokens, completion_tokens in calls:
                 worst = self._worst(prompt_tokens, completion_tokens)
-                if not self.ledger.hold(worst, wait=False):
+                if not self.ledger.reserve(worst, wait=False):
                     break
-                holds.append(Hold(self, worst, prompt_tokens))
-        return holds
+                reservations.append(Reservation(self, worst, prompt_tokens))
+        return reservations
 
     def count_retry(self) -> Usage:
-        """Count one more attempt; what to add to the call's usage."""
+        """Count one more attempt and return the usage to add to the call's."""
         return self._count(Usage(retries=1))
 
     def count(self, usage: Usage) -> Usage:
-        """Count a call that was paid for before, without a reservation; the usage with its price.
+        """Count a call that was paid earlier, and return the usage with its price.
 
-        No bound of the budget stops what is bought already.
+        It needs no reservation. No bound of the budget applies, because the call is already paid.
         """
-        return self._count(self.priced(usage))
+        return self._count(self.with_price(usage))
 
-    def priced(self, usage: Usage, estimate_tokens: int = 0) -> Usage:
-        """The usage with its price; of what is free, it says itself what it cost.
+    def with_price(self, usage: Usage, estimate_tokens: int = 0) -> Usage:
+        """Return the usage with its price; a free account keeps the usage's own price.
 
-        A prompt that was longer than its estimate raises the next reservations.
+        A prompt longer than its estimate raises the next reservations.
         """
         if estimate_tokens:
             self._factor = max(self._factor, usage.prompt_tokens / estimate_tokens)
@@ -212,7 +216,7 @@ class Account:
         return replace(usage, usd=usd)
 
     def _count(self, usage: Usage) -> Usage:
-        self.ledger.count(replace(self.nothing, usage=usage))
+        self.ledger.count(replace(self.no_spending, usage=usage))
         return usage
 
     def _worst(self, prompt_tokens: int, completion_tokens: int) -> Usage:
@@ -221,8 +225,11 @@ class Account:
         return Usage(1, prompt, completion_tokens, usd=usd)
 
 
-class Hold:
-    """A reservation; a context manager. What is not settled or forgiven when it ends was lost."""
+class Reservation:
+    """Reservation of one call; a context manager.
+
+    If it is neither charged nor released when the context ends, its call counts as lost.
+    """
 
     def __init__(self, account: Account, worst: Usage, prompt_tokens: int) -> None:
         self.worst = worst
@@ -230,15 +237,15 @@ class Hold:
         self._account = account
         self.is_open = True
 
-    def settle(self, usage: Usage) -> Usage:
-        """End it with what the call took; that usage with its price."""
-        paid = self._account.priced(usage, self._prompt_tokens)
-        self._end(replace(self._account.nothing, usage=paid))
+    def charge(self, usage: Usage) -> Usage:
+        """End the reservation with the call's usage, and return that usage with its price."""
+        paid = self._account.with_price(usage, self._prompt_tokens)
+        self._end(replace(self._account.no_spending, usage=paid))
         return paid
 
-    def forgive(self) -> None:
-        """End it: the call took nothing."""
-        self._end(self._account.nothing)
+    def release(self) -> None:
+        """End the reservation of a call that used nothing."""
+        self._end(self._account.no_spending)
 
     def _end(self, spending: Spending) -> None:
         if not self.is_open:
@@ -251,4 +258,4 @@ class Hold:
 
     def __exit__(self, *_error: object) -> None:
         if self.is_open:
-            self._end(replace(self._account.nothing, lost=self.worst))
+            self._end(replace(self._account.no_spending, lost=self.worst))

@@ -1,6 +1,7 @@
-"""What model calls took, what that costs, and what calls will cost before any is made.
+"""Usage and cost of model calls, and estimates before any call is made.
 
-No price is shipped: prices age. The settings hold them by model name, ``[prices."gpt-4o-mini"]``.
+The package contains no prices, because prices age. The settings have them by model name,
+``[prices."gpt-4o-mini"]``.
 """
 
 from __future__ import annotations
@@ -17,22 +18,22 @@ EMBEDDINGS = "embeddings"
 AUDITS = "audits"
 
 FREE = PriceSettings(input=0.0, output=0.0)
-"""What runs in this process costs nothing."""
+"""Price of everything that runs in this process."""
 
 _PER_PRICE_TOKENS = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What model calls took.
+    """Usage of model calls.
 
     Attributes:
         calls: answered calls; a summary made without a model counts as one.
-        prompt_tokens: as the endpoint counted; its children's where no model was called.
-        completion_tokens: of the answers.
+        prompt_tokens: by the endpoint's count; the children's tokens if no model was called.
+        completion_tokens: tokens of the answers.
         retries: attempts after the first of each call.
-        usd: US dollars by the settings' prices, 0 where no endpoint was called; None where a
-            model's price is not set.
+        usd: US dollars by the settings' prices, 0 if no endpoint was called; None if a model has no
+            price.
     """
 
     calls: int = 0
@@ -46,32 +47,32 @@ class Usage:
         """Prompt and completion tokens."""
         return self.prompt_tokens + self.completion_tokens
 
-    def __add__(self, other: Usage) -> Usage:
-        """Sum, field by field; the money is unknown where one of the two is."""
+    def __add__(self, usage: Usage) -> Usage:
+        """Add field by field; the price is unknown if one of the two is."""
         return Usage(
-            self.calls + other.calls,
-            self.prompt_tokens + other.prompt_tokens,
-            self.completion_tokens + other.completion_tokens,
-            self.retries + other.retries,
-            _sum_usd(self.usd, other.usd),
+            self.calls + usage.calls,
+            self.prompt_tokens + usage.prompt_tokens,
+            self.completion_tokens + usage.completion_tokens,
+            self.retries + usage.retries,
+            _sum_usd(self.usd, usage.usd),
         )
 
-    def __sub__(self, other: Usage) -> Usage:
-        """Difference, field by field: what was spent since ``other``."""
-        return self + other._times(-1)
+    def __sub__(self, earlier: Usage) -> Usage:
+        """Subtract field by field: the usage since ``earlier``."""
+        return self + earlier._times(-1)
 
     def shares(self, weights: Sequence[int]) -> list[Usage]:
-        """Its parts among several who caused it, by their weights; equal parts where all are 0.
+        """Split the usage by weights; all weights of 0 give equal parts.
 
-        Counts are whole, and together the parts are all of it.
+        Counts are whole numbers, and the sum of the parts is the usage.
         """
         counted = list(weights) if any(weights) else [1] * len(weights)
-        total, at, before, parts = sum(counted), 0, Usage(), []
+        total, at, previous, parts = sum(counted), 0, Usage(), []
         for weight in counted:
             at += weight
             until = self._times(at / total)
-            parts.append(until - before)
-            before = until
+            parts.append(until - previous)
+            previous = until
         return parts
 
     def _times(self, factor: float) -> Usage:
@@ -84,18 +85,19 @@ class Usage:
         )
 
 
-def _sum_usd(one: float | None, other: float | None) -> float | None:
-    return None if one is None or other is None else one + other
+def _sum_usd(first: float | None, second: float | None) -> float | None:
+    return None if first is None or second is None else first + second
 
 
 @dataclass(frozen=True, slots=True)
 class Spending:
-    """What one model was paid for one purpose.
+    """Payment to one model for one purpose.
 
     Attributes:
         purpose: ``SUMMARIES``, ``EMBEDDINGS``, ``AUDITS``, or another name.
-        usage: as the endpoint counted; the retries include those of calls that failed.
-        lost: worst case of calls whose answer never came (a timeout, a cut connection): the
+        model: name of the model.
+        usage: by the endpoint's count; the retries include those of calls that failed.
+        lost: worst case of calls whose answer never arrived (a timeout, a lost connection): the
             endpoint may charge them, so the budget counts them.
     """
 
@@ -105,8 +107,8 @@ class Spending:
     lost: Usage = field(default_factory=Usage)
 
 
-def part_of(price: PriceSettings | None, share: float) -> PriceSettings | None:
-    """The price times ``share``, for calls that cost less; None where there is none."""
+def share_of_price(price: PriceSettings | None, share: float) -> PriceSettings | None:
+    """Return the price times ``share``, for calls that cost less, or None without a price."""
     if price is None or price is FREE or share == 1:
         return price
     return PriceSettings(input=price.input * share, output=price.output * share)
@@ -115,7 +117,7 @@ def part_of(price: PriceSettings | None, share: float) -> PriceSettings | None:
 def cost_usd(
     price: PriceSettings | None, prompt_tokens: int, completion_tokens: int
 ) -> float | None:
-    """US dollars for these tokens; None where there is no price, never 0 for want of one."""
+    """Return US dollars for these tokens, or None without a price, never 0."""
     if price is None:
         return None
     total = prompt_tokens * price.input + completion_tokens * price.output
@@ -127,13 +129,13 @@ _BYTES_PER_TOKEN = 3
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What work will take.
+    """Estimated cost of work.
 
     Attributes:
         calls: model calls; a summary made without a model counts as one.
-        prompt_tokens, completion_tokens: as the tree's own token counter counts.
-        usd: US dollars, 0 where no endpoint is called; None where a price is not set.
-        unpriced: the models whose price ``usd`` lacks, sorted.
+        prompt_tokens, completion_tokens: by the tree's own token counter.
+        usd: US dollars, 0 if no endpoint is called; None if a price is not set.
+        unpriced: models whose price is missing in ``usd``, sorted.
     """
 
     calls: int = 0
@@ -147,36 +149,36 @@ class Cost:
         """Prompt and completion tokens."""
         return self.prompt_tokens + self.completion_tokens
 
-    def __add__(self, other: Cost) -> Cost:
-        """Sum, field by field; the money is unknown where one of the two is."""
+    def __add__(self, cost: Cost) -> Cost:
+        """Add field by field; the price is unknown if one of the two is."""
         return Cost(
-            self.calls + other.calls,
-            self.prompt_tokens + other.prompt_tokens,
-            self.completion_tokens + other.completion_tokens,
-            _sum_usd(self.usd, other.usd),
-            tuple(sorted({*self.unpriced, *other.unpriced})),
+            self.calls + cost.calls,
+            self.prompt_tokens + cost.prompt_tokens,
+            self.completion_tokens + cost.completion_tokens,
+            _sum_usd(self.usd, cost.usd),
+            tuple(sorted({*self.unpriced, *cost.unpriced})),
         )
 
 
 def summary_cost(
     n_calls: int, prompt_tokens: int, completion_tokens: int, settings: Settings
 ) -> Cost:
-    """Cost of ``n_calls`` summaries with these tokens in all.
+    """Return the cost of ``n_calls`` summaries with these tokens in all.
 
-    As a batch where they are enough for one. A run may put summaries of many trees into one batch
-    and pay less than the sum of what this says of each.
+    The batch price applies if they are enough for a batch. A run may put summaries of many trees
+    into one batch, and pay less than the sum of the trees' costs.
     """
     part = settings.summarizer
     price = settings.prices.get(part.model) if part.kind == "openai" else FREE
     if part.batch_from and n_calls >= part.batch_from:
-        price = part_of(price, part.batch_price)
+        price = share_of_price(price, part.batch_price)
     return _priced(Cost(n_calls, prompt_tokens, completion_tokens), price, part.model)
 
 
 def embedding_cost(n_tokens: int, settings: Settings, *, n_texts: int = 0) -> Cost:
-    """Cost of embedding distinct texts of ``n_tokens`` in all; nothing for a local model.
+    """Return the cost of embedding distinct texts of ``n_tokens`` in all; 0 for a local model.
 
-    ``n_texts`` gives the calls, a batch each; without it no call is counted.
+    ``n_texts`` gives the number of calls, one per batch; without it no call is counted.
     """
     part = settings.embedder
     if part.kind != "openai":
@@ -193,9 +195,9 @@ def _priced(work: Cost, price: PriceSettings | None, model: str) -> Cost:
 
 
 def estimate_tokens(text: str) -> int:
-    """Tokens of a text where no counter is at hand: a third of its UTF-8 bytes, at least 1.
+    """Estimate the tokens of a text without a counter: a third of its UTF-8 bytes, at least 1.
 
-    More than the usual vocabularies give for prose in most scripts, so that a reservation rather
-    holds too much than too little.
+    The usual vocabularies give fewer tokens for prose in most scripts, so a reservation is more
+    likely too large than too small.
     """
     return max(1, math.ceil(len(text.encode("utf-8", "surrogatepass")) / _BYTES_PER_TOKEN))

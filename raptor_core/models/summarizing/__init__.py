@@ -1,4 +1,8 @@
-"""Summarizers: extractive, and OpenAI-compatible chat."""
+"""Summarizers: extractive, by an OpenAI-compatible chat endpoint, or by a function.
+
+``base`` has the requests, the answers and the interface. Which summaries a tree needs is decided
+in ``raptor_core.tree.summarize``. Read ``base`` next.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +12,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from raptor_core.models.money.ledger import Ledger
     from raptor_core.models.summarizing.base import Summarizer
-    from raptor_core.models.summarizing.chat import Fits, Keep
+    from raptor_core.models.summarizing.chat import Keep, UnfitCheck
     from raptor_core.settings.models import SummarizerSettings
     from raptor_core.tokens.base import TokenCounter
 
@@ -22,16 +26,20 @@ def make_summarizer(
     *,
     ledger: Ledger | None = None,
     keep: Keep | None = None,
-    unfit: Fits | None = None,
+    unfit: UnfitCheck | None = None,
     batches: Path | None = None,
 ) -> Summarizer:
-    """The summarizer that the settings name; loads no model and calls nothing.
+    """Return the summarizer that the settings name, without loading a model or calling anything.
 
-    ``embedder_fingerprint`` is of the vectors that the requests will carry: the extractive
-    summarizer weighs children by them. The others are for one that is paid: ``ledger`` holds the
-    run's budget and prices, ``keep`` gets each answer as it comes, ``unfit`` says of one why it is
-    no summary of its sources, and ``batches`` is a folder that remembers batches under way; None
-    forgets them with the process.
+    Args:
+        settings: settings of the summarizer.
+        counter: counts the tokens of answers.
+        embedder_fingerprint: fingerprint of the vectors in the requests; the extractive summarizer
+            weighs children by them.
+        ledger: budget and prices of the run, for a summarizer that costs money.
+        keep: receives each answer as it arrives.
+        unfit: returns why an answer is no summary of its sources.
+        batches: folder for records of unfinished batches; None forgets them with the process.
     """
     if settings.kind == "openai":
         from raptor_core.models.summarizing.chat import ChatSummarizer

@@ -1,4 +1,4 @@
-"""What a summarizer is asked and what it answers, and the seam for summarizers."""
+"""Requests to a summarizer, its answers, and its interface."""
 
 from __future__ import annotations
 
@@ -12,12 +12,15 @@ from raptor_core.vectors import Vectors
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SummaryRequest:
-    """One summary to make.
+    """Request for one summary.
 
-    ``key`` is the content key of the summary node; ``name`` says for people which node it is.
-    ``texts`` are the children's texts in document order, at least two, ``n_tokens`` their token
-    counts, ``vectors`` their unit vectors, shape ``(len(texts), n_dims)``. ``objections`` are
-    sentences of an earlier summary that the texts do not support.
+    Attributes:
+        key: content key of the summary node.
+        name: name of the node for messages.
+        texts: texts of the children in document order, at least two.
+        n_tokens: token counts of the texts.
+        vectors: unit vectors of the children, shape ``(len(texts), n_dims)``.
+        objections: sentences of an earlier summary that the texts do not support.
     """
 
     key: str
@@ -30,7 +33,7 @@ class SummaryRequest:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """A finished summary: never empty, never truncated, never an error text."""
+    """Finished summary: never empty, never truncated, never an error text."""
 
     key: str
     text: str
@@ -39,9 +42,9 @@ class Summary:
 
 @dataclass(frozen=True, slots=True)
 class FailedSummary:
-    """A summary that could not be made, after all retries.
+    """Summary that could not be made, after all retries.
 
-    ``comes_again`` says that the same request would fail the same way.
+    ``comes_again`` is true if the same request would fail in the same way.
     """
 
     key: str
@@ -52,31 +55,31 @@ class FailedSummary:
 
 
 class Unfit(NamedTuple):
-    """Why an answer is no summary; ``language`` is what it should have been written in, if any."""
+    """Reason why an answer is no summary, and the expected language if the answer's was wrong."""
 
     reason: str
     language: str = ""
 
 
 def remedy_of(failed: Sequence[FailedSummary]) -> str:
-    """What to do about failures: to build again only helps those that may not come again."""
+    """Return what to do about failures; another build helps if none of them comes again."""
     if any(failure.comes_again for failure in failed):
         return (
-            "change what the reason names, or leave the document out (source.exclude); unchanged, "
-            "another build would fail the same way"
+            "change what the reason names, or exclude the document (source.exclude); without a "
+            "change, another build would fail in the same way"
         )
     return "build again to make the rest"
 
 
 class Summarizer(Protocol):
-    """Summarizes clusters."""
+    """Interface of a summarizer of clusters."""
 
     @property
     def fingerprint(self) -> str:
         """Fingerprint of the model, the prompt and the limits that change its texts."""
 
     def summarize(self, requests: Sequence[SummaryRequest]) -> Iterator[Summary | FailedSummary]:
-        """One answer for each request, as they finish, in any order; lazily.
+        """Yield one answer for each request as they finish, in any order, lazily.
 
-        A failure of one request never hides another's answer.
+        A failure of one request never hides the answer to another.
         """

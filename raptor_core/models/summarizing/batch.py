@@ -1,4 +1,8 @@
-"""Summaries asked for as a batch: half the price, within a day, found again after a kill."""
+"""Summaries by batch: half the price, within a day, and found again after the process is killed.
+
+The calls of the batch endpoint are in ``raptor_core.models.endpoints.batches``; single calls are
+in ``chat``.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +28,7 @@ from raptor_core.models.endpoints.batches import (
 from raptor_core.models.endpoints.client import EndpointClient
 from raptor_core.models.endpoints.faults import FaultError
 from raptor_core.models.endpoints.values import ChatAsk
-from raptor_core.models.money.ledger import Hold, Ledger
+from raptor_core.models.money.ledger import Ledger, Reservation
 from raptor_core.models.money.usage import SUMMARIES, Usage
 from raptor_core.models.summarizing.base import FailedSummary, Summary, SummaryRequest
 from raptor_core.models.summarizing.chat import ChatSummarizer, Keep
@@ -35,12 +39,12 @@ if TYPE_CHECKING:
 
 
 KEEP_SECONDS = 30 * 24 * 3600
-"""Endpoints keep the files of a batch for this long at the most."""
+"""Longest time for which endpoints keep the files of a batch."""
 
 
 @dataclass(frozen=True, slots=True)
 class BatchRecord:
-    """A batch: what it was begun with, and its id once that is known."""
+    """Record of a batch: its requests, and its id as soon as the endpoint has returned it."""
 
     mark: str
     endpoint: str
@@ -50,10 +54,10 @@ class BatchRecord:
 
 
 class BatchRecords:
-    """A folder with a file for each batch under way; None keeps nothing.
+    """Folder with a file for each unfinished batch; None stores nothing.
 
-    A record is locked while a process works with its batch, so that others leave it alone. Where
-    the disk refuses, StoreError is raised.
+    A record is locked while a process works with its batch, so that no other process uses it. A
+    StoreError is raised if the disk refuses a write.
     """
 
     def __init__(self, folder: Path | None, endpoint: str) -> None:
@@ -61,9 +65,9 @@ class BatchRecords:
         self._endpoint = endpoint
 
     @contextmanager
-    def left(self, keys: Collection[str]) -> Iterator[list[BatchRecord]]:
-        """Records of earlier runs that hold any of ``keys`` and nobody else works with."""
-        left: list[BatchRecord] = []
+    def claim(self, keys: Collection[str]) -> Iterator[list[BatchRecord]]:
+        """Lock and return earlier runs' records with any of ``keys`` that no process uses."""
+        records: list[BatchRecord] = []
         with ExitStack() as locks:
             for path in sorted(self._folder.glob("*.json")) if self._folder else ():
                 with ExitStack() as lock:
@@ -71,13 +75,13 @@ class BatchRecords:
                     if record is None or record.endpoint != self._endpoint:
                         continue
                     if not set(keys).isdisjoint(record.keys):
-                        locks.push(lock.pop_all())  # the others are for whoever wants them
-                        left.append(record)
-            yield left
+                        locks.push(lock.pop_all())  # other records stay free for other runs
+                        records.append(record)
+            yield records
 
     @contextmanager
     def begin(self, keys: Collection[str], content: str) -> Iterator[BatchRecord]:
-        """A record of a batch that is about to be begun, kept until ``drop``."""
+        """Write a record of a batch that is about to be sent; it stays until ``drop``."""
         mark = digest(self._endpoint, content)[:32]
         record = BatchRecord(mark, self._endpoint, tuple(keys), int(time.time()))
         with ExitStack() as locks:
@@ -88,32 +92,32 @@ class BatchRecords:
             yield self.keep(record)
 
     def keep(self, record: BatchRecord, batch: str | None = None) -> BatchRecord:
-        """Write the record, with the batch's id once it has one."""
+        """Write the record, with the id of the batch if it is known."""
         named = replace(record, batch=batch or record.batch)
         if self._folder is not None:
             write_durably(_path(self._folder, named), json.dumps(asdict(named)).encode())
         return named
 
     def drop(self, record: BatchRecord) -> None:
-        """Forget a batch whose answers are kept elsewhere now."""
+        """Delete the record of a batch whose answers are stored elsewhere now."""
         if self._folder is not None:
             with disk_errors(self._folder):
                 _path(self._folder, record).unlink(missing_ok=True)
 
 
 def _read(path: Path) -> BatchRecord | None:
-    """The record; None where it is gone, or so old that it is dropped."""
+    """Return the record, or None if it does not exist or is too old; an old one is deleted."""
     with disk_errors(path):
         if not path.exists():
             return None
         raw = path.read_bytes()
     try:
         stored = json.loads(raw)
-        record = BatchRecord(**{**stored, "keys": tuple(stored["keys"])})
+        record = BatchRecord(**{**stored, "keys": tuple(stored["keys"]), "mark": path.stem})
     except (ValueError, KeyError, TypeError) as error:
         raise StoreError(
-            f"the record of a batch at {path} is damaged ({error}): delete it, and its summaries "
-            "are asked for anew"
+            f"the record of a batch at {path} is damaged ({error}): delete it, and the next build "
+            "requests its summaries again"
         ) from error
     if time.time() - record.at <= KEEP_SECONDS:
         return record
@@ -131,20 +135,20 @@ def _lock(path: Path, locks: ExitStack) -> bool:
         return locks.enter_context(file_lock(path.with_suffix(".lock")))
 
 
-Taken = tuple[str, Usage, str | None]
-"""A request's key, what its answer took, and the text; None for an answer that is not taken."""
+BatchAnswer = tuple[str, Usage, str | None]
+"""Key of a request, usage of its answer, and its text, or None for an answer that is rejected."""
 
 Asks = Mapping[str, ChatAsk]
-"""By the request's key."""
+"""Chat requests by the keys of their summary requests."""
 
 
 class BatchSummarizer:
-    """Another chat summarizer whose large tasks go to the batch endpoint.
+    """Chat summarizer that sends large tasks to the batch endpoint.
 
-    Fewer than ``batch_from`` summaries are asked for at once, as ever. What a batch does not give,
-    or gives in a form that is not taken, is asked for at once too. A run that is killed leaves a
-    record of its batch in ``folder``; the next run that wants any of its summaries waits for that
-    batch and pays nothing again.
+    Fewer than ``batch_from`` summaries are sent as single calls. So is every request for which a
+    batch returns no answer, or an answer that is rejected. A killed run leaves a record of its
+    batch in ``folder``. The next run that needs any of its summaries waits for that batch and pays
+    nothing again.
     """
 
     def __init__(
@@ -157,7 +161,7 @@ class BatchSummarizer:
         folder: Path | None = None,
     ) -> None:
         self._inner = inner
-        self.fingerprint = inner.fingerprint  # the same model gives the same answers either way
+        self.fingerprint = inner.fingerprint  # a batch uses the same model
         self._settings = settings
         self._keep = keep
         self._client = BatchClient(EndpointClient(settings))
@@ -167,71 +171,71 @@ class BatchSummarizer:
         )
 
     def summarize(self, requests: Sequence[SummaryRequest]) -> Iterator[Summary | FailedSummary]:
-        """One answer for each request, those of batches first.
+        """Yield one answer for each request, those of batches first.
 
         Raises:
             MissingKeyError: OpenAI's own API needs a key; raised before anything is sent.
-            BudgetError: the run's budget ends; raised after all answers that it allowed.
-            EndpointError: the endpoint takes no batch, or refused this one as a whole.
+            BudgetError: the budget of the run is used up; raised after all answers within it.
+            EndpointError: the endpoint accepts no batches, or refused the whole batch.
         """
         if requests:
             self._inner.prepare()
         asks = {request.key: self._inner.ask(request) for request in requests}
-        spoilt: dict[str, Usage] = {}
-        for key, usage, text in self._batched(asks):
-            if text is None:  # is asked for at once, which tells what is wrong if it stays so
-                spoilt[key] = usage
+        rejected: dict[str, Usage] = {}
+        for key, usage, text in self._from_batches(asks):
+            if text is None:  # the single call below reports the reason if it fails, too
+                rejected[key] = usage
             else:
                 del asks[key]
                 yield Summary(key, text, usage)
         rest = [request for request in requests if request.key in asks]
         for answer in self._inner.summarize(rest):
-            yield replace(answer, usage=answer.usage + spoilt.get(answer.key, Usage()))
+            yield replace(answer, usage=answer.usage + rejected.get(answer.key, Usage()))
 
-    def _batched(self, asks: Asks) -> Iterator[Taken]:
-        """What batches give: those of earlier runs, then new ones for what they leave out."""
+    def _from_batches(self, asks: Asks) -> Iterator[BatchAnswer]:
+        """Yield the answers of earlier runs' batches, then those of new batches."""
         tried: set[str] = set()
-        with self._records.left(asks) as left:
-            for record in left:
-                wanted = {key: asks[key] for key in record.keys if key in asks}
-                for taken in self._resumed(record, wanted):
-                    tried.add(taken[0])
-                    yield taken
+        with self._records.claim(asks) as records:
+            for record in records:
+                ours = {key: asks[key] for key in record.keys if key in asks}
+                for answer in self._resume(record, ours):
+                    tried.add(answer[0])
+                    yield answer
         fresh = {key: ask for key, ask in asks.items() if key not in tried}
         if len(fresh) >= self._settings.batch_from:
             for part in self._parts(fresh):
-                yield from self._asked(part)
+                yield from self._submit(part)
 
-    def _resumed(self, record: BatchRecord, asks: Asks) -> Iterator[Taken]:
-        """Answers of a batch that an earlier run began; it has paid for them."""
+    def _resume(self, record: BatchRecord, asks: Asks) -> Iterator[BatchAnswer]:
+        """Yield the answers of a batch that an earlier run sent and paid for."""
         batch = record.batch or self._client.find(record.mark)
         if batch is not None:
             known = self._records.keep(record, batch)
-            yield from self._collected(self._waited(known), asks, {})
+            yield from self._collect(self._wait(known), asks, {})
         self._records.drop(record)
 
-    def _asked(self, asks: Asks) -> Iterator[Taken]:
-        """Answers of a new batch over as many requests as the budget allows."""
+    def _submit(self, asks: Asks) -> Iterator[BatchAnswer]:
+        """Yield the answers of a new batch over as many requests as the budget allows."""
         reserved = self._account.reserve_some(ask.worst() for ask in asks.values())
-        holds = dict(zip(asks, reserved, strict=False))  # what has none is asked for at once
+        reservations = dict(zip(asks, reserved, strict=False))  # the rest becomes single calls
         try:
-            if not holds:
+            if not reservations:
                 return
-            lines = b"".join(batch_line(self._settings, key, asks[key]) for key in holds)
-            with self._records.begin(holds, digest("batch", lines.hex())) as intent:
+            lines = b"".join(batch_line(self._settings, key, asks[key]) for key in reservations)
+            with self._records.begin(reservations, digest("batch", lines.hex())) as intent:
                 record = self._records.keep(intent, self._client.create(lines, intent.mark))
-                yield from self._collected(self._waited(record), asks, holds)
+                yield from self._collect(self._wait(record), asks, reservations)
                 self._records.drop(record)
         finally:
-            for hold in holds.values():
-                if hold.is_open:
-                    hold.forgive()
+            for reservation in reservations.values():
+                if reservation.is_open:
+                    reservation.release()
 
-    def _waited(self, record: BatchRecord) -> BatchState:
-        """The batch once it is over.
+    def _wait(self, record: BatchRecord) -> BatchState:
+        """Wait until the batch is over and return its state.
 
         Raises:
-            EndpointError: it was refused as a whole, and is forgotten.
+            EndpointError: the endpoint refused the whole batch; its record is deleted.
         """
         batch = record.batch or ""
         while not (state := self._client.state(batch)).is_over:
@@ -240,22 +244,22 @@ class BatchSummarizer:
             self._records.drop(record)
             raise EndpointError(
                 f"summarizer: the endpoint refused batch {batch}: {state.reason or 'no reason'}. "
-                "Set summarizer.batch_from = 0 to ask for each summary at once"
+                "Set summarizer.batch_from = 0 to request each summary in a single call"
             )
         return state
 
-    def _collected(
-        self, state: BatchState, asks: Asks, holds: Mapping[str, Hold]
-    ) -> Iterator[Taken]:
+    def _collect(
+        self, state: BatchState, asks: Asks, reservations: Mapping[str, Reservation]
+    ) -> Iterator[BatchAnswer]:
         for key, answer in self._client.answers(state):
             if key not in asks:
                 continue
             usage, text = Usage(), None
             if answer is not None:
                 counted = read_usage(answer, asks[key].worst().prompt_tokens)
-                hold = holds.get(key)
-                usage = hold.settle(counted) if hold else self._account.count(counted)
-                text = _whole(answer, asks[key])
+                reservation = reservations.get(key)
+                usage = reservation.charge(counted) if reservation else self._account.count(counted)
+                text = _complete_text(answer, asks[key])
             if text is None:
                 usage += self._account.count_retry()
             elif self._keep is not None:
@@ -263,7 +267,7 @@ class BatchSummarizer:
             yield key, usage, text
 
     def _parts(self, asks: Asks) -> Iterator[Asks]:
-        """The requests in batches that the endpoint takes."""
+        """Yield the requests in batches of a size that the endpoint accepts."""
         part: dict[str, ChatAsk] = {}
         n_bytes = 0
         for key, ask in asks.items():
@@ -277,8 +281,8 @@ class BatchSummarizer:
             yield part
 
 
-def _whole(answer: ChatCompletion, ask: ChatAsk) -> str | None:
-    """What an answer says; None where it is not whole or the request's check refuses it."""
+def _complete_text(answer: ChatCompletion, ask: ChatAsk) -> str | None:
+    """Return the text of an answer, or None if it is incomplete or fails the request's check."""
     try:
         text = read_chat(answer, "")
         ask.check(text)

@@ -1,4 +1,4 @@
-"""Summaries by an OpenAI-compatible chat endpoint."""
+"""Summaries by an OpenAI-compatible chat endpoint, one call each."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ from raptor_core.retrying import RetryPolicy
 from raptor_core.settings.models import SummarizerSettings
 from raptor_core.tokens.base import TokenCounter
 
-Fits = Callable[[str, Sequence[str]], Unfit | None]
-"""Says of an answer and its sources why it is no summary of them; None where it may be one."""
+UnfitCheck = Callable[[str, Sequence[str]], Unfit | None]
+"""Function from an answer and its sources to why it is no summary of them, or None."""
 
 Keep = Callable[[str, str], None]
-"""Puts a paid answer where a crash cannot lose it: its request's key, its text."""
+"""Function that stores a paid answer safely: the key of its request, its text."""
 
-# Models that refuse in words rather than in the refusal field; only at an answer's beginning.
+# Some models refuse in the text instead of the refusal field. It matches only at the beginning.
 _REFUSAL = re.compile(
     r"(?:(?:(?:i['’]m|i am|we['’]re) (?:very |so |truly )?sorry|sorry|i apologi[sz]e|unfortunately)"
     r"[,.;]?\s*)?(?:but |as an ai(?: language)? model,? )*"
@@ -46,16 +46,20 @@ _REFUSAL = re.compile(
 
 
 class ChatSummarizer:
-    """Asks a chat model for each summary; at most ``concurrency`` calls are under way.
+    """Summarizer that calls a chat model for each summary, with at most ``concurrency`` open calls.
 
-    An answer counts only when it is whole: not refused, filtered, empty or cut off, at most
-    ``max_tokens`` long by the tree's own counter, and not unfit. Anything else is asked again, a
-    too long answer with a smaller bound on its words; after ``max_retries`` that node fails by
-    name.
+    An answer counts only if it is complete and not unfit. A complete answer is not refused,
+    filtered, empty or cut off, and is at most ``max_tokens`` long by the tree's own counter. Any
+    other answer leads to a retry; an answer that is too long also lowers the limit of words. After
+    ``max_retries`` the node fails, and its name is reported.
 
-    ``ledger`` holds the run's budget and prices; None knows neither. ``keep`` gets the key and
-    the text of each answer in the thread that received it, before anything else happens to it.
-    ``unfit`` looks at every answer beside its sources; None takes them all.
+    Args:
+        settings: settings of the summarizer.
+        counter: counts the tokens of answers.
+        policy: retries; None for the settings'.
+        ledger: budget and prices of the run; None for none.
+        keep: receives each answer in the thread that received it, before any other use.
+        unfit: checks every answer against its sources; None accepts all.
     """
 
     def __init__(
@@ -66,7 +70,7 @@ class ChatSummarizer:
         *,
         ledger: Ledger | None = None,
         keep: Keep | None = None,
-        unfit: Fits | None = None,
+        unfit: UnfitCheck | None = None,
     ) -> None:
         self._settings = settings
         self._counter = counter
@@ -74,7 +78,7 @@ class ChatSummarizer:
         self._unfit = unfit
         self._prompt = prompt_of(settings)
         self._client = EndpointClient(settings, policy, ledger=ledger, purpose=SUMMARIES)
-        # Not of the URL: the same model elsewhere gives the same summaries.
+        # The URL is left out: the same model on another endpoint gives the same summaries.
         self.fingerprint = fingerprint(
             "chat",
             {
@@ -90,27 +94,28 @@ class ChatSummarizer:
         return prompt_overhead(self._settings, self._counter)
 
     def summarize(self, requests: Sequence[SummaryRequest]) -> Iterator[Summary | FailedSummary]:
-        """One answer for each request, as they finish; closing the iterator drops the rest.
+        """Yield one answer for each request as they finish; closing the iterator cancels the rest.
 
         Raises:
             MissingKeyError: OpenAI's own API needs a key; raised before the first call.
-            BudgetError: the run's budget ends; raised after the answers of the calls under way.
+            BudgetError: the budget of the run is used up; raised after the answers of the open
+                calls.
         """
         if requests:
             self.prepare()
         yield from run_concurrently(self._answer, requests, self._settings.share)
 
     def prepare(self) -> None:
-        """Does what is to be done once before any call."""
+        """Check the key and count the prompt once, before any call."""
         self._client.require_key()
-        _ = self._overhead  # counted here, once, and not by every thread
+        _ = self._overhead  # counted here, once, not in every thread
 
     def _answer(self, request: SummaryRequest, stop: threading.Event) -> Summary | FailedSummary:
         meter = Meter()
         try:
             answer = self._client.chat(self.ask(request), meter=meter, stop=stop)
         except EndpointError as error:
-            # The seam's own way to report: named, counted, and no text of any node.
+            # A failure is reported as the interface demands, and never becomes the text of a node.
             return FailedSummary(
                 request.key, request.name, str(error), meter.usage, error.comes_again
             )
@@ -119,7 +124,7 @@ class ChatSummarizer:
         return Summary(request.key, answer.text, answer.usage)
 
     def ask(self, request: SummaryRequest) -> ChatAsk:
-        """What the model is asked, and what is objected to in its answers."""
+        """Return the chat request for a summary, with the check of its answers."""
         settings = self._settings
         objections = objection_lines(request.objections)
         question = self._prompt.question(request.texts, settings.max_tokens)
@@ -136,7 +141,7 @@ class ChatSummarizer:
 
     def _check(self, request: SummaryRequest, text: str) -> None:
         if _REFUSAL.match(text):
-            raise FaultError("the model refused in words")
+            raise FaultError("the model refused in its text")
         n_tokens, limit = self._counter.count([text])[0], self._settings.max_tokens
         if n_tokens > limit:
             raise FaultError(
@@ -144,5 +149,5 @@ class ChatSummarizer:
             )
         unfit = self._unfit(text, request.texts) if self._unfit is not None else None
         if unfit is not None:
-            plea = language_line(unfit.language) if unfit.language else ""
-            raise FaultError(unfit.reason, plea=plea)
+            advice = language_line(unfit.language) if unfit.language else ""
+            raise FaultError(unfit.reason, plea=advice)

@@ -1,21 +1,21 @@
-"""Counts what a summarizer makes that calls no endpoint, so that a budget bounds it too."""
+"""Usage and budget for summarizers that call no endpoint."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from raptor_core.models.money.ledger import Hold, Ledger
+from raptor_core.models.money.ledger import Ledger, Reservation
 from raptor_core.models.money.usage import SUMMARIES, Usage
 from raptor_core.models.summarizing.base import FailedSummary, Summarizer, Summary, SummaryRequest
 from raptor_core.tokens.base import TokenCounter
 
 
 class CountedSummarizer:
-    """Another summarizer, within a ledger's budget.
+    """Summarizer within the budget of a ledger, around another summarizer.
 
-    One summary is one call: its children's tokens are the prompt's, its own the answer's, at
-    0 USD. A summarizer that says itself what its calls took is believed.
+    One summary counts as one call at 0 USD: its children's tokens are the prompt, its own tokens
+    the answer. If the inner summarizer reports its own usage, that usage counts.
     """
 
     def __init__(
@@ -27,7 +27,7 @@ class CountedSummarizer:
         name: str,
         max_tokens: int,
     ) -> None:
-        """``name`` stands for the model in the ledger; a summary has at most ``max_tokens``."""
+        """Wrap ``inner``; the ledger shows ``name``, and ``max_tokens`` bounds a summary."""
         self._inner = inner
         self.fingerprint = inner.fingerprint  # counting changes no text
         self._counter = counter
@@ -35,33 +35,34 @@ class CountedSummarizer:
         self._account = ledger.account(SUMMARIES, name, free=True)
 
     def summarize(self, requests: Sequence[SummaryRequest]) -> Iterator[Summary | FailedSummary]:
-        """As the other one answers, as many at once as the budget surely allows.
+        """Send as many requests at once as the remaining budget is certain to cover.
 
         Raises:
-            BudgetError: the budget ends; raised after all answers that it allowed.
+            BudgetError: the budget is used up; raised after all answers within it.
         """
         start = 0
         while start < len(requests):
-            first, *others = ((sum(r.n_tokens), self._max_tokens) for r in requests[start:])
-            holds = [self._account.reserve(*first), *self._account.reserve_some(others)]
-            part = requests[start : start + len(holds)]
-            yield from self._within(part, holds)
+            first, *rest = ((sum(r.n_tokens), self._max_tokens) for r in requests[start:])
+            reservations = [self._account.reserve(*first), *self._account.reserve_some(rest)]
+            part = requests[start : start + len(reservations)]
+            yield from self._within(part, reservations)
             start += len(part)
 
     def _within(
-        self, requests: Sequence[SummaryRequest], holds: Sequence[Hold]
+        self, requests: Sequence[SummaryRequest], reservations: Sequence[Reservation]
     ) -> Iterator[Summary | FailedSummary]:
-        open_holds = {
-            request.key: (request, hold) for request, hold in zip(requests, holds, strict=True)
+        open_calls = {
+            request.key: (request, reservation)
+            for request, reservation in zip(requests, reservations, strict=True)
         }
         try:
             for answer in self._inner.summarize(requests):
-                request, hold = open_holds.pop(answer.key)
-                usage = hold.settle(self._usage(request, answer))
+                request, reservation = open_calls.pop(answer.key)
+                usage = reservation.charge(self._usage(request, answer))
                 yield replace(answer, usage=usage)
         finally:
-            for _, hold in open_holds.values():  # never asked for
-                hold.forgive()
+            for _, reservation in open_calls.values():  # requests that were never sent
+                reservation.release()
 
     def _usage(self, request: SummaryRequest, answer: Summary | FailedSummary) -> Usage:
         if answer.usage.calls or isinstance(answer, FailedSummary):

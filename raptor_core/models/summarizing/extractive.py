@@ -1,4 +1,7 @@
-"""Extractive summaries: the children's sentences that say most, whole and in source order."""
+"""Extractive summaries: the most informative sentences of the children, in source order.
+
+``sentence`` describes single sentences, ``salience`` chooses among them.
+"""
 
 from __future__ import annotations
 
@@ -13,35 +16,35 @@ from raptor_core.models.money.usage import Usage
 from raptor_core.models.summarizing.base import FailedSummary, Summary, SummaryRequest
 from raptor_core.models.summarizing.salience import Budget, Candidate, pick
 from raptor_core.models.summarizing.sentence import (
+    COMPLETE,
     JUNK,
     PARTIAL,
     UNSPACED,
-    WHOLE,
-    Sentence,
+    SummarySentence,
     split_sentences,
 )
 from raptor_core.settings.models import SummarizerSettings
 from raptor_core.tokens.base import TokenCounter
 
 VERSION = 1
-"""Raised whenever a change to the method changes a text."""
+"""Version of the method; raise it with every change that changes a text."""
 
 BATCH = 64
-"""Requests worked on together: one tokenizer call for all their texts."""
+"""Number of requests in one tokenizer call."""
 
 _NO_SPACE = re.compile(rf"[{UNSPACED}\u3000-\u303f\uff00-\uffef]")
 _CLAUSE_END = re.compile(r"[,;:，；：、،؛)\]]|\s[–—-](?=\s)")
 
 
 class ExtractiveSummarizer:
-    """Chooses sentences by word coverage; deterministic, calls no model.
+    """Summarizer that chooses sentences by word coverage; deterministic, calls no model.
 
-    A summary depends on its children's texts in document order, their token counts and vectors
-    (how central a child is), the settings and the token counter, on nothing else in its layer.
-    It aims at ``ratio`` times the children's tokens, at least ``min_tokens`` where there is as
-    much to say, and never passes ``max_tokens``. Headings, tables, code, references and
-    fragments are used only where there is too little prose. A sentence is cut only when no
-    sentence of the cluster fits: then the best one ends at a clause, or else at a word.
+    A summary depends only on the settings, the token counter, and its children: their texts in
+    document order, token counts and vectors (how central a child is). Its length is about ``ratio``
+    times the children's tokens, at least ``min_tokens`` if there is enough text, and at most
+    ``max_tokens``. Headings, tables, code, references and fragments are used only if there is too
+    little prose. A sentence is cut only if no sentence of the cluster fits: then the best one ends
+    at a clause, or else at a word.
     """
 
     def __init__(
@@ -62,7 +65,7 @@ class ExtractiveSummarizer:
         )
 
     def summarize(self, requests: Sequence[SummaryRequest]) -> Iterator[Summary | FailedSummary]:
-        """One answer for each request, in order; lazily, ``BATCH`` requests at a time.
+        """Yield one answer for each request, in order; lazily, ``BATCH`` requests at a time.
 
         Only a request whose children hold no visible text fails.
         """
@@ -72,7 +75,7 @@ class ExtractiveSummarizer:
     def _summarize_batch(
         self, requests: Sequence[SummaryRequest]
     ) -> Iterator[Summary | FailedSummary]:
-        known: dict[tuple[str, int], tuple[Sentence, ...]] = {}
+        known: dict[tuple[str, int], tuple[SummarySentence, ...]] = {}
         clusters = [self._candidates(request, known) for request in requests]
         budgets = [self._budget(request) for request in requests]
         drafts = [
@@ -83,7 +86,7 @@ class ExtractiveSummarizer:
         for row, request in enumerate(requests):
             text, n_tokens = drafts[row], counts[row]
             if not text or n_tokens > self._settings.max_tokens:
-                text = self._exact(clusters[row], budgets[row])
+                text = self._summarize_exactly(clusters[row], budgets[row])
                 n_tokens = self._counter.count([text])[0]
             if text:
                 yield Summary(request.key, text, Usage(1, sum(request.n_tokens), n_tokens))
@@ -98,27 +101,27 @@ class ExtractiveSummarizer:
         return Budget(target=target, limit=settings.max_tokens)
 
     def _candidates(
-        self, request: SummaryRequest, known: dict[tuple[str, int], tuple[Sentence, ...]]
+        self, request: SummaryRequest, known: dict[tuple[str, int], tuple[SummarySentence, ...]]
     ) -> list[Candidate]:
-        """The distinct sentences of the cluster in source order."""
+        """Return the distinct sentences of the cluster in source order."""
         candidates: list[Candidate] = []
-        seen: set[str] = set()
+        distinct: set[str] = set()
         order = 0
         children = zip(request.texts, request.n_tokens, _centrality(request), strict=True)
         for child, (text, n_tokens, centrality) in enumerate(children):
             if (text, n_tokens) not in known:
                 known[text, n_tokens] = split_sentences(text, n_tokens)
-            order += 1  # no sentence follows on one of another child
+            order += 1  # a gap: no sentence continues one of another child
             for sentence in known[text, n_tokens]:
                 order += 1
                 folded = sentence.text.casefold()
-                if folded not in seen:
-                    seen.add(folded)
+                if folded not in distinct:
+                    distinct.add(folded)
                     candidates.append(Candidate(sentence, child, order, centrality))
         return candidates
 
-    def _exact(self, candidates: Sequence[Candidate], budget: Budget) -> str:
-        """A summary within the limit where estimated token counts were too low."""
+    def _summarize_exactly(self, candidates: Sequence[Candidate], budget: Budget) -> str:
+        """Return a summary within the limit if the estimated token counts were too low."""
         counts = self._counter.count([c.sentence.text for c in candidates])
         exact = [
             replace(c, sentence=replace(c.sentence, n_tokens=float(max(1, n))))
@@ -134,7 +137,7 @@ class ExtractiveSummarizer:
         return self._cut(best[0].sentence.text) if best else ""
 
     def _cut(self, text: str) -> str:
-        """The longest beginning within ``max_tokens``, ended at a clause or a word if it can."""
+        """Return the longest beginning that fits, cut at a clause or a word if possible."""
         limit = self._settings.max_tokens
         spans = self._counter.token_spans(text)
         for n_tokens in range(min(limit, len(spans)), 0, -1):
@@ -145,9 +148,10 @@ class ExtractiveSummarizer:
 
 
 def _centrality(request: SummaryRequest) -> list[float]:
-    """Cosine of each child to the cluster's mean, relative to the largest, in [0.2, 1].
+    """Return the cosine of each child to the cluster's mean, relative to the largest, in [0.2, 1].
 
-    Two decimals: enough to rank, and equal on machines whose vectors differ in the last bits.
+    Values have two decimals: enough to rank, and equal on machines whose vectors differ in the last
+    bits.
     """
     vectors = np.asarray(request.vectors, dtype=np.float64)
     if len(vectors) != len(request.texts):
@@ -163,9 +167,9 @@ def _centrality(request: SummaryRequest) -> list[float]:
 
 
 def _pick_prose(candidates: Sequence[Candidate], budget: Budget, enough: float) -> list[Candidate]:
-    """Sentences to keep, best first: whole ones, and lower tiers only below ``enough`` tokens."""
+    """Return sentences, best first; lower tiers join only below ``enough`` tokens."""
     picked: list[Candidate] = []
-    for tier in (WHOLE, PARTIAL, JUNK):
+    for tier in (COMPLETE, PARTIAL, JUNK):
         allowed = [c for c in candidates if c.sentence.tier <= tier]
         if len(allowed) > len(picked):
             picked = pick(allowed, budget)
@@ -175,7 +179,7 @@ def _pick_prose(candidates: Sequence[Candidate], budget: Budget, enough: float) 
 
 
 def _join(picked: Sequence[Candidate]) -> str:
-    """The sentences in source order, with a space between those of spaced scripts."""
+    """Join the sentences in source order, with a space between those of spaced scripts."""
     text = ""
     for candidate in sorted(picked, key=lambda c: c.order):
         piece = candidate.sentence.text
@@ -185,7 +189,7 @@ def _join(picked: Sequence[Candidate]) -> str:
 
 
 def _clean_end(head: str, text: str) -> str:
-    """``head``, a beginning of ``text``, taken back to the end of a clause or of a word."""
+    """Cut ``head``, a beginning of ``text``, back to the end of a clause or of a word."""
     if len(head) < len(text):
         clauses = [m.start() for m in _CLAUSE_END.finditer(head) if m.start() > len(head) // 2]
         if clauses:

@@ -1,4 +1,4 @@
-"""A function as summarizer."""
+"""Summaries by a function of the user."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from raptor_core.identity import fingerprint
 from raptor_core.models.summarizing.base import FailedSummary, Summary, SummaryRequest
 
 SummaryFunction = Callable[[Sequence[str]], str]
-"""From the texts of a cluster, in document order, to their summary."""
+"""Function from the texts of a cluster, in document order, to their summary."""
 
 
 class FunctionSummarizer:
-    """Asks a function for each summary; what it raises is the reason of a failed one.
+    """Summarizer that calls a function; an exception becomes the reason of a failed summary.
 
-    Its fingerprint is of the function's name and of its ``version``, an attribute that it may
-    have; else of its source, so that a change of its code makes its summaries anew.
+    The fingerprint depends on the function's name and on its attribute ``version``, if it has one.
+    Otherwise it depends on the source, so that a change of the code makes its summaries stale.
     """
 
     def __init__(self, function: SummaryFunction) -> None:
@@ -24,17 +24,17 @@ class FunctionSummarizer:
         self.fingerprint = fingerprint("function", {"name": _name(function), **_version(function)})
 
     def summarize(self, requests: Sequence[SummaryRequest]) -> Iterator[Summary | FailedSummary]:
-        """See ``Summarizer.summarize``."""
+        """Yield one answer for each request; see ``Summarizer.summarize``."""
         for request in requests:
             try:
                 text = self._function(request.texts)
-            except Exception as error:  # noqa: BLE001 - a function of the user's may raise anything
+            except Exception as error:  # noqa: BLE001 - a user's function may raise anything
                 reason = f"raised {type(error).__name__}: {error}"
             else:
                 if isinstance(text, str) and text.strip():
                     yield Summary(request.key, text.strip())
                     continue
-                reason = f"returned {text!r} and no text"
+                reason = f"returned {text!r} instead of a text"
             yield FailedSummary(request.key, request.name, f"{_name(self._function)} {reason}")
 
 

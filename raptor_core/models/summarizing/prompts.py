@@ -1,4 +1,4 @@
-"""The prompts of the chat summarizer, each with a version that is part of its fingerprint."""
+"""Prompts of the chat summarizer, each with a version that is part of its fingerprint."""
 
 from __future__ import annotations
 
@@ -22,10 +22,14 @@ _TITLE_LINE = (
 
 @dataclass(frozen=True, slots=True)
 class SummaryPrompt:
-    """What a chat model is asked. Change a word, raise the version.
+    """Prompt for a chat model; raise ``version`` with every change of a word.
 
-    ``fences``: the text stands in a fence, and the first question already says how long the
-    summary may be; ``titles``: the answer is to begin with a title.
+    Attributes:
+        version: part of the fingerprint.
+        system: system message.
+        user: template of the user message, with ``{context}``.
+        fences: the text is in a fence, and the first question already limits the summary's length.
+        titles: the answer must begin with a title.
     """
 
     version: str
@@ -35,7 +39,7 @@ class SummaryPrompt:
     titles: bool = False
 
     def question(self, texts: Sequence[str], max_tokens: int) -> str:
-        """The user message over the children's texts in document order."""
+        """Return the user message with the children's texts in document order."""
         joined = "\n\n".join(texts)
         context = fence(_TAG, joined) if self.fences else joined
         question = self.user.replace("{max_words}", str(max_words(max_tokens, 0)))
@@ -46,14 +50,14 @@ class SummaryPrompt:
 
 
 PROMPTS = {
-    "paper": SummaryPrompt(  # its table 11, word for word
+    "paper": SummaryPrompt(  # table 11 of the paper, word for word
         "paper-1",
         system="You are a Summarizing Text Portal",
         user="Write a summary of the following, including as many key details as possible: "
         "{context}:",
         fences=False,
     ),
-    "simple": SummaryPrompt(  # the common short recipe
+    "simple": SummaryPrompt(  # a common simplification of RAPTOR
         "simple-1",
         system="You are a helpful assistant.",
         user="Summarize the following text concisely, keeping the key information:\n\n{context}",
@@ -70,7 +74,7 @@ PROMPTS = {
 
 
 def prompt_of(settings: SummarizerSettings) -> SummaryPrompt:
-    """The prompt that the settings name, with their own words in place of its."""
+    """Return the prompt that the settings name; their own messages replace the prompt's."""
     named = PROMPTS[settings.prompt]
     if settings.titles:
         named = replace(named, version=f"{named.version}-titles-1", titles=True)
@@ -88,10 +92,10 @@ def prompt_of(settings: SummarizerSettings) -> SummaryPrompt:
 
 
 def objection_lines(objections: Sequence[str]) -> str:
-    """Names what an earlier summary made up, so that this one does without; empty for nothing."""
+    """Return lines that name an earlier summary's unsupported sentences, or "" for none."""
     if not objections:
         return ""
-    listed = "\n".join(f"- {told}" for told in objections)
+    listed = "\n".join(f"- {objection}" for objection in objections)
     return (
         "An earlier summary said the following, which the text does not support. Say nothing of "
         f"the kind:\n{fence('claims', listed)}"
@@ -99,13 +103,13 @@ def objection_lines(objections: Sequence[str]) -> str:
 
 
 def limit_line(max_tokens: int, n_too_long: int) -> str:
-    """Asks for a bounded answer, a quarter shorter for each one that was too long."""
+    """Return a line that bounds the answer, a quarter shorter for each answer that was too long."""
     words = f"{max_words(max_tokens, n_too_long)} words"
     return f"Write at most {words}, in complete sentences. Output only the summary."
 
 
 def prompt_overhead(settings: SummarizerSettings, counter: TokenCounter) -> int:
-    """Tokens of a summary's prompt beside its children's; 0 where no model is asked."""
+    """Return the tokens of a prompt without its children's texts; 0 if no model is called."""
     if settings.kind != "openai":
         return 0
     prompt = prompt_of(settings)
@@ -114,14 +118,14 @@ def prompt_overhead(settings: SummarizerSettings, counter: TokenCounter) -> int:
 
 
 def prompt_tokens(child_tokens: Sequence[int], overhead: int) -> int:
-    """Prompt tokens of one summary over children of so many tokens each.
+    """Return the prompt tokens of one summary over children of so many tokens each.
 
     ``overhead`` is ``prompt_overhead``; a mark between two children counts as one token. An
-    endpoint that is asked counts by its own vocabulary, so its figure differs by some percent.
+    endpoint counts by its own vocabulary, so its number differs by some percent.
     """
     return sum(child_tokens) + (overhead + len(child_tokens) - 1 if overhead else 0)
 
 
 def language_line(language: str) -> str:
-    """Asks for the language or script of the text, where an answer was in another."""
+    """Return a line that requires the language or script of the text."""
     return f"Write in the language that the text is written in ({language})."

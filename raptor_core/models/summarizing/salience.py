@@ -1,9 +1,9 @@
-"""Which sentences of one cluster say most about it, by word coverage.
+"""Choice of the sentences that say most about one cluster, by word coverage.
 
-A set of sentences earns something for each content word that it holds, more for words that
-much of the cluster holds, and less each further time (submodular coverage: Lin and Bilmes, ACL
-2011; Gillick and Favre, 2009). Greedy choice is near the best for such a function, and the
-falling returns keep out redundancy by themselves. No step compares all pairs of sentences.
+A set of sentences earns something for each content word in it. A word earns more if much of the
+cluster has it, and less each further time (submodular coverage: Lin and Bilmes, ACL 2011; Gillick
+and Favre, 2009). Greedy choice is near the best for such a function, and the falling returns
+avoid redundancy. No step compares all pairs of sentences.
 """
 
 from __future__ import annotations
@@ -16,34 +16,34 @@ import numpy as np
 from numpy.typing import NDArray
 
 from raptor_core.blas import one_blas_thread
-from raptor_core.models.summarizing.sentence import Sentence
+from raptor_core.models.summarizing.sentence import SummarySentence
 
 MAX_TERMS = 2048
-"""Terms kept per cluster, the most frequent first; bounds memory for very large clusters."""
+"""Maximum terms of a cluster, the most frequent first; bounds memory for very large clusters."""
 
 REPEAT = 0.5
-"""What a word earns each further time, as a share of the time before."""
+"""Share of a word's last gain that it earns each further time."""
 
 SPREAD = 0.5
-"""How much each sentence taken from a child holds back the child's others."""
+"""Penalty on a child's other sentences for each sentence taken from it."""
 
 COST_POWER = 0.8
-"""Gain is divided by the sentence's tokens to this power: 0 favours long, 1 short sentences."""
+"""Exponent of the tokens that divide a sentence's gain: 0 favours long, 1 short sentences."""
 
 LEANING = 0.7
-"""Weight of a sentence that leans on the one before it, which is not in the summary."""
+"""Weight of a sentence that depends on the one before it, if that is not in the summary."""
 
 DUPLICATE_OVERLAP = 0.7
-"""Share of the shorter sentence's terms from which two sentences say the same."""
+"""Share of the shorter sentence's terms from which two sentences count as duplicates."""
 
 Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A sentence of the cluster: ``child`` is its child's row, ``order`` its place in all."""
+    """Sentence of the cluster, with its child's row and its position among all sentences."""
 
-    sentence: Sentence
+    sentence: SummarySentence
     child: int
     order: int
     centrality: float
@@ -51,22 +51,22 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """Tokens aimed at, and tokens never passed."""
+    """Target and limit of a summary, in tokens."""
 
     target: float
     limit: float
 
     def takes(self, used: float, costs: Floats) -> NDArray[np.bool_]:
-        """For each cost, whether it stays within the limit and brings the total nearer."""
+        """Return for each cost whether it fits the limit and helps to reach the target."""
         within: NDArray[np.bool_] = used + costs <= self.limit
         return within if used == 0 else within & (used + costs / 2 <= self.target)
 
 
 @one_blas_thread
 def pick(candidates: Sequence[Candidate], budget: Budget) -> list[Candidate]:
-    """The sentences to keep of one or more, best first; empty when none is within the limit.
+    """Return the sentences to keep, best first; none if none is within the limit.
 
-    Takes ``len(candidates) * n_terms`` steps for each sentence that it keeps.
+    It takes ``len(candidates) * n_terms`` steps for each sentence that it keeps.
     """
     return _Greedy(candidates).run(budget)
 
@@ -99,7 +99,7 @@ class _Greedy:
         return picked
 
     def _gains(self) -> Floats:
-        """What each sentence would add, per cost, shape ``(n_sentences,)``."""
+        """Return the gain of each sentence per cost, shape ``(n_sentences,)``."""
         gains = self._holds @ (REPEAT**self._covered * self._worth)
         spread = 1.0 + SPREAD * self._from_child[self._children]
         # Rounded, so that the last bits of a vector from another machine decide nothing. A
@@ -117,7 +117,7 @@ class _Greedy:
         self._open &= (shared < DUPLICATE_OVERLAP * smaller) | (smaller < 3)
 
     def _support(self, row: int, order: int) -> None:
-        """Once a sentence is taken, the next one has what it leans on."""
+        """Lift the penalty of the next sentence if it depends on the one just taken."""
         if row == len(self._candidates) or self._candidates[row].order != order:
             return
         if self._candidates[row].sentence.dependent:
@@ -125,13 +125,13 @@ class _Greedy:
 
 
 def _weigh_terms(
-    sentences: Sequence[Sentence], children: NDArray[np.int64]
+    sentences: Sequence[SummarySentence], children: NDArray[np.int64]
 ) -> tuple[Floats, Floats]:
-    """Which sentence holds which term, ``(n_sentences, n_terms)`` of 0 and 1, and their worth.
+    """Return the terms of each sentence, ``(n_sentences, n_terms)`` of 0 and 1, and their worth.
 
-    ``children`` gives each sentence's child, ascending. A term's worth grows with the number of
-    sentences and of children that hold it, and with its length (common words are short, in any
-    language); it is more for a name or a number.
+    ``children`` is the child of each sentence, ascending. The worth of a term grows with the number
+    of sentences and of children that hold it. It also grows with its length, because common words
+    are short in any language. A name or a number is worth more.
     """
     terms = _most_frequent(sentences)
     column = {term: place for place, term in enumerate(terms)}
@@ -148,8 +148,8 @@ def _weigh_terms(
     return holds, spread * (0.4 + 0.6 * length) * named
 
 
-def _most_frequent(sentences: Sequence[Sentence]) -> list[str]:
-    """The terms, at most ``MAX_TERMS``, in an order that no hash seed changes."""
+def _most_frequent(sentences: Sequence[SummarySentence]) -> list[str]:
+    """Return at most ``MAX_TERMS`` terms, in an order that no hash seed changes."""
     counts = Counter(term for sentence in sentences for term in sentence.terms)
     if len(counts) <= MAX_TERMS:
         return sorted(counts)

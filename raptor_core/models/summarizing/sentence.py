@@ -1,4 +1,7 @@
-"""One sentence of a cluster: its terms, and how well it stands on its own."""
+"""Sentences of a cluster: their terms, and how well each is understood without its context.
+
+The boundaries of sentences are in ``raptor_core.chunking.sentences``.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ from raptor_core.chunking.sentences import sentences
 
 STOPWORDS = frozenset(Path(__file__).with_name("stopwords.txt").read_text("utf-8").split())
 
-# Scripts that are written without spaces: a pair of characters stands for a word.
+# Scripts without spaces between words: a pair of characters counts as a word.
 UNSPACED = (
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
 )
@@ -36,19 +39,24 @@ _LEANING_LIST = """he she it they this that these those his her its their him th
 so then however also thus therefore hence moreover furthermore instead otherwise yes no well oh"""
 _LEANING = frozenset(_LEANING_LIST.split())
 
-WHOLE, PARTIAL, JUNK = 0, 1, 2
+COMPLETE, PARTIAL, JUNK = 0, 1, 2
 """Tiers of a sentence: complete and readable, a fragment, or no prose at all."""
 
-_TIER_WEIGHTS = {WHOLE: 1.0, PARTIAL: 0.4, JUNK: 0.1}
+_TIER_WEIGHTS = {COMPLETE: 1.0, PARTIAL: 0.4, JUNK: 0.1}
 
 
 @dataclass(frozen=True, slots=True)
-class Sentence:
-    """A sentence with white space folded.
+class SummarySentence:
+    """Sentence with white space folded.
 
-    ``n_tokens`` is an estimate: the child's tokens, shared out by characters. ``terms`` are its
-    distinct content words, ``names`` those that are names or numbers. ``weight`` (0..1] is how
-    much its form and tier recommend it; ``dependent`` says that it leans on the sentence before it.
+    Attributes:
+        text: the sentence.
+        n_tokens: estimate: the child's tokens in proportion to characters.
+        terms: distinct content words.
+        names: terms that are names or numbers.
+        tier: see ``COMPLETE``, ``PARTIAL``, ``JUNK``.
+        weight: how well form and tier suit a summary, in (0, 1].
+        dependent: whether it refers to the sentence before it.
     """
 
     text: str
@@ -60,21 +68,21 @@ class Sentence:
     dependent: bool
 
 
-def split_sentences(text: str, n_tokens: int) -> tuple[Sentence, ...]:
-    """The sentences of a child of ``n_tokens`` tokens; empty when it holds only white space."""
+def split_sentences(text: str, n_tokens: int) -> tuple[SummarySentence, ...]:
+    """Split a child of ``n_tokens`` tokens into sentences; none if it holds only white space."""
     rate = n_tokens / max(1, sum(map(len, text.split())))
     pieces: list[str] = []
     for start, end in sentences(text):
         pieces += _split_headings(text[start:end])
     folded = (" ".join(piece.split()) for piece in pieces)
-    return tuple(_sentence(piece, rate) for piece in folded if piece)
+    return tuple(_describe(piece, rate) for piece in folded if piece)
 
 
 def _split_headings(text: str) -> list[str]:
-    """Headings that a segmenter left before the first sentence, then the sentence.
+    """Separate headings, which a segmenter can leave before the first sentence, from the sentence.
 
-    A first line is a heading when it ends without punctuation though the next line's first word
-    had room on it, and that word begins with a capital.
+    A first line is a heading if it ends without punctuation although the next line's first word had
+    room in it. That word must begin with a capital.
     """
     if "\n" not in text:
         return [text]
@@ -91,14 +99,14 @@ def _split_headings(text: str) -> list[str]:
     return [*lines[:n_headings], "\n".join(lines[n_headings:])]
 
 
-def _sentence(text: str, tokens_per_char: float) -> Sentence:
+def _describe(text: str, tokens_per_char: float) -> SummarySentence:
     words = (_ASCII_WORD if text.isascii() else _WORD).findall(text)
     joined = " ".join(words)
     n_letters = len(joined) - max(0, len(words) - 1)
     n_chars = len(text) - text.count(" ")
     terms = _terms(joined)
     tier = _tier(text, len(words), n_letters, n_chars)
-    return Sentence(
+    return SummarySentence(
         text=text,
         n_tokens=max(1.0, n_chars * tokens_per_char),
         terms=terms,
@@ -110,7 +118,7 @@ def _sentence(text: str, tokens_per_char: float) -> Sentence:
 
 
 def _terms(words: str) -> frozenset[str]:
-    """Content words, folded; runs of an unspaced script become pairs of characters."""
+    """Return the content words, folded; runs of an unspaced script become pairs of characters."""
     distinct = set(words.casefold().split()) - STOPWORDS
     if words.isascii():
         return frozenset([stem(term) for term in distinct if len(term) > 1])
@@ -124,7 +132,7 @@ def _terms(words: str) -> frozenset[str]:
 
 
 def stem(term: str) -> str:
-    """A plural and its singular count as one word."""
+    """Return the singular of a plural, so that both count as one word."""
     if term[-1] != "s" or len(term) < 4 or term[-2] == "s":
         return term
     return f"{term[:-3]}y" if len(term) > 4 and term.endswith("ies") else term[:-1]
@@ -137,7 +145,7 @@ def _tier(text: str, n_words: int, n_letters: int, n_chars: int) -> int:
         return JUNK
     if n_words < 4 or not _TERMINAL.search(text[-_END_CHARS:]):
         return PARTIAL
-    return PARTIAL if _starts_inside(text) or _unbalanced(text) else WHOLE
+    return PARTIAL if _starts_inside(text) or _is_unbalanced(text) else COMPLETE
 
 
 def _is_unspaced(text: str) -> bool:
@@ -145,7 +153,7 @@ def _is_unspaced(text: str) -> bool:
 
 
 def _is_junk(text: str, n_letters: int, n_chars: int) -> bool:
-    """Tables, code, URLs, references and captions: text that is not prose."""
+    """Return whether the text is no prose: a table, code, a URL, a reference or a caption."""
     n_marks_allowed = max(1, n_chars // 25)
     if n_chars - n_letters > n_marks_allowed and len(_CODE.findall(text)) > n_marks_allowed:
         return True
@@ -157,26 +165,26 @@ def _is_junk(text: str, n_letters: int, n_chars: int) -> bool:
 
 
 def _starts_inside(text: str) -> bool:
-    """Whether the text begins in the middle of a sentence, or is an item of a list."""
+    """Return whether the text begins in the middle of a sentence, or is an item of a list."""
     if text[0] in ",;:.!?)]}%…" or _BULLET.match(text):
         return True
     return next((c for c in text if c.isalnum()), "").islower()
 
 
-def _unbalanced(text: str) -> bool:
+def _is_unbalanced(text: str) -> bool:
     pairs = _PAIRS if text.isascii() else _PAIRS + _OTHER_PAIRS
     return text.count('"') % 2 == 1 or any(text.count(a) != text.count(b) for a, b in pairs)
 
 
 def _weight(text: str, n_words: int, n_terms: int) -> float:
-    """How much the form of a sentence recommends it, in (0, 1]."""
+    """Return how well the form of a sentence suits a summary, in (0, 1]."""
     weight = 1.0
     if n_terms < 4 and not _is_unspaced(text):
         weight *= 0.4 + 0.15 * n_terms
     if text.rstrip("\"'”’»)").endswith(("?", "？", "؟")):
-        weight *= 0.6  # a question without its answer tells little
+        weight *= 0.6  # a question without its answer says little
     if text.rstrip(" .").endswith(":"):
-        weight *= 0.6  # announces what is not there
+        weight *= 0.6  # it announces text that is missing
     if text[0] in _OPENERS:
-        weight *= 0.8 if n_words >= 10 else 0.5  # a scrap of talk
+        weight *= 0.8 if n_words >= 10 else 0.5  # a fragment of dialogue
     return weight

@@ -159,7 +159,7 @@ def live_condition(where: Where) -> Condition | None:
 
     An id that is no UUID in canonical form belongs to no node.
     """
-    ids = None if where.ids is None else tuple(i for i in dict.fromkeys(where.ids) if _is_id(i))
+    ids = None if where.ids is None else tuple(i for i in dict.fromkeys(where.ids) if is_id(i))
     fields = {"tree": where.trees, "documents": where.documents, "layer": where.layers}
     given = [(field, values) for field, values in fields.items() if values is not None]
     if ids == () or not all(values for _, values in given):
@@ -171,10 +171,11 @@ def live_condition(where: Where) -> Condition | None:
     return Condition((LIVE, *matches), ids)
 
 
-def _is_id(text: str) -> bool:
+def is_id(text: str) -> bool:
+    """Return whether a text is a UUID in canonical form, as ids of points are."""
     try:
         return str(uuid.UUID(text)) == text
-    except ValueError:
+    except (ValueError, AttributeError):
         return False
 
 

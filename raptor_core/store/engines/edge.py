@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -102,8 +102,8 @@ one is written again at every sealing."""
 
 
 @contextmanager
-def engine_errors(path: Path, doing: str) -> Iterator[None]:
-    """What the engine raises as a StoreError that names the place and the remedy."""
+def engine_errors(path: Path, doing: str, remedy: str) -> Iterator[None]:
+    """Raise what the engine raises as a StoreError that names the place and the remedy."""
     try:
         yield
     except StoreError:
@@ -113,8 +113,7 @@ def engine_errors(path: Path, doing: str) -> Iterator[None]:
             raise
         raise StoreError(
             f"{path}: Qdrant Edge failed to {doing}: {error}. Free space if the disk is full; if "
-            f"its files are damaged, move {path.parent} and the .json of its corpus beside it away "
-            "and build again: texts come from the tables"
+            f"its files are damaged, {remedy}: texts come from the tables"
         ) from error
 
 
@@ -135,7 +134,7 @@ def create_shard(path: Path, n_dims: int) -> None:
             default_segment_number=SEGMENTS,
         ),
     )
-    with engine_errors(path, "create a shard"):
+    with engine_errors(path, "create a shard", f"move {path} away and build again"):
         shard = edge.EdgeShard.create(str(path), config)
         schema = edge.KeywordIndexParams(enable_hnsw=False, memory=cold)
         shard.update(edge.UpdateOperation.create_field_index(KEYS, schema))
@@ -146,18 +145,23 @@ def create_shard(path: Path, n_dims: int) -> None:
 class EdgeEngine:
     """An open shard."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, remedy: str) -> None:
+        """Open the shard in the directory ``path``; ``remedy`` ends messages about its damage."""
         self._path = path
+        self._remedy = remedy
         self._outlines = OutlineFile(path, self._live_payloads)
-        with engine_errors(path, "open the shard"):
+        with self._errors("open the shard"):
             self._shard: Any = edge.EdgeShard.load(str(path))
+
+    def _errors(self, doing: str) -> AbstractContextManager[None]:
+        return engine_errors(self._path, doing, self._remedy)
 
     def apply(self, batch: Batch) -> None:
         """Write and delete, in this order."""
         self._outlines.withdraw(is_new=self.count(Condition()) == 0)
         update = edge.UpdateOperation
         try:
-            with engine_errors(self._path, f"write {len(batch.upserts)} points"):
+            with self._errors(f"write {len(batch.upserts)} points"):
                 for at in range(0, len(batch.upserts), UPDATE_POINTS):
                     points = [
                         edge.Point(p.id, named_vectors(p, _sparse), pack(p.payload))
@@ -174,7 +178,7 @@ class EdgeEngine:
 
     def fetch(self, ids: Sequence[str], *, dense: bool = False) -> list[Point]:
         """The points that exist among ``ids``, with their whole payloads."""
-        with engine_errors(self._path, f"read {len(ids)} points"):
+        with self._errors(f"read {len(ids)} points"):
             found = self._shard.retrieve(list(ids), [REST], [DENSE] if dense else False)
         return [_record(point) for point in found]
 
@@ -195,7 +199,7 @@ class EdgeEngine:
                 with_payload=stored_fields(fields),
                 with_vector=[DENSE] if dense else False,
             )
-            with engine_errors(self._path, "list points"):
+            with self._errors("list points"):
                 found, offset = self._shard.scroll(request)
             records += [_record(point) for point in found]
             if offset is None:
@@ -238,7 +242,7 @@ class EdgeEngine:
             requests = [
                 self._request(questions[row], n, just_under(score)) for row, score in least.items()
             ]
-            with engine_errors(self._path, "search"):
+            with self._errors("search"):
                 rows = self._shard.query_batch(edge.QueryBatchRequest(requests))
             return [[(point.id.int, point.score) for point in row] for row in rows]
 
@@ -280,22 +284,22 @@ class EdgeEngine:
     def count(self, condition: Condition) -> int:
         """Number of points that match."""
         request = edge.CountRequest(exact=True, filter=self._filter(condition))
-        with engine_errors(self._path, "count"):
+        with self._errors("count"):
             return int(self._shard.count(request))
 
     def flush(self) -> None:
         """Write everything to disk."""
-        with engine_errors(self._path, "flush"):
+        with self._errors("flush"):
             self._shard.flush()
 
     def optimize(self) -> None:
         """Seal large segments and rewrite those with many deleted points."""
-        with engine_errors(self._path, "optimize"):
+        with self._errors("optimize"):
             self._shard.optimize()
 
     def close(self) -> None:
         """Flush and release the directory."""
-        with engine_errors(self._path, "close"):
+        with self._errors("close"):
             self._shard.close()
         self._outlines.save()
 

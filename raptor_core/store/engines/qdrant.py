@@ -9,8 +9,12 @@ rebuild from stored vectors must see the very same ones. It has no payload index
 from __future__ import annotations
 
 import json
+import pickle
+import sqlite3
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
+from io import BytesIO
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -417,16 +421,50 @@ def point_bytes(point: Point) -> int:
 
 
 LOCAL_COLLECTION = "nodes"
-_LOCAL_REMEDY = "free space if the disk is full; if it is damaged, move it away and build again"
+_PICKLED = frozenset(
+    ("qdrant_client.http.models.models", name) for name in ("PointStruct", "SparseVector")
+)
+"""Classes in what local mode stores: it pickles points."""
 
 
-def open_local(path: Path | None, n_dims: int | None = None) -> ClientEngine:
-    """The collection of local mode in the directory ``path``, made when ``n_dims`` is given.
+class _PointUnpickler(pickle.Unpickler):
+    """Reader of stored points that runs nothing else: a file may come from elsewhere."""
 
-    Without a path it is one that ends with this object.
+    def find_class(self, module: str, name: str) -> Any:
+        if (module, name) not in _PICKLED:
+            raise ValueError(f"a stored point names {module}.{name}, which local mode does not")
+        return super().find_class(module, name)
+
+
+def check_local(path: Path) -> None:
+    """Read all points under ``path`` as local mode will, and run no code that they name.
+
+    Raises:
+        ValueError: a point is none, or would run code.
+        sqlite3.Error: a file is damaged.
     """
-    place = Place("memory" if path is None else str(path), _LOCAL_REMEDY)
+    for file in sorted(path.glob("collection/**/*.sqlite")):
+        with closing(sqlite3.connect(file)) as points:  # not read-only: it may have to roll back
+            for key, point in points.execute("select id, point from points"):
+                try:
+                    _PointUnpickler(BytesIO(point)).load()
+                except (pickle.UnpicklingError, EOFError, LookupError, TypeError) as error:
+                    raise ValueError(f"the point {key!r} is damaged: {error}") from error
+
+
+def open_local(path: Path | None, n_dims: int | None = None, remedy: str = "") -> ClientEngine:
+    """Open the collection of local mode in a directory, or make it.
+
+    Args:
+        path: the directory; None for a collection in memory.
+        n_dims: dimensions of a new collection; None opens one that is there.
+        remedy: what to do where its files are damaged.
+    """
+    remedy = f"free space if the disk is full; if it is damaged, {remedy or 'build again'}"
+    place = Place("memory" if path is None else str(path), remedy)
     with place.errors():
+        if path is not None:
+            check_local(path)
         client = QdrantClient(
             ":memory:" if path is None else None,
             path=None if path is None else str(path),

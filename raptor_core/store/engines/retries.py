@@ -1,9 +1,8 @@
 """Requests to a server, made again where the fault may pass, and else told in our own words.
 
-All that is asked of a server may be asked twice: points are written and deleted by id, an index or
-an alias that is there is set again, a collection that is gone is removed again, and one that is
-there when it is made was made by the request before (``Corpus.make``). So a request whose answer
-was lost is simply repeated.
+Every request may be repeated: points are written and deleted by id, an index or an alias is set
+again, a removed collection is removed again, and an existing one is taken over
+(``CorpusCollections.make``). So a request whose answer was lost is simply repeated.
 """
 
 from __future__ import annotations

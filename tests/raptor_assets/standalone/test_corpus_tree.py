@@ -24,7 +24,7 @@ from raptor_assets.standalone.status import read_status
 from raptor_core import build_trees
 from raptor_core.errors import SettingsError, UnknownTreeError
 from raptor_core.home import HomeRetriever
-from raptor_core.home.published import published
+from raptor_core.home.published import open_published
 from raptor_core.nodes import TOP_NODE
 from raptor_core.report.data import report_values
 from raptor_core.report.values import Report, ReportTree
@@ -64,7 +64,7 @@ class CorpusTreeWorkshop(Workshop):
 
     def nodes_above(self):
         home = self.home.corpus_tree
-        with published(home, corpus_tree_settings(self.settings)) as store:
+        with open_published(home, corpus_tree_settings(self.settings)) as store:
             return store.nodes()
 
 
@@ -95,7 +95,7 @@ def built(tmp_path_factory):
 
 def tops(workshop):
     """Top nodes of what is published below, by id."""
-    with published(workshop.home, workshop.settings) as store:
+    with open_published(workshop.home, workshop.settings) as store:
         height = {m.tree: len(m.layer_sizes) - 1 for m in store.manifests()}
         return {node.id: node for node in store.nodes() if node.layer == height[node.tree]}
 

@@ -1,6 +1,8 @@
 """The cache of unfinished work in a real PostgreSQL server: runs on many machines share it."""
 
+import random
 import threading
+from string import printable
 
 import numpy as np
 import pytest
@@ -12,6 +14,7 @@ from raptor_assets.project.database_cache import DatabaseCache
 from raptor_assets.standalone.forecast import forecast
 from raptor_core.documents.catalog.scan import scan_source
 from raptor_core.errors import RecordsError
+from raptor_core.identity import MAX_ID_BYTES
 
 pytestmark = pytest.mark.slow
 
@@ -25,12 +28,11 @@ def workshop(postgres, tmp_path, monkeypatch):
     return made
 
 
-def test_it_keeps_what_the_file_in_a_home_keeps(workshop, tmp_path):
+def test_it_keeps_what_the_file_in_a_home_keeps(workshop):
     vector = np.array([0.6, 0.8], dtype=np.float32)
     with workshop.instance() as instance:
-        one, other = (DatabaseCache(instance, tmp_path, name) for name in ("one", "other"))
-        (tmp_path / "answers-0.jsonl").write_text('{"key": "before", "at": 9, "text": "paid"}')
-        assert (one.texts(["a", "before"]), one.unfinished()) == ({"before": "paid"}, [])
+        one, other = (DatabaseCache(instance, name) for name in ("one", "other"))
+        assert (one.texts(["a"]), one.unfinished()) == ({}, [])
         for cache in (one, other):
             cache.want([("t", "a"), ("t", "a"), ("t", "v")])
         with one:
@@ -48,9 +50,20 @@ def test_it_keeps_what_the_file_in_a_home_keeps(workshop, tmp_path):
         assert one.texts(["b"]) == {}
 
 
-def test_runs_at_once_make_its_tables_and_lose_nothing(workshop, tmp_path):
+def test_a_tree_whose_name_has_the_length_of_the_bound_is_kept_and_forgotten(workshop):
+    letters = random.Random(1).choices(printable, k=MAX_ID_BYTES)  # an index packs them hardly
+    tree = "".join(letters)
     with workshop.instance() as instance:
-        caches = [DatabaseCache(instance, tmp_path, "corpus") for _ in range(4)]
+        cache = DatabaseCache(instance, "c" * 64)
+        cache.want([(tree, "k" * 32)])
+        assert cache.unfinished() == [tree]
+        cache.forget([tree])
+        assert cache.unfinished() == []
+
+
+def test_runs_at_once_make_its_tables_and_lose_nothing(workshop):
+    with workshop.instance() as instance:
+        caches = [DatabaseCache(instance, "corpus") for _ in range(4)]
         names = [f"{run} {number}" for run in range(4) for number in range(20)]
 
         def work(run):
@@ -70,7 +83,7 @@ def test_runs_at_once_make_its_tables_and_lose_nothing(workshop, tmp_path):
 
 def unfinished(workshop):
     with workshop.instance() as instance:
-        return DatabaseCache(instance, workshop.home.answers, "corpus").unfinished()
+        return DatabaseCache(instance, "corpus").unfinished()
 
 
 def test_another_machine_goes_on_with_what_a_run_left(workshop):
@@ -109,9 +122,9 @@ def test_a_plan_knows_what_a_run_left(workshop):
     assert sum(layer.n_reused for tree in plan.trees for layer in tree.layers) > 0
 
 
-def test_a_database_that_does_not_answer_is_told(postgres, workshop, tmp_path):
+def test_a_database_that_does_not_answer_is_told(postgres, workshop):
     with workshop.instance() as instance:
-        cache = DatabaseCache(instance, tmp_path, "corpus")
+        cache = DatabaseCache(instance, "corpus")
         cache.keep_texts({"a": "text"})
         instance.event_log_storage.postgres_url = postgres.new_database() + "_that_is_not_there"
         with pytest.raises(RecordsError, match="cache of unfinished work cannot be opened"):

@@ -103,7 +103,6 @@ def test_structural_checks_block_and_statistical_ones_do_not():
         "language_switch": False,
         "near_duplicates": False,
         "hallucination_audit": False,
-        "staircase": False,
         "prompt_injection": False,
         "staleness": False,
         "token_budget": True,

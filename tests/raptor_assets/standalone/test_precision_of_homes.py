@@ -60,10 +60,12 @@ def test_the_sensor_and_a_teams_project_go_on_in_it_too(place):
     with open_instance(home) as instance:
         tick = own.resolve_sensor_def("source_sensor")
         assert tick(dg.build_sensor_context(instance)).run_requests == []
-    team = build_raptor_corpus("team", place.settings, home=home.path, store={"corpus": "corpus"})
+    version = build_version(home.load_settings(), {})
+    moved = place.settings.rename(place.root / "raptor.toml")  # the home is the project's from here
+    team = build_raptor_corpus("team", moved, home=home.path, store={"corpus": "corpus"})
     for definitions, key in ((own, ["tree"]), (team, ["team", "tree"])):
         spec = definitions.resolve_asset_graph().get(dg.AssetKey(key))
-        assert spec.code_version == build_version(home.load_settings())
+        assert spec.code_version == version
 
 
 def test_definitions_load_though_the_server_is_down_and_do_not_insist(tmp_path):

@@ -60,5 +60,5 @@ def test_drift_over_its_bound_fits_the_touched_clusters_anew_and_says_why(worksh
     then = workshop.metadata("tree", "corpus")
     assert then["layers_fitted"] == 2
     assert "placed since the last fit, over 1%" in then["plan"]
-    assert "2 touched clusters fitted anew" in then["plan"]
+    assert "2 touched clusters fitted again" in then["plan"]
     assert then["summaries_made"] == then["summaries_planned"]

@@ -195,15 +195,13 @@ def test_a_failed_rebuild_leaves_the_published_tree(tmp_path):
     assert workshop.build().changes.changed == ("b.md",)
 
 
-def test_a_blocking_check_keeps_what_was_published(tmp_path, monkeypatch):
-    # The first net, before staging, is taken away to see that the check is a second one.
-    monkeypatch.setattr("raptor_core.tree.summarize.find_junk", lambda *_: None)
-    workshop = scripted(tmp_path, junk="zebra")
+def test_a_blocking_check_keeps_what_was_published(tmp_path):
+    workshop = scripted(tmp_path, unclosed="zebra")
     workshop.build()
     before = workshop.manifests()
     workshop.write("b.md", prose(24, seed=2).replace("castle", "zebra"))
     report = workshop.build()
-    assert "junk_text" in report.failed["b.md"].reason
+    assert "check truncation" in report.failed["b.md"].reason
     assert workshop.manifests() == before
     with workshop.instance() as instance:
         run = instance.get_run_by_id(report.run_ids[0])
@@ -215,7 +213,7 @@ def test_a_blocking_check_keeps_what_was_published(tmp_path, monkeypatch):
     message = failed.event_specific_data.error.message
     assert run.is_failure
     assert "1 of 1 partitions failed" in message
-    assert "b.md, at layer_1/summaries: check junk_text" in message
+    assert "b.md, at layer_1/summaries: check truncation" in message
 
 
 def test_a_locked_store_fails_the_run_with_the_holder_and_harms_nothing(workshop):

@@ -9,7 +9,6 @@ from support.hashing import HashingEmbedder
 from support.workshop import Workshop, prose
 
 from raptor_assets import keys, names
-from raptor_assets.project.plan import find_changes
 from raptor_assets.project.record_files import RecordFiles
 from raptor_assets.project.records import DagsterRecords
 from raptor_assets.standalone.instance import recorded
@@ -54,7 +53,7 @@ def told(records, workshop):
         "versions": {asset: records.versions(asset) for asset in chain},
         "latest": {asset: records.latest(asset) for asset in chain},
         "outcomes": records.outcomes(checks),
-        "changes": find_changes(records, settings, parts.source.inventory(), parts.known),
+        "changes": parts.changes(records),
     }
 
 

@@ -1,9 +1,9 @@
-"""The first audit: what is sampled, and what the overlap judge sees."""
+"""Sample of an audit, and the sentences that the overlap judge supports."""
 
 import pytest
 from support.trees import leaf, summary
 
-from raptor_core.audit.base import Audited
+from raptor_core.audit.base import AuditedSummary
 from raptor_core.audit.overlap import OverlapJudge
 from raptor_core.audit.report import sample
 
@@ -21,7 +21,9 @@ CHILDREN = [
 
 
 def judge(text):
-    (found,) = OverlapJudge().judge([Audited(summary("s", "abdc", text=text), tuple(CHILDREN))])
+    (found,) = OverlapJudge().judge(
+        [AuditedSummary(summary("s", "abdc", text=text), tuple(CHILDREN))]
+    )
     return found
 
 

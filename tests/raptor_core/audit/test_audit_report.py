@@ -1,11 +1,11 @@
-"""Audits of a sample: nothing is judged twice, and what a summary made up is followed upwards."""
+"""Audits of a sample: nothing is judged twice, and parents are searched for unsupported content."""
 
 from dataclasses import replace
 
 import pytest
 from support.trees import by_id, leaf, summary
 
-from raptor_core.audit.base import Audited, SentenceFinding
+from raptor_core.audit.base import AuditedSummary, SentenceFinding
 from raptor_core.audit.overlap import OverlapJudge
 from raptor_core.audit.report import Audit, RememberingJudge, measure_propagation, run_audits
 from raptor_core.audit.revising import BATCH_ANSWERS, RevisingSummarizer
@@ -195,9 +195,9 @@ def test_many_answers_are_judged_together():
 def test_texts_that_were_judged_are_not_judged_under_another_name():
     inner = Counting()
     judge = RememberingJudge(inner)
-    (before,) = judge.judge([Audited(FALSE, tuple(LEAVES))])
+    (before,) = judge.judge([AuditedSummary(FALSE, tuple(LEAVES))])
     renamed = [replace(node, id=f"new-{node.id}") for node in (FALSE, *LEAVES)]
-    (after,) = judge.judge([Audited(renamed[0], tuple(renamed[1:]))])
+    (after,) = judge.judge([AuditedSummary(renamed[0], tuple(renamed[1:]))])
     assert inner.asked == ["false"]
     assert [found.node_id for found in after] == ["new-false"] * len(before)
     assert [found.judgement for found in after] == [found.judgement for found in before]
@@ -215,7 +215,7 @@ def test_what_could_not_be_judged_is_asked_again():
 
     inner = Failing()
     judge = RememberingJudge(inner)
-    item = Audited(TRUE, tuple(LEAVES))
+    item = AuditedSummary(TRUE, tuple(LEAVES))
     judge.judge([item])
     assert not judge.known
     judge.judge([item])

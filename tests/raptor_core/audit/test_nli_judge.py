@@ -1,11 +1,11 @@
-"""The judge by inference, with a tiny cross-encoder whose weights the test sets."""
+"""Judge by inference, with a tiny cross-encoder whose weights the test sets."""
 
 import pytest
 from support.cross_encoder import make_cross_encoder
 from support.trees import leaf, summary
 
 from raptor_core.audit import make_judge
-from raptor_core.audit.base import Audited
+from raptor_core.audit.base import AuditedSummary
 from raptor_core.errors import ModelError
 from raptor_core.settings import AuditSettings
 
@@ -28,7 +28,7 @@ def cross_encoder(folder, favoured, labels=LABELS):
 
 def judged(model, text="The pump failed. The bridge is closed."):
     judge = make_judge(AuditSettings(judge="nli", model=model))
-    (found,) = judge.judge([Audited(summary("s", "ab", text=text), CHILDREN)])
+    (found,) = judge.judge([AuditedSummary(summary("s", "ab", text=text), CHILDREN)])
     return found
 
 
@@ -56,7 +56,7 @@ def test_labels_are_found_wherever_they_stand(tmp_path):
 
 def test_a_model_that_is_none_for_inference_is_named(tmp_path):
     model = cross_encoder(tmp_path / "model", 0, {0: "good", 1: "bad"})
-    with pytest.raises(ModelError, match="no model for inference: it knows the labels good, bad"):
+    with pytest.raises(ModelError, match="not an inference model: it has the labels good, bad"):
         judged(model)
     with pytest.raises(ModelError, match=r"'/nosuch/model' cannot be loaded.*audit\.model"):
         judged("/nosuch/model")
@@ -64,8 +64,8 @@ def test_a_model_that_is_none_for_inference_is_named(tmp_path):
 
 def test_without_children_or_sentences_no_model_is_loaded():
     judge = make_judge(AuditSettings(judge="nli", model="/nosuch/model"))
-    alone = Audited(summary("s", "", text="The pump failed."), ())
-    blank = Audited(summary("t", "ab", text=" "), CHILDREN)
+    alone = AuditedSummary(summary("s", "", text="The pump failed."), ())
+    blank = AuditedSummary(summary("t", "ab", text=" "), CHILDREN)
     found = judge.judge([alone, blank])
     assert [[finding.judgement for finding in of_one] for of_one in found] == [["unsupported"], []]
 

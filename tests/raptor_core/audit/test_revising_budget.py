@@ -1,4 +1,4 @@
-"""The budget ends while summaries are judged: nothing that was paid for is lost."""
+"""Budget that ends while summaries are judged: no paid answer is lost."""
 
 import pytest
 

@@ -1,10 +1,10 @@
-"""The embedded judge: what it doubts, and what it lets pass."""
+"""Judge by doubts: sentences that it rejects, and sentences that it accepts."""
 
 import pytest
 from support.trees import leaf, summary
 
 from raptor_core.audit import make_judge
-from raptor_core.audit.base import Audited
+from raptor_core.audit.base import AuditedSummary
 from raptor_core.audit.support import WEIGHTS, opposites, probability
 from raptor_core.audit.terms import words
 from raptor_core.settings import AuditSettings
@@ -27,7 +27,7 @@ def judge():
 
 
 def verdicts(judge, text, children=(PUMP, BRIDGE)):
-    (found,) = judge.judge([Audited(summary("s", "pb", text=text), tuple(children))])
+    (found,) = judge.judge([AuditedSummary(summary("s", "pb", text=text), tuple(children))])
     return found
 
 
@@ -82,7 +82,7 @@ def test_without_children_nothing_is_supported_and_a_blank_summary_has_no_senten
 
 def test_summaries_are_judged_alike_alone_and_together(judge):
     pairs = [
-        Audited(summary(f"s{at}", "pb", text=text), (PUMP, BRIDGE))
+        AuditedSummary(summary(f"s{at}", "pb", text=text), (PUMP, BRIDGE))
         for at, text in enumerate(["The pump failed on 17 March.", "The toll was abolished.", ""])
     ]
     assert judge.judge(pairs) == [judge.judge([pair])[0] for pair in pairs]

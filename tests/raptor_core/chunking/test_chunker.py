@@ -1,4 +1,4 @@
-"""What the chunker does with headings, sections and unusual text."""
+"""Chunks of documents with headings, sections and unusual text."""
 
 from itertools import pairwise
 

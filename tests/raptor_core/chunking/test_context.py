@@ -1,4 +1,4 @@
-"""What the embedder reads before a chunk."""
+"""Context lines that the embedder reads before a chunk."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Where sentences end."""
+"""Sentence boundaries in several languages, lists, code and tables."""
 
 import pytest
 from hypothesis import given

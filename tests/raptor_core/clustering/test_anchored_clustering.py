@@ -1,14 +1,14 @@
-"""Anchored clustering: what stays, what is placed, split and merged, and the laws of any layer."""
+"""Anchored clustering: rows that stay, placed rows, splits, merges, and the laws of any layer."""
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.clustering_cases import assert_lawful, tokens, topics, unit
+from support.clustering_cases import assert_valid, tokens, topics, unit
 from support.examples import examples
 
 from raptor_core.clustering import make_clusterer
-from raptor_core.clustering.anchored import Bounds, anchored, match_origins
+from raptor_core.clustering.anchored import Bounds, cluster_anchored, match_origins
 from raptor_core.settings.trees import ClusteringSettings
 
 BOUNDS = Bounds(max_members=12, max_tokens=3500)
@@ -24,7 +24,7 @@ def by_label(labels):
 
 def run(vectors, kept, touched=(), bounds=BOUNDS, n_tokens=None, method="raptor"):
     n_tokens = tokens(len(vectors)) if n_tokens is None else n_tokens
-    return anchored(vectors, n_tokens, kept, touched, clusterer(method), bounds)
+    return cluster_anchored(vectors, n_tokens, kept, touched, clusterer(method), bounds)
 
 
 def changed(found, kept):
@@ -95,7 +95,7 @@ def test_what_is_left_of_a_cluster_joins_the_nearest():
     found = run(lone, [*kept[:3], [18]])
     assert len(found.members) == 3
     assert found.details["merged_remnants"] == 1.0
-    assert_lawful(found, tokens(19), 3500)
+    assert_valid(found, tokens(19), 3500)
 
 
 def test_a_row_that_still_has_another_cluster_is_not_placed_again():
@@ -131,7 +131,7 @@ def test_any_change_leaves_a_lawful_layer(change, method):
     vectors, n_tokens, kept, touched = change
     bounds = Bounds(max_members=8, max_tokens=400)
     found = run(vectors, kept, touched, bounds, n_tokens, method)
-    assert_lawful(found, n_tokens, 400)
+    assert_valid(found, n_tokens, 400)
     origins = [origin for origin in found.origins if origin >= 0]
     assert len(set(origins)) == len(origins)
     again = run(vectors, kept, touched, bounds, n_tokens, method)
@@ -158,4 +158,4 @@ def test_a_layer_over_the_token_budget_is_split_lawfully(touched):
     vectors, labels = topics(3, 6)
     n_tokens = tokens(18, each=90)
     found = run(vectors, by_label(labels), touched, Bounds(12, 300), n_tokens)
-    assert_lawful(found, n_tokens, 300)
+    assert_valid(found, n_tokens, 300)

@@ -1,9 +1,11 @@
+"""Laws that every clustering method keeps."""
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
-from support.clustering_cases import assert_lawful, tokens, topics, unit
+from support.clustering_cases import assert_valid, tokens, topics, unit
 from support.examples import examples
 
 from raptor_core.clustering import make_clusterer
@@ -43,7 +45,7 @@ def test_any_small_layer_is_clustered_lawfully_or_refused(method, layer, max_tok
     vectors, n_tokens = layer
     if feasible(n_tokens, max_tokens):
         clusters = clustered(method, vectors, n_tokens, max_tokens=max_tokens, dimensions=3)
-        assert_lawful(clusters, n_tokens, max_tokens)
+        assert_valid(clusters, n_tokens, max_tokens)
     else:
         with pytest.raises(ClusteringError, match=r"raise clustering\.max_tokens"):
             clustered(method, vectors, n_tokens, max_tokens=max_tokens, dimensions=3)
@@ -66,7 +68,7 @@ def test_components_of_a_mixture_tell_their_responsibilities(method):
 def test_a_layer_shrinks_to_a_half_at_most(method, n):
     vectors = unit(np.random.default_rng(n).normal(size=(n, 24)))
     clusters = clustered(method, vectors, tokens(n))
-    assert_lawful(clusters, tokens(n), 3500)
+    assert_valid(clusters, tokens(n), 3500)
     assert len(clusters.members) <= n // 2
 
 
@@ -75,7 +77,7 @@ def test_a_tight_budget_is_kept(method):
     vectors, _ = topics(4, 30)
     n_tokens = np.random.default_rng(3).integers(20, 101, size=120)
     clusters = clustered(method, vectors, n_tokens, max_tokens=260)
-    assert_lawful(clusters, n_tokens, 260)
+    assert_valid(clusters, n_tokens, 260)
 
 
 @by_method

@@ -1,6 +1,8 @@
+"""Clustering of unusual layers: tiny, equal, heavy or broken rows."""
+
 import numpy as np
 import pytest
-from support.clustering_cases import assert_lawful, tokens, topics, unit
+from support.clustering_cases import assert_valid, tokens, topics, unit
 
 from raptor_core.clustering import Clusters, make_clusterer
 from raptor_core.settings.trees import ClusteringSettings
@@ -45,7 +47,7 @@ def test_a_small_layer_over_the_budget_is_split():
 def test_three_rows_of_which_only_two_fit_share_one(method):
     vectors = unit([[1, 0, 0], [0.9, 0.1, 0], [0, 0, 1]])
     clusters = clustered(method, vectors, tokens(3, 100), max_tokens=200)
-    assert_lawful(clusters, tokens(3, 100), 200)
+    assert_valid(clusters, tokens(3, 100), 200)
     assert len(clusters.members) == 2
 
 
@@ -54,7 +56,7 @@ def test_heavy_rows_share_the_one_light_row(method):
     vectors, _ = topics(2, 3)
     n_tokens = np.array([900, 900, 50, 900, 900, 900])
     clusters = clustered(method, vectors, n_tokens, max_tokens=1000)
-    assert_lawful(clusters, n_tokens, 1000)
+    assert_valid(clusters, n_tokens, 1000)
     assert all(2 in rows for rows in clusters.members)
 
 
@@ -62,7 +64,7 @@ def test_heavy_rows_share_the_one_light_row(method):
 def test_two_hundred_identical_rows(method):
     vectors = unit(np.ones((200, 16)))
     clusters = clustered(method, vectors, tokens(200))
-    assert_lawful(clusters, tokens(200), 3500)
+    assert_valid(clusters, tokens(200), 3500)
     assert len(clusters.members) <= 60
 
 
@@ -70,14 +72,14 @@ def test_two_hundred_identical_rows(method):
 def test_many_duplicates_among_distinct_rows(method):
     distinct, _ = topics(3, 15)
     vectors = np.concatenate([distinct, np.repeat(distinct[:1], 60, axis=0)])
-    assert_lawful(clustered(method, vectors, tokens(105)), tokens(105), 3500)
+    assert_valid(clustered(method, vectors, tokens(105)), tokens(105), 3500)
 
 
 @by_method
 def test_two_distinct_vectors_only(method):
     vectors = unit(np.repeat(np.eye(4)[:2], 20, axis=0))
     clusters = clustered(method, vectors, tokens(40), window=5, cluster_size=20)
-    assert_lawful(clusters, tokens(40), 3500)
+    assert_valid(clusters, tokens(40), 3500)
     assert all(max(rows) < 20 or min(rows) >= 20 for rows in clusters.members)
 
 
@@ -85,19 +87,19 @@ def test_two_distinct_vectors_only(method):
 def test_collinear_rows(method):
     angles = np.linspace(0.1, 1.4, 80)
     vectors = unit(np.stack([np.cos(angles), np.sin(angles)], axis=1))
-    assert_lawful(clustered(method, vectors, tokens(80)), tokens(80), 3500)
+    assert_valid(clustered(method, vectors, tokens(80)), tokens(80), 3500)
 
 
 @by_method
 def test_opposite_and_zero_vectors(method):
     vectors = np.concatenate([np.eye(6), -np.eye(6), np.zeros((6, 6))]).astype(np.float32)
-    assert_lawful(clustered(method, vectors, tokens(18)), tokens(18), 3500)
+    assert_valid(clustered(method, vectors, tokens(18)), tokens(18), 3500)
 
 
 @by_method
 def test_rows_without_tokens(method):
     vectors, _ = topics(3, 10)
-    assert_lawful(clustered(method, vectors, tokens(30, 0)), tokens(30, 0), 3500)
+    assert_valid(clustered(method, vectors, tokens(30, 0)), tokens(30, 0), 3500)
 
 
 def test_one_component_only():

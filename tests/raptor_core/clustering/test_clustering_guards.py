@@ -1,10 +1,12 @@
+"""Corrections that a guard makes to groups of rows."""
+
 from collections import Counter
 
 import numpy as np
 import pytest
 from support.clustering_cases import topics, unit
 
-from raptor_core.clustering.guards import Guard, divides, without_subsets
+from raptor_core.clustering.guards import Guard, drop_subsets, is_real_split
 
 
 def guard(vectors, n_tokens, max_tokens):
@@ -55,7 +57,7 @@ def test_a_lone_row_that_another_cluster_holds_is_dropped():
 
 def test_a_cluster_within_another_is_dropped():
     counts = Counter()
-    kept = without_subsets([np.array(rows) for rows in [(1, 2), (0, 1, 2), (2, 3), (2, 3)]], counts)
+    kept = drop_subsets([np.array(rows) for rows in [(1, 2), (0, 1, 2), (2, 3), (2, 3)]], counts)
     assert sorted(rows.tolist() for rows in kept) == [[0, 1, 2], [2, 3]]
     assert counts["dropped_subsets"] == 2
 
@@ -84,22 +86,22 @@ def test_a_cluster_over_its_budget_is_reclustered_then_halved():
 
 def test_halves_part_topics_and_balance_tokens():
     vectors, _ = topics(2, 5)
-    one, other = guard(vectors, [10] * 10, 100).halves(np.arange(10))
+    one, other = guard(vectors, [10] * 10, 100).halve(np.arange(10))
     assert {tuple(one), tuple(other)} == {tuple(range(5)), tuple(range(5, 10))}
-    one, other = guard(vectors, [50, *[10] * 5], 100).halves(np.arange(6))
+    one, other = guard(vectors, [50, *[10] * 5], 100).halve(np.arange(6))
     assert min(len(one), len(other)) >= 2
 
 
 @pytest.mark.parametrize("n", [2, 3, 4, 9])
 def test_halves_of_identical_rows_are_proper(n):
-    one, other = guard(unit(np.ones((n, 4))), [10] * n, 100).halves(np.arange(n))
+    one, other = guard(unit(np.ones((n, 4))), [10] * n, 100).halve(np.arange(n))
     assert len(one)
     assert len(other)
     assert sorted([*one, *other]) == list(range(n))
 
 
 def test_parts_that_would_not_end_the_splitting_are_refused():
-    assert divides([np.arange(5), np.arange(5, 10)], 10)
-    assert not divides([np.arange(10)], 10)
-    assert not divides([np.arange(9), np.arange(1)], 10)
-    assert not divides([np.arange(7)] * 3, 10)
+    assert is_real_split([np.arange(5), np.arange(5, 10)], 10)
+    assert not is_real_split([np.arange(10)], 10)
+    assert not is_real_split([np.arange(9), np.arange(1)], 10)
+    assert not is_real_split([np.arange(7)] * 3, 10)

@@ -1,3 +1,5 @@
+"""Gaussian mixtures: fit, choice by BIC, and soft membership."""
+
 import numpy as np
 import pytest
 

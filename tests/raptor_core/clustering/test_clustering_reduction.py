@@ -1,3 +1,5 @@
+"""Reduction by UMAP: exact neighbours, fuzzy graph and layout."""
+
 import warnings
 
 import numpy as np

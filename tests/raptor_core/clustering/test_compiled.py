@@ -1,4 +1,4 @@
-"""Kernels where nothing compiled can be kept, as in a container whose files are another user's."""
+"""Kernels on a machine where numba can write to no cache folder, as in a container."""
 
 import os
 import shutil
@@ -24,5 +24,5 @@ def test_kernels_compile_where_numba_may_write_to_no_folder(tmp_path):
         check=True,
     )
     assert run.stdout == "16294208416658607535\n"  # splitmix64's first number for 0
-    assert run.stderr.count("let NUMBA_CACHE_DIR name a folder") == 1
+    assert run.stderr.count("set NUMBA_CACHE_DIR to a folder") == 1
     assert list(lent.iterdir()) == []

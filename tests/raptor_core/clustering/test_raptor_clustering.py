@@ -1,3 +1,5 @@
+"""Clustering of the paper: topics are found, and the result is deterministic."""
+
 import json
 import os
 import subprocess
@@ -5,7 +7,7 @@ import sys
 
 import numpy as np
 import pytest
-from support.clustering_cases import assert_lawful, tokens, topics
+from support.clustering_cases import assert_valid, tokens, topics
 
 from raptor_core.clustering import kmeans, make_clusterer, raptor
 from raptor_core.settings.trees import ClusteringSettings
@@ -62,7 +64,7 @@ def test_the_number_of_workers_changes_nothing(monkeypatch):
 def test_clusters_keep_to_their_topics():
     vectors, labels = topics(12, 25)
     clusters = clusters_of(vectors)
-    assert_lawful(clusters, tokens(300), 3500)
+    assert_valid(clusters, tokens(300), 3500)
     pure = [len(set(labels[list(rows)])) == 1 for rows in clusters.members]
     assert np.mean(pure) > 0.95
 
@@ -87,7 +89,7 @@ def test_a_very_large_layer_is_parted_first(monkeypatch):
     monkeypatch.setattr(raptor, "MAX_GLOBAL_ROWS", 200)
     vectors, labels = topics(20, 30)
     clusters = clusters_of(vectors)
-    assert_lawful(clusters, tokens(600), 3500)
+    assert_valid(clusters, tokens(600), 3500)
     assert clusters.details["coarse_parts"] >= 6
     pure = [len(set(labels[list(rows)])) == 1 for rows in clusters.members]
     assert np.mean(pure) > 0.9
@@ -118,7 +120,7 @@ def test_kmeans_parts_are_disjoint_and_near_the_size_asked():
 
 
 def test_kmeans_splits_rows_that_it_cannot_tell_apart():
-    grid = kmeans.rounded(np.ones((5000, 8), dtype=np.float32))
+    grid = kmeans.round_to_grid(np.ones((5000, 8), dtype=np.float32))
     parts = kmeans.split(grid, np.arange(5000), lambda rows: len(rows) // 7, 0)
     assert max(map(len, parts)) < 14
     assert sum(map(len, parts)) == 5000
@@ -128,4 +130,4 @@ def test_kmeans_ends_where_all_but_one_part_are_single_rows():
     vectors = np.repeat(np.eye(9, dtype=np.float32)[:1], 60, axis=0)
     vectors[:8] = np.eye(9, dtype=np.float32)[1:]
     clusters = clusters_of(vectors, method="kmeans")
-    assert_lawful(clusters, tokens(60), 3500)
+    assert_valid(clusters, tokens(60), 3500)

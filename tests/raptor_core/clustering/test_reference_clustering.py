@@ -1,10 +1,10 @@
-"""The engine "reference": umap-learn and scikit-learn themselves, their clusters as fitted."""
+"""Engine "reference": clusters of umap-learn and scikit-learn, as fitted."""
 
 import warnings
 
 import numpy as np
 import pytest
-from support.clustering_cases import assert_lawful, tokens, topics, unit
+from support.clustering_cases import assert_valid, tokens, topics, unit
 
 from raptor_core.clustering import make_clusterer
 from raptor_core.settings.trees import ClusteringSettings
@@ -51,7 +51,7 @@ def test_clusters_inside_others_and_many_small_ones_stay(monkeypatch):
     """The default engine would drop the first and merge the second."""
     fitted = [np.arange(12), np.arange(3), *np.arange(12, 28).reshape(8, 2)]
     monkeypatch.setattr(
-        "raptor_core.clustering.raptor._Run.global_then_local", lambda *_: list(fitted)
+        "raptor_core.clustering.raptor._LayerClustering.global_then_local", lambda *_: list(fitted)
     )
     vectors, _ = topics(4, 7)
     assert {*clustered(vectors, tokens(28)).members} == {tuple(rows) for rows in fitted}
@@ -63,7 +63,7 @@ def test_what_a_tree_needs_is_kept(max_tokens):
     vectors = unit(np.concatenate([vectors, vectors[:5], -vectors[:3]]))
     n_tokens = np.random.default_rng(3).integers(20, 101, size=len(vectors))
     clusters = clustered(vectors, n_tokens, max_tokens=max_tokens)
-    assert_lawful(clusters, n_tokens, max_tokens)
+    assert_valid(clusters, n_tokens, max_tokens)
     assert clustered(vectors, n_tokens, max_tokens=max_tokens) == clusters
 
 

@@ -128,7 +128,7 @@ def published():
     for name, text in texts.items():
         documents = [Document(name, text)]
         tree = build_tree(documents, components=components, name=name)
-        manifest = make_manifest(tree, documents, settings)
+        manifest = make_manifest(tree, documents, components.settings_fingerprint)
         store.publish(manifest, tuple(tree.nodes()), tree.vectors())
     yield store, components.embedder
     store.close()

@@ -1,4 +1,4 @@
-"""The check of chunks: lengths, and borders inside sentences."""
+"""The check of chunks: their lengths, and borders inside sentences."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What most documents have in common is found in one pass, and those that differ are told."""
+"""One pass counts lines and languages of most documents, and finds documents that differ."""
 
 from hypothesis import given
 from hypothesis import strategies as st

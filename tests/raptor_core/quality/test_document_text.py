@@ -1,4 +1,4 @@
-"""Documents whose text was read wrongly are told by their letters; others are left in peace."""
+"""The check finds documents whose text was read wrongly, and no others."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Stored vectors against the nodes that need them, and the published documents' age."""
+"""Checks of stored vectors and of stale documents."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""Text that gives orders to a model is found; text that is about orders is not."""
+"""The check finds text that gives orders to a model, and no text about such orders."""
 
 import pytest
 from support.trees import checked_trees, leaf, summary

@@ -1,4 +1,4 @@
-"""Law 9: what is no summary is found, and ordinary text is not."""
+"""Law 9: the check finds texts that are no summary, and no ordinary text."""
 
 import pytest
 from support.trees import checked_layer, leaf, summary

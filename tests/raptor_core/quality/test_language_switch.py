@@ -1,4 +1,4 @@
-"""A summary in another language than its children is found; code, names and quotes are not."""
+"""The check finds summaries in another language than their children, but no code or quotes."""
 
 import pytest
 from hypothesis import given

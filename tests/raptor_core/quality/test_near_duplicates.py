@@ -1,20 +1,14 @@
-"""Near duplicates by words and by vectors, against what comparing all pairs would find."""
+"""Near duplicates by their words, against a comparison of all pairs."""
 
 import random
 from dataclasses import replace
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.trees import checked_layer, checked_trees, leaf, summary
+from support.trees import checked_layer, leaf, summary
 
-from raptor_core.quality.duplicates import (
-    near_duplicate_vectors,
-    near_duplicates,
-    pairs_by_vectors,
-    pairs_by_words,
-)
+from raptor_core.quality.duplicates import near_duplicates, pairs_by_words
 
 LAMP = "The lamp was lit in 1872 by Agnes Moor and burned rape oil until paraffin came in 1911."
 STORM = "In the storm of January the sea broke the windows and the keeper kept the lamp burning."
@@ -33,11 +27,6 @@ def edited(text, rng, n_changes):
 
 def rows_of(pairs):
     return {(pair.first, pair.second) for pair in pairs}
-
-
-def units(rng, n, n_dims=48):
-    rows = rng.standard_normal((n, n_dims)).astype(np.float32)
-    return rows / np.linalg.norm(rows, axis=1, keepdims=True)
 
 
 def test_equal_texts_are_alike_whatever_their_case_and_spaces():
@@ -82,28 +71,6 @@ def test_short_texts_are_not_compared():
 def test_many_equal_texts_make_no_square_of_pairs():
     found = pairs_by_words([LAMP] * 500, 0.8)
     assert 499 <= len(found) <= 3 * 500
-    vectors = np.repeat(units(np.random.default_rng(0), 1), 500, axis=0)
-    assert 499 <= len(pairs_by_vectors(vectors, 0.98)) <= 3 * 500
-
-
-def test_near_vectors_are_found():
-    rng = np.random.default_rng(2)
-    vectors = units(rng, 300)
-    close = vectors[:50] + 0.01 * rng.standard_normal((50, 48)).astype(np.float32)
-    every = np.concatenate([vectors, close / np.linalg.norm(close, axis=1, keepdims=True)])
-    likeness = every @ every.T
-    wanted = {
-        (a, b) for a in range(350) for b in range(a + 1, 350) if likeness[a, b] >= np.float32(0.98)
-    }
-    found = rows_of(pairs_by_vectors(every, 0.98))
-    assert found <= wanted
-    assert len(found) >= 0.97 * len(wanted)
-    assert len(wanted) >= 50
-
-
-def test_no_vector_and_one_have_no_pair():
-    assert pairs_by_vectors(np.zeros((0, 8), dtype=np.float32), 0.98) == []
-    assert pairs_by_vectors(units(np.random.default_rng(0), 1), 0.98) == []
 
 
 @given(st.lists(st.text(max_size=80), max_size=8))
@@ -130,16 +97,6 @@ def test_of_a_group_that_is_alike_all_but_one_count(n):
     nodes = [summary(f"a{at}", "xy", text=LAMP) for at in range(n)]
     nodes += [summary(f"b{at}", "xy", text=STORM) for at in range(2)]
     assert near_duplicates(checked_layer(nodes)).numbers["near_duplicates"] == n - 1 + 1
-
-
-def test_vectors_find_what_words_do_not():
-    nodes = [summary("a", "xy", text=LAMP), summary("b", "xz", text=STORM)]
-    vectors = np.repeat(units(np.random.default_rng(3), 1), 3, axis=0)
-    layers = [[leaf("x", LAMP)], nodes]
-    found = near_duplicate_vectors(checked_trees(layers, vectors=[vectors[:1], vectors[1:]]))
-    assert [(worst.node_id, worst.why) for worst in found.worst] == [("a", "as b (cosine 1.00)")]
-    assert (found.passed, found.numbers["summaries"]) == (False, 2)
-    assert not near_duplicates(checked_layer(nodes)).worst
 
 
 def test_leaves_and_other_trees_do_not_count():

@@ -3,7 +3,7 @@
 import pytest
 from support.trees import checked_layer, leaf, summary
 
-from raptor_core.quality.registry import LAYER_CHECKS, layer_verdicts
+from raptor_core.quality.registry import LAYER_CHECKS, check_layer
 from raptor_core.quality.sizes import cluster_size, compression_ratio
 from raptor_core.quality.statistics import distribution
 
@@ -44,6 +44,6 @@ def test_nothing_measured_is_no_figure():
 
 def test_a_layer_is_told_of_by_every_check_even_when_it_is_empty():
     for nodes in ([], [summary("s", "ab"), summary("t", "cd")]):
-        found = layer_verdicts(checked_layer(nodes, LEAVES if nodes else []))
+        found = check_layer(checked_layer(nodes, LEAVES if nodes else []))
         assert [verdict.name for verdict in found] == [check.name for check in LAYER_CHECKS]
         assert all(verdict.passed for verdict in found)

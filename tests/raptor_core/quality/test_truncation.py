@@ -1,4 +1,4 @@
-"""Summaries that a limit cut off are found; headings, lists and collages are not."""
+"""The check finds summaries that a limit cut off, but no headings, lists or collages."""
 
 import pytest
 from support.trees import checked_layer, leaf, summary

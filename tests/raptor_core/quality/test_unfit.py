@@ -1,4 +1,4 @@
-"""What is no summary of its sources."""
+"""Reasons why a text is no summary of its sources."""
 
 import pytest
 

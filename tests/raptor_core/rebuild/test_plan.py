@@ -1,4 +1,4 @@
-"""What a plan says: exact where it can be, an estimate where it cannot, and it pays for nothing."""
+"""A plan is exact for trees that continue, an estimate for others, and pays for nothing."""
 
 from itertools import pairwise
 

@@ -1,4 +1,4 @@
-"""Any sequence of changes, crashes and changed settings leaves lawful trees and nothing behind."""
+"""Any sequence of edits, crashes and settings leaves trees that keep the laws, and no old node."""
 
 import shutil
 import tempfile

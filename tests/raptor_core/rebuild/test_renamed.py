@@ -1,4 +1,4 @@
-"""Renames cost nothing, also after edits that a build from scratch would cluster otherwise."""
+"""Renames of documents and trees cost nothing, also after edits."""
 
 import pytest
 from support.library import Library

@@ -37,19 +37,19 @@ def test_every_part_that_calls_an_endpoint_has_all_of_them(part):
 @pytest.mark.parametrize("part", PARTS)
 def test_how_an_endpoint_is_called_makes_nothing_stale(part):
     other = Settings.model_validate({part: CHANGED})
-    assert build_settings_fingerprint(other) == build_settings_fingerprint(Settings())
-    assert content_settings(other, part) == content_settings(Settings(), part)
+    assert build_settings_fingerprint(other, {}) == build_settings_fingerprint(Settings(), {})
+    assert content_settings(other, part, {}) == content_settings(Settings(), part, {})
 
 
 def test_so_it_is_with_batches():
     batches = {"batch_from": 9, "batch_poll_seconds": 1.0, "batch_price": 0.4}
     other = Settings.model_validate({"summarizer": batches})
-    assert build_settings_fingerprint(other) == build_settings_fingerprint(Settings())
+    assert build_settings_fingerprint(other, {}) == build_settings_fingerprint(Settings(), {})
 
 
 def test_another_model_does_change_the_tree():
     other = Settings.model_validate({"summarizer": {"model": "other"}})
-    assert build_settings_fingerprint(other) != build_settings_fingerprint(Settings())
+    assert build_settings_fingerprint(other, {}) != build_settings_fingerprint(Settings(), {})
 
 
 def test_an_old_settings_file_means_what_it_meant(tmp_path):

@@ -144,11 +144,11 @@ def test_settings_cannot_be_changed():
 
 
 def test_the_build_fingerprint_ignores_what_does_not_change_the_tree():
-    base = build_settings_fingerprint(Settings())
+    base = build_settings_fingerprint(Settings(), {})
     faster = load_settings(None, {"RAPTOR_EMBEDDER__BATCH_SIZE": "7"})
     other = load_settings(None, {"RAPTOR_CLUSTERING__SEED": "7"})
-    assert build_settings_fingerprint(faster) == base
-    assert build_settings_fingerprint(other) != base
+    assert build_settings_fingerprint(faster, {}) == base
+    assert build_settings_fingerprint(other, {}) != base
 
 
 def test_prices_are_by_model_name_and_embedding_models_need_no_output(tmp_path):
@@ -181,6 +181,6 @@ def test_dollars_need_a_price_of_every_endpoints_model_and_of_no_local_one(tmp_p
 
 
 def test_prices_and_budget_make_nothing_stale():
-    base = build_settings_fingerprint(Settings())
+    base = build_settings_fingerprint(Settings(), {})
     given = Settings.model_validate({"prices": {"m": {"input": 1}}, "budget": {"calls": 3}})
-    assert build_settings_fingerprint(given) == base
+    assert build_settings_fingerprint(given, {}) == base

@@ -219,7 +219,7 @@ class Histories(RuleBasedStateMachine):
             assert build_id(list(tree.nodes())) == build_id(list(self.from_scratch(name).nodes()))
         return [
             Edition(
-                make_manifest(tree, given[name], components.settings),
+                make_manifest(tree, given[name], components.settings_fingerprint),
                 [*tree.nodes()],
                 tree.vectors(),
             )

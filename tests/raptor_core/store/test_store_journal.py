@@ -1,5 +1,7 @@
 """Publications through crashes: a reader sees the old tree or the new one, whole."""
 
+import hashlib
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -134,7 +136,9 @@ def point_of(point_id, payload, text):
 POINTS = st.builds(
     point_of,
     st.uuids().map(str),
-    st.dictionaries(st.text(), st.text() | st.integers() | st.lists(st.text())),
+    st.dictionaries(st.text(), st.text() | st.integers() | st.lists(st.text())).map(
+        lambda payload: {**payload, "state": "live"}
+    ),
     st.none() | st.text(),
 )
 
@@ -171,3 +175,42 @@ def test_a_damaged_journal_is_named_and_not_applied(tmp_path, data):
     place.unlink()
     with open_at(tmp_path) as store:
         assert store.count() == len(OLD)
+
+
+@pytest.mark.parametrize("kind", ["edge", "local"])
+def test_an_id_that_is_no_uuid_is_refused_before_the_journal_is_written(tmp_path, kind):
+    with open_at(tmp_path, kind) as store:
+        publish(store, OLD)
+        before = seen(store)
+        with pytest.raises(StoreError, match=r"'no-uuid' cannot be the id .*Nothing was changed"):
+            store._commit(Batch(deletes=("no-uuid",)))
+        assert seen(store) == before
+    assert not list(tmp_path.rglob("journal"))
+
+
+REFUSED = {
+    "the engine refuses to complete it": encode(Batch((Point("no-uuid", {"state": "live"}),))),
+    "Invalid base64|padding|not a publication": encode(Batch()).replace(b"[[], []]", b"{}"),
+}
+
+
+@pytest.mark.parametrize("kind", ["edge", "local"])
+@pytest.mark.parametrize("reason", REFUSED)
+def test_a_journal_that_the_engine_refuses_is_named_and_moving_it_away_helps(
+    tmp_path, kind, reason
+):
+    with open_at(tmp_path, kind) as store:
+        publish(store, OLD)
+    (collection,) = (path for path in tmp_path.iterdir() if path.is_dir())
+    journal = collection / "journal"
+    body = REFUSED[reason][len(MAGIC) + 32 :]
+    journal.write_bytes(MAGIC + hashlib.sha256(body).digest() + body)
+    for _ in range(2):
+        with pytest.raises(StoreError, match=reason) as caught:
+            open_at(tmp_path, kind)
+    told = re.search(r"[Mm]ove (\S+) away to open the store as it is", str(caught.value))
+    assert told[1] == str(journal)
+    journal.unlink()
+    with open_at(tmp_path, kind) as store:
+        publish(store, NEW)
+        assert seen(store) == whole(NEW, 0, len(NEW))

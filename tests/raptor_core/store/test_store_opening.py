@@ -116,7 +116,7 @@ def test_a_foreign_directory_in_its_place_is_left_alone(tmp_path, kind):
     place = tmp_path / "corpus-ab12cd34"
     place.mkdir()
     (place / "letters.txt").write_text("mine")
-    with pytest.raises(StoreError, match="holds no collection of ours"):
+    with pytest.raises(StoreError, match="holds no collection of this program"):
         open_at(tmp_path, kind)
     assert (place / "letters.txt").read_text() == "mine"
 

@@ -18,7 +18,7 @@ from support.stores import (
 )
 
 from raptor_core.errors import StoreError
-from raptor_core.store import Edition, Published, publishing
+from raptor_core.store import Edition, PublicationCounts, publishing
 from raptor_core.store.engines.base import Batch
 
 pytestmark = pytest.mark.slow
@@ -55,7 +55,7 @@ def commits(store, monkeypatch):
 
 def test_many_trees_come_in_one_commit_as_each_would_alone(store, commits):
     done, _ = publish_together(store, {tree: make_tree(tree) for tree in NAMES})
-    assert done == [Published(added=15, updated=0, unchanged=0, removed=0)] * 3
+    assert done == [PublicationCounts(added=15, updated=0, unchanged=0, removed=0)] * 3
     assert len(commits) == 1
     assert trees(store) == sorted(NAMES)
     assert faults(store) == []
@@ -68,9 +68,9 @@ def test_each_tree_is_told_what_changed_of_it(store, commits):
     trees_now = {"one": make_tree("one")[2:], "two": moved, "three": make_tree("three", n=16)}
     done, dropped = publish_together(store, trees_now)
     assert done == [
-        Published(added=0, updated=0, unchanged=13, removed=2),
-        Published(added=0, updated=1, unchanged=14, removed=0),
-        Published(added=5, updated=0, unchanged=15, removed=0),
+        PublicationCounts(added=0, updated=0, unchanged=13, removed=2),
+        PublicationCounts(added=0, updated=1, unchanged=14, removed=0),
+        PublicationCounts(added=5, updated=0, unchanged=15, removed=0),
     ]
     assert (dropped, len(commits)) == (0, 2)
     assert {node.id for node in store.nodes()} == {n.id for of in trees_now.values() for n in of}

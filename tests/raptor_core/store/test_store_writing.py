@@ -14,7 +14,7 @@ from support.stores import (
 )
 
 from raptor_core.errors import StoreError, StoreMismatchError
-from raptor_core.store import Published, Where
+from raptor_core.store import PublicationCounts, Where
 
 
 def test_vectors_come_back_bit_for_bit(store):
@@ -37,10 +37,10 @@ def test_texts_are_those_of_summaries_in_any_tree(store):
 
 def test_publishing_counts_what_changed(store):
     old = make_tree(n=12)
-    assert publish(store, old) == Published(added=15, updated=0, unchanged=0, removed=0)
-    assert publish(store, old) == Published(added=0, updated=0, unchanged=15, removed=0)
+    assert publish(store, old) == PublicationCounts(added=15, updated=0, unchanged=0, removed=0)
+    assert publish(store, old) == PublicationCounts(added=0, updated=0, unchanged=15, removed=0)
     new = [replace(old[0], position=99), *old[2:], make_node(text="an added leaf", position=50)]
-    assert publish(store, new) == Published(added=1, updated=1, unchanged=13, removed=1)
+    assert publish(store, new) == PublicationCounts(added=1, updated=1, unchanged=13, removed=1)
     assert store.nodes() == sorted(new, key=lambda n: (n.tree, n.layer, *n.order))
 
 

@@ -1,4 +1,4 @@
-"""One contract over every token counter."""
+"""Contract of every token counter."""
 
 import subprocess
 import sys

@@ -1,7 +1,7 @@
 import pytest
 from support.stand_ins import stand_in
-from support.stores import make_tree, open_at
-from support.transfers import ODD, exported, publish, rich_tree
+from support.stores import open_at
+from support.transfers import ODD, exported, make_tree, publish, rich_tree
 
 __all__ = ["stand_in"]
 

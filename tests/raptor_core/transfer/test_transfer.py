@@ -4,11 +4,10 @@ import numpy as np
 import pytest
 from support.stores import (
     N_DIMS,
-    make_tree,
     open_at,
     vectors_of,
 )
-from support.transfers import ODD, exported, publish, rich_tree, state
+from support.transfers import ODD, exported, make_tree, publish, rich_tree, state
 
 from raptor_core.errors import (
     ExportError,
@@ -16,8 +15,15 @@ from raptor_core.errors import (
 )
 from raptor_core.store import Where
 from raptor_core.transfer.exporting import export_trees
-from raptor_core.transfer.importing import chosen, differing, import_trees, read_export, verify
-from raptor_core.transfer.values import ExportFolder, decode, encode
+from raptor_core.transfer.importing import (
+    differing_trees,
+    import_trees,
+    read_export,
+    select_trees,
+    verify,
+)
+from raptor_core.transfer.manifest import decode, encode
+from raptor_core.transfer.values import ExportFolder
 
 
 def test_what_a_store_exports_another_imports_without_loss(open_kind, tmp_path):
@@ -37,7 +43,7 @@ def test_what_a_store_exports_another_imports_without_loss(open_kind, tmp_path):
             again = import_trees(store, folder, found)
             assert not any(one.published.changed for one in again)
             assert state(store) == before
-            assert differing(store, found) == []
+            assert differing_trees(store, found) == []
             folder, export = exported(store, tmp_path / f"from {kind}")
 
 
@@ -78,17 +84,17 @@ def test_a_quarantined_node_stays_hidden(tmp_path):
 def test_a_tree_that_is_there_with_other_content_is_told(one, open_kind):
     store, folder, export = one
     publish(store, make_tree("t", word="other"), "t")
-    assert differing(store, export) == ["t"]
-    import_trees(store, folder, chosen(export, ["t"]))
-    assert differing(store, export) == []
+    assert differing_trees(store, export) == ["t"]
+    import_trees(store, folder, select_trees(export, ["t"]))
+    assert differing_trees(store, export) == []
     assert {node.id for node in store.nodes(Where(trees=("t",)))} == {n.id for n in make_tree("t")}
 
 
 def test_trees_are_chosen_by_name(one):
     _, _, export = one
-    assert [file.manifest.tree for file in chosen(export, ["t"]).trees] == ["t"]
+    assert [file.manifest.tree for file in select_trees(export, ["t"]).trees] == ["t"]
     with pytest.raises(UnknownTreeError, match=r"no tree 'x'.*2"):
-        chosen(export, ["t", "x"])
+        select_trees(export, ["t", "x"])
 
 
 def test_what_is_not_published_is_not_exported(one):
@@ -125,11 +131,11 @@ def test_every_tree_is_read_by_itself(one, monkeypatch):
 
 
 def test_nodes_may_have_no_vectors_all_or_some():
-    from raptor_core.transfer.values import decode_rows, encode_rows
+    from raptor_core.transfer.rows import decode_rows, encode_rows
 
     nodes = make_tree("t", 4)
     data = encode_rows(nodes, {nodes[0].embedding_key: np.eye(1, N_DIMS)[0]})
     found, vectors = decode_rows(data, "x")
     assert list(found) == nodes
-    assert list(vectors) == [nodes[0].embedding_key]
-    assert decode_rows(encode_rows(nodes, {}), "x") == (tuple(nodes), {})
+    assert [row is None for row in vectors] == [False, True, True, True, True]
+    assert decode_rows(encode_rows(nodes, {}), "x") == (tuple(nodes), (None,) * 5)

@@ -1,7 +1,5 @@
-"""The cache of unfinished work: nothing that was kept is lost, nothing stays that nobody wants."""
+"""The cache of unfinished work: it loses no value, and forgets values that no tree needs."""
 
-import base64
-import json
 import os
 import random
 import signal
@@ -18,9 +16,8 @@ from support import cache_process
 from support.stores import PROCESS_PATH
 
 from raptor_core.errors import StoreError
-from raptor_core.identity import digest
 from raptor_core.tree import sqlite_cache
-from raptor_core.tree.cache import MemoryCache, Together
+from raptor_core.tree.cache import ChainedKnown, MemoryCache
 from raptor_core.tree.sqlite_cache import FILE, SqliteCache
 
 ODD = "Grüße\0 世界, half a pair \ud83d"
@@ -221,63 +218,6 @@ def test_the_first_place_that_knows_a_key_is_taken():
     one.keep_texts({"a": "one"})
     two.keep_texts({"a": "two", "b": "two"})
     two.keep_vectors({"v": VECTOR})
-    both = Together(one, two)
+    both = ChainedKnown(one, two)
     assert both.texts("abc") == {"a": "one", "b": "two"}
     assert both.vectors(["v", "w"]).keys() == {"v"}
-
-
-def line(key, sealed=True, **value):
-    """A line of the files of answers of the version before; earlier ones had no digest."""
-    stored = {"key": key, "at": 99, **value}
-    parts = (str(stored.get(name)) for name in ("key", "at", "text", "vector"))
-    return json.dumps({**stored, "digest": digest("answer", *parts)} if sealed else stored)
-
-
-def test_files_of_answers_of_the_version_before_are_taken_over(tmp_path):
-    vector = base64.b64encode(VECTOR.tobytes()).decode()
-    whole = [line("a", text="one"), line("v", vector=vector), line("old", sealed=False, text="x")]
-    broken = ['{"key": "cut", "at": 99', line("c", text="two").replace("two", "too"), "[]"]
-    (tmp_path / "answers-0.jsonl").write_text("\n".join(whole + broken))
-    (tmp_path / "answers-1.jsonl").write_text(line("b", text="held"))
-    with filelock.FileLock(tmp_path / "answers-1.lock"):  # a run of the version before
-        cache = SqliteCache(tmp_path)
-        assert cache.texts(["a", "b", "c", "old", "cut"]) == {"a": "one", "old": "x"}
-        np.testing.assert_array_equal(cache.vectors("v")["v"], VECTOR)
-    assert cache.texts("b") == {"b": "held"}
-    assert not list(tmp_path.glob("*.jsonl"))
-
-
-def staged(path):
-    path.parent.mkdir(parents=True)
-    with closing(sqlite3.connect(path)) as connection, connection:
-        connection.execute(
-            "create table staged (id text primary key, tree text, content_key text, "
-            "embedding_key text, digest text, payload text, dense blob) without rowid"
-        )
-        for layer, dense in ((0, VECTOR.tobytes()), (1, None)):
-            payload = json.dumps({"layer": layer, "text": f"text {layer}"})
-            row = (str(layer), "t", f"content {layer}", f"embedding {layer}", "", payload, dense)
-            connection.execute("insert into staged values (?, ?, ?, ?, ?, ?, ?)", row)
-
-
-def test_staged_nodes_of_the_version_before_are_taken_over(tmp_path):
-    path = tmp_path / "qdrant" / "corpus-ab12" / "staged.sqlite"
-    staged(path)
-    staged(tmp_path / "qdrant" / "other-ab12" / "staged.sqlite")
-    cache = SqliteCache(tmp_path / "answers", "corpus", tmp_path / "qdrant")
-    assert cache.texts(["content 0", "content 1"]) == {"content 1": "text 1"}
-    assert cache.vectors(["embedding 0", "embedding 1"]).keys() == {"embedding 0"}
-    assert cache.unfinished() == ["t"]
-    assert not path.exists()
-    assert (tmp_path / "qdrant" / "other-ab12" / "staged.sqlite").exists()
-    cache.forget(["t"])
-    assert cache.texts(["content 1"]) == {}
-
-
-def test_a_damaged_file_of_staged_nodes_is_named(tmp_path):
-    path = tmp_path / "qdrant" / "corpus-ab12" / "staged.sqlite"
-    path.parent.mkdir(parents=True)
-    path.write_bytes(b"no database" * 999)
-    cache = SqliteCache(tmp_path / "answers", "corpus", tmp_path / "qdrant")
-    with pytest.raises(StoreError, match=r"staged\.sqlite.*unpublished work only"):
-        cache.texts("a")

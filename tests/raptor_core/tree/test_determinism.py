@@ -1,4 +1,4 @@
-"""Law 10: the same documents and settings give the same trees, in whatever company and order."""
+"""Law 10: the same documents and settings give the same trees, in any order and batch."""
 
 import json
 import os

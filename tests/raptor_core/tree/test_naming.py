@@ -1,4 +1,4 @@
-"""What summaries are called."""
+"""Names and key terms of summaries."""
 
 from dataclasses import replace
 
@@ -9,7 +9,7 @@ from raptor_core.nodes import Node
 from raptor_core.store.payload import node_digest, node_to_payload, payload_to_node
 from raptor_core.tables.values import nodes_to_table, table_to_nodes
 from raptor_core.tree.components import Components
-from raptor_core.tree.naming import named
+from raptor_core.tree.naming import name_summaries
 from raptor_core.tree.publish import build_id
 
 
@@ -35,7 +35,7 @@ PLAIN = Components(Settings())
 
 
 def test_names_are_what_tells_a_summary_from_its_neighbours():
-    cold, lamp = named(SUMMARIES, [LEAVES], None, PLAIN)
+    cold, lamp = name_summaries(SUMMARIES, [LEAVES], None, PLAIN)
     assert cold.key_terms[0] == "cold store"
     assert cold.name.startswith("cold store, apples")
     assert lamp.key_terms[:2] == ("Lampe", "Petroleum")
@@ -44,14 +44,16 @@ def test_names_are_what_tells_a_summary_from_its_neighbours():
 
 def test_a_node_alone_in_its_layer_is_named_by_headings_too():
     headed = [replace(one, metadata={"title": "The cellar"}) for one in LEAVES]
-    (alone,) = named((node("top", "x", 1, "abcd"),), [headed], None, PLAIN)
+    (alone,) = name_summaries((node("top", "x", 1, "abcd"),), [headed], None, PLAIN)
     assert "cellar" in alone.key_terms
-    assert all("cellar" not in one.key_terms for one in named(SUMMARIES, [headed], None, PLAIN))
+    assert all(
+        "cellar" not in one.key_terms for one in name_summaries(SUMMARIES, [headed], None, PLAIN)
+    )
 
 
 def test_numbers_and_times_name_nothing():
     leaf = node("a", "Four seals in January. Four seals, four hours, four times a year in January.")
-    (found,) = named((node("top", "x", 1, "a"),), [(leaf,)], None, PLAIN)
+    (found,) = name_summaries((node("top", "x", 1, "a"),), [(leaf,)], None, PLAIN)
     assert found.name == "seals"
 
 
@@ -60,7 +62,7 @@ def test_a_script_without_spaces_is_named_by_pairs_of_characters():
         node("a", "水泵在低温下停止。水泵必须预热。"),
         node("b", "灯塔的灯由水手点燃。灯塔很高。"),
     )
-    found = named(
+    found = name_summaries(
         (node("a2", "水泵", 1, "a"), node("b2", "灯塔", 1, "b", 1)), [leaves], None, PLAIN
     )
     assert [one.key_terms[0] for one in found] == ["水泵", "灯塔"]
@@ -68,13 +70,13 @@ def test_a_script_without_spaces_is_named_by_pairs_of_characters():
 
 @pytest.mark.parametrize("text", ["", "12 34 5.6", "the and of"])
 def test_what_holds_no_words_has_no_name(text):
-    (found,) = named((node("s", "x", 1, "a"),), [(node("a", text or "."),)], None, PLAIN)
+    (found,) = name_summaries((node("s", "x", 1, "a"),), [(node("a", text or "."),)], None, PLAIN)
     assert (found.name, found.key_terms) == ("", ())
 
 
 def test_a_title_of_a_chat_model_is_the_name():
     chat = Components(Settings(summarizer={"kind": "openai", "titles": True}))
-    cooling, lamp = named(SUMMARIES, [LEAVES], None, chat)
+    cooling, lamp = name_summaries(SUMMARIES, [LEAVES], None, chat)
     assert cooling.name == "On cooling"
     assert cooling.key_terms[0] == "cold store"
     assert lamp.name.startswith("Lampe, Petroleum")  # it has one line, and so no title
@@ -111,9 +113,3 @@ def test_names_are_kept_and_are_part_of_no_identity():
         assert payload_to_node(node_to_payload(one)) == one
         assert table_to_nodes(nodes_to_table([one])) == (one,)
     assert node_digest(called) != node_digest(plain)
-
-
-def test_nodes_of_earlier_versions_have_no_names():
-    table = nodes_to_table([SUMMARIES[0]]).drop_columns(["name", "key_terms"])
-    assert table_to_nodes(table) == (SUMMARIES[0],)
-    assert "name" not in node_to_payload(SUMMARIES[0])

@@ -1,4 +1,4 @@
-"""A published tree with a node in quarantine is whole: the next rebuild goes on from it."""
+"""A published tree with a quarantined node is complete: the next rebuild continues from it."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""What the extractive summarizer makes is never refused, neither when made nor by a check."""
+"""No step and no check refuses a summary of the extractive summarizer."""
 
 from itertools import pairwise
 
@@ -9,7 +9,7 @@ from support.hashing import HashingEmbedder
 
 from raptor_core.documents.base import Document
 from raptor_core.quality.checks import CheckedLayer
-from raptor_core.quality.registry import layer_verdicts
+from raptor_core.quality.registry import check_layer
 from raptor_core.settings import Settings
 from raptor_core.tree.build import build_tree
 from raptor_core.tree.components import Components
@@ -45,7 +45,5 @@ def test_any_text_is_built_and_passes_the_checks_that_block(texts):
     tree = build_tree(documents, components=components)
     for below, layer in pairwise(tree.layers):
         known = {node.id: node for node in below.nodes}
-        verdicts = layer_verdicts(
-            CheckedLayer(layer.nodes, known, SETTINGS, quotes=components.quotes)
-        )
+        verdicts = check_layer(CheckedLayer(layer.nodes, known, SETTINGS, quotes=components.quotes))
         assert not [v for v in verdicts if not v.passed and v.severity == "error"]

@@ -1,4 +1,4 @@
-"""Calls of all trees of a run go side by side, however small each tree is."""
+"""Endpoint calls of all trees of a run are sent in parallel, also for small trees."""
 
 import threading
 from itertools import count

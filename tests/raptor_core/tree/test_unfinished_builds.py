@@ -1,4 +1,4 @@
-"""Builds that end before their trees are published: the next one pays for nothing again."""
+"""A build after an unfinished one pays for no text and no vector again."""
 
 import os
 import signal

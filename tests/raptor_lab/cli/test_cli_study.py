@@ -139,7 +139,7 @@ def test_a_reader_answers_from_both_contexts(built, folder, tmp_path):
             r"1 of \d+ sentences .* \(rows 3\)",
         ),
         (lambda rows: rows.append(rows[0]), "an earlier row judges"),
-        (lambda rows: rows.pop(), "their rows are gone"),
+        (lambda rows: rows.pop(), "their rows are missing"),
     ],
 )
 def test_what_is_wrong_in_a_sheet_is_named_with_its_row(folder, change, told):

@@ -1,4 +1,4 @@
-"""The embedders that run here: the bundled model, and a tiny one built by the test."""
+"""Embedders that run locally: the bundled model, and a tiny model that the test builds."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""The law of exact vectors: the same bits alone, in any company and order, by any threads."""
+"""Exact vectors: a text has the same bits alone, in any batch and order, with any threads."""
 
 import subprocess
 import sys

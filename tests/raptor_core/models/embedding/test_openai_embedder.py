@@ -1,3 +1,5 @@
+"""Embeddings by an OpenAI-compatible endpoint: batches, checks, and failures."""
+
 import threading
 
 import numpy as np

@@ -1,9 +1,9 @@
-"""Which precision "auto" stands for, and what it means to what was built before."""
+"""Precision "auto": the choice on this machine, and the precision of an existing store."""
 
 import pytest
 
 from raptor_core.models.embedding import local_models, make_embedder
-from raptor_core.models.embedding.local_models import fast_precision, settle_precision
+from raptor_core.models.embedding.local_models import fast_precision, resolve_precision
 from raptor_core.settings import EmbedderSettings, Settings
 from raptor_core.tree.components import Components
 from raptor_core.tree.publish import build_settings_fingerprint
@@ -28,7 +28,7 @@ def machine(monkeypatch, tmp_path):
 @pytest.mark.parametrize(("flags", "wanted"), [("", "float32"), ("amx_bf16", "bfloat16")])
 def test_a_new_store_gets_what_the_machine_is_fast_at(machine, flags, wanted):
     machine(flags)
-    assert settle_precision(EmbedderSettings()).precision == wanted
+    assert resolve_precision(EmbedderSettings()).precision == wanted
     assert Components().settings.embedder.precision == wanted
 
 
@@ -37,12 +37,12 @@ def test_a_new_store_gets_what_the_machine_is_fast_at(machine, flags, wanted):
 def test_a_store_goes_on_with_what_it_was_made_with(machine, flags, made_with):
     machine(flags)
     stored = ["of another model", make_embedder(made_with).fingerprint]
-    assert settle_precision(EmbedderSettings(), stored) == made_with
+    assert resolve_precision(EmbedderSettings(), stored) == made_with
 
 
 def test_a_precision_that_is_set_stays(machine):
     machine("amx_bf16")
-    assert settle_precision(FULL, [make_embedder(HALF).fingerprint]) == FULL
+    assert resolve_precision(FULL, [make_embedder(HALF).fingerprint]) == FULL
 
 
 def test_float32_is_what_was_built_before_there_was_a_choice():
@@ -53,9 +53,9 @@ def test_float32_is_what_was_built_before_there_was_a_choice():
 
 def test_another_precision_is_another_embedder_and_another_build():
     assert make_embedder(HALF).fingerprint != make_embedder(FULL).fingerprint
-    builds = {build_settings_fingerprint(Settings(embedder=made)) for made in (FULL, HALF)}
+    builds = {build_settings_fingerprint(Settings(embedder=made), {}) for made in (FULL, HALF)}
     assert len(builds) == 2
-    assert build_settings_fingerprint(Settings()) in builds
+    assert build_settings_fingerprint(Settings(), {}) in builds
 
 
 def test_a_slow_precision_is_told(machine, caplog):

@@ -84,7 +84,7 @@ def test_a_call_that_waits_for_the_budget_is_not_begun_once_it_is_stopped(server
     thread = threading.Thread(target=call)
     thread.start()
     stop.set()
-    under_way.forgive()
+    under_way.release()
     thread.join(10)
     assert "cancelled" in told[0]
     assert server.n_requests == 0

@@ -18,7 +18,7 @@ from support.openai_dialects import (
 from support.openai_server import FakeOpenAI, Fault
 from support.word_counter import WordCounter
 
-from raptor_core.audit.base import Audited, NamedText
+from raptor_core.audit.base import AuditedSummary, NamedText
 from raptor_core.audit.llm import LlmJudge
 from raptor_core.models.embedding.openai import OpenAIEmbedder
 from raptor_core.models.endpoints.dialects import connect, is_azure, max_tokens_field
@@ -77,7 +77,7 @@ def vectors(settings):
 def judged(settings, server):
     server.answer = lambda _body: '{"unsupported": []}'
     judge = LlmJudge(settings.audit, policy=ONCE)
-    node = Audited(NamedText("s", "A statement."), (NamedText("c", "A statement."),))
+    node = AuditedSummary(NamedText("s", "A statement."), (NamedText("c", "A statement."),))
     return judge.judge([node])[0][0].judgement
 
 
@@ -157,7 +157,7 @@ def test_json_in_a_code_block_is_read(server):
     )
     judge = LlmJudge(settings.audit, policy=ONCE)
     server.answer = lambda _body: '```json\n{"unsupported": []}\n```'
-    node = Audited(NamedText("s", "A statement."), (NamedText("c", "A statement."),))
+    node = AuditedSummary(NamedText("s", "A statement."), (NamedText("c", "A statement."),))
     assert judge.judge([node])[0][0].judgement == "supported"
     assert "response_format" not in server.bodies[0]
 

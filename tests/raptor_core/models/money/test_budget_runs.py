@@ -1,4 +1,4 @@
-"""Builds with a budget: they stop before a bound, keep what is finished, and go on from there."""
+"""Builds with a budget: they stop before a bound, keep finished work, and continue from it."""
 
 import threading
 from collections import Counter

@@ -1,4 +1,4 @@
-"""Costs before the calls."""
+"""Cost estimates before any call."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The ledger: no bound is passed, however many calls are under way."""
+"""Ledger: no bound is passed, however many calls are open."""
 
 import threading
 
@@ -21,7 +21,7 @@ def account_of(model="small", **budget):
 
 def pay(account, prompt_tokens=1, completion_tokens=1):
     with account.reserve(prompt_tokens, completion_tokens) as hold:
-        return hold.settle(Usage(1, prompt_tokens, completion_tokens))
+        return hold.charge(Usage(1, prompt_tokens, completion_tokens))
 
 
 def test_without_a_bound_nothing_is_refused_and_all_is_counted():
@@ -74,7 +74,7 @@ def test_what_is_under_way_counts_with_its_worst_case():
     _, account = account_of(tokens=10)
     first = account.reserve(3, 3)
     assert account.reserve_some([(3, 3)]) == []
-    first.settle(Usage(1, 3, 1))
+    first.charge(Usage(1, 3, 1))
     assert len(account.reserve_some([(3, 3), (3, 3)])) == 1
 
 
@@ -90,7 +90,7 @@ def test_a_call_waits_for_those_that_may_leave_room():
     thread = threading.Thread(target=second)
     thread.start()
     assert not done.wait(0.05)
-    first.settle(Usage(1, 3, 1))
+    first.charge(Usage(1, 3, 1))
     assert done.wait(10)
     thread.join()
     assert ledger.spent().tokens == 10
@@ -109,14 +109,14 @@ def test_a_call_that_waits_is_refused_when_the_others_took_too_much():
 
     thread = threading.Thread(target=second)
     thread.start()
-    first.settle(Usage(1, 3, 3))
+    first.charge(Usage(1, 3, 3))
     thread.join(10)
     assert len(refused) == 1
 
 
 def test_a_call_that_took_nothing_leaves_its_room():
     ledger, account = account_of(calls=1)
-    account.reserve(5, 5).forgive()
+    account.reserve(5, 5).release()
     pay(account)
     assert ledger.spent().calls == 1
 
@@ -135,15 +135,15 @@ def test_a_call_without_an_answer_counts_in_the_budget_and_not_as_spent():
 def test_a_reservation_ends_once():
     _, account = account_of()
     hold = account.reserve(1, 1)
-    hold.forgive()
+    hold.release()
     with pytest.raises(ValueError, match="ended already"):
-        hold.settle(Usage(1))
+        hold.charge(Usage(1))
 
 
 def test_an_estimate_that_was_too_low_is_raised_by_what_the_endpoint_counted():
     _, account = account_of(tokens=100)
     with account.reserve(10, 0) as hold:
-        hold.settle(Usage(1, 30))
+        hold.charge(Usage(1, 30))
     assert account.reserve(20, 0).worst.prompt_tokens == 60
     with pytest.raises(BudgetError):
         account.reserve(24, 0)
@@ -170,13 +170,13 @@ def test_dollars_without_a_price_are_refused_by_the_key_to_set():
 def test_what_is_free_needs_no_price_and_says_itself_what_it_cost():
     ledger = Ledger(BudgetSettings(usd=1))
     account = ledger.account(SUMMARIES, "extractive", free=True)
-    assert account.reserve(5, 5).settle(Usage(1, 5, 5)).usd == 0.0
-    assert account.reserve(5, 5).settle(Usage(1, 5, 5, usd=None)).usd is None
+    assert account.reserve(5, 5).charge(Usage(1, 5, 5)).usd == 0.0
+    assert account.reserve(5, 5).charge(Usage(1, 5, 5, usd=None)).usd is None
 
 
 STEPS = st.lists(
     st.tuples(
-        st.sampled_from(["reserve", "settle", "forgive", "lose"]),
+        st.sampled_from(["reserve", "charge", "release", "lose"]),
         st.integers(0, 40),
         st.integers(0, 40),
     ),
@@ -194,11 +194,11 @@ def test_no_order_of_calls_passes_a_bound(steps, calls, tokens, usd):
         elif under_way:
             hold = under_way.pop(0)
             worst = hold.worst
-            if what == "settle":
+            if what == "charge":
                 least = (min(prompt, worst.prompt_tokens), min(completion, worst.completion_tokens))
-                hold.settle(Usage(1, *least))
-            elif what == "forgive":
-                hold.forgive()
+                hold.charge(Usage(1, *least))
+            elif what == "release":
+                hold.release()
             else:
                 hold.__exit__(None, None, None)
         counted = [used for line in ledger.spendings for used in (line.usage, line.lost)]

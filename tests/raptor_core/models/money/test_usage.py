@@ -1,4 +1,4 @@
-"""Usages: parts among several, and as a table."""
+"""Usages: parts by weight, and as a table."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""Summaries by the batch endpoint: all made, at its price, and a killed run pays nothing twice."""
+"""Summaries by the batch endpoint: all arrive at its price, and a killed run pays nothing twice."""
 
 import logging
 import os

@@ -1,3 +1,5 @@
+"""Chat summaries: requests, retries, rejected answers, and failures."""
+
 import threading
 import traceback
 

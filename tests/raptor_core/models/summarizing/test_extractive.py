@@ -1,3 +1,5 @@
+"""Extractive summaries: choice of sentences, limits, and determinism."""
+
 import re
 
 import numpy as np

@@ -1,4 +1,4 @@
-"""Prompts, and how long they are."""
+"""Prompts of the chat summarizer, and their lengths."""
 
 import re
 
@@ -61,4 +61,4 @@ def test_titles_are_asked_for_only_where_they_are_wanted():
     assert titled.question(["a"], 200).startswith(plain.question(["a"], 200))
     assert "title" in titled.question(["a"], 200)
     assert titled.version != plain.version
-    assert content_settings(Settings(), "summarizer").keys().isdisjoint({"titles"})
+    assert content_settings(Settings(), "summarizer", {}).keys().isdisjoint({"titles"})

@@ -1,4 +1,4 @@
-"""What every summarizer promises, run over both."""
+"""Contract of every summarizer."""
 
 import numpy as np
 import pytest

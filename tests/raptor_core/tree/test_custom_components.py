@@ -1,5 +1,6 @@
-"""Parts of one's own: given, or named in the settings."""
+"""Custom components: passed to Components, or named in the settings."""
 
+import subprocess
 import sys
 
 import pytest
@@ -7,7 +8,14 @@ import pytest
 from raptor_core import Components, Document, Settings, build_tree
 from raptor_core.errors import SettingsError, SummaryError
 from raptor_core.tokens import WordCounter
-from raptor_core.tree.publish import content_settings
+from raptor_core.tree.cache import MemoryCache
+from raptor_core.tree.custom_components import custom_component, custom_fingerprints
+from raptor_core.tree.publish import (
+    BUILD_GROUPS,
+    build_settings_fingerprint,
+    content_settings,
+    make_manifest,
+)
 
 MODULE = """
 from raptor_core import Chunk, Clusters, Summary
@@ -125,11 +133,49 @@ def test_a_function_has_the_version_that_it_says_else_that_of_its_source(named):
     assert len({of_its_source, first, fingerprint()}) == 3
 
 
-def test_what_depends_on_a_part_has_its_fingerprint(named):
-    plain, own = named(), named(summarizer="Shouting")
-    assert content_settings(own, "summarizer")["own"] == "shouting-200"
-    assert content_settings(own, "chunking") == content_settings(plain, "chunking")
-    assert "own" not in content_settings(plain, "summarizer")
+def test_settings_of_a_custom_component_hold_its_fingerprint(named):
+    settings = named(summarizer="Shouting", judge="Missing")
+    custom = custom_fingerprints(settings, BUILD_GROUPS)
+    assert custom == {"summarizer": "shouting-200"}
+    assert content_settings(settings, "summarizer", custom)["own"] == "shouting-200"
+    assert "own" not in content_settings(settings, "chunking", custom)
+    assert "own" not in content_settings(settings, "summarizer", {})
+    expected = build_settings_fingerprint(settings, custom)
+    assert Components(settings).settings_fingerprint == expected
+    assert build_settings_fingerprint(settings, {}) != expected
+
+
+def test_a_manifest_holds_the_fingerprint_that_it_is_made_with(named):
+    tree = build_tree([LOG], named(chunker="Lines", clusterer="All", summarizer="first_words"))
+    assert make_manifest(tree, [LOG], "of the build").settings_fingerprint == "of the build"
+
+
+def test_the_module_of_manifests_imports_no_package_of_components():
+    code = "import sys, raptor_core.tree.publish; print(*sys.modules)"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    packages = ("audit", "chunking", "clustering", "models", "tokens")
+    assert {f"raptor_core.{name}" for name in packages}.isdisjoint(run.stdout.split())
+
+
+def test_copies_share_what_is_made_but_not_summarizer_and_cache():
+    components = Components(Settings(tokens={"counter": "words"}))
+    counter, summarizer = components.counter, components.summarizer
+    cache = MemoryCache()
+    copy = components.with_cache(cache)
+    assert (copy.ledger, copy.counter) == (components.ledger, counter)
+    assert copy.cache is cache
+    assert (copy.forgets, components.forgets) == (False, True)
+    assert copy.summarizer is not summarizer
+    assert Components(cache=cache).with_cache(MemoryCache()).cache is cache
+
+
+def test_the_corpus_tree_shares_the_embedder_and_takes_the_chunker_of_its_settings(named):
+    lines = custom_component("chunker", named(chunker="Lines"))
+    components = Components(named(clusterer="All"), chunker=lines)
+    above = components.above(named(chunker="Lines", clusterer="All"))
+    assert above.embedder is components.embedder
+    assert above.ledger is components.ledger
+    assert above.chunker is not components.chunker
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,8 @@
-"""The layers of a tree before their texts are made.
+"""Layers of a tree before their texts exist, and what a plan says of each.
 
-Those of a tree that goes on from its published state are foretold. Those of one that is built from
-scratch are estimated: its upper layers follow from texts that are not written yet.
+The layers of a tree that continues from its published state are exact. Those of a tree that is
+built from scratch are estimates, since its upper layers depend on texts that do not exist yet.
+``plan`` puts them together.
 """
 
 from __future__ import annotations
@@ -25,11 +26,13 @@ from raptor_core.tree.summarize import draft_summaries
 
 
 @dataclass(frozen=True, eq=False)
-class Foreseen:
-    """One layer of summaries to come.
+class ExpectedLayer:
+    """Layer of summaries that a rebuild will have.
 
-    ``nodes`` have no texts, and expected tokens; ``texts`` are those of new ones that are made
-    already, by content key, and their tokens are counted.
+    Attributes:
+        clustering: clusters of the layer below.
+        nodes: nodes without texts, with expected numbers of tokens.
+        texts: texts of new nodes that exist already, by content key; their tokens are counted.
     """
 
     clustering: Clustering
@@ -37,32 +40,32 @@ class Foreseen:
     texts: Mapping[str, str]
 
 
-def foresee(
+def expect_layers(
     previous: Tree, leaves: Layer, components: Components, known: Known
-) -> tuple[list[Foreseen], Clustering]:
-    """Every layer above ``leaves``, and the clustering that says why the tree ends.
+) -> tuple[list[ExpectedLayer], Clustering]:
+    """Return every layer above ``leaves``, and the last clustering, with the tree's end.
 
-    ``known`` has the summaries that a run made before it ended early.
+    ``known`` holds summaries of a run that ended early.
 
     Raises:
         ClusteringError: the settings allow no clustering.
     """
-    layers, found = [leaves], []
+    layers, expected = [leaves], []
     while not (clustering := cluster_top(previous.name, layers, components, previous)).end:
-        layer = _expected(layers[-1].nodes, clustering, previous, components, known)
-        found.append(layer)
+        layer = _expected_layer(layers[-1].nodes, clustering, previous, components, known)
+        expected.append(layer)
         layers.append(Layer(layer.nodes, np.zeros((len(layer.nodes), 0), dtype=np.float32)))
-    return found, clustering
+    return expected, clustering
 
 
-def _expected(
+def _expected_layer(
     below: Sequence[Node],
     clustering: Clustering,
     previous: Tree,
     components: Components,
     known: Known,
-) -> Foreseen:
-    """The nodes of a layer in order, as long as those in their slots were, or as their mean."""
+) -> ExpectedLayer:
+    """Return a layer whose nodes have the published lengths of their slots, or the mean length."""
     old = nodes_of(previous, clustering.layer + 1)
     ids, lengths = {node.id for node in old}, {node.slot: node.n_tokens for node in old}
     summaries = [node.n_tokens for layer in previous.layers[1:] for node in layer.nodes]
@@ -77,30 +80,30 @@ def _expected(
         replace(node, n_tokens=counts.get(node.content_key) or lengths.get(node.slot, usual))
         for node, _ in drafts
     ]
-    return Foreseen(clustering, tuple(sorted(nodes, key=lambda node: node.order)), texts)
+    return ExpectedLayer(clustering, tuple(sorted(nodes, key=lambda node: node.order)), texts)
 
 
 def layer_plans(
     previous: Tree,
     leaves: Layer,
-    found: Sequence[Foreseen],
+    expected: Sequence[ExpectedLayer],
     components: Components,
     overhead: int,
 ) -> Iterator[LayerPlan]:
-    """What happens to each layer. ``overhead`` is of one prompt, in tokens."""
-    before = {node.id for node in previous.layers[0].nodes}
-    now = {node.id for node in leaves.nodes}
-    fresh, gone = now - before, before - now
+    """Yield the plan of each layer; ``overhead`` is a prompt without texts, in tokens."""
+    published = {node.id for node in previous.layers[0].nodes}
+    current = {node.id for node in leaves.nodes}
+    changed, removed = current - published, published - current
     below: Sequence[Node] = leaves.nodes
-    for layer in found:
+    for layer in expected:
         old = nodes_of(previous, layer.clustering.layer + 1)
-        given = components.curation.texts(node.content_key for node in layer.nodes)
-        fresh = _changed(layer.nodes, old, fresh, given)
-        gone = {node.id for node in old if not gone.isdisjoint(node.children)}
-        gone -= {node.id for node in layer.nodes}  # a pinned one stays
-        lost = {node.slot for node in old if node.id in gone}
+        curated = components.curation.texts(node.content_key for node in layer.nodes)
+        changed = _changed(layer.nodes, old, changed, curated)
+        removed = {node.id for node in old if not removed.isdisjoint(node.children)}
+        removed -= {node.id for node in layer.nodes}  # a pinned node remains
+        lost = {node.slot for node in old if node.id in removed}
         bound = sum(
-            (node.id in fresh or node.slot in lost) and node.content_key not in given
+            (node.id in changed or node.slot in lost) and node.content_key not in curated
             for node in layer.nodes
         )
         yield _layer_plan(layer, below, old, bound, components, overhead)
@@ -108,27 +111,30 @@ def layer_plans(
 
 
 def _changed(
-    nodes: Sequence[Node], old: Sequence[Node], below: set[str], given: Collection[str]
+    nodes: Sequence[Node], old: Sequence[Node], below: set[str], curated: Collection[str]
 ) -> set[str]:
-    """Ids of summaries that are others than before: over changed nodes, or by people's decisions.
+    """Return ids of summaries that change: over changed nodes, or by decisions of people.
 
-    A pinned one is not, whatever is under it.
+    A pinned summary never changes.
     """
-    known = {node.id for node in old}
-    before = {node.slot for node in old if CURATED in node.quality}
+    published = {node.id for node in old}
+    curated_slots = {node.slot for node in old if CURATED in node.quality}
     return {
         node.id
         for node in nodes
-        if not (node.id in known and node.content_key in given)
+        if not (node.id in published and node.content_key in curated)
         and (
             not below.isdisjoint(node.children)
-            or (node.id not in known and (node.content_key in given or node.slot in before))
+            or (
+                node.id not in published
+                and (node.content_key in curated or node.slot in curated_slots)
+            )
         )
     }
 
 
 def _layer_plan(
-    layer: Foreseen,
+    layer: ExpectedLayer,
     below: Sequence[Node],
     old: Sequence[Node],
     bound: int,
@@ -167,11 +173,11 @@ def _cost(
 
 
 CHAT_SHARE = 0.65
-"""Length of a chat model's summary over its limit: the paper's 131 tokens of 200."""
+"""Length of a chat model's summary, as a share of its limit: 131 of 200 tokens in the paper."""
 
 
 def children_per_parent(trees: Iterable[Tree], settings: Settings) -> float:
-    """Mean number of nodes per cluster: of published trees, else what the method aims at."""
+    """Return the mean number of nodes in a cluster of published trees, else the method's target."""
     n_children = n_parents = 0
     for tree in trees:
         n_parents += sum(len(layer.nodes) for layer in tree.layers[1:])
@@ -179,8 +185,8 @@ def children_per_parent(trees: Iterable[Tree], settings: Settings) -> float:
     if n_parents:
         return max(n_children / n_parents, 2.0)
     part = settings.clustering
-    aims = {"contiguous": float(part.window), "kmeans": float(part.cluster_size)}
-    return aims.get(part.method, PAPER_CHILDREN)
+    targets = {"contiguous": float(part.window), "kmeans": float(part.cluster_size)}
+    return targets.get(part.method, PAPER_CHILDREN)
 
 
 def estimated_layers(
@@ -190,7 +196,7 @@ def estimated_layers(
     settings: Settings,
     overhead: int,
 ) -> Iterator[LayerPlan]:
-    """Layers by their expected sizes; ``overhead`` is of one prompt, in tokens."""
+    """Yield plans of layers of expected sizes; ``overhead`` is as of ``layer_plans``."""
     n_below = len(leaves)
     tokens = sum(node.n_tokens for node in leaves)
     for layer in range(1, settings.tree.max_layers + 1):

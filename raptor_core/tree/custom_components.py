@@ -1,0 +1,166 @@
+"""Custom components: import them by the name in the settings, make them, check their interface.
+
+Each package defines the protocol of its component; ``components`` chooses between custom and
+built-in ones.
+"""
+
+from __future__ import annotations
+
+import inspect
+import pkgutil
+from collections.abc import Callable, Iterable
+from functools import partial
+from importlib.metadata import entry_points
+from typing import Any
+
+from raptor_core.audit.base import Judge
+from raptor_core.chunking.base import Chunker
+from raptor_core.clustering.base import Clusterer
+from raptor_core.errors import SettingsError
+from raptor_core.models.embedding.base import Embedder
+from raptor_core.models.summarizing.base import Summarizer
+from raptor_core.models.summarizing.function import FunctionSummarizer
+from raptor_core.settings import Settings
+from raptor_core.tokens import make_counter
+from raptor_core.tokens.base import TokenCounter
+
+PROTOCOLS: dict[str, type] = {
+    "counter": TokenCounter,
+    "chunker": Chunker,
+    "embedder": Embedder,
+    "clusterer": Clusterer,
+    "summarizer": Summarizer,
+    "judge": Judge,
+}
+"""Protocol that a custom component must satisfy, by kind."""
+
+ENTRY_POINTS = "raptor_core.components"
+"""Group of the entry points that settings may name a custom component by."""
+
+_KINDS = {
+    "tokens": "counter",
+    "chunking": "chunker",
+    "embedder": "embedder",
+    "clustering": "clusterer",
+    "summarizer": "summarizer",
+    "audit": "judge",
+}
+"""Kind of the component that each group of settings describes."""
+
+_cache: dict[tuple[str, str], Any] = {}
+"""Custom components by kind and settings, so that all callers share one instance."""
+
+
+def custom_component(kind: str, settings: Settings) -> Any | None:
+    """Return the component that the settings name for a kind of ``PROTOCOLS``; None without a name.
+
+    Raises:
+        SettingsError: it cannot be imported or made, or lacks a part of its interface.
+    """
+    name = getattr(settings.components, kind)
+    if not name:
+        return None
+    key = kind, settings.model_dump_json()
+    if key not in _cache:
+        label = f'components.{kind} = "{name}"'
+        component = _make(kind, _load(name, label), settings, label)
+        _cache[key] = check_interface(kind, component, label)
+    return _cache[key]
+
+
+def custom_fingerprints(settings: Settings, groups: Iterable[str] = _KINDS) -> dict[str, str]:
+    """Return the fingerprints of the custom components that settings name, by group of settings.
+
+    Raises:
+        SettingsError: see ``custom_component``.
+    """
+    components = {group: custom_component(_KINDS[group], settings) for group in groups}
+    return {
+        group: f"{part.name}/{part.version}" if group == "audit" else str(part.fingerprint)
+        for group, part in components.items()
+        if part is not None
+    }
+
+
+def check_interface(kind: str, component: Any, label: str) -> Any:
+    """Return the component if it satisfies its protocol; wrap a function as a summarizer.
+
+    ``label`` names the component in messages.
+
+    Raises:
+        SettingsError: a member is missing, or a method takes other arguments.
+    """
+    if kind == "summarizer" and callable(component) and not hasattr(component, "summarize"):
+        component = FunctionSummarizer(component)
+    protocol = PROTOCOLS[kind]
+    members = {name: value for name, value in vars(protocol).items() if not name.startswith("_")}
+    if missing := [name for name in members if not hasattr(component, name)]:
+        raise SettingsError(
+            f"{label}: {type(component).__name__} lacks {', '.join(missing)}; "
+            f"{protocol.__module__}.{protocol.__name__} says what a {kind} has"
+        )
+    for name, value in members.items():
+        if inspect.isfunction(value):
+            _check_arguments(component, name, value, label)
+    return component
+
+
+def _check_arguments(component: Any, name: str, expected: Callable[..., Any], label: str) -> None:
+    arguments = list(inspect.signature(expected).parameters)[1:]
+    method = getattr(component, name)
+    try:
+        inspect.signature(method).bind(*arguments)
+    except TypeError as error:
+        raise SettingsError(
+            f"{label}: {type(component).__name__}.{name} must take ({', '.join(arguments)}): "
+            f"{error}"
+        ) from error
+    except ValueError:
+        return  # compiled code that shows no signature
+
+
+def _load(name: str, label: str) -> Any:
+    """Import the object of an entry point or of an import path."""
+    if ":" not in name:
+        points = entry_points(group=ENTRY_POINTS, name=name)
+        if not points:
+            raise SettingsError(
+                f"{label}: no installed package has an entry point of this name in the group "
+                f"{ENTRY_POINTS!r}; write an import path, such as package.module:name"
+            )
+        load: Callable[[], Any] = next(iter(points)).load
+    else:
+        load = partial(pkgutil.resolve_name, name)
+    try:
+        return load()
+    except ImportError as error:
+        raise SettingsError(
+            f"{label}: {error}. Install its package, or name its folder in PYTHONPATH"
+        ) from error
+    except (AttributeError, ValueError) as error:
+        raise SettingsError(f"{label}: {error}") from error
+
+
+def _make(kind: str, loaded: Any, settings: Settings, label: str) -> Any:
+    """Call a class or factory with the arguments that it asks for; return any other object."""
+    if not inspect.isclass(loaded) and not inspect.isfunction(loaded):
+        return loaded
+    if kind == "summarizer" and inspect.isfunction(loaded):
+        return loaded
+    arguments: dict[str, Callable[[], Any]] = {
+        "settings": lambda: settings,
+        "counter": lambda: counter_of(settings),
+    }
+    parameters = inspect.signature(loaded).parameters
+    try:
+        return loaded(**{name: make() for name, make in arguments.items() if name in parameters})
+    except Exception as error:
+        raise SettingsError(
+            f"{label}: {loaded.__qualname__} cannot be made: {type(error).__name__}: {error}"
+        ) from error
+
+
+def counter_of(settings: Settings) -> TokenCounter:
+    """Return the custom token counter that the settings name, or the built-in one."""
+    custom: TokenCounter | None = custom_component("counter", settings)
+    return custom or make_counter(settings.tokens, settings.embedder)

@@ -1,0 +1,104 @@
+"""Damaged files of Dagster's records: each command names the file, and the remedy works."""
+
+import json
+import os
+import re
+from pathlib import Path
+
+import pytest
+from support.ports import free_port
+
+pytestmark = pytest.mark.slow
+
+RUNNING = [("drop", "soup.md", "--yes"), ("ui", "--port", free_port())]
+READING = [("status",), ("plan",), ("build",)]
+NEEDING = {
+    "history/runs.db": [*READING, *RUNNING],
+    "history/runs/index.db": [*READING, *RUNNING],
+    "schedules/schedules.db": RUNNING,
+    "dagster.yaml": [*READING, *RUNNING],
+}
+DATABASES = list(NEEDING)[:3]
+PARTITIONS = ["farness/harbour.md", "farness/lighthouse.md", "soup.md"]
+
+
+def halve(path):
+    data = path.read_bytes()
+    path.write_bytes(data[: len(data) // 2])
+
+
+def overwrite(path):
+    path.write_bytes(b"\xff" * 9000)
+
+
+def make_folder(path):
+    path.unlink()
+    path.mkdir()
+
+
+def refusals(home, name, monkeypatch):
+    """Exit codes and messages of the commands that need a file; `query` needs none."""
+    monkeypatch.setattr(os, "execve", lambda *_: pytest.fail("the UI was started"))
+    assert home.call("query", "crab soup").code == 0
+    printed = [home.call(*command, "--json") for command in NEEDING[name]]
+    return [(one.code, json.loads(one.out)["message"]) for one in printed]
+
+
+def follow_remedy(message):
+    path = Path(re.search(r"move (\S+) away", message)[1])
+    path.rename(path.with_name("moved away"))
+
+
+def check_home(home):
+    built = home.call("build")
+    assert built.code == 0
+    assert "0 texts embedded, 0 summaries made" in built.out
+    assert [tree["tree"] for tree in home.call("status", "--json").json["trees"]] == PARTITIONS
+
+
+@pytest.mark.parametrize("damage", [halve, overwrite, make_folder])
+@pytest.mark.parametrize("name", DATABASES)
+def test_a_damaged_database_is_named_and_moving_it_away_helps(own, monkeypatch, name, damage):
+    path = own.home / "dagster" / name
+    damage(path)
+    for code, message in refusals(own, name, monkeypatch):
+        assert code == 1
+        assert message.startswith(f"{path}, a file of Dagster's records, is ")
+    follow_remedy(message)
+    check_home(own)
+
+
+@pytest.mark.parametrize("name", DATABASES)
+def test_an_empty_database_counts_as_a_new_one(own, name):
+    (own.home / "dagster" / name).write_bytes(b"")
+    assert own.call("status").code == 0
+    assert own.call("plan").code == 0
+    check_home(own)
+
+
+EVENTS = "event_log_storage:\n  module: {}\n  class: {}\n  config: {{{}: 1}}\n"
+SETTINGS = {
+    "Is a directory": make_folder,
+    "can't decode": overwrite,
+    "while parsing": lambda path: path.write_text("run_storage: [\n : :"),
+    "to parse to dictionary": lambda path: path.write_text("42"),
+    "import module nosuch": lambda path: path.write_text(EVENTS.format("nosuch", "Log", "x")),
+    "find class Nosuch": lambda path: path.write_text(EVENTS.format("json", "Nosuch", "x")),
+    'entry "nosuch"': lambda path: path.write_text("nosuch: 1"),
+    'entry "base"': lambda path: path.write_text(
+        EVENTS.format("raptor_assets.standalone.storage", "PooledSqliteEventLogStorage", "base")
+    ),
+}
+
+
+@pytest.mark.parametrize("reason", SETTINGS)
+def test_instance_settings_that_cannot_be_read_are_named_and_written_anew(own, monkeypatch, reason):
+    path = own.home / "dagster" / "dagster.yaml"
+    SETTINGS[reason](path)
+    for code, message in refusals(own, "dagster.yaml", monkeypatch):
+        assert code == 3
+        assert message.startswith(f"{path}, Dagster's instance settings, cannot be read: ")
+        assert reason in message
+    follow_remedy(message)
+    assert own.call("build", "--json").json["unchanged"] == PARTITIONS
+    assert own.call("status").code == 0
