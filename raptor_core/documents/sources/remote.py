@@ -121,13 +121,19 @@ class RemoteSource:
         if "" in refused:  # somebody named it, and has to be told
             yield Skipped(self.name, refused[""], is_empty=True)
             return
-        omitted += (Skipped(f"{folder}/", reason) for folder, reason in refused.items())
+        omitted += (
+            Skipped(f"{folder}/", reason)
+            for folder, reason in refused.items()
+            if not _omission(rules, folder, is_folder=True)
+        )
         for path in sorted([*listed, *unlisted]):
             name = path.removeprefix(prefix)
             is_folder = path in unlisted
-            if not name or any(name.startswith(f"{folder}/") for folder in refused):
+            omission = _omission(rules, name, is_folder=is_folder) if name else ""
+            is_refused = any(name.startswith(f"{folder}/") for folder in refused)
+            if not name or (is_refused and not omission):
                 continue
-            if omission := _omission(rules, name, is_folder=is_folder):
+            if omission:
                 omitted.append(Skipped(f"{name}/" if is_folder else name, omission))
             elif is_folder:
                 yield Skipped(name, f"cannot be listed: {unlisted[path]}")
