@@ -77,8 +77,8 @@ def test_every_layer_and_the_tree_carry_their_checks(definitions):
     found = {(key.asset_key, key.name) for key in graph.asset_check_keys}
     assert found == {(spec.asset_key, spec.name) for spec in build_check_specs(Settings())}
     for layer in range(1, 6):
-        names = {name for key, name in found if key == keys.of(names.summaries(layer))}
-        assert names >= {
+        on_layer = {name for key, name in found if key == keys.of(names.summaries(layer))}
+        assert on_layer >= {
             "compression_ratio",
             "cluster_size",
             "token_budget",
@@ -123,6 +123,6 @@ def test_kinds_follow_the_settings(tmp_path):
 
 
 def test_jobs_and_sensor_are_there(definitions):
-    names = {job.name for job in definitions.resolve_all_job_defs()}
-    assert names >= {"build", "drop_partitions"}
+    jobs = {job.name for job in definitions.resolve_all_job_defs()}
+    assert jobs >= {"build", "drop_partitions"}
     assert definitions.resolve_sensor_def("source_sensor")
