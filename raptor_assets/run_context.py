@@ -11,7 +11,8 @@ from raptor_assets.project.resources import Resources, StoreResource
 from raptor_assets.versions import code_versions
 from raptor_core.documents.base import Corpus, Document
 from raptor_core.documents.grouping import Partitions
-from raptor_core.errors import TableError
+from raptor_core.documents.removal import Unread
+from raptor_core.errors import DamagedTableError, SourceError, TableError
 from raptor_core.quality.document_text import MIN_DOCUMENTS, CommonText
 from raptor_core.store.store import VectorStore
 from raptor_core.tables.schema import Schema
@@ -117,6 +118,7 @@ class RunContext:
         self.tables = resources.tables
         self.store = HeldStore(resources.store)
         self.source = resources.source
+        self._places = resources.places
         self.reports = resources.reports
         self.warn = warn
         self.working = working
@@ -139,6 +141,28 @@ class RunContext:
         for skipped in corpus.skipped:
             self.warn(f"not read: {skipped.name}: {skipped.reason}")
         return corpus
+
+    def require_known(self, partition: str, ids: Collection[str]) -> None:
+        """Refuse to build a partition of documents that cannot be read now.
+
+        Args:
+            partition: to build.
+            ids: of its documents that were read.
+
+        Raises:
+            SourceError: names such a document, and the place that could not be read.
+        """
+        unread = Unread(self.corpus.skipped)
+        if not unread:
+            return
+        with suppress(DamagedTableError):  # it is written again
+            for document_id, source in self._places(partition):
+                if document_id not in ids and (place := unread.place_of(document_id, source)):
+                    raise SourceError(
+                        f"partition {partition!r} stays as published: its document "
+                        f"{document_id!r} cannot be read now, since {place!r} cannot. Make that "
+                        "readable, or remove it from the source"
+                    )
 
     @cached_property
     def common_text(self) -> CommonText:

@@ -38,7 +38,8 @@ class DocumentsStep(Step):
     def make(self, state: PartitionState) -> StepResult:
         """See ``Step.make``."""
         context = state.context
-        trees = context.partitions.get(state.name)
+        trees = context.partitions.get(state.name, {})
+        context.require_known(state.name, {d.id for members in trees.values() for d in members})
         if not trees:
             raise SourceError(
                 f"the source holds no document of partition {state.name!r}; it was removed or "

@@ -93,7 +93,7 @@ class _StoredIdentity(_Stored):
 
 class _StoredExport(_Stored):
     format: Literal["raptor-export"]
-    version: int
+    version: Annotated[int, Field(ge=1)]
     made_at: str
     identity: _StoredIdentity
     grouping: dict[str, Any]
@@ -142,11 +142,12 @@ def decode(data: bytes, where: str) -> Export:
     stated = values.pop("digest", None)
     try:
         stored = _checked(_StoredExport, values, where)
+        json.dumps(values, ensure_ascii=False).encode()
         if stated != _digest(values):
             raise ExportError(f"{where} is damaged: its digest is another; copy or export it again")
         export = _export(stored, where)
-    except RecursionError as error:
-        raise ExportError(f"{where} is no manifest: its fields are nested too deeply") from error
+    except (RecursionError, UnicodeEncodeError) as error:
+        raise ExportError(f"{where} holds what no manifest does: {error}") from error
     _check_distinct((tree.manifest.tree for tree in export.trees), where, "tree")
     _check_distinct(((table.key, table.partition) for table in export.tables), where, "table")
     return export

@@ -68,6 +68,7 @@ def decode_rows(
         file = pq.ParquetFile(pa.BufferReader(data))
         check_unpacked(file, _CODECS, _MAX_EXPANSION)
         _check_shape(file, n_rows)
+        # No threads: one of Arrow's that still starts when the process ends aborts it.
         table = file.read(use_threads=False)
         vectors = table.column(VECTOR).to_numpy()
         nodes = table_to_nodes(table)

@@ -21,6 +21,7 @@ from raptor_assets.cli.output import print_json, print_orphaned, told_together
 from raptor_assets.cli.terminal import say
 from raptor_assets.names import counted
 from raptor_assets.project.home import Home
+from raptor_assets.project.plan import Changes
 from raptor_assets.project.resources import Resources
 from raptor_assets.project.source_state import look
 from raptor_assets.project.store_state import partitions_there
@@ -66,6 +67,8 @@ def _plan_values(planned: Forecast) -> dict[str, Any]:
         "changed": changes.changed,
         "removed": changes.removed,
         "held": changes.held,
+        "unconfirmed": changes.unconfirmed,
+        "doubt": changes.doubt,
         "orphaned": changes.orphaned,
         "n_unchanged": len(changes.unchanged),
         **planned.plan.as_dict(),
@@ -81,11 +84,15 @@ def _print_plan(planned: Forecast) -> None:
             (changes.changed, "changed"),
             (changes.removed, "to drop"),
             (changes.held, "held back"),
+            (changes.unconfirmed, "to confirm"),
             (changes.unchanged, "unchanged"),
         )
         if names
     ]
     say(f"partitions: {', '.join(counts) or 'none'}")
+    _print_held(changes)
+    if changes.doubt:
+        say(changes.explain_doubt(), fg="red", err=True)
     print_orphaned(changes.orphaned)
     for tree in plan.trees[:NAMED]:
         _print_tree(tree)
@@ -143,12 +150,16 @@ def _print_total(plan: RebuildPlan) -> None:
 @click.argument("sources", nargs=-1)
 @click.option("--partition", "partitions", multiple=True, help="Only this one; may be repeated.")
 @click.option("--force", is_flag=True, help="Also what is up to date; finished work is reused.")
+@click.option(
+    "--confirm-removal", is_flag=True, help="Documents are gone on purpose, however many."
+)
 @budget_options("this run")
 @home_and_json
 def build_command(
     sources: tuple[str, ...],
     partitions: tuple[str, ...],
     force: bool,
+    confirm_removal: bool,
     home: Path,
     as_json: bool,
     **bounds: float | None,
@@ -156,9 +167,10 @@ def build_command(
     """Build what is new or changed in the source, and publish it.
 
     SOURCES are added to the home's settings; without any, the ones that stand there are used.
-    Trees whose documents are gone from the source are dropped. What was published stays until
-    its successor is. A run stops before it would pass a bound and keeps what is finished; the
-    next one goes on from there.
+    Trees whose documents are gone from the source are dropped. Where more are gone than
+    source.max_removed allows, nothing is built or dropped without --confirm-removal. What was
+    published stays until its successor is. A run stops before it would pass a bound and keeps what
+    is finished; the next one goes on from there.
     """
     from raptor_assets.cli.progress import build_progress
 
@@ -178,6 +190,7 @@ def build_command(
             settings,
             chosen,
             force=force,
+            confirm_removal=confirm_removal,
             scan=scan,
             on_plan=progress.plan,
             on_progress=progress.step,
@@ -231,8 +244,7 @@ def _made(report: BuildReport, kind: str) -> int:
 
 def _print(report: BuildReport, home: Home, seconds: float) -> None:
     _name([f"skipped {item.name}: {item.reason}" for item in report.skipped], "files")
-    why = "as published: its documents could not be read"
-    _name([f"kept {name} {why}" for name in report.changes.held], "partitions")
+    _print_held(report.changes)
     print_orphaned(report.changes.orphaned)
     _name(told_together(report.odd.items()), "partitions")
     _name_failed(report, "partitions")
@@ -250,6 +262,12 @@ def _print(report: BuildReport, home: Home, seconds: float) -> None:
     )
     if report.run_ids and not home.names().corpus:
         say(f"see the run in the UI: {hint('ui', home.path)}", dim=True)
+
+
+def _print_held(changes: Changes) -> None:
+    """Print which partitions stay as published, since documents of them are unknown."""
+    why = "as published: what it holds cannot be read now"
+    _name([f"kept {name} {why}" for name in changes.held], "partitions")
 
 
 def _name_failed(report: BuildReport, what: str) -> None:

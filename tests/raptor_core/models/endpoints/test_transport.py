@@ -186,9 +186,9 @@ def slowly(head, pieces):
     ids=["body", "chunks", "headers", "status", "hints"],
 )
 def test_an_answer_that_comes_drop_by_drop_ends_with_the_time_of_the_attempt(name, head, piece):
-    told = r"no whole answer within 0\.1 s"
+    told = r"no (whole )?answer within 0\.5 s"  # a slow machine pauses longer than a drop
     with RawServer(slowly(head, repeat(piece))) as server, pytest.raises(EndpointError, match=told):
-        CALLS[name](client_at(server.origin, 0.1))
+        CALLS[name](client_at(server.origin, 0.5))
 
 
 ODD_VALUES = [None, [], {}, "x", -1, 1.5, 10**400, True, [None], [[]], ["x"], {"a": 1}]
