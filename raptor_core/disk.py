@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import uuid
@@ -64,6 +65,27 @@ def file_lock(path: Path, wait_seconds: float = 0.0) -> Iterator[bool]:
         lock.release()
 
 
+_REMEDIES = {
+    "free space": (errno.ENOSPC, errno.EDQUOT, errno.EFBIG),
+    "let this user read and write it": (errno.EACCES, errno.EPERM, errno.EROFS),
+    "restore it, or mount its disk": (errno.ENOENT, errno.ENODEV, errno.ENXIO),
+    "choose a place with a shorter path": (errno.ENAMETOOLONG,),
+    "move away what stands in its place": (
+        *(errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.ENOTEMPTY),
+    ),
+    "allow more open files (`ulimit -n`)": (errno.EMFILE, errno.ENFILE),
+    "check the disk, or the server of the share": (errno.EIO, errno.ESTALE, errno.ETIMEDOUT),
+}
+
+
+def disk_remedy(error: OSError) -> str:
+    """Return what helps against an error of the system, as a command to a person."""
+    if isinstance(error, ConnectionError | TimeoutError):
+        return "check the address and the network"
+    known = (remedy for remedy, codes in _REMEDIES.items() if error.errno in codes)
+    return next(known, "free space, or let this user read and write it")
+
+
 @contextmanager
 def disk_errors(path: Path) -> Iterator[None]:
     """Turn an OSError into a StoreError that names ``path`` and the remedy."""
@@ -71,8 +93,8 @@ def disk_errors(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise StoreError(
-            f"{path}: {error.strerror or error}; free space, or make the directory writable for "
-            "this user, and repeat. What was published stays"
+            f"{path}: {error.strerror or error}; {disk_remedy(error)}, and repeat. What was "
+            "published stays"
         ) from error
 
 

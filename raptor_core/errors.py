@@ -4,7 +4,7 @@
     ├── SettingsError            a setting is unknown, malformed or contradicts another
     │   └── MissingHomeError     there is no home, so there are no settings
     ├── MissingExtraError        an optional dependency is not installed
-    ├── MissingKeyError          an endpoint needs a key that the environment does not hold
+    ├── MissingKeyError          the environment holds no key that is needed, or no usable one
     ├── SourceError              a source as a whole cannot be read
     │   └── EmptySourceError     it can be read and holds no document
     ├── ModelError               a model cannot be loaded, or is not the one that was named
@@ -29,9 +29,14 @@
 A message says what was expected, what came, where, and what to do about it.
 """
 
+from raptor_core.redaction import printable
+
 
 class RaptorError(Exception):
-    """Base of all errors raised on purpose."""
+    """Base of all errors raised on purpose; a message never steers the terminal that shows it."""
+
+    def __str__(self) -> str:
+        return printable(super().__str__())
 
 
 class SettingsError(RaptorError):
@@ -53,7 +58,7 @@ class MissingExtraError(RaptorError):
 
 
 class MissingKeyError(RaptorError):
-    """An endpoint needs a key that the environment does not hold."""
+    """The environment holds no key where one is needed, or one that no request can carry."""
 
 
 class SourceError(RaptorError):

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import unicodedata
 import uuid
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from typing import Any
 
 NODE_NAMESPACE = uuid.UUID("5d0e7b0a-6a34-5c1b-9a55-1e8f3c2b7d61")
@@ -34,18 +36,27 @@ def fingerprint(kind: str, values: Mapping[str, Any]) -> str:
     return digest(kind, json.dumps(values, sort_keys=True, ensure_ascii=False))
 
 
+MAX_ID_BYTES = 1024
+"""Bound of ids of documents in UTF-8, and so of names of trees, as object storages have it. An
+index of PostgreSQL takes twice as much, and a URL holds it percent-encoded within 4 KB."""
+
 MAX_NAME_BYTES = 200
-"""Maximum bytes of keys and file names: databases index keys, file systems end at 255 bytes."""
+"""Maximum bytes of partition keys, because databases index them."""
 
 _KEPT_BYTES = 150
 
 
-def shorten_name(name: str, kind: str, source: str) -> str:
-    """Return ``name``, shortened to at most ``MAX_NAME_BYTES`` bytes of UTF-8.
+def n_bytes(text: str) -> int:
+    """Return the length of a text in bytes of UTF-8."""
+    return len(text.encode("utf-8", "surrogatepass"))
+
+
+def shorten_name(name: str, kind: str, source: str, max_bytes: int = MAX_NAME_BYTES) -> str:
+    """Return ``name``, shortened to at most ``max_bytes`` bytes of UTF-8, 200 or more.
 
     A longer name keeps its beginning and ends in "%~" and a digest of its ``source``.
     """
-    if len(name.encode()) <= MAX_NAME_BYTES:
+    if n_bytes(name) <= max_bytes:
         return name
     return f"{name.encode()[:_KEPT_BYTES].decode(errors='ignore')}%~{digest(kind, source)}"
 
@@ -57,21 +68,59 @@ def percent_encode(text: str) -> str:
 
 _PLAIN = frozenset(" -_.,()=@+")
 
+_IGNORED = re.compile(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
+)
+"""Letters and marks that some file systems leave out of a comparison of names (HFS+, ext4)."""
 
+_RESERVED = re.compile(
+    r"index|(con|prn|aux|nul|(com|lpt)[0-9\u00b9\u00b2\u00b3])(\..*)?", re.IGNORECASE
+)
+"""Names with a meaning of their own: the page of a corpus, and devices of Windows."""
+
+MAX_FILE_NAME_BYTES = 130
+"""Bound of names of files without their ending; an encrypted share takes 143 bytes with it."""
+
+_KEPT_FILE_NAME_BYTES = 96
+
+
+@lru_cache(maxsize=1 << 14)
 def safe_name(name: str) -> str:
-    """Return a unique name for a folder, or for a file without its ending.
+    """Return a name for a folder, or for a file without its ending, that no other name gets.
 
-    Letters, digits and a few marks stay, in any script; everything else is percent-encoded, "%" and
-    a leading point included.
+    Two names differ on every disk, also where it folds case (Windows, macOS), or the composed and
+    decomposed forms of a letter. Letters, digits and a few marks stay, in any script; everything
+    else is percent-encoded. A name that a disk could take for another one, or that is too long,
+    keeps its beginning and ends in "%~" and a digest.
+
+    Returns:
+        At most ``MAX_FILE_NAME_BYTES`` bytes of UTF-8, without a separator of folders.
     """
-    safe = "".join(char if _is_safe(char) else percent_encode(char) for char in name) or "%"
-    if safe[0] in ". ":
-        safe = percent_encode(safe[0]) + safe[1:]
-    return shorten_name(safe, "report", name)
+    safe = "".join(char if _is_safe(char) else _lower_encoded(char) for char in name) or "%"
+    if safe[0] in ". " or _RESERVED.fullmatch(safe):
+        safe = _lower_encoded(safe[0]) + safe[1:]
+    if safe[-1] in ". ":
+        safe = safe[:-1] + _lower_encoded(safe[-1])
+    if safe == _folded(safe) and n_bytes(safe) <= MAX_FILE_NAME_BYTES:
+        return safe
+    kept = safe.encode()[:_KEPT_FILE_NAME_BYTES].decode(errors="ignore")
+    return f"{kept}%~{digest('file name', name)}"
 
 
 def _is_safe(char: str) -> bool:
-    return char in _PLAIN or unicodedata.category(char)[0] in "LNM"
+    return char in _PLAIN or (
+        unicodedata.category(char)[0] in "LNM" and not _IGNORED.fullmatch(char)
+    )
+
+
+def _lower_encoded(text: str) -> str:
+    return percent_encode(text).lower()
+
+
+def _folded(name: str) -> str:
+    """Return the name as the coarsest disk compares it: lower case, letters composed."""
+    lower = unicodedata.normalize("NFD", name).upper().lower().casefold()
+    return unicodedata.normalize("NFC", lower)
 
 
 def normalize_text(text: str) -> str:

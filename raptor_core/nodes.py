@@ -1,4 +1,7 @@
-"""Frozen values: nodes, layers, trees."""
+"""Nodes, layers and trees, as frozen values.
+
+Ids and keys are computed in ``raptor_core.identity``, trees are built in ``raptor_core.tree``.
+"""
 
 from __future__ import annotations
 
@@ -11,12 +14,12 @@ from raptor_core.documents.base import MetadataValue
 from raptor_core.vectors import Vectors
 
 TOP_NODE = "raptor_node"
-"""Metadata of a leaf of the corpus tree: id of the top node that it is."""
+"""Metadata key of a leaf of the corpus tree: id of the top node that the leaf copies."""
 
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """One node of a tree: a leaf (layer 0) or a summary.
+    """Node of a tree: a leaf (layer 0) or a summary.
 
     Attributes:
         id: UUIDv5, see ``raptor_core.identity``.
@@ -25,24 +28,23 @@ class Node:
         content_key: see ``raptor_core.identity``.
         text: the chunk, or the summary.
         n_tokens: tokens of ``text``.
-        position: order in its document; a summary has its first child's position.
+        position: order in its document; a summary has the position of its first child.
         documents: ids of the documents under this node, sorted.
         children: ids of the nodes one layer below that it summarizes, in document order.
-        fingerprint: of the chunking (leaf) or the summarizer (summary) that made the text.
-        embedding_key: key of its vector (text that the embedder read, and embedder).
+        fingerprint: fingerprint of the chunking (leaf) or of the summarizer (summary).
+        embedding_key: key of its vector; it depends on ``embedding_text`` and the embedder.
         start: leaf only, first character in the document; -1 for a summary.
-        end: leaf only, character after the last; -1 for a summary.
+        end: leaf only, character after the last one; -1 for a summary.
         section: leaf only, path of headings.
         source: leaf only, path or URL of the document.
-        context: leaf only, what the embedder read before the text; never part of the span.
-        metadata: of the document; a summary keeps what all its children agree on.
-        quality: numbers that judge the node, for example ``compression_ratio``.
-        slot: summary only, identity of its cluster, kept while members and text change.
-        name: summary only, what it is about in a few words; see ``raptor_core.tree.naming``.
+        context: leaf only, headings that the embedder reads above the text; not in the span.
+        metadata: metadata of the document; for a summary, the entries that all children share.
+        quality: quality figures of the node by name, for example ``compression_ratio``.
+        slot: summary only, identity of its cluster; it stays when members and text change.
+        name: summary only, its topic in a few words; see ``raptor_core.tree.naming``.
         key_terms: summary only, its key terms, best first.
-        paragraphs: leaf only, for each paragraph that it holds text of the paragraph's first
-            character in the document, and the tokens of that part; a heading is one with the
-            paragraph below it.
+        paragraphs: leaf only, its parts of paragraphs: first character of the paragraph in the
+            document, and tokens of the part. A heading belongs to the paragraph below it.
     """
 
     id: str
@@ -70,39 +72,39 @@ class Node:
 
     @property
     def anchor(self) -> str:
-        """What a cluster above remembers of this node: the slot of a summary, a leaf's id."""
+        """Key of this node in the cluster above: the slot of a summary, the id of a leaf."""
         return self.slot or self.id
 
     @property
     def is_leaf(self) -> bool:
-        """Whether the node is a chunk."""
+        """True for a chunk."""
         return self.layer == 0
 
     @property
     def stands_for(self) -> str:
-        """Id of the top node that a leaf of the corpus tree is; empty for any other."""
+        """Id of the top node that a leaf of the corpus tree copies; empty for other nodes."""
         return str(self.metadata.get(TOP_NODE, "")) if self.is_leaf else ""
 
     @property
     def pages(self) -> tuple[int, ...]:
-        """Numbers of the first and the last page of a chunk, from 1; empty where it has none."""
-        found = (self.metadata.get("page"), self.metadata.get("last_page"))
-        return tuple(page for page in found if isinstance(page, int)) if self.is_leaf else ()
+        """First and last page of a chunk, counted from 1; empty if the document has no pages."""
+        pages = (self.metadata.get("page"), self.metadata.get("last_page"))
+        return tuple(page for page in pages if isinstance(page, int)) if self.is_leaf else ()
 
     @property
     def order(self) -> tuple[str, int, str]:
-        """Sorts the nodes of a layer in document order: first document, position, id."""
+        """Sort key for document order within a layer: first document, position, id."""
         return (self.documents[0], self.position, self.id)
 
     @property
     def embedding_text(self) -> str:
-        """What the embedder reads."""
+        """Text that the embedder reads: the context and the text."""
         return f"{self.context}\n{self.text}" if self.context else self.text
 
 
 @dataclass(frozen=True, eq=False)
 class Layer:
-    """The nodes of one layer in document order (``Node.order``), and their vectors, row for row.
+    """Nodes of a layer in document order (``Node.order``), and their vectors, row for row.
 
     ``vectors`` has shape ``(len(nodes), n_dims)``, float32, unit norm.
     """
@@ -116,7 +118,7 @@ class Layer:
 
 @dataclass(frozen=True, slots=True)
 class End:
-    """Where a tree ended: ``layer`` is its top layer, ``reason`` says why in words."""
+    """End of a tree: ``layer`` is its top layer, ``reason`` says in words why it is the top."""
 
     layer: int
     reason: str
@@ -124,16 +126,16 @@ class End:
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """How the clusters over a layer came about, and how far they have moved since.
+    """Last fit of the clusters over a layer, and their drift since then.
 
     Attributes:
-        fingerprint: of the clusterer.
-        n_placed: nodes placed one by one since clusters around them were last fitted.
-        fitted_cohesion: ``cohesion`` after the last fit that was tried, less what has left with
-            removed nodes since; what drift is measured from.
-        cohesion: mean cosine of a member to its cluster's centre, by the layer's own vectors; in a
-            plan by the expected ones.
-        reason: why clusters were fitted in this rebuild; empty when none were.
+        fingerprint: fingerprint of the clusterer.
+        n_placed: number of nodes that were assigned singly since clusters near them were fitted.
+        fitted_cohesion: ``cohesion`` after the last attempt to fit, less the share of nodes that
+            were removed since then. Drift is measured from it.
+        cohesion: mean cosine similarity of a member to the centre of its cluster. A plan computes
+            it with the expected vectors.
+        reason: why clusters were fitted in this rebuild; empty if none were.
     """
 
     fingerprint: str
@@ -145,9 +147,13 @@ class Fit:
 
 @dataclass(frozen=True, eq=False)
 class Tree:
-    """A layered directed acyclic graph; ``layers[0]`` holds the leaves.
+    """Tree: a layered directed acyclic graph.
 
-    ``fits[k]`` tells of the clusters over layer ``k``, one for each layer but the top.
+    Attributes:
+        name: name of the tree.
+        layers: its layers; ``layers[0]`` holds the leaves.
+        end: its top layer, and why it ended there.
+        fits: ``fits[k]`` describes the clusters over layer ``k``, for each layer below the top.
     """
 
     name: str
@@ -165,19 +171,19 @@ class Tree:
 
     @cached_property
     def _parents(self) -> dict[str, tuple[str, ...]]:
-        found: dict[str, list[str]] = {}
+        parents: dict[str, list[str]] = {}
         for node in self.nodes():
             for child in node.children:
-                found.setdefault(child, []).append(node.id)
-        return {child: tuple(parents) for child, parents in found.items()}
+                parents.setdefault(child, []).append(node.id)
+        return {child: tuple(node_ids) for child, node_ids in parents.items()}
 
     def nodes(self) -> Iterator[Node]:
-        """All nodes, layer by layer from the leaves up, in document order."""
+        """Iterate over all nodes, layer by layer from the leaves up, in document order."""
         for layer in self.layers:
             yield from layer.nodes
 
     def vectors(self) -> dict[str, Vectors]:
-        """Vectors of all nodes, by embedding key."""
+        """Return the vectors of all nodes, by embedding key."""
         return {
             node.embedding_key: vector
             for layer in self.layers
@@ -185,30 +191,30 @@ class Tree:
         }
 
     def node(self, node_id: str) -> Node:
-        """The node with this id.
+        """Return the node with this id.
 
         Raises:
-            KeyError: it is not in this tree.
+            KeyError: the tree has no such node.
         """
         return self._by_id[node_id][0]
 
     def vector(self, node_id: str) -> Vectors:
-        """The node's vector, shape ``(n_dims,)``."""
+        """Return the vector of a node, shape ``(n_dims,)``."""
         node, row = self._by_id[node_id]
         vector: Vectors = self.layers[node.layer].vectors[row]
         return vector
 
     def children(self, node_id: str) -> tuple[Node, ...]:
-        """The nodes that this one summarizes, in document order; none for a leaf."""
+        """Return the nodes that a summary was made from, in document order; none for a leaf."""
         return tuple(self.node(child) for child in self.node(node_id).children)
 
     def parents(self, node_id: str) -> tuple[Node, ...]:
-        """The summaries over this node, several under soft membership."""
+        """Return the summaries over a node; soft assignment gives several."""
         return tuple(self.node(parent) for parent in self._parents.get(node_id, ()))
 
     @property
     def n_nodes(self) -> int:
-        """Nodes in all layers."""
+        """Number of nodes in all layers."""
         return sum(len(layer.nodes) for layer in self.layers)
 
 
@@ -216,15 +222,15 @@ Key = TypeVar("Key")
 
 
 def grouped(nodes: Iterable[Node], key: Callable[[Node], Key]) -> dict[Key, list[Node]]:
-    """The nodes by what ``key`` gives of each; keys and nodes stay in order."""
+    """Group nodes by ``key``; keys and nodes keep their order."""
     groups: dict[Key, list[Node]] = {}
     for node in nodes:
         groups.setdefault(key(node), []).append(node)
     return groups
 
 
-def told_pages(pages: tuple[int, ...]) -> str:
-    """Pages for people, after a comma: ", page 12" or ", pages 12-13"; empty if there are none."""
+def format_pages(pages: tuple[int, ...]) -> str:
+    """Format pages after a comma: ", page 12" or ", pages 12-13"; "" for no pages."""
     if not pages:
         return ""
     first, last = pages[0], pages[-1]

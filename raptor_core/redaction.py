@@ -1,4 +1,4 @@
-"""What may be told of addresses: no secrets."""
+"""What may be shown: addresses without secrets, texts without characters that steer a terminal."""
 
 from __future__ import annotations
 
@@ -15,18 +15,37 @@ _SIGNATURE = re.compile(
 """Of links that let whoever has them read: Azure's, Amazon's, Google's, and keys."""
 
 
+UNPRINTABLE = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
+    "\ud800-\udfff\U000e0000-\U000e007f]"
+)
+"""Controls but the tab and the line break, overrides of direction, what has no width, halves of
+characters. The joiners U+200C and U+200D stay: words of several languages are written with them."""
+
+
+def printable(text: str, *, lines: bool = True) -> str:
+    """Return the text with an escape in place of each character that steers a terminal.
+
+    Args:
+        lines: whether line breaks stay; without, they are escaped, too.
+    """
+    shown = text.replace("\r\n", "\n")
+    shown = shown if lines else shown.replace("\n", "\\n")
+    return UNPRINTABLE.sub(lambda found: ascii(found.group())[1:-1], shown)
+
+
 def hide_secrets(url: str) -> str:
-    """The URL with ``***`` for a password, a token and a signature; any other text as it is."""
+    """Return the URL with ``***`` for a password, a token and a signature."""
     return _SIGNATURE.sub(r"\1***", _TOKEN.sub(r"\1***@", _PASSWORD.sub(r"://\1:***@", url)))
 
 
 def hide_credentials(text: str) -> str:
-    """The same, with ``***`` for all that stands before the host in a URL, well formed or not."""
+    """Return the text with ``***`` for everything before the host in any URL, and signatures."""
     return _SIGNATURE.sub(r"\1***", _CREDENTIALS.sub("://***@", text))
 
 
 def told_proxy(url: str) -> str:
-    """What to say of a failed request besides, where the environment sends it through a proxy.
+    """Return a hint for a failed request that goes through a proxy of the environment, or "".
 
     The proxy's own address may hold a password, so it is named by its variable.
     """

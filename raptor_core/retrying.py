@@ -1,4 +1,4 @@
-"""When to try again what failed for a reason that may pass: at endpoints of models, at servers."""
+"""Policy of retries, for endpoints of models and for servers."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
-    """Exponential backoff with jitter, and the server's own word where it gives one.
+    """Policy of exponential backoff with jitter, which honours a server's own wait.
 
     Attributes:
         max_retries: attempts after the first.
@@ -22,12 +22,12 @@ class RetryPolicy:
     patience_seconds: float = 120.0
 
     def backoff_seconds(self, n_failed: int, jitter: float) -> float:
-        """Wait after the ``n_failed``-th failure; ``jitter`` in [0, 1) spreads the callers."""
+        """Return the wait after the ``n_failed``-th failure; ``jitter`` is in [0, 1)."""
         full = min(self.max_seconds, self.base_seconds * 2.0 ** min(n_failed - 1, 32))
         return full * (0.5 + 0.5 * jitter)
 
     def wait_seconds(self, n_failed: int, jitter: float, asked: float | None) -> float | None:
-        """The backoff, or what the server ``asked`` for; None where that is over the patience."""
+        """Return the backoff, or what the server ``asked`` for, or None where that is too long."""
         backoff = self.backoff_seconds(n_failed, jitter)
         if asked is None:
             return backoff

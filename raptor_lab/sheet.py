@@ -27,6 +27,7 @@ from raptor_core.audit.terms import find_missing, find_needs, terms, union
 from raptor_core.disk import replace_file
 from raptor_core.errors import SettingsError
 from raptor_core.identity import digest, normalize_text
+from raptor_core.layout import STUDY_FILLED, STUDY_PAGE, STUDY_SAMPLE, STUDY_SHEET
 from raptor_core.nodes import Node
 
 KINDS = ("added", "extrapolated", "contradicted")
@@ -179,7 +180,7 @@ def wilson(n_hits: int, n: int) -> tuple[float, float]:
     return float(interval.low), float(interval.high)
 
 
-DRAWN, SHEET, FILLED, PAGE = "drawn.json", "sheet.csv", "filled.csv", "sheet.html"
+DRAWN, SHEET, FILLED, PAGE = STUDY_SAMPLE, STUDY_SHEET, STUDY_FILLED, STUDY_PAGE
 COLUMNS = ("tree", "layer", "node", "number", "sentence", "verdict", "note", "children")
 _NEEDED = ("node", "number", "sentence", "verdict", "note")
 _FORMULA = tuple("=+-@\t\r")

@@ -182,7 +182,7 @@ def test_a_full_disk_during_a_rebuild_leaves_what_was_published(published, n_byt
     before = seen(published)
     code, out, _err = finish(start(published, "build_on_full_disk", n_bytes))
     assert code == 1
-    assert "Free space" in json.loads(out)["message"]
+    assert "free space" in json.loads(out)["message"].casefold()
     assert seen(published) == before
     assert build(published)["built"] == NAMES
 

@@ -16,6 +16,7 @@ from typing import Any, NoReturn
 import click
 
 from raptor_assets.cli.exits import EXITS, fail
+from raptor_assets.cli.terminal import clean_streams, say_text
 
 COMMANDS = {
     "ask": ("questions", "Answer a question from the trees, with its sources."),
@@ -90,13 +91,16 @@ class RaptorGroup(LazyGroup):
         for stream in (sys.stdout, sys.stderr):
             if isinstance(stream, io.TextIOWrapper):
                 stream.reconfigure(encoding="utf-8")  # documents hold every character
+        clean_streams()
         given = list(sys.argv[1:] if args is None else args)
         as_json = "--json" in given
         try:
             result = super().main(given, *others, **{**extra, "standalone_mode": False})
         except click.ClickException as error:
             if not as_json:
-                error.show()
+                shown = io.StringIO()
+                error.show(shown)
+                say_text(shown.getvalue(), err=True)
                 raise SystemExit(error.exit_code) from error
             usage = isinstance(error, click.UsageError)
             name = "UsageError" if usage else type(error).__name__

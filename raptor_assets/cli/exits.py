@@ -8,9 +8,9 @@ import sys
 from collections.abc import Callable, Collection
 from typing import Any, NoReturn
 
-import click
-
+from raptor_assets.cli.terminal import say_json, say_text
 from raptor_core import errors
+from raptor_core.disk import disk_remedy
 from raptor_core.errors import RaptorError
 
 EXITS = {
@@ -60,9 +60,9 @@ def failures_code(names: Collection[str], *, partly: bool) -> int:
 def fail(name: str, message: str, code: int, *, as_json: bool, **more: Any) -> NoReturn:
     """Show an error, as a message or as JSON that also holds ``more``, and exit."""
     if as_json:
-        click.echo(json.dumps({"error": name, "message": message, **more}, ensure_ascii=False))
+        say_json(json.dumps({"error": name, "message": message, **more}, ensure_ascii=False))
     else:
-        click.secho(f"error: {message}", fg="red", err=True)
+        say_text(f"error: {message}", fg="red", err=True, indent=" " * len("error: "))
     raise SystemExit(code)
 
 
@@ -86,11 +86,14 @@ def reported(function: Callable[..., Any]) -> Callable[..., Any]:
             from raptor_assets.project.records import told_database
 
             fail("RecordsError", told_database(error), 1, as_json=as_json)
-        except _disk_errors() as error:
+        except OSError as error:
+            message = f"{error}; {disk_remedy(error)}, and repeat. What was published stays"
+            fail(type(error).__name__, message, 1, as_json=as_json)
+        except _sqlite_errors() as error:
             told = str(error).splitlines()[0]
             message = (
-                f"the disk or Dagster's database refused: {told}. Free space, or make "
-                f"{kwargs.get('home')} writable for this user, and repeat; what was published stays"
+                f"Dagster's database refused: {told}. Free space, or make {kwargs.get('home')} "
+                "writable for this user, and repeat; what was published stays"
             )
             fail(type(error).__name__, message, 1, as_json=as_json)
 
@@ -103,7 +106,7 @@ def _database_errors() -> tuple[type[Exception], ...]:
     return () if records is None else records.database_errors()
 
 
-def _disk_errors() -> tuple[type[Exception], ...]:
-    """What can come from the disk; a database's only where its module was imported."""
+def _sqlite_errors() -> tuple[type[Exception], ...]:
+    """Return the errors of a database on the disk, where a module of one was imported."""
     databases = (sys.modules.get(name) for name in ("sqlite3", "sqlalchemy.exc"))
-    return (OSError, *(module.OperationalError for module in databases if module is not None))
+    return tuple(module.OperationalError for module in databases if module is not None)

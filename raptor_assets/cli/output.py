@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-import click
 from pydantic_core import to_json
 
+from raptor_assets.cli.terminal import say, say_json
 from raptor_core.evaluation.tables import Table as EvaluationTable
 from raptor_core.nodes import Node
+from raptor_core.redaction import printable
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
+    from rich.console import Console, ConsoleOptions, RenderableType
+    from rich.segment import Segment
 
 PIPE_COLUMNS = 160
 """Width of a line where there is no terminal."""
@@ -27,7 +29,7 @@ def print_json(value: Any) -> None:
 
     Python's own encoder takes twenty times as long once it indents.
     """
-    click.echo(to_json(value, indent=2, inf_nan_mode="constants"))
+    say_json(to_json(value, indent=2, inf_nan_mode="constants").decode())
 
 
 def told_usd(usd: float | None, digits: str = ".6g") -> str:
@@ -50,7 +52,7 @@ def print_orphaned(partitions: Iterable[str]) -> None:
     """Name what is published under the name of the corpus and was not built here."""
     why = "published by another home of the corpus, or by a lost one; `raptor drop` removes it"
     for line in told_together((name, why) for name in partitions):
-        click.secho(line, fg="yellow", err=True)
+        say(line, fg="yellow", err=True)
 
 
 def node_values(node: Node) -> dict[str, Any]:
@@ -58,12 +60,24 @@ def node_values(node: Node) -> dict[str, Any]:
     return {name: value for name, value in asdict(node).items() if name not in _INTERNAL}
 
 
+class _Printable:
+    """What rich renders, with no control characters but rich's own."""
+
+    def __init__(self, shown: RenderableType) -> None:
+        self._shown = shown
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Segment]:
+        for segment in console.render(self._shown, options):
+            is_text = not segment.control
+            yield segment._replace(text=printable(segment.text)) if is_text else segment
+
+
 def print_wide(shown: RenderableType) -> None:
     """What rich renders, as wide as the terminal, or wide enough where it goes into a pipe."""
     from rich.console import Console
 
     width = None if sys.stdout.isatty() else PIPE_COLUMNS
-    Console(width=width, highlight=False).print(shown)
+    Console(width=width, highlight=False).print(_Printable(shown))
 
 
 def print_table(given: EvaluationTable) -> None:

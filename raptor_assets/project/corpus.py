@@ -13,6 +13,7 @@ import dagster as dg
 from raptor_assets import keys
 from raptor_assets.chain import build_chain
 from raptor_assets.datasets import build_dataset_assets, build_dataset_specs
+from raptor_assets.names import SOURCE
 from raptor_assets.progress import Watch, ignore_progress
 from raptor_assets.project.corpus_tree import corpus_tree_resources, corpus_tree_source_spec
 from raptor_assets.project.followed import Upstream, build_source_asset
@@ -77,7 +78,7 @@ def build_raptor_corpus(
             f"{name!r} cannot name a corpus; take letters, digits and underscores, a letter first"
         )
     folder = Home.at(home) if home else Home(Home.at().path / name)
-    given = folder.settled(_settings(name, settings, sections), hurried=True)
+    given = folder.resolve_precision(_settings(name, settings, sections), quick=True)
     prefix = [name] if key_prefix is None else key_prefix
     own = _own_specs(given, follows=upstream is not None)
     names, specs = corpus_specs(own, name, lambda key: key.with_prefix(prefix), translator)
@@ -86,7 +87,7 @@ def build_raptor_corpus(
     definitions = define_corpus(resources, specs)
     if upstream is None:
         return definitions
-    source = build_source_asset(specs[keys.SOURCE], upstream, upstream_path, resources)
+    source = build_source_asset(specs[keys.of(SOURCE)], upstream, upstream_path, resources)
     return dg.Definitions.merge(definitions, dg.Definitions(assets=[source]))
 
 

@@ -10,9 +10,10 @@ from pathlib import Path
 
 from raptor_assets.names import CorpusNames
 from raptor_assets.project.settings_file import add_sources, settings_text
-from raptor_core.disk import replace_file
+from raptor_core.disk import disk_remedy, replace_file
 from raptor_core.errors import SettingsError
 from raptor_core.home.folder import HOME_VARIABLE, HomeFolder
+from raptor_core.layout import HOME_RECORDS
 from raptor_core.redaction import hide_credentials
 from raptor_core.settings import Settings
 from raptor_core.store.corpus import owner_name
@@ -69,7 +70,7 @@ class Home(HomeFolder):
     @property
     def dagster(self) -> Path:
         """Dagster's own home, with its instance settings and SQLite files."""
-        return self.path / "dagster"
+        return self.path / HOME_RECORDS
 
     @property
     def tables(self) -> Path:
@@ -148,7 +149,7 @@ class Home(HomeFolder):
 
     def names(self) -> CorpusNames:
         """What its corpus is called in Dagster; as ``declare`` was told, else by default names."""
-        told = self.declared()
+        told = self.read_declaration()
         return CorpusNames(told["corpus"], told["assets"]) if told else CorpusNames()
 
     def check_owner(self, corpus: str) -> None:
@@ -161,7 +162,7 @@ class Home(HomeFolder):
             SettingsError: another one does; it is named.
         """
         unnamed = "" if self.settings.exists() else corpus
-        owner = self.declared().get("corpus", unnamed)
+        owner = self.read_declaration().get("corpus", unnamed)
         if owner != corpus:
             raise SettingsError(
                 f"the home {self.path} belongs to {owner_name(owner)}, and {owner_name(corpus)} "
@@ -225,8 +226,8 @@ class Home(HomeFolder):
             yield
         except OSError as error:
             raise SettingsError(
-                f"cannot write the home {self.path}: {error}. Choose another with --home, free "
-                "space, or fix its permissions"
+                f"cannot write the home {self.path}: {error}; {disk_remedy(error)}, or choose "
+                "another with --home"
             ) from error
 
 

@@ -23,7 +23,7 @@ from raptor_assets import names
 from raptor_assets.project.home import unreadable_config
 from raptor_assets.project.record_files import CheckOutcome, CheckOutcomes, damage_named
 from raptor_assets.provenance import MATERIALIZED, recorded_versions
-from raptor_core.disk import file_lock
+from raptor_core.disk import disk_remedy, file_lock
 from raptor_core.errors import MissingExtraError, RecordsError, SettingsError
 
 URL_VARIABLE = "DAGSTER_POSTGRES_URL"
@@ -265,8 +265,8 @@ def _alone(folder: Path) -> Iterator[None]:
             is_free = lock.enter_context(file_lock(path, _OPENING_SECONDS))
         except OSError as error:
             raise RecordsError(
-                f"{path}: {error.strerror or error}; free space, or make the folder writable for "
-                "this user, and repeat. What was published stays"
+                f"{path}: {error.strerror or error}; {disk_remedy(error)}, and repeat. What was "
+                "published stays"
             ) from error
         if not is_free:
             raise RecordsError(

@@ -15,7 +15,7 @@ from raptor_assets.project.resources import Resources, StoreResource
 from raptor_assets.versions import published_mark
 from raptor_core.documents.grouping import partition_key
 from raptor_core.errors import StoreLockedError
-from raptor_core.home.folder import HURRIED_SECONDS
+from raptor_core.home.folder import QUICK_TIMEOUT_SECONDS
 from raptor_core.settings import GroupingSettings
 from raptor_core.store.base import Mark, Where
 from raptor_core.store.folder import store_stamp
@@ -96,7 +96,7 @@ def glance(resources: Resources) -> StoreState | None:
     hurry = {
         "lock_seconds": 0.0,
         "max_retries": 0,
-        "timeout_seconds": min(store.timeout_seconds, HURRIED_SECONDS),
+        "timeout_seconds": min(store.timeout_seconds, QUICK_TIMEOUT_SECONDS),
     }
     place = StoreResource(resources, store.model_copy(update=hurry))
     return read_store_state(place, resources.settings.grouping)

@@ -23,6 +23,7 @@ from raptor_assets.serving.pages import POLICY, description_page
 from raptor_assets.serving.reading import (
     Asked,
     Limit,
+    Line,
     Name,
     NameContains,
     NodeId,
@@ -219,7 +220,6 @@ def _window(reading: Reading) -> APIRouter:
 
 
 MAX_TEXT_CHARS = 100_000
-Line = Annotated[str, Field(max_length=4096)]
 
 
 class Decide(BaseModel):
@@ -228,7 +228,7 @@ class Decide(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     kind: Annotated[Kind, Field(description="What to do; see docs/curation.md.")]
-    subject: Annotated[Line, Field(description="A node's id; of a document, the document's.")]
+    subject: Annotated[Name, Field(description="A node's id; of a document, the document's.")]
     value: Annotated[
         str,
         Field(

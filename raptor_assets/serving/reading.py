@@ -19,6 +19,8 @@ from raptor_assets.serving.answers import (
 from raptor_core.errors import MissingKeyError
 from raptor_core.home import HomeRetriever
 from raptor_core.home.corpus_tree import answer_by, layer_answer, refuse_narrowing
+from raptor_core.home.store_retriever import StoreRetriever
+from raptor_core.identity import MAX_ID_BYTES
 from raptor_core.models.reading.reader import Answer, Passage, Reader
 from raptor_core.report.data import report_values
 from raptor_core.retrieval import Retrieval
@@ -31,7 +33,8 @@ Item = TypeVar("Item")
 MAX_QUESTION_CHARS = 10_000
 """An embedder reads far less of it."""
 
-Name = Annotated[str, Field(max_length=4096)]
+Name = Annotated[str, Field(max_length=MAX_ID_BYTES)]
+Line = Annotated[str, Field(max_length=4096)]
 Names = Annotated[list[Name] | None, Field(max_length=1000)]
 Question = Annotated[
     str, Field(min_length=1, max_length=MAX_QUESTION_CHARS, description="A question, or words.")
@@ -45,13 +48,13 @@ LayersOnly = Annotated[
     Field(max_length=1000, description="Only these layers; 0 holds the chunks."),
 ]
 Value = (
-    Name
+    Line
     | bool
     | Annotated[int, Field(ge=-(2**53), le=2**53)]
     | Annotated[float, Field(allow_inf_nan=False)]
 )
 MetadataOnly = Annotated[
-    dict[Name, Value] | None,
+    dict[Line, Value] | None,
     Field(max_length=100, description="Only nodes whose metadata has all these values."),
 ]
 ChosenStrategy = Annotated[
@@ -69,7 +72,8 @@ NodeId = Annotated[
     str, Field(max_length=64, description="A node's id, as search and read_node give it.")
 ]
 NameContains = Annotated[
-    str, Field(max_length=1000, description="Only trees whose name contains this, in any case.")
+    str,
+    Field(max_length=MAX_ID_BYTES, description="Only trees whose name contains this, in any case."),
 ]
 Offset = Annotated[int, Field(ge=0, le=2**31, description="How many to pass over, to read on.")]
 Limit = Annotated[int, Field(ge=1, le=500, description="How many to give at the most.")]
@@ -133,7 +137,7 @@ class Reading:
             answer = answer_by(plan, question, retriever.settings)
         except MissingKeyError:
             answer = layer_answer(retriever.nodes(CORPUS_TREE_NAME), query.budget_tokens)
-            read = retriever.above.nodes_of([passage.node_id for passage in answer.citations])
+            read = retriever.corpus_tree.nodes_of([passage.node_id for passage in answer.citations])
         hits = tuple(Hit(node, 0.0) for node in read)
         n_tokens = sum(node.n_tokens for node in read)
         retrieval = Retrieval(question, query, hits, n_tokens, len(hits), 0)
@@ -163,7 +167,7 @@ class Reading:
 
     def find(self, words: str, limit: int) -> Found:
         """The nodes of any layer that hold the words best; no model is asked."""
-        hits = self._retriever.asked(lambda store: store.search_text([words], limit)[0])
+        hits = self._retriever.read(lambda store: store.search_text([words], limit)[0])
         n_tokens = sum(hit.node.n_tokens for hit in hits)
         query = replace(self._retriever.query, strategy="lexical")
         return Found.of(Retrieval(words, query, tuple(hits), n_tokens, len(hits), 0))
@@ -173,14 +177,14 @@ class Reading:
         from raptor_assets.serving.window import corpus_values
 
         retriever, home = self._of(None)
-        return retriever.asked(lambda store: corpus_values(home, retriever.settings, store))
+        return retriever.read(lambda store: corpus_values(home, retriever.settings, store))
 
     def report(self, tree: str) -> dict[str, Any]:
         """What the page shows of one tree."""
         from raptor_assets.serving.window import read_report
 
         retriever, home = self._of(tree)
-        report = retriever.asked(
+        report = retriever.read(
             lambda store: read_report(home, retriever.settings, store, tree, with_map=False)
         )
         return report_values(report)
@@ -190,9 +194,9 @@ class Reading:
         from raptor_assets.serving.window import map_values
 
         retriever, home = self._of(tree)
-        return retriever.asked(lambda store: map_values(home, store, tree))
+        return retriever.read(lambda store: map_values(home, store, tree))
 
-    def _of(self, tree: str | None) -> tuple[HomeRetriever, Home]:
+    def _of(self, tree: str | None) -> tuple[StoreRetriever, Home]:
         """What reads a tree, and its home: another one of the corpus tree."""
         reader = self._retriever.reader_of(tree)
         return reader, Home(reader.home.path)

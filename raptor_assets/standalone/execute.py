@@ -18,6 +18,7 @@ from raptor_assets.project.store_state import partitions_there, read_store_state
 from raptor_assets.standalone import CODE_LOCATION
 from raptor_assets.standalone.instance import open_instance, recorded
 from raptor_core.documents import Scan, Skipped
+from raptor_core.errors import SourceError
 from raptor_core.home.published import refuse_unknown
 from raptor_core.models.endpoints.client import EndpointClient
 from raptor_core.settings import Settings
@@ -73,6 +74,7 @@ def build(
     partitions: Collection[str] | None = None,
     *,
     force: bool = False,
+    confirm_removal: bool = False,
     scan: Scan | None = None,
     components: Components | None = None,
     on_plan: Callable[[Collection[str], Sequence[str]], None] = lambda _partitions, _assets: None,
@@ -84,13 +86,15 @@ def build(
         partitions: only these; nothing is dropped then. None for all.
         force: also those that are up to date, after everything published was read and what is
             damaged taken away; finished work is still reused.
+        confirm_removal: a person confirmed that documents are gone, however many.
         scan: the source where it was looked at already.
         components: in place of those that the settings would make.
         on_plan: told of the partitions that will be built and the assets of each, before the first.
 
     Raises:
         UnknownTreeError: a partition is named that the source does not hold.
-        SourceError: the source cannot be read, or is empty; nothing was changed.
+        SourceError: the source cannot be read, or is empty, or so many documents are gone that a
+            person has to confirm it; nothing was changed.
         StoreError: the store cannot be read, or its key may not write; nothing was changed.
         ModelError: what counts tokens cannot be loaded; nothing was changed.
         MissingKeyError, EndpointError: an endpoint that the settings name was not reached, or
@@ -101,7 +105,9 @@ def build(
     with recorded(home) as records:
         keep_look(resources.tables, settings.source, scan)
         store_state = read_store_state(resources.store, settings.grouping, mend=force)
-        changes = resources.changes(records, store_state)
+        changes = resources.changes(records, store_state, is_confirmed=confirm_removal)
+    if changes.doubt and partitions is None:
+        raise SourceError(changes.explain_doubt())
     due = _chosen(changes, partitions, force=force)
     removed = changes.removed if partitions is None else ()
     report = BuildReport(changes, scan.inventory.skipped)

@@ -13,22 +13,23 @@ from raptor_core.nodes import Node, grouped
 from raptor_core.settings import Settings
 
 MAX_PARTS = 8
-"""Parts that the layer read is cut into at the most."""
+"""Maximum number of parts that the layer is cut into."""
 
 _PROMPT_TOKENS = 160
-"""Of the reader's own words, about."""
+"""Estimated tokens of the reader's instructions."""
 
 
 @dataclass(frozen=True)
 class CorpusAnswerPlan:
-    """What answering a question about the corpus reads and takes, before any call.
+    """Plan of an answer about the corpus: the nodes to read and the cost, before any call.
 
     Attributes:
-        layer: the one read, the most detailed that fits into ``MAX_PARTS`` contexts.
+        layer: layer to read, the most detailed one that fits into ``MAX_PARTS`` contexts.
         parts: its nodes in document order, cut into contexts.
-        calls: one for each part, and one over their answers where there are several.
-        prompt_tokens, completion_tokens: so many about, at the most.
-        usd: None where the reader's model has no price.
+        calls: number of calls, one for each part, and one to join several answers.
+        prompt_tokens: estimated maximum.
+        completion_tokens: estimated maximum.
+        usd: estimated maximum; None if the reader's model has no price.
     """
 
     layer: int
@@ -40,28 +41,28 @@ class CorpusAnswerPlan:
 
     @property
     def nodes(self) -> list[Node]:
-        """All that is read."""
+        """All nodes to read."""
         return [node for part in self.parts for node in part]
 
 
-def refuse_narrowing(given: Mapping[str, object]) -> None:
-    """Refuse what narrows a search: an answer about the whole corpus reads a layer, all of it.
+def refuse_narrowing(filters: Mapping[str, object]) -> None:
+    """Refuse filters: an answer about the whole corpus reads a complete layer.
 
     Args:
-        given: what narrows a search, by name; empty values narrow nothing.
+        filters: values that narrow a search, by name; empty values narrow nothing.
 
     Raises:
-        SettingsError: names those that were given.
+        SettingsError: a filter is not empty.
     """
-    if named := [name for name, value in given.items() if value not in (None, (), [], {})]:
+    if names := [name for name, value in filters.items() if value not in (None, (), [], {})]:
         raise SettingsError(
-            f"an answer about the whole corpus reads all of it, and takes no {', '.join(named)}; "
-            "leave them out, or ask with the scope trees"
+            f"an answer about the whole corpus reads all of it, and takes no {', '.join(names)}; "
+            "omit them, or ask with the scope trees"
         )
 
 
 def plan_answer(nodes: Sequence[Node], settings: Settings, budget_tokens: int) -> CorpusAnswerPlan:
-    """The plan over all nodes of the corpus tree; ``budget_tokens`` are of one context."""
+    """Plan an answer from all nodes of the corpus tree; each context takes ``budget_tokens``."""
     layers = grouped(nodes, lambda node: node.layer)
     cut = {number: _parts(members, budget_tokens) for number, members in layers.items()}
     layer = min((n for n, parts in cut.items() if len(parts) <= MAX_PARTS), default=max(cut))
@@ -86,11 +87,11 @@ def _parts(nodes: Sequence[Node], budget_tokens: int) -> tuple[tuple[Node, ...],
 
 
 def answer_by(plan: CorpusAnswerPlan, question: str, settings: Settings) -> Answer:
-    """The answer from a plan, within the budget of the settings.
+    """Answer a question by a plan, within the budget of the settings.
 
     Raises:
-        MissingKeyError: no reader can be asked.
-        EndpointError: it failed.
+        MissingKeyError: the reader has no key.
+        EndpointError: the reader failed.
         BudgetError: the budget ends first.
         SettingsError: the budget is in dollars, and the reader's model has no price.
     """
@@ -100,7 +101,7 @@ def answer_by(plan: CorpusAnswerPlan, question: str, settings: Settings) -> Answ
 
 
 def layer_answer(nodes: Sequence[Node], budget_tokens: int) -> Answer:
-    """The overview itself, where no reader can be asked: the most detailed layer that fits."""
+    """Return the most detailed layer that fits the budget, as the answer without a reader."""
     layers = grouped(nodes, lambda node: node.layer)
     sizes = {number: sum(node.n_tokens for node in members) for number, members in layers.items()}
     shown = layers[min((n for n in sizes if sizes[n] <= budget_tokens), default=max(sizes))]

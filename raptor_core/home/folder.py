@@ -1,4 +1,7 @@
-"""The folder of a home, as far as reading what it publishes needs it."""
+"""The folder of a home: paths and settings that reading its published trees needs.
+
+The files that builds write are in ``raptor_assets.project.home``.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from raptor_core.errors import MissingHomeError, SettingsError, StoreError
+from raptor_core.layout import HOME_DECLARATION, HOME_SETTINGS
 from raptor_core.models.embedding.local_models import resolve_precision
 from raptor_core.settings import Settings, load_settings, settings_of
 from raptor_core.store import stored_identities
@@ -19,8 +23,8 @@ DEFAULT_HOME = ".raptor"
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 
-HURRIED_SECONDS = 10
-"""How long a server may take that nobody waits for."""
+QUICK_TIMEOUT_SECONDS = 10
+"""Maximum wait for a server whose answer is optional."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,16 +35,16 @@ class HomeFolder:
 
     @classmethod
     def at(cls, path: str | Path | None = None) -> Self:
-        """The home at a path; without one, what ``RAPTOR_HOME`` names, else ``.raptor``."""
-        named = path or os.environ.get(HOME_VARIABLE) or DEFAULT_HOME
-        return cls(Path(named).expanduser().absolute())
+        """Return the home at a path; None is the value of ``RAPTOR_HOME``, else ``.raptor``."""
+        chosen = path or os.environ.get(HOME_VARIABLE) or DEFAULT_HOME
+        return cls(Path(chosen).expanduser().absolute())
 
     @classmethod
     def open(cls, path: str | Path | None = None) -> tuple[Self, Settings]:
-        """The home at a path, as ``at`` finds it, and its settings.
+        """Return the home at a path, as ``at`` does, and its settings.
 
         Raises:
-            MissingHomeError: there is no home here.
+            MissingHomeError: the folder is not a home.
             SettingsError: its settings file is wrong.
         """
         home = cls.at(path)
@@ -48,22 +52,22 @@ class HomeFolder:
             raise MissingHomeError(
                 f"there is no home at {home.path}: `{hint('build SOURCE', home.path)}` makes one "
                 f"and builds, `{hint('init', home.path)}` makes an empty one; --home DIR names "
-                "another"
+                "another folder"
             )
         return home, home.load_settings()
 
     @property
     def settings(self) -> Path:
-        """The settings file."""
-        return self.path / "raptor.toml"
+        """Path of the settings file."""
+        return self.path / HOME_SETTINGS
 
     @property
     def declaration(self) -> Path:
-        """Names and settings of a corpus that another program defines; see ``declared``."""
-        return self.path / "corpus.json"
+        """Path of the declaration: names and settings of a corpus that a program defines."""
+        return self.path / HOME_DECLARATION
 
-    def declared(self) -> dict[str, Any]:
-        """Return what stands in the declaration; empty where there is none.
+    def read_declaration(self) -> dict[str, Any]:
+        """Return the values of the declaration; empty if the file does not exist.
 
         Raises:
             SettingsError: it is damaged, or holds other values than a run writes.
@@ -85,41 +89,45 @@ class HomeFolder:
 
     @property
     def qdrant(self) -> Path:
-        """The vector store, when it is embedded."""
+        """Path of the embedded vector store."""
         return self.path / "qdrant"
 
     def load_settings(self) -> Settings:
-        """The home's settings, overridden by the environment, settled.
+        """Return the settings of the home, overridden by the environment, with their precision.
 
         Raises:
-            SettingsError: there is no settings file, or it is wrong.
+            SettingsError: the settings file is missing or wrong.
         """
-        declared = {} if self.settings.exists() else self.declared()
-        if not declared:
-            return self.settled(load_settings(self.settings))
-        return self.settled(settings_of(Settings(), declared["settings"], str(self.declaration)))
+        values = {} if self.settings.exists() else self.read_declaration()
+        if not values:
+            return self.resolve_precision(load_settings(self.settings))
+        settings = settings_of(Settings(), values["settings"], str(self.declaration))
+        return self.resolve_precision(settings)
 
-    def settled(self, settings: Settings, *, hurried: bool = False) -> Settings:
-        """The settings as they hold in this home: an embedder's precision is never "auto" in them.
+    def resolve_precision(self, settings: Settings, *, quick: bool = False) -> Settings:
+        """Replace the embedder precision "auto" by that of the store.
 
-        It is what the store was made with, and in a new one what this machine is faster at.
-        ``hurried`` waits for no server that is down, as where Dagster loads a team's definitions.
+        A new store gets the precision that is faster on this machine.
+
+        Args:
+            settings: settings of the home.
+            quick: do not wait long for a server that is down, as when Dagster loads definitions.
         """
         store, embedder = settings.store, settings.embedder
         if embedder.precision != "auto" or embedder.kind == "openai":
             return settings
-        if hurried:
-            seconds = min(store.timeout_seconds, HURRIED_SECONDS)
-            hurry = {"max_retries": min(store.max_retries, 1), "timeout_seconds": seconds}
-            store = store.model_copy(update=hurry)
+        if quick:
+            seconds = min(store.timeout_seconds, QUICK_TIMEOUT_SECONDS)
+            limits = {"max_retries": min(store.max_retries, 1), "timeout_seconds": seconds}
+            store = store.model_copy(update=limits)
         try:
             identities = stored_identities(store, self.qdrant)
-        except StoreError:  # whatever opens it will tell
+        except StoreError:  # opening the store raises it again
             identities = []
         stored = [identity.embedder_fingerprint for identity in identities]
         return settings.model_copy(update={"embedder": resolve_precision(embedder, stored)})
 
 
 def hint(words: str, home: Path) -> str:
-    """A command to type: "raptor build --home DIR", without the option where the home is usual."""
+    """Return a command to type: "raptor build --home DIR", without DIR for the default home."""
     return f"raptor {words}" + ("" if home == HomeFolder.at().path else f" --home {home}")

@@ -1,4 +1,4 @@
-"""What a home publishes: its store open for reading, its trees by name."""
+"""Published trees of a home: its open store, and checks of tree names."""
 
 from __future__ import annotations
 
@@ -15,44 +15,45 @@ from raptor_core.tree.corpus_tree import CORPUS_TREE, corpus_tree_settings
 
 
 @contextmanager
-def published(
+def open_published(
     home: HomeFolder, settings: Settings, identity: StoreIdentity | None = None
 ) -> Iterator[VectorStore]:
-    """The store of a home, open for reading.
+    """Open the store of a home for reading.
 
     Raises:
         UnknownTreeError: nothing is published yet.
-        StoreMismatchError: it was built with another embedder than ``identity`` names.
+        StoreMismatchError: it was built with another embedder than that of ``identity``.
     """
     require_store(home, settings)
     with open_store(settings.store, home.qdrant, identity) as store:
         if not any(mark.n_nodes for mark in store.marks()):
-            raise _nothing(home)
+            raise _nothing_published(home)
         yield store
 
 
 def require_store(home: HomeFolder, settings: Settings) -> None:
-    """Refuse a home where nothing was ever published, without opening its store.
+    """Refuse a home without a store, and do not open it.
 
     Raises:
         UnknownTreeError: there is no store.
     """
     if stored_identity(settings.store, home.qdrant) is None:
-        raise _nothing(home)
+        raise _nothing_published(home)
 
 
 def corpus_tree_folder(home: HomeFolder, settings: Settings) -> tuple[HomeFolder, Settings]:
-    """Where the tree above a home's trees is kept, and its settings."""
+    """Return the folder of a home's corpus tree, and its settings."""
     return HomeFolder(home.path / CORPUS_TREE), corpus_tree_settings(settings)
 
 
 def has_corpus_tree(home: HomeFolder, settings: Settings) -> bool:
-    """Whether there is a corpus tree, without opening a store."""
-    above, own = corpus_tree_folder(home, settings)
-    return settings.corpus_tree.enabled and stored_identity(own.store, above.qdrant) is not None
+    """Return whether a home has a corpus tree, without opening a store."""
+    folder, corpus_settings = corpus_tree_folder(home, settings)
+    identity = stored_identity(corpus_settings.store, folder.qdrant)
+    return settings.corpus_tree.enabled and identity is not None
 
 
-def _nothing(home: HomeFolder) -> UnknownTreeError:
+def _nothing_published(home: HomeFolder) -> UnknownTreeError:
     return UnknownTreeError(
         f"nothing is published in {home.path}; `{hint('build SOURCE', home.path)}` builds and "
         "publishes"
@@ -60,10 +61,10 @@ def _nothing(home: HomeFolder) -> UnknownTreeError:
 
 
 def require_trees(store: VectorStore, names: Sequence[str]) -> list[Manifest]:
-    """The manifests of published trees; names that nothing is published under are refused.
+    """Return the manifests of published trees.
 
     Raises:
-        UnknownTreeError: names them, and some that there are.
+        UnknownTreeError: a name is not that of a published tree.
     """
     manifests = store.manifests(names)
     if unknown := set(names) - {manifest.tree for manifest in manifests}:
@@ -72,15 +73,20 @@ def require_trees(store: VectorStore, names: Sequence[str]) -> list[Manifest]:
     return manifests
 
 
-def refuse_unknown(what: str, names: Iterable[str], known: Collection[str]) -> None:
+def refuse_unknown(label: str, names: Iterable[str], known: Collection[str]) -> None:
     """Refuse names that are not among the known ones.
 
+    Args:
+        label: noun and verb of the message, such as "tree is published as".
+        names: the names to check.
+        known: the names that exist.
+
     Raises:
-        UnknownTreeError: names them, and some that there are.
+        UnknownTreeError: a name is unknown; the message lists some known ones.
     """
     if unknown := [name for name in names if name not in known]:
-        some = ", ".join(sorted(known)[:5]) or "none"
+        examples = ", ".join(sorted(known)[:5]) or "none"
         raise UnknownTreeError(
-            f"no {what} {', '.join(map(repr, unknown))}; there are {len(known)}: {some}"
+            f"no {label} {', '.join(map(repr, unknown))}; there are {len(known)}: {examples}"
             f"{' …' if len(known) > 5 else ''}. `raptor status` lists what is published"
         )

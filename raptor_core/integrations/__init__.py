@@ -1,1 +1,1 @@
-"""Retrievers of other frameworks over ours; each needs the extra of its name."""
+"""Retrievers for other frameworks; each module needs the extra of its name. Read ``base`` next."""

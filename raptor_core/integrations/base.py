@@ -1,4 +1,4 @@
-"""What the integrations share: how many nodes are asked for, and what is told of each."""
+"""Shared parts of the integrations: number of results, and metadata of a result."""
 
 from __future__ import annotations
 
@@ -11,36 +11,41 @@ from raptor_core.retrieval.retriever import AsyncSearch
 from raptor_core.store.base import Hit
 
 
-def asked(searcher: AsyncSearch, query: Query | None, top_k: int | None) -> Query | None:
-    """The query with another number of nodes, under the name that an ecosystem gives it.
+def with_top_k(searcher: AsyncSearch, query: Query | None, top_k: int | None) -> Query | None:
+    """Return the query with another ``top_k``.
+
+    Args:
+        searcher: source of the default query.
+        query: the query; None for the default.
+        top_k: maximum number of nodes; None changes nothing.
 
     Raises:
-        SettingsError: the number is not 1 or more.
+        SettingsError: ``top_k`` is less than 1.
     """
     if top_k is None:
         return query
     if top_k < 1:
-        raise SettingsError(f"{top_k} results were asked for; ask for 1 or more")
+        raise SettingsError(f"expected 1 or more results, got {top_k}; pass 1 or more")
     return replace(query or searcher.query, top_k=top_k)
 
 
-def bounded(found: Retrieval, top_k: int | None) -> list[Hit]:
-    """The hits in the strategy's order; of more than ``top_k``, as a walk finds, the best.
+def best_hits(retrieval: Retrieval, top_k: int | None) -> list[Hit]:
+    """Return the ``top_k`` best hits in the strategy's order; None is no limit.
 
-    None is no bound.
+    A walk counts ``top_k`` per layer, so it may return more hits.
     """
-    kept = {hit.node.id for hit in found.ranked[:top_k]}
-    return [hit for hit in found.hits if hit.node.id in kept]
+    kept = {hit.node.id for hit in retrieval.ranked[:top_k]}
+    return [hit for hit in retrieval.hits if hit.node.id in kept]
 
 
 def hit_metadata(hit: Hit) -> dict[str, Any]:
-    """Where a node comes from, as plain values.
+    """Return the origin of a node as plain values.
 
-    ``start``, ``end``, ``pages``, ``section`` and ``source`` are a chunk's; a summary has none of
-    them. The documents' own metadata stands under ``metadata``.
+    Only a chunk has ``start``, ``end``, ``pages``, ``section`` and ``source``. ``metadata`` is the
+    metadata of the documents.
     """
     node = hit.node
-    told: dict[str, Any] = {
+    values: dict[str, Any] = {
         "node_id": node.id,
         "tree": node.tree,
         "layer": node.layer,
@@ -51,5 +56,5 @@ def hit_metadata(hit: Hit) -> dict[str, Any]:
     }
     if node.is_leaf:
         place = {"start": node.start, "end": node.end, "section": list(node.section)}
-        told |= {"source": node.source, **place, "pages": list(node.pages)}
-    return told
+        values |= {"source": node.source, **place, "pages": list(node.pages)}
+    return values

@@ -1,9 +1,12 @@
-"""A retriever of LangChain; the extra ``langchain``. Importing this module imports the vendor."""
+"""LangChain retriever; it needs the extra ``langchain``.
+
+Importing this module imports LangChain.
+"""
 
 from __future__ import annotations
 
 from raptor_core.errors import MissingExtraError
-from raptor_core.integrations.base import asked, bounded, hit_metadata
+from raptor_core.integrations.base import best_hits, hit_metadata, with_top_k
 from raptor_core.retrieval import Query, Retrieval
 from raptor_core.retrieval.retriever import AsyncSearch
 
@@ -20,14 +23,15 @@ except ModuleNotFoundError as error:
 
 
 class RaptorRetriever(BaseRetriever):
-    """Nodes of the published trees as LangChain's documents, in the strategy's order.
+    """LangChain retriever that returns nodes of the published trees, in the strategy's order.
 
-    ``page_content`` is the node's text, ``id`` its id, ``metadata`` what ``hit_metadata`` tells.
+    Of a document, ``page_content`` is the text of the node, ``id`` its id, and ``metadata`` the
+    result of ``hit_metadata``.
 
     Attributes:
-        searcher: a ``Retriever``, or what searches a home.
-        query: strategy, budget and filters; None is the searcher's own default.
-        k: documents at the most, in place of the query's ``top_k``; ``invoke`` takes another.
+        searcher: a ``Retriever`` or ``HomeRetriever``.
+        query: strategy, budget and filters; None for the default of the searcher.
+        k: maximum number of documents, replaces ``top_k`` of the query; ``invoke`` may override it.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -43,9 +47,9 @@ class RaptorRetriever(BaseRetriever):
         run_manager: CallbackManagerForRetrieverRun,  # noqa: ARG002  # LangChain's signature
         k: int | None = None,
     ) -> list[Document]:
-        most = self.k if k is None else k
-        given = asked(self.searcher, self.query, most)
-        return _documents(self.searcher.search(query, given), most)
+        top_k = self.k if k is None else k
+        bounded_query = with_top_k(self.searcher, self.query, top_k)
+        return _documents(self.searcher.search(query, bounded_query), top_k)
 
     async def _aget_relevant_documents(
         self,
@@ -54,13 +58,13 @@ class RaptorRetriever(BaseRetriever):
         run_manager: AsyncCallbackManagerForRetrieverRun,  # noqa: ARG002  # LangChain's signature
         k: int | None = None,
     ) -> list[Document]:
-        most = self.k if k is None else k
-        given = asked(self.searcher, self.query, most)
-        return _documents(await self.searcher.asearch(query, given), most)
+        top_k = self.k if k is None else k
+        bounded_query = with_top_k(self.searcher, self.query, top_k)
+        return _documents(await self.searcher.asearch(query, bounded_query), top_k)
 
 
-def _documents(found: Retrieval, most: int | None) -> list[Document]:
+def _documents(retrieval: Retrieval, top_k: int | None) -> list[Document]:
     return [
         Document(page_content=hit.node.text, id=hit.node.id, metadata=hit_metadata(hit))
-        for hit in bounded(found, most)
+        for hit in best_hits(retrieval, top_k)
     ]

@@ -1,9 +1,12 @@
-"""A retriever of LlamaIndex; the extra ``llama-index``. Importing it imports the vendor."""
+"""LlamaIndex retriever; it needs the extra ``llama-index``.
+
+Importing this module imports LlamaIndex.
+"""
 
 from __future__ import annotations
 
 from raptor_core.errors import MissingExtraError
-from raptor_core.integrations.base import asked, bounded, hit_metadata
+from raptor_core.integrations.base import best_hits, hit_metadata, with_top_k
 from raptor_core.retrieval import Query, Retrieval
 from raptor_core.retrieval.retriever import AsyncSearch
 from raptor_core.store.base import Hit
@@ -15,21 +18,21 @@ except ModuleNotFoundError as error:
     raise MissingExtraError("llama-index", "a LlamaIndex retriever") from error
 
 SHOWN_TO_MODELS = ("documents", "section")
-"""Metadata that LlamaIndex writes before a node's text; the rest is for programs."""
+"""Metadata that LlamaIndex puts above the text for models; programs read the rest."""
 
 
 class RaptorRetriever(BaseRetriever):
-    """Nodes of the published trees as LlamaIndex's nodes, in the strategy's order.
+    """LlamaIndex retriever that returns nodes of the published trees, in the strategy's order.
 
-    A ``TextNode`` has the node's text and id, and as ``metadata`` what ``hit_metadata`` tells.
+    A ``TextNode`` has the text and id of the node; ``metadata`` is the result of ``hit_metadata``.
 
     Args:
-        searcher: a ``Retriever``, or what searches a home.
-        query: strategy, budget and filters; None is the searcher's own default.
-        similarity_top_k: nodes at the most, in place of the query's ``top_k``.
+        searcher: a ``Retriever`` or ``HomeRetriever``.
+        query: strategy, budget and filters; None for the default of the searcher.
+        similarity_top_k: maximum number of nodes, replaces ``top_k`` of the query.
 
     Raises:
-        SettingsError: ``similarity_top_k`` is not 1 or more.
+        SettingsError: ``similarity_top_k`` is less than 1.
     """
 
     def __init__(
@@ -40,20 +43,20 @@ class RaptorRetriever(BaseRetriever):
     ) -> None:
         super().__init__()
         self._searcher = searcher
-        self._query = asked(searcher, query, similarity_top_k)
+        self._query = with_top_k(searcher, query, similarity_top_k)
         self._top_k = similarity_top_k
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        found = self._searcher.search(query_bundle.query_str, self._query)
-        return _nodes(found, self._top_k)
+        retrieval = self._searcher.search(query_bundle.query_str, self._query)
+        return _nodes(retrieval, self._top_k)
 
     async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        found = await self._searcher.asearch(query_bundle.query_str, self._query)
-        return _nodes(found, self._top_k)
+        retrieval = await self._searcher.asearch(query_bundle.query_str, self._query)
+        return _nodes(retrieval, self._top_k)
 
 
-def _nodes(found: Retrieval, most: int | None) -> list[NodeWithScore]:
-    return [NodeWithScore(node=_node(hit), score=hit.score) for hit in bounded(found, most)]
+def _nodes(retrieval: Retrieval, top_k: int | None) -> list[NodeWithScore]:
+    return [NodeWithScore(node=_node(hit), score=hit.score) for hit in best_hits(retrieval, top_k)]
 
 
 def _node(hit: Hit) -> TextNode:

@@ -1,1 +1,5 @@
-"""One HTML page that shows a tree, or the trees of a partition: to explore, search and check."""
+"""HTML pages that show trees: to explore, search and check them, each in a single file.
+
+``values`` holds what a page shows, ``data`` turns it into JSON, ``page`` renders it, and ``web``
+holds scripts and styles. Collecting the values of a home is in ``raptor_assets.report``.
+"""

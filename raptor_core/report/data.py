@@ -1,6 +1,6 @@
-"""A report as plain values: what the page's script reads.
+"""A report as plain values, which the script of the page reads.
 
-Names are short because they are repeated for every node. ``web/model.js`` reads them.
+Names are short, as every node repeats them. Read ``web/model.js`` next, which uses them.
 """
 
 from __future__ import annotations
@@ -14,24 +14,24 @@ from raptor_core.nodes import Node, grouped
 from raptor_core.quality.sizes import PAPER_CHILDREN, PAPER_RATIO, compressions, parent_counts
 from raptor_core.redaction import hide_credentials
 from raptor_core.report.layout import atlas_values, tree_titles
-from raptor_core.report.values import Change, Figure, Report, ReportTree
+from raptor_core.report.values import Figure, RebuildChange, Report, ReportTree
 from raptor_core.settings import Settings
 
 Values = dict[str, Any]
 
 
 def layer_values(nodes: Sequence[Node]) -> list[Values]:
-    """Nodes, tokens and means of every layer, from the leaves up.
+    """Return nodes, tokens and means of each layer, from the leaves up.
 
-    Children per summary and compression, a summary's tokens over its children's, are None for the
-    leaves; parents per node, more than 1 by soft membership, None for the top layer.
+    Children per summary and compression (tokens of a summary over those of its children) are None
+    for the leaves. Parents per node, over 1 under soft assignment, is None for the top layer.
     """
     by_id, parents = {node.id: node for node in nodes}, parent_counts(nodes)
     values = []
     for layer, members in sorted(grouped(nodes, lambda node: node.layer).items()):
         n = len(members)
-        ratios = [one.ratio for one in compressions(members, by_id)] if layer else []
-        told = {
+        ratios = [size.ratio for size in compressions(members, by_id)] if layer else []
+        row = {
             "layer": layer,
             "nodes": n,
             "tokens": sum(node.n_tokens for node in members),
@@ -39,14 +39,14 @@ def layer_values(nodes: Sequence[Node]) -> list[Values]:
             "compression": sum(ratios) / len(ratios) if ratios else None,
             "parents": sum(parents[node.id] for node in members) / n or None,
         }
-        values.append(told)
+        values.append(row)
     return values
 
 
 def utf16_offsets(text: str, places: Collection[int]) -> dict[int, int]:
-    """For each place, counted in characters from 0 to ``len(text)``, the same in UTF-16 units.
+    """Return the offset in UTF-16 units of each place, counted in characters of ``text``.
 
-    A script in a browser counts an emoji, or a rare Chinese character, as two.
+    JavaScript counts UTF-16 units: an emoji or a rare Chinese character is two.
     """
     offsets: dict[int, int] = {}
     at = units = 0
@@ -57,7 +57,7 @@ def utf16_offsets(text: str, places: Collection[int]) -> dict[int, int]:
 
 
 def report_values(report: Report) -> Values:
-    """The report as values that JSON can hold; nodes and documents refer to each other by index."""
+    """Return the report as JSON values; nodes and documents refer to each other by index."""
     documents = _documents(report.trees)
     places = {document["id"]: place for place, document in enumerate(documents)}
     nodes = [node for tree in report.trees for node in tree.nodes]
@@ -79,11 +79,11 @@ def report_values(report: Report) -> Values:
         "findings": _findings(report, indexes),
         "chosen": [
             {
-                "question": one.question,
-                "strategy": one.strategy,
-                "nodes": [indexes[node_id] for node_id in one.nodes if node_id in indexes],
+                "question": selection.question,
+                "strategy": selection.strategy,
+                "nodes": [indexes[node_id] for node_id in selection.nodes if node_id in indexes],
             }
-            for one in report.chosen
+            for selection in report.chosen
         ],
         "settings": report.settings,
         "cost": _cost(report.cost),
@@ -104,18 +104,18 @@ def _tree(tree: ReportTree, titles: Mapping[str, str]) -> Values:
         "ended": tree.ended,
         "layers": layer_values(tree.nodes),
         "change": _change(tree.change),
-        "rebuilds": [asdict(one) | {"cost": _cost(one.cost)} for one in tree.rebuilds],
+        "rebuilds": [asdict(rebuild) | {"cost": _cost(rebuild.cost)} for rebuild in tree.rebuilds],
     }
 
 
-def _change(change: Change | None) -> Values | None:
+def _change(change: RebuildChange | None) -> Values | None:
     if change is None:
         return None
     return {"previous": change.previous, "added": len(change.added), "removed": change.n_removed}
 
 
 def _documents(trees: Sequence[ReportTree]) -> list[Values]:
-    """Every document of the leaves, with its text ("x") where it is known."""
+    """Return the documents of the leaves, with their texts ("x") if known."""
     documents: dict[str, Values] = {}
     for tree in trees:
         for node in tree.nodes:
@@ -131,12 +131,13 @@ def _documents(trees: Sequence[ReportTree]) -> list[Values]:
 def _nodes(
     number: int, tree: ReportTree, indexes: Mapping[str, int], places: Mapping[str, int]
 ) -> Iterator[Values]:
-    """Tree "t", layer "l", tokens "n"; text "x", unless the document holds it at "s" to "e".
+    """Yield the values of each node of a tree.
 
-    A node that is new has "w". A summary's name is "m", and so is the title of a leaf that stands
-    for a tree; its children are "c". A leaf is of document "d", where it lies at "o", in the
-    section "h", on pages "p", from the first to the last. What the node was paid for is added as
-    "u": calls, retries, tokens of prompts and of answers, US dollars (None where unknown).
+    "t" is the number of the tree, "l" the layer, "n" the tokens, "x" the text; instead of "x" a
+    leaf may have the offsets "s" and "e" in its document. "w" marks a new node. "m" is the name of
+    a summary, or the title of a leaf of the corpus tree; "c" are the children. A leaf has its
+    document "d", span "o", section "h", and first and last page "p". ``report_values`` adds the
+    usage "u": calls, retries, prompt tokens, completion tokens, US dollars (None if unknown).
     """
     spans = _spans(tree)
     added = set(tree.change.added) if tree.change else set()
@@ -162,7 +163,7 @@ def _nodes(
 
 
 def _spans(tree: ReportTree) -> dict[str, tuple[int, int]]:
-    """Places of leaves in their documents' texts, in UTF-16 units, where the texts agree."""
+    """Return the offsets of leaves in their documents, in UTF-16 units, if the texts agree."""
     documents = {document.id: document for document in tree.documents}
     leaves: dict[str, list[Node]] = {}
     for node in tree.nodes:
@@ -197,11 +198,11 @@ def _findings(report: Report, indexes: Mapping[str, int]) -> list[Values] | None
 
 
 SHOWN = ("grouping", "chunking", "tokens", "embedder", "clustering", "summarizer", "tree")
-"""Parts that a tree's content depends on. Keys and passwords stand in none of them."""
+"""Sections of the settings that determine the content of a tree; none holds a secret."""
 
 
 def settings_text(settings: Settings) -> str:
-    """The parts named by ``SHOWN`` as TOML; credentials within a URL are replaced by ``***``."""
+    """Format the sections ``SHOWN`` as TOML; ``***`` replaces credentials in a URL."""
     lines: list[str] = []
     for part in SHOWN:
         values = getattr(settings, part).model_dump(mode="json", exclude_none=True)

@@ -1,9 +1,9 @@
-"""The nodes of trees on a plane, for the map, and as columns that ``web/atlas.js`` reads.
+"""Layout of the map: a point for each node, and columns that ``web/atlas.js`` reads.
 
-UMAP of all nodes costs the square of their number, for its neighbours are exact. So it places the
-upper layers, at most ``MAX_LAID_OUT`` nodes, and each node below stands about its first parent: in
-the plane of its cluster's two main directions, within half the way to the next cluster. That is
-linear, the same for the same trees, and keeps clusters together, which the map is there to show.
+UMAP with exact neighbours costs the square of the number of nodes. So it places the upper layers,
+at most ``MAX_LAID_OUT`` nodes. Each lower node is placed around its first parent, along the two
+main directions of its cluster, within half the distance to the next cluster. The cost is linear,
+the result depends only on the trees, and clusters stay together. ``web/plane.js`` draws the map.
 """
 
 from __future__ import annotations
@@ -23,33 +23,38 @@ from raptor_core.nodes import Node
 from raptor_core.vectors import Vectors
 
 LAYOUT_VERSION = "1"
-"""Changes with what is computed here: a layout that was kept is then made anew."""
+"""Version of the layout; another version makes cached layouts invalid."""
 
 MAX_LAID_OUT = 4096
 NEIGHBORS = 15
 EPOCHS = 200
 SPREAD = 0.45
-"""Of a cluster: its outermost node, as a share of the way to the nearest other cluster."""
+"""Radius of a cluster, as a share of the distance to the nearest cluster."""
 
 Points = NDArray[np.float64]
 
 
 def first_parents(nodes: Sequence[Node]) -> NDArray[np.int32]:
-    """Index of each node's first parent among ``nodes``, -1 for those without, shape ``(n,)``."""
-    places = {node.id: at for at, node in enumerate(nodes)}
+    """Return the index of each node's first parent in ``nodes``, or -1; shape ``(n_nodes,)``."""
+    rows = {node.id: row for row, node in enumerate(nodes)}
     parents = np.full(len(nodes), -1, dtype=np.int32)
-    for at, node in enumerate(nodes):
+    for parent, node in enumerate(nodes):
         for child in node.children:
-            if (place := places.get(child)) is not None and parents[place] < 0:
-                parents[place] = at
+            if (row := rows.get(child)) is not None and parents[row] < 0:
+                parents[row] = parent
     return parents
 
 
 @one_blas_thread
 def lay_out(nodes: Sequence[Node], vectors: Mapping[str, Vectors]) -> NDArray[np.float32]:
-    """Points of shape ``(len(nodes), 2)``, float32, each axis within 0 to 1.
+    """Compute a point for each node.
 
-    ``vectors`` are by embedding key; a node without one stands at its parent.
+    Args:
+        nodes: nodes of one or several trees.
+        vectors: vectors by embedding key; a node without a vector gets the point of its parent.
+
+    Returns:
+        Points of shape ``(len(nodes), 2)``, float32, from 0 to 1.
     """
     if not nodes:
         return np.zeros((0, 2), dtype=np.float32)
@@ -62,7 +67,7 @@ def lay_out(nodes: Sequence[Node], vectors: Mapping[str, Vectors]) -> NDArray[np
     points[upper] = _umap(rows[upper])
     for layer in range(lowest - 1, -1, -1):
         _place_below(points, rows, np.flatnonzero((layers == layer) & (parents >= 0)), parents)
-    # Its longer side across, as screens are.
+    # The longer axis is horizontal, as on screens.
     points = project(points.astype(np.float32), [range(len(points))])
     low, span = points.min(axis=0), np.ptp(points, axis=0).max()
     return np.asarray((points - low) / max(float(span), 1e-12), dtype=np.float32)
@@ -75,10 +80,10 @@ def _rows(nodes: Sequence[Node], vectors: Mapping[str, Vectors]) -> Vectors:
 
 
 def _lowest_laid_out(layers: NDArray[np.int64], parents: NDArray[np.int32]) -> int:
-    """The lowest layer that UMAP places with all above it; roots are placed whatever they are."""
+    """Return the lowest layer that UMAP places; it also places all roots of lower layers."""
     top = int(layers.max())
-    above = (np.count_nonzero((layers >= layer) | (parents < 0)) for layer in range(top))
-    return next((layer for layer, n in enumerate(above) if n <= MAX_LAID_OUT), top)
+    sizes = (np.count_nonzero((layers >= layer) | (parents < 0)) for layer in range(top))
+    return next((layer for layer, size in enumerate(sizes) if size <= MAX_LAID_OUT), top)
 
 
 def _umap(rows: Vectors) -> Points:
@@ -91,7 +96,7 @@ def _umap(rows: Vectors) -> Points:
 def _place_below(
     points: Points, rows: Vectors, members: NDArray[np.int64], parents: NDArray[np.int32]
 ) -> None:
-    """Set the points of some nodes about those of their parents."""
+    """Set the points of nodes around those of their parents."""
     from scipy.spatial import cKDTree
 
     order = members[np.argsort(parents[members], kind="stable")]
@@ -109,7 +114,7 @@ def _place_below(
 
 
 NAME_CHARS = 60
-"""Of a summary's text, where it has no name."""
+"""Maximum length of a summary's first words, if it has no name."""
 
 _SCALE = 65_535
 
@@ -117,13 +122,15 @@ _SCALE = 65_535
 def atlas_values(
     nodes: Sequence[Node], points: NDArray[np.float32], titles: Mapping[str, str]
 ) -> dict[str, Any]:
-    """Columns as base64 of little-endian numbers, and the names of the summaries in their order.
+    """Return columns as base64 of little-endian numbers, and the names of the summaries.
 
-    ``points`` are of ``lay_out``, shape ``(len(nodes), 2)``; ``titles`` of those trees that have
-    one.
+    Args:
+        nodes: the nodes.
+        points: their points, as ``lay_out`` returns them, shape ``(len(nodes), 2)``.
+        titles: titles of trees, by name.
     """
     names = list(dict.fromkeys(node.tree for node in nodes))
-    numbers = {name: at for at, name in enumerate(names)}
+    numbers = {name: number for number, name in enumerate(names)}
     return {
         "trees": [{"name": name, "title": titles.get(name, "")} for name in names],
         "id": _packed(b"".join(uuid.UUID(node.id).bytes for node in nodes)),
@@ -136,7 +143,7 @@ def atlas_values(
 
 
 def node_name(node: Node) -> str:
-    """What a summary is called, or else its first words."""
+    """Return the name of a summary, or its first words if it has none."""
     if node.name:
         return node.name
     line = " ".join(node.text[: 4 * NAME_CHARS].split())
@@ -146,7 +153,7 @@ def node_name(node: Node) -> str:
 
 
 def tree_titles(nodes: Sequence[Node]) -> dict[str, str]:
-    """The titles of trees that are one document, by tree."""
+    """Return the titles of trees with a single document title, by tree."""
     by_tree: dict[str, set[str]] = {}
     for node in nodes:
         if node.is_leaf:

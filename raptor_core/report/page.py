@@ -1,12 +1,11 @@
-"""The pages of reports, each as one file that loads nothing.
+"""Pages of reports; each is a single file that loads nothing.
 
-A page runs no script but its own. The data stand in a script element that is no script
-(``application/json``), where nothing can end the element or begin a comment; the script that reads
-them writes texts as text only. A content security policy allows the page's own script and style, by
-digest, and nothing else.
+A page contains its data as JSON in a script element (``application/json``), escaped so that no text
+ends the element. The script writes texts as text, never as markup. A content security policy allows
+only the page's own script and style, by digest.
 
-The report's script stands in the page deflated, which spares a home 30 kB for each partition; a few
-lines of script (``unpack.js``) add it to the page.
+The script of a report is compressed, which saves 30 kB per partition; ``unpack.js`` unpacks it.
+JSON values come from ``data``.
 """
 
 from __future__ import annotations
@@ -47,24 +46,24 @@ _SCRIPTS = (
     "save.js",
     "main.js",
 )
-"""In the order in which they stand in the page's one script."""
+"""Files of the report's script, in their order."""
 
 _ESCAPES = str.maketrans({char: f"\\u{ord(char):04x}" for char in "<>&\u2028\u2029"})
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def render_report(report: Report) -> str:
-    """One HTML document, which can be written as UTF-8. The same report gives the same text."""
+    """Render a report as HTML that UTF-8 can encode; equal reports give equal texts."""
     return _rendered(f"{report.name} · RAPTOR report", {"report": report_values(report)})
 
 
 def render_corpus(values: Mapping[str, Any]) -> str:
-    """The page of a corpus, with links to the pages of its trees; loads nothing."""
+    """Render the page of a corpus, with links to the pages of its trees."""
     return _rendered("RAPTOR", {"corpus": values})
 
 
 def render_window() -> str:
-    """The page that a server shows: it asks the server for all that it shows."""
+    """Render the page of a server; it requests its data from the server."""
     return _rendered("RAPTOR", {}, "connect-src 'self'; ")
 
 
@@ -88,18 +87,18 @@ def fill_page(
     """Fill a template with its style, its content security policy and further parts.
 
     Args:
-        template: HTML with places such as ``{{STYLE}}``.
+        template: HTML with placeholders such as ``{{STYLE}}``.
         style: CSS of the page.
-        scripts: scripts that stand in the page and may run.
-        reach: rules that the policy begins with.
-        parts: texts by the names of their places.
+        scripts: scripts that the page contains and may run.
+        reach: first rules of the policy.
+        parts: texts by the names of their placeholders.
     """
     values = {"STYLE": style, "POLICY": reach + content_policy(scripts, style), **parts}
     return re.sub(r"\{\{(\w+)\}\}", lambda place: values[place[1]], template)
 
 
 def content_policy(scripts: Sequence[str], style: str) -> str:
-    """A content security policy that allows these, by digest, and nothing else."""
+    """Return a content security policy that allows only these scripts and this style, by digest."""
     allowed = " ".join(f"'{_source(script)}'" for script in scripts)
     return (
         f"default-src 'none'; script-src {allowed}; style-src '{_source(style)}'; "
@@ -108,7 +107,7 @@ def content_policy(scripts: Sequence[str], style: str) -> str:
 
 
 def embedded_json(values: object) -> str:
-    """JSON that can stand within a script element, and in UTF-8 whatever its texts hold."""
+    """Return JSON that a script element can contain and UTF-8 can encode."""
     text = json.dumps(values, ensure_ascii=False, separators=(",", ":"))
     return _LONE_SURROGATE.sub(lambda c: f"\\u{ord(c[0]):04x}", text.translate(_ESCAPES))
 
@@ -126,13 +125,13 @@ def _script(*names: str) -> str:
 
 
 def joined_script(files: Iterable[str]) -> str:
-    """Join the texts of script files into one strict script with a scope of its own."""
+    """Join script files into one function, so that their names are not global."""
     body = "\n".join(files)
     return f"'use strict';\n(() => {{\n{body}\n}})();\n"
 
 
 def _page_scripts() -> tuple[str, str]:
-    """What unpacks the script of the page, and that."""
+    """Return the script that unpacks the script of the page, and the latter."""
     return read_part("unpack.js"), _script(*_SCRIPTS)
 
 
@@ -143,10 +142,10 @@ def _packed(script: str) -> str:
 
 @functools.cache
 def _source(text: str) -> str:
-    """How a content security policy names an inline script or style."""
+    """Return the digest by which a content security policy names an inline script or style."""
     return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
 
 
 def page_version() -> str:
-    """Changes with the page's own files: what was rendered with another is out of date."""
+    """Return a digest of the page's files; pages rendered with another one are out of date."""
     return digest("page", read_part("page.html"), read_part("page.css"), *_page_scripts())

@@ -1,81 +1,84 @@
-"""What a rebuild changed, node by node: each one that is gone beside the one in its place."""
+"""Comparison of two trees: each removed node with the node that replaced it.
+
+Its values are in ``values``; ``raptor_assets.report`` stores them.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
 from raptor_core.nodes import Node
-from raptor_core.report.values import Replaced
+from raptor_core.report.values import ReplacedNode
 
 MAX_REPLACED = 300
-"""Of one rebuild; it counts all."""
+"""Maximum number of pairs kept of a rebuild; its counts include all."""
 
 MIN_COMMON = 0.3
-"""Share of words, of the longer, that a chunk has in common with the one in whose place it is."""
+"""Minimum share of common words, of the longer text, for a chunk to replace another."""
 
 _Pair = tuple[Node | None, Node | None]
 
 
-def replaced_nodes(before: Sequence[Node], after: Sequence[Node]) -> tuple[Replaced, ...]:
-    """The nodes that differ, from the top layer down, at most ``MAX_REPLACED``.
+def replaced_nodes(previous: Sequence[Node], current: Sequence[Node]) -> tuple[ReplacedNode, ...]:
+    """Pair the nodes that differ, from the top layer down, at most ``MAX_REPLACED``.
 
-    A summary stands in the place of the one that had its slot; a chunk in that of the chunk of its
-    document that is most like it.
+    A summary replaces the summary of the same slot. A chunk replaces the most similar chunk of its
+    document.
     """
-    kept = {node.id for node in before} & {node.id for node in after}
-    gone = [node for node in before if node.id not in kept]
-    made = [node for node in after if node.id not in kept]
-    pairs = [*_by_slot(gone, made), *_by_words(gone, made)]
-    pairs.sort(key=lambda pair: next((-one.layer, one.order) for one in reversed(pair) if one))
-    live = {name for node in after for name in node.documents}
-    return still_known((_replaced(*pair) for pair in pairs), live)[:MAX_REPLACED]
+    kept = {node.id for node in previous} & {node.id for node in current}
+    removed = [node for node in previous if node.id not in kept]
+    added = [node for node in current if node.id not in kept]
+    pairs = [*_pair_summaries(removed, added), *_pair_chunks(removed, added)]
+    pairs.sort(key=lambda pair: next((-node.layer, node.order) for node in reversed(pair) if node))
+    live = {name for node in current for name in node.documents}
+    return keep_live((_replaced_node(*pair) for pair in pairs), live)[:MAX_REPLACED]
 
 
-def still_known(replaced: Iterable[Replaced], live: Iterable[str]) -> tuple[Replaced, ...]:
-    """Those whose documents are all still there."""
+def keep_live(replaced: Iterable[ReplacedNode], live: Iterable[str]) -> tuple[ReplacedNode, ...]:
+    """Return the pairs whose documents are all among ``live``."""
     known = set(live)
-    return tuple(one for one in replaced if known.issuperset(one.documents))
+    return tuple(pair for pair in replaced if known.issuperset(pair.documents))
 
 
-def _replaced(before: Node | None, after: Node | None) -> Replaced:
-    both = [node for node in (before, after) if node is not None]
-    return Replaced(
+def _replaced_node(removed: Node | None, added: Node | None) -> ReplacedNode:
+    both = [node for node in (removed, added) if node is not None]
+    return ReplacedNode(
         layer=both[0].layer,
-        before=before.text if before else "",
-        after=after.text if after else "",
-        n_before=len(before.children) if before else 0,
-        n_after=len(after.children) if after else 0,
+        before=removed.text if removed else "",
+        after=added.text if added else "",
+        n_before=len(removed.children) if removed else 0,
+        n_after=len(added.children) if added else 0,
         documents=tuple(sorted({name for node in both for name in node.documents})),
     )
 
 
-def _by_slot(gone: Sequence[Node], made: Sequence[Node]) -> Iterator[_Pair]:
-    left = {(node.layer, node.anchor): node for node in gone if node.layer}
-    for node in made:
+def _pair_summaries(removed: Sequence[Node], added: Sequence[Node]) -> Iterator[_Pair]:
+    unpaired = {(node.layer, node.anchor): node for node in removed if node.layer}
+    for node in added:
         if node.layer:
-            yield left.pop((node.layer, node.anchor), None), node
-    yield from ((node, None) for node in left.values())
+            yield unpaired.pop((node.layer, node.anchor), None), node
+    yield from ((node, None) for node in unpaired.values())
 
 
-def _by_words(gone: Sequence[Node], made: Sequence[Node]) -> Iterator[_Pair]:
-    left: dict[str, dict[str, Node]] = {}
-    for node in gone:
+def _pair_chunks(removed: Sequence[Node], added: Sequence[Node]) -> Iterator[_Pair]:
+    unpaired: dict[str, dict[str, Node]] = {}
+    for node in removed:
         if not node.layer:
-            left.setdefault(node.documents[0], {})[node.id] = node
-    for node in made:
+            unpaired.setdefault(node.documents[0], {})[node.id] = node
+    for node in added:
         if not node.layer:
-            others = left.get(node.documents[0], {})
-            nearest = _nearest(node, list(others.values())[:MAX_REPLACED])
-            yield (others.pop(nearest.id) if nearest else None), node
-    yield from ((node, None) for others in left.values() for node in others.values())
+            candidates = unpaired.get(node.documents[0], {})
+            nearest = _nearest(node, list(candidates.values())[:MAX_REPLACED])
+            yield (candidates.pop(nearest.id) if nearest else None), node
+    yield from ((node, None) for nodes in unpaired.values() for node in nodes.values())
 
 
-def _nearest(node: Node, others: Sequence[Node]) -> Node | None:
+def _nearest(node: Node, candidates: Sequence[Node]) -> Node | None:
     words = set(node.text.split())
-    best, most = None, MIN_COMMON
-    for other in others:
-        theirs = set(other.text.split())
-        common = len(words & theirs) / max(len(words), len(theirs), 1)
-        if common > most:
-            best, most = other, common
-    return best
+    nearest, largest_share = None, MIN_COMMON
+    for candidate in candidates:
+        candidate_words = set(candidate.text.split())
+        share = len(words & candidate_words) / max(len(words), len(candidate_words), 1)
+        if share > largest_share:
+            nearest, largest_share = candidate, share
+    return nearest

@@ -1,4 +1,7 @@
-"""What a report shows."""
+"""Values that a report shows: trees, rebuilds, findings, costs.
+
+``data`` turns them into JSON. Read ``Report`` first, the last class.
+"""
 
 from __future__ import annotations
 
@@ -14,17 +17,17 @@ from raptor_core.models.money.usage import Usage
 from raptor_core.nodes import Node
 
 Figure = float | str | None
-"""A figure of the cost; None where it is unknown, as money is without a price."""
+"""Figure of a cost; None if it is unknown, such as money without a price."""
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
-    """What the last build changed in a tree.
+class RebuildChange:
+    """Change of a tree by its last build.
 
     Attributes:
-        previous: when the tree before was published, ISO 8601; empty when there was none.
-        added: ids of nodes that the tree before did not have; of a first build, none are listed.
-        n_removed: nodes that are gone. Their texts are not kept.
+        previous: ISO 8601 time when the previous tree was published; empty for a first build.
+        added: ids of nodes that the previous tree lacked; empty for a first build.
+        n_removed: number of nodes that the build removed. Their texts are not kept.
     """
 
     previous: str = ""
@@ -33,14 +36,16 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
-class Replaced:
-    """A node that a rebuild made, changed or took away: its words before and after.
+class ReplacedNode:
+    """Node that a rebuild added, changed or removed: its texts before and after it.
 
     Attributes:
-        layer: of the node; 0 for a chunk.
-        before, after: the texts; empty where there was none, or is none now.
-        n_before, n_after: children of a summary.
-        documents: of both; what is left of a document that is gone is forgotten with it.
+        layer: layer of the node; 0 for a chunk.
+        before: text before the rebuild; empty for a new node.
+        after: text after the rebuild; empty for a removed node.
+        n_before: children before the rebuild; 0 for a chunk.
+        n_after: children after the rebuild; 0 for a chunk.
+        documents: ids of the documents of both, sorted. The pair is deleted with any of them.
     """
 
     layer: int
@@ -53,14 +58,17 @@ class Replaced:
 
 @dataclass(frozen=True, slots=True)
 class Rebuild:
-    """One rebuild of a tree.
+    """Rebuild of a tree.
 
     Attributes:
-        previous, published: when the trees before and after it were published, ISO 8601.
-        sizes_before, sizes_after: nodes by layer; before is empty where it is not known.
-        n_added, n_removed: nodes.
-        replaced: at most ``MAX_REPLACED``, from the top layer down; those of documents that are
-            gone are left out.
+        previous: ISO 8601 time when the previous tree was published.
+        published: ISO 8601 time when the new tree was published.
+        sizes_before: number of nodes by layer of the previous tree; empty if unknown.
+        sizes_after: number of nodes by layer of the new tree.
+        n_added: number of added nodes.
+        n_removed: number of removed nodes.
+        replaced: changed nodes, from the top layer down, at most ``MAX_REPLACED``; without those of
+            removed documents.
         cost: figures of the build, as in ``Report``.
     """
 
@@ -70,23 +78,23 @@ class Rebuild:
     sizes_after: tuple[int, ...]
     n_added: int
     n_removed: int
-    replaced: tuple[Replaced, ...]
+    replaced: tuple[ReplacedNode, ...]
     cost: Mapping[str, Figure] | None
 
 
 @dataclass(frozen=True, slots=True)
 class ReportTree:
-    """One published tree.
+    """Published tree of a report.
 
     Attributes:
-        name: the tree's name.
+        name: name of the tree.
         build_id: see ``Manifest``.
         published_at: ISO 8601 time in UTC.
-        ended: why it ended at its top layer.
+        ended: why the tree ended at its top layer.
         nodes: all nodes, layer by layer, in document order within each.
-        documents: those whose texts are known; a span of any other shows its own text alone.
-        change: since the build before; None where it is not known.
-        rebuilds: the last ones, newest first.
+        documents: documents whose texts are known; a span of any other shows only its own text.
+        change: change by the last build; None if it is unknown.
+        rebuilds: the last rebuilds, newest first.
     """
 
     name: str
@@ -95,15 +103,18 @@ class ReportTree:
     ended: str
     nodes: tuple[Node, ...]
     documents: tuple[Document, ...] = ()
-    change: Change | None = None
+    change: RebuildChange | None = None
     rebuilds: tuple[Rebuild, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Chosen:
-    """What a strategy chose for a question: ids of nodes, best first.
+class Selection:
+    """Nodes that a strategy selected for a question.
 
-    Those that are in none of the page's trees are left out.
+    Attributes:
+        question: the question.
+        strategy: name of the strategy.
+        nodes: ids of the nodes, best first; the page omits nodes of other trees.
     """
 
     question: str
@@ -113,21 +124,20 @@ class Chosen:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """All that one page shows.
+    """Content of a page.
 
     Attributes:
-        name: of the page: a tree's, or a partition's.
-        trees: at least one.
-        findings: of audits, by any judge; None where no audit is known. Those of nodes that are
-            in none of the trees are left out.
-        settings: the settings that made the trees, as ``settings_text`` gives them.
-        cost: figures of the build that made the trees, in the order in which they are shown; a
-            name ends in its unit (``_tokens``, ``_usd``). None where nothing is known.
-        usages: what the summaries were paid for, by node id, in whichever build; those that took
-            nothing, or nobody knows what, are left out.
-        chosen: nodes that questions chose, marked in the tree; of several strategies, each has
-            marks of its own.
-        points: of all nodes on a plane, as ``lay_out`` gives them; None for a page without a map.
+        name: name of the page: that of a tree or of a partition.
+        trees: at least one tree.
+        findings: findings of audits, by any judge; None without an audit. The page omits findings
+            on nodes of other trees.
+        settings: settings of the trees, as ``settings_text`` returns them.
+        cost: figures of the build, in the order in which they are shown; a name ends in its unit
+            (``_tokens``, ``_usd``). None if nothing is known.
+        usages: usage of each summary, by node id, in whichever build; without summaries whose usage
+            is zero or unknown.
+        chosen: nodes that strategies selected for questions; the page marks each strategy.
+        points: points of all nodes, as ``lay_out`` returns them; None for a page without a map.
     """
 
     name: str
@@ -136,14 +146,16 @@ class Report:
     settings: str = ""
     cost: Mapping[str, Figure] | None = None
     usages: Mapping[str, Usage] = field(default_factory=dict)
-    chosen: tuple[Chosen, ...] = ()
+    chosen: tuple[Selection, ...] = ()
     points: NDArray[np.float32] | None = None
 
 
-def change_since(previous: str, known: Collection[str], node_ids: Collection[str]) -> Change:
-    """The change from a tree of the nodes ``known``, published at ``previous``, to ``node_ids``."""
+def change_since(
+    previous: str, previous_ids: Collection[str], node_ids: Collection[str]
+) -> RebuildChange:
+    """Compare the nodes of a tree with those of the previous tree, published at ``previous``."""
     if not previous:
-        return Change()
-    before, now = set(known), set(node_ids)
-    added = tuple(node_id for node_id in node_ids if node_id not in before)
-    return Change(previous, added, len(before - now))
+        return RebuildChange()
+    known = set(previous_ids)
+    added = tuple(node_id for node_id in node_ids if node_id not in known)
+    return RebuildChange(previous, added, len(known - set(node_ids)))

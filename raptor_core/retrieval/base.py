@@ -1,4 +1,8 @@
-"""What a query asks and what it gets."""
+"""Queries, retrievals, and the interface of a strategy.
+
+Filling a token budget from candidates belongs here too. The strategies are in the modules beside;
+``retriever`` lists them. Read ``nearest`` next, the simplest of them.
+"""
 
 from __future__ import annotations
 
@@ -15,37 +19,37 @@ from raptor_core.store.protocols import Searcher
 from raptor_core.vectors import Vectors
 
 LAYER_TOP_K = 20
-"""Nodes that a walk keeps of each layer where ``top_k`` is not given."""
+"""Number of nodes that a walk keeps of each layer, unless the query sets ``top_k``."""
 
 SHORT_NODE_TOKENS = 32
-"""A node has seldom fewer: so many candidates as there would be of them are asked for at first."""
+"""Few nodes have fewer tokens. The first search asks for as many nodes of this size as fit."""
 
 SPARE = 2
-"""Candidates for each node asked for, so that one that does not fit can be replaced."""
+"""Candidates for each node of ``top_k``: they replace nodes that do not fit the budget."""
 
 DEEPEST = 1000
-"""Candidates among which none fits, after which a search for one that does ends."""
+"""Number of candidates after which a search ends, even if none of them fits the budget."""
 
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """How to retrieve; the question itself goes beside it.
+    """Parameters of a retrieval; the question is not part of it.
 
     Attributes:
         strategy: a name in ``STRATEGIES``.
-        budget_tokens: tokens of the context; a node that does not fit is passed over.
-        top_k: nodes at the most, or per layer (traversal); None is what the budget holds, and 20
-            per layer.
+        budget_tokens: maximum tokens of the context; a node that does not fit is passed over.
+        top_k: maximum number of nodes; traversal counts them per layer. None takes as many as the
+            budget holds, and 20 per layer.
         where: filter on trees, documents, layers and metadata.
-        start_layer: traversal and beam, the layer to start at; None is each tree's top.
-        n_layers: traversal only, how many layers to walk; None is down to the leaves.
-        threshold: traversal only, take on each layer the nodes of at least this cosine, and not
-            the best ``top_k``; None takes those.
-        beam_width: beam only, summaries that are kept on each layer.
-        max_per_document: hybrid only, chunks of one document at most; None is any number.
+        start_layer: first layer of traversal and beam; None is the top layer of each tree.
+        n_layers: traversal only, number of layers to walk; None walks down to the leaves.
+        threshold: traversal only, minimum cosine similarity of the nodes kept on each layer. None
+            keeps the best ``top_k``.
+        beam_width: beam only, number of summaries kept on each layer.
+        max_per_document: hybrid only, maximum number of chunks of a document; None is no limit.
         reranker: hybrid only, name of a cross-encoder, or "sentences"; empty for none.
         hybrid: hybrid only, the weights of its signals.
-        scope: of a home, "corpus" looks first in the corpus tree, for the trees to search.
+        scope: homes only, "corpus" first searches the corpus tree for the trees to search.
     """
 
     strategy: str = "hybrid"
@@ -63,48 +67,56 @@ class Query:
 
     @property
     def limit(self) -> int:
-        """``top_k``, or 20 per layer."""
+        """Number of nodes per layer: ``top_k``, or 20."""
         return self.top_k or LAYER_TOP_K
 
     @classmethod
     def from_settings(cls, settings: Settings) -> Query:
-        """The query that the settings describe."""
-        given = settings.retrieval
+        """Return the query that the settings describe."""
+        defaults = settings.retrieval
         return cls(
-            strategy=given.strategy,
-            budget_tokens=given.budget_tokens,
-            top_k=given.top_k or None,
-            beam_width=given.beam_width,
-            max_per_document=given.max_per_document or None,
-            reranker=given.reranker,
+            strategy=defaults.strategy,
+            budget_tokens=defaults.budget_tokens,
+            top_k=defaults.top_k or None,
+            beam_width=defaults.beam_width,
+            max_per_document=defaults.max_per_document or None,
+            reranker=defaults.reranker,
             hybrid=settings.hybrid,
         )
 
 
 @dataclass(frozen=True, slots=True)
 class Questions:
-    """Questions and their vectors, row for row, shape ``(len(texts), n_dims)``.
+    """Questions and their vectors.
 
-    ``embedder`` made them; None where the strategy needs no more of it.
+    Attributes:
+        texts: the questions.
+        vectors: their vectors, row for row, shape ``(len(texts), n_dims)``.
+        embedder: embedder of the vectors; None if the strategy embeds nothing more.
     """
 
     texts: tuple[str, ...]
     vectors: Vectors
     embedder: Embedder | None = None
 
-    def one(self, row: int) -> Questions:
-        """One of them."""
+    def select(self, row: int) -> Questions:
+        """Return the question of a row, with its vector of shape ``(1, n_dims)``."""
         return Questions(self.texts[row : row + 1], self.vectors[row : row + 1], self.embedder)
 
 
 @dataclass(frozen=True, slots=True)
 class Retrieval:
-    """Retrieved nodes in the strategy's order, and what they take.
+    """Retrieved nodes in the strategy's order, and their size.
 
-    ``n_tokens`` never exceeds ``query.budget_tokens``. ``n_candidates`` nodes were considered,
-    ``n_passed_over`` of them did not fit the budget. ``n_paragraphs`` whole paragraphs are in it;
-    what it holds besides are summaries, and chunks where paragraphs were not asked for, not known,
-    or over the budget.
+    Attributes:
+        question: the question.
+        query: the parameters of the search.
+        hits: the nodes.
+        n_tokens: tokens of the hits; at most ``query.budget_tokens``.
+        n_candidates: number of nodes that were considered.
+        n_passed_over: number of candidates that did not fit the budget.
+        n_paragraphs: number of complete paragraphs. The rest are summaries, and chunks whose
+            paragraphs are unknown, over the budget, or not used by the query.
     """
 
     question: str
@@ -121,89 +133,92 @@ class Retrieval:
 
     @property
     def context(self) -> str:
-        """The texts of the hits in order, a blank line between, or a line's end in a paragraph."""
+        """Texts of the hits, separated by blank lines; inside a paragraph by a line end."""
         nodes = [hit.node for hit in self.hits]
-        gaps = ["", *("\n" if goes_on(*pair) else "\n\n" for pair in pairwise(nodes))]
+        gaps = ["", *("\n" if shares_paragraph(*pair) else "\n\n" for pair in pairwise(nodes))]
         return "".join(gap + node.text for gap, node in zip(gaps, nodes, strict=False))
 
     @property
     def ranked(self) -> list[Hit]:
-        """The hits by score, best first; those of equal score in their order."""
+        """Hits by score, best first; hits of equal score keep their order."""
         return sorted(self.hits, key=lambda hit: -hit.score)
 
 
-def goes_on(node: Node, following: Node) -> bool:
-    """Whether a chunk begins in the paragraph in which the one before it in the text ends."""
+def shares_paragraph(node: Node, following: Node) -> bool:
+    """Return whether the chunk after ``node`` begins in the paragraph in which ``node`` ends."""
     if not node.paragraphs or not following.paragraphs or node.documents != following.documents:
         return False
-    at = following.position - node.position
-    return at == 1 and node.paragraphs[-1][0] == following.paragraphs[0][0]
+    distance = following.position - node.position
+    return distance == 1 and node.paragraphs[-1][0] == following.paragraphs[0][0]
 
 
 class Strategy(Protocol):
-    """A way from questions to the nodes of their contexts."""
+    """Interface of a strategy: it selects the nodes of a context for each question."""
 
     def retrieve(self, questions: Questions, query: Query, store: Searcher) -> list[Retrieval]:
-        """One retrieval for each question, in order."""
+        """Return a retrieval for each question, in their order."""
 
 
 def fit_budget(
-    question: str, query: Query, candidates: Sequence[Hit], most: int | None = None
+    question: str, query: Query, candidates: Sequence[Hit], max_nodes: int | None = None
 ) -> Retrieval:
-    """Take candidates in order while they fit the token budget, at most ``most`` of them."""
-    taken: list[Hit] = []
+    """Take candidates in their order, at most ``max_nodes``, and pass over what does not fit."""
+    hits: list[Hit] = []
     spent = passed_over = 0
     for hit in candidates:
-        if len(taken) == most:
+        if len(hits) == max_nodes:
             break
         if spent + hit.node.n_tokens > query.budget_tokens:
             passed_over += 1
             continue
-        taken.append(hit)
+        hits.append(hit)
         spent += hit.node.n_tokens
-    return Retrieval(question, query, tuple(taken), spent, len(candidates), passed_over)
+    return Retrieval(question, query, tuple(hits), spent, len(candidates), passed_over)
 
 
 def fit_budgets(
     questions: Questions,
     query: Query,
     candidates: Sequence[Sequence[Hit]],
-    most: int | None = None,
+    max_nodes: int | None = None,
 ) -> list[Retrieval]:
-    """``fit_budget`` for each question."""
+    """Apply ``fit_budget`` to the candidates of each question."""
     pairs = zip(questions.texts, candidates, strict=True)
-    return [fit_budget(question, query, hits, most) for question, hits in pairs]
+    return [fit_budget(question, query, hits, max_nodes) for question, hits in pairs]
 
 
 def fill_budgets(
     questions: Questions, query: Query, search: Callable[[int], Sequence[Sequence[Hit]]]
 ) -> list[Retrieval]:
-    """What ``search`` finds: ``top_k`` nodes at the most, or as many as fill the budget.
+    """Search for more and more candidates, until ``top_k`` nodes or the budget end each context.
 
     Args:
-        search: gives candidates for each question, best first, at most as many as it is given.
+        questions: the questions.
+        query: the parameters; ``top_k`` and ``budget_tokens`` bound each context.
+        search: returns candidates for each question, best first; its argument is their maximum.
     """
-    most = max(LAYER_TOP_K, query.budget_tokens // SHORT_NODE_TOKENS)
+    limit = max(LAYER_TOP_K, query.budget_tokens // SHORT_NODE_TOKENS)
     if query.top_k:
-        most = query.top_k * SPARE
-    ended: dict[int, Retrieval] = {}
-    while len(ended) < len(questions.texts):
-        found = fit_budgets(questions, query, search(most), query.top_k)
-        # One that ended stays as it is: what is asked beside it changes nothing.
-        now = ((row, one) for row, one in enumerate(found) if _is_ended(one, most))
-        ended = {**dict(now), **ended}
-        most *= 4
-    return [ended[row] for row in range(len(questions.texts))]
+        limit = query.top_k * SPARE
+    complete: dict[int, Retrieval] = {}
+    while len(complete) < len(questions.texts):
+        retrievals = fit_budgets(questions, query, search(limit), query.top_k)
+        # A complete one is not replaced: the questions of a batch do not change each other's hits.
+        for row, retrieval in enumerate(retrievals):
+            if _is_complete(retrieval, limit):
+                complete.setdefault(row, retrieval)
+        limit *= 4
+    return [complete[row] for row in range(len(questions.texts))]
 
 
-def _is_ended(found: Retrieval, most: int) -> bool:
-    """Whether to search for more than ``most`` candidates is of no use.
+def _is_complete(retrieval: Retrieval, limit: int) -> bool:
+    """Return whether more than ``limit`` candidates would not change a retrieval.
 
-    What was passed over shows that the budget ended a context, not the search; unless nothing is
-    in it, because the nearest nodes are all too long for a small budget.
+    A node that was passed over shows that the budget ended the context. But if no node is in it,
+    the nearest nodes may all be too long for a small budget, and a later one may fit.
     """
-    if found.n_candidates < most:
+    if retrieval.n_candidates < limit:
         return True
-    if not found.hits:
-        return most >= DEEPEST
-    return bool(found.query.top_k or found.n_passed_over)
+    if not retrieval.hits:
+        return limit >= DEEPEST
+    return bool(retrieval.query.top_k or retrieval.n_passed_over)

@@ -1,4 +1,4 @@
-"""The nodes nearest to a question: of all layers at once, or chunks alone, as without a tree."""
+"""Strategies that take the nearest nodes: of all layers, or chunks only, as without a tree."""
 
 from __future__ import annotations
 
@@ -13,39 +13,39 @@ from raptor_core.store.protocols import Searcher
 
 @dataclass(frozen=True, slots=True)
 class Nearest:
-    """The nodes most similar to the question.
+    """Strategy that takes the nodes most similar to the question.
 
     Over all layers it is collapsed tree retrieval (paper, section 3 and Algorithm 2).
 
     Attributes:
-        by_words: match the question's words (BM25), in place of its vector.
-        chunks_alone: what the tree has to beat.
+        by_words: match the words of the question (BM25) instead of its vector.
+        only_chunks: search layer 0 only: the baseline that a tree has to improve on.
     """
 
     by_words: bool = False
-    chunks_alone: bool = False
+    only_chunks: bool = False
 
     def retrieve(self, questions: Questions, query: Query, store: Searcher) -> list[Retrieval]:
-        """See ``Strategy.retrieve``."""
-        where = _on_chunks(query) if self.chunks_alone else query.where
+        """Return a retrieval for each question; see ``Strategy.retrieve``."""
+        where = _on_chunks(query) if self.only_chunks else query.where
 
-        def search(most: int) -> Sequence[Sequence[Hit]]:
+        def search(limit: int) -> Sequence[Sequence[Hit]]:
             if self.by_words:
-                return store.search_text(questions.texts, most, where)
-            return store.search(questions.vectors, most, where)
+                return store.search_text(questions.texts, limit, where)
+            return store.search(questions.vectors, limit, where)
 
         return fill_budgets(questions, query, search)
 
 
 def _on_chunks(query: Query) -> Where:
-    """The query's filter, on chunks alone.
+    """Restrict the query's filter to chunks.
 
     Raises:
-        SettingsError: it asks for other layers.
+        SettingsError: the filter names other layers.
     """
     if query.where.layers is not None and set(query.where.layers) != {0}:
         raise SettingsError(
-            f"{query.strategy} retrieves chunks only, which are layer 0; leave the filter on "
-            "layers out, or take the strategy collapsed"
+            f"{query.strategy} retrieves chunks only, which are layer 0; omit the filter on "
+            "layers, or use the strategy collapsed"
         )
     return replace(query.where, layers=(0,))

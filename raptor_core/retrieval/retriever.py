@@ -1,4 +1,7 @@
-"""The facade that applications query."""
+"""The retriever that applications query, over an open store or over trees in memory.
+
+The strategies are in the modules beside; ``raptor_core.home`` searches a home by its settings.
+"""
 
 from __future__ import annotations
 
@@ -30,19 +33,19 @@ STRATEGIES: Mapping[str, Strategy] = MappingProxyType(
         "collapsed-lexical": Nearest(by_words=True),
         "traversal": Traversal(),
         "beam": Beam(),
-        "flat": Nearest(chunks_alone=True),
-        "lexical": Nearest(by_words=True, chunks_alone=True),
+        "flat": Nearest(only_chunks=True),
+        "lexical": Nearest(by_words=True, only_chunks=True),
     }
 )
 
 
 class AsyncSearch(ABC):
-    """Gives what searches and traces the same with ``await``: in a thread, as it would alone."""
+    """Base class that adds methods for ``await`` to a retriever; each one runs in a thread."""
 
     @property
     @abstractmethod
     def query(self) -> Query:
-        """The query that is used where none is given."""
+        """Default query."""
 
     @abstractmethod
     def search_many(self, questions: Sequence[str], query: Query | None = None) -> list[Retrieval]:
@@ -50,36 +53,36 @@ class AsyncSearch(ABC):
 
     @abstractmethod
     def trace(self, node_id: str) -> Trace:
-        """The exact spans of the documents under a node."""
+        """Return the exact spans of the documents under a node."""
 
     def search(self, question: str, query: Query | None = None) -> Retrieval:
         """Retrieve for one question; see ``search_many``."""
         return self.search_many([question], query)[0]
 
     async def asearch(self, question: str, query: Query | None = None) -> Retrieval:
-        """As ``search``, without blocking the event loop."""
+        """Run ``search`` without blocking the event loop."""
         return await asyncio.to_thread(self.search, question, query)
 
     async def asearch_many(
         self, questions: Sequence[str], query: Query | None = None
     ) -> list[Retrieval]:
-        """As ``search_many``, without blocking the event loop: one batch is quicker than many."""
+        """Run ``search_many`` without blocking the event loop; a batch is faster than calls."""
         return await asyncio.to_thread(self.search_many, questions, query)
 
     async def atrace(self, node_id: str) -> Trace:
-        """As ``trace``, without blocking the event loop."""
+        """Run ``trace`` without blocking the event loop."""
         return await asyncio.to_thread(self.trace, node_id)
 
 
 class Retriever(AsyncSearch):
-    """Searches the published trees of a store.
+    """Search over the published trees of a store.
 
-    One object may be shared by threads. The methods that begin with ``a`` do the same in a thread
-    of their own, so that an event loop goes on meanwhile; they raise what the others raise.
+    Threads may share a retriever. The methods whose names begin with ``a`` run in a thread, so that
+    an event loop does not wait; they raise the same errors.
 
     Args:
         store: an open store; the retriever does not close it.
-        embedder: the one that the store was built with.
+        embedder: the embedder that the store was built with.
     """
 
     def __init__(self, store: Searcher, embedder: Embedder) -> None:
@@ -88,14 +91,15 @@ class Retriever(AsyncSearch):
 
     @classmethod
     def from_trees(cls, trees: Sequence[Tree], components: Components | None = None) -> Retriever:
-        """A retriever over trees in memory, as ``build_tree`` returns them.
+        """Create a retriever over trees in memory, as ``build_tree`` returns them.
 
         Args:
-            components: those that the trees were built with; None is the defaults.
+            trees: at least one tree.
+            components: the components that built the trees; None for the defaults.
 
         Raises:
-            EmptySourceError: no tree is given.
-            StoreMismatchError: a tree's vectors are of another embedder.
+            EmptySourceError: ``trees`` is empty.
+            StoreMismatchError: the vectors of a tree come from another embedder.
         """
         if not trees:
             raise EmptySourceError("a retriever needs at least one tree")
@@ -110,7 +114,7 @@ class Retriever(AsyncSearch):
 
     @property
     def query(self) -> Query:
-        """The query that is used where none is given."""
+        """Default query."""
         return Query()
 
     def search_many(self, questions: Sequence[str], query: Query | None = None) -> list[Retrieval]:
@@ -120,7 +124,12 @@ class Retriever(AsyncSearch):
     def search_vectors(
         self, questions: Sequence[str], vectors: Vectors, query: Query | None = None
     ) -> list[Retrieval]:
-        """Retrieve for questions that are already embedded, shape ``(len(questions), n_dims)``.
+        """Retrieve for questions that are already embedded.
+
+        Args:
+            questions: the questions.
+            vectors: their vectors, row for row, shape ``(len(questions), n_dims)``.
+            query: None for the default query.
 
         Raises:
             SettingsError: the query names no known strategy, or contradicts it.
@@ -132,12 +141,12 @@ class Retriever(AsyncSearch):
             )
         if not questions:
             return []
-        asked = Questions(tuple(questions), vectors, self._embedder)
+        batch = Questions(tuple(questions), vectors, self._embedder)
         strategy = STRATEGIES[query.strategy]
-        return self._store.read_consistently(lambda store: strategy.retrieve(asked, query, store))
+        return self._store.read_consistently(lambda store: strategy.retrieve(batch, query, store))
 
     def trace(self, node_id: str) -> Trace:
-        """The exact spans of the documents under a node.
+        """Return the exact spans of the documents under a node.
 
         Raises:
             UnknownTreeError: no published node has this id.
@@ -146,11 +155,11 @@ class Retriever(AsyncSearch):
 
 
 def _check_embedder(trees: Sequence[Tree], embedder: Embedder) -> None:
-    """Refuse trees whose vectors another embedder made: equal lengths would hide it."""
+    """Refuse trees of another embedder, whose vectors may have the same length."""
     for tree in trees:
         leaf = tree.layers[0].nodes[0]
         if leaf.embedding_key != embedding_key(leaf.embedding_text, embedder.fingerprint):
             raise StoreMismatchError(
-                f"the vectors of tree {tree.name!r} are not of the embedder "
-                f"{embedder.model!r}; give from_trees the tree's components"
+                f"the vectors of tree {tree.name!r} do not come from the embedder "
+                f"{embedder.model!r}; pass the components of the tree to from_trees"
             )

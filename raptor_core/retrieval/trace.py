@@ -1,4 +1,4 @@
-"""What is around a published node: the spans of documents under it, and its neighbours."""
+"""Trace of a published node to the spans of its documents, and its parents and children."""
 
 from __future__ import annotations
 
@@ -12,9 +12,18 @@ from raptor_core.store.protocols import Searcher
 
 @dataclass(frozen=True, slots=True)
 class SourceSpan:
-    """A leaf's place: characters ``start`` to ``end`` (exclusive) of a document, and its text.
+    """Span of a leaf in its document, and its text.
 
-    ``pages`` are those of ``Node``; ``title`` is the document's, empty where it has none.
+    Attributes:
+        document: id of the document.
+        source: path or URL of the document.
+        section: path of headings.
+        start: first character.
+        end: character after the last.
+        text: text of the leaf.
+        node_id: id of the leaf.
+        pages: first and last page, as ``Node.pages``.
+        title: title of the document; empty if it has none.
     """
 
     document: str
@@ -30,7 +39,7 @@ class SourceSpan:
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """A node, and the spans that it was made from in document order, each once."""
+    """A node, and the distinct spans under it in document order."""
 
     node: Node
     spans: tuple[SourceSpan, ...]
@@ -41,22 +50,22 @@ class Trace:
 
 
 def trace(store: Searcher, node_id: str) -> Trace:
-    """Resolve a published node, layer by layer, to the leaves under it.
+    """Trace a published node, layer by layer, to the leaves under it.
 
     Raises:
         UnknownTreeError: no published node has this id.
-        InvariantError: a child is missing in the store.
+        InvariantError: the store lacks a child.
     """
     node = published_node(store, node_id)
     leaves: dict[str, Node] = {}
     front = [node]
     while front:
         leaves.update((item.id, item) for item in front if item.is_leaf)
-        wanted = {child for item in front for child in item.children}
-        front = store.nodes(Where(ids=tuple(sorted(wanted)))) if wanted else []
-        if len(front) != len(wanted):
+        children = {child for item in front for child in item.children}
+        front = store.nodes(Where(ids=tuple(sorted(children)))) if children else []
+        if len(front) != len(children):
             raise InvariantError(
-                f"{len(wanted) - len(front)} nodes under {node_id} are not in the store; "
+                f"{len(children) - len(front)} nodes under {node_id} are not in the store; "
                 f"build the tree {node.tree!r} again"
             )
     ordered = sorted(leaves.values(), key=lambda leaf: leaf.order)
@@ -65,7 +74,7 @@ def trace(store: Searcher, node_id: str) -> Trace:
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """A node, the summaries over it (several under soft membership), and what it summarizes."""
+    """A node, its parents (several under soft assignment), and its children."""
 
     node: Node
     parents: tuple[Node, ...]
@@ -73,32 +82,32 @@ class Family:
 
 
 def family(store: Searcher, node_id: str) -> Family:
-    """A published node with its neighbours one layer up and down, each in document order.
+    """Return a published node with its parents and children, in document order.
 
-    Parents are looked for among the summaries one layer up that share a document with the node.
+    Parents share a document with the node, so only such summaries of the next layer are read.
 
     Raises:
         UnknownTreeError: no published node has this id.
     """
     node = published_node(store, node_id)
     above = Where(trees=(node.tree,), layers=(node.layer + 1,), documents=node.documents)
-    parents = (found for found in store.nodes(above) if node_id in found.children)
+    parents = (parent for parent in store.nodes(above) if node_id in parent.children)
     children = store.nodes(Where(ids=node.children)) if node.children else []
     return Family(node, tuple(parents), tuple(children))
 
 
 def published_node(store: Searcher, node_id: str) -> Node:
-    """The published node with this id.
+    """Return the published node with this id.
 
     Raises:
-        UnknownTreeError: there is none.
+        UnknownTreeError: no published node has this id.
     """
-    found = store.nodes(Where(ids=(node_id,)))
-    if not found:
+    nodes = store.nodes(Where(ids=(node_id,)))
+    if not nodes:
         raise UnknownTreeError(
             f"no published node has the id {node_id!r}; `raptor tree TREE --ids` lists them"
         )
-    return found[0]
+    return nodes[0]
 
 
 def _span(leaf: Node) -> SourceSpan:

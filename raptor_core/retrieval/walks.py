@@ -1,4 +1,7 @@
-"""Walks down the trees, layer by layer from the top (paper, section 3 and Algorithm 1)."""
+"""Strategies that walk down the trees, layer by layer from the top.
+
+Paper: section 3 and Algorithm 1. Strategies that search all layers at once are in ``nearest``.
+"""
 
 from __future__ import annotations
 
@@ -11,23 +14,23 @@ from raptor_core.store.base import Hit, Where
 from raptor_core.store.protocols import Searcher
 from raptor_core.vectors import Vectors
 
-MOST_OVER = 10_000
-"""Nodes of a layer that may lie over a threshold."""
+MAX_OVER_THRESHOLD = 10_000
+"""Maximum number of nodes that a layer may have over ``Query.threshold``."""
 
 
 class Traversal:
-    """The ``top_k`` nodes of the start layer, then the best of their children, and so on.
+    """Strategy that keeps the ``top_k`` best nodes of each layer and goes on to their children.
 
-    Over several trees the walk starts in each tree's own top layer, and each step keeps the best
-    ``top_k`` of all trees together.
+    In several trees the walk starts in the top layer of each tree. Each step keeps the best
+    ``top_k`` nodes of all trees together.
     """
 
     def retrieve(self, questions: Questions, query: Query, store: Searcher) -> list[Retrieval]:
-        """See ``Strategy.retrieve``; nodes of higher layers come first."""
+        """Return a retrieval for each question; nodes of higher layers come first."""
         starts = _start_filters(query, store)
-        rows = (questions.one(row).vectors for row in range(len(questions.texts)))
-        found = [self._walk(vector, query, starts, store) for vector in rows]
-        return fit_budgets(questions, query, found)
+        rows = (questions.select(row).vectors for row in range(len(questions.texts)))
+        candidates = [self._walk(vector, query, starts, store) for vector in rows]
+        return fit_budgets(questions, query, candidates)
 
     def _walk(
         self, vector: Vectors, query: Query, starts: list[Where], store: Searcher
@@ -42,56 +45,58 @@ class Traversal:
 
 
 class Beam:
-    """The best ``beam_width`` summaries of the start layer, of their children, and so on.
+    """Strategy that follows the best ``beam_width`` summaries down to the leaves.
 
-    What is returned are the best leaves under the last beam. A leaf that the walk meets
-    above, because its tree is but one layer high, stays among the candidates.
+    It returns the best leaves under them. A tree of a single layer gives its leaves at the start;
+    they remain candidates.
     """
 
     def retrieve(self, questions: Questions, query: Query, store: Searcher) -> list[Retrieval]:
-        """See ``Strategy.retrieve``."""
+        """Return a retrieval for each question, of leaves only; see ``Strategy.retrieve``."""
         starts = _start_filters(query, store)
-        rows = [questions.one(row).vectors for row in range(len(questions.texts))]
+        rows = [questions.select(row).vectors for row in range(len(questions.texts))]
         return fill_budgets(
             questions,
             query,
-            lambda most: [self._leaves(vector, query, starts, store, most) for vector in rows],
+            lambda limit: [self._leaves(vector, query, starts, store, limit) for vector in rows],
         )
 
     def _leaves(
-        self, vector: Vectors, query: Query, starts: list[Where], store: Searcher, most: int
+        self, vector: Vectors, query: Query, starts: list[Where], store: Searcher, limit: int
     ) -> list[Hit]:
-        wanted = max(query.beam_width, most)
-        front = _best((h for at in starts for h in store.search(vector, wanted, at)[0]), wanted)
+        n_hits = max(query.beam_width, limit)
+        hits = (hit for where in starts for hit in store.search(vector, n_hits, where)[0])
+        front = _best(hits, n_hits)
         leaves = [hit for hit in front if hit.node.is_leaf]
         while summaries := [hit for hit in front if not hit.node.is_leaf]:
             below = _children_of(summaries[: query.beam_width], query)
-            front = store.search(vector, wanted, below)[0]
+            front = store.search(vector, n_hits, below)[0]
             leaves += [hit for hit in front if hit.node.is_leaf]
-        return _best(leaves, most)
+        return _best(leaves, limit)
 
 
 def _layer(vector: Vectors, query: Query, filters: list[Where], store: Searcher) -> list[Hit]:
-    """What the walk keeps of a layer: the best, or all of at least the threshold."""
-    most, least = query.limit, -2.0
+    """Return the nodes that a walk keeps of a layer: the best, or all over the threshold."""
+    limit, least = query.limit, -2.0
     if query.threshold is not None:
-        most, least = MOST_OVER, query.threshold
-    found = (hit for where in filters for hit in store.search(vector, most, where)[0])
-    return _best((hit for hit in found if hit.score >= least), most)
+        limit, least = MAX_OVER_THRESHOLD, query.threshold
+    hits = (hit for where in filters for hit in store.search(vector, limit, where)[0])
+    return _best((hit for hit in hits if hit.score >= least), limit)
 
 
 def _children_of(hits: Iterable[Hit], query: Query) -> Where:
-    """The filter that the children of hits pass."""
+    """Return the filter that selects the children of hits."""
     children = {child for hit in hits for child in hit.node.children}
     return replace(query.where, ids=tuple(sorted(children)), layers=None)
 
 
 def _start_filters(query: Query, store: Searcher) -> list[Where]:
-    """One filter per start layer: trees of equal height are searched together."""
+    """Return a filter per start layer: trees of equal height are searched together."""
     where = query.where
     if where.layers is not None:
         raise SettingsError(
-            f"{query.strategy} takes start_layer; a filter on layers would cut the walk"
+            f"{query.strategy} walks all layers, and a filter on layers would stop it; omit the "
+            "filter, or set start_layer"
         )
     if query.start_layer is not None and query.start_layer < 0:
         raise SettingsError(f"start_layer is {query.start_layer}; layers are counted from 0")
@@ -107,6 +112,6 @@ def _start_filters(query: Query, store: Searcher) -> list[Where]:
     ]
 
 
-def _best(hits: Iterable[Hit], most: int) -> list[Hit]:
-    """The ``most`` hits of highest score, ties by node id."""
-    return sorted(hits, key=lambda hit: (-hit.score, hit.node.id))[:most]
+def _best(hits: Iterable[Hit], limit: int) -> list[Hit]:
+    """Return the ``limit`` hits of highest score, ties by node id."""
+    return sorted(hits, key=lambda hit: (-hit.score, hit.node.id))[:limit]

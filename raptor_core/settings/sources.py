@@ -75,6 +75,8 @@ class SourceSettings(Part):
         exclude: patterns of relative paths, as in .gitignore, of files and folders to leave out.
         protocols: protocols of fsspec URLs that may be read, in chained URLs too.
         private_hosts: hosts with a private address that http and https may reach.
+        timeout_seconds: seconds that a storage may be silent. A file, or 500 rows of a database,
+            may take 10 times as long in all, and a listing 60 times.
         max_file_mb: most megabytes of a file; larger files are reported and skipped.
         whole_pages: read web pages with the navigation, sidebars and footers around their content.
         id_field: field with the id in the rows of a file; "auto" finds it.
@@ -85,6 +87,10 @@ class SourceSettings(Part):
         parse_seconds: time limit for reading a PDF file, in seconds.
         ocr: languages of tesseract, such as ``eng`` or ``deu+eng``, for pages of PDF files that are
             pictures; empty reads none. The program has to be installed.
+        max_removed: share of the published documents that may be gone at once, 0 to 1. A look that
+            misses more changes nothing until a person confirms it, nor one that finds a named
+            source empty. 0 asks for every document, 1 never asks.
+        max_removed_documents: most documents that may be gone at once.
         watch: switch the sensor on from the start; it builds changed documents without a command.
     """
 
@@ -96,6 +102,7 @@ class SourceSettings(Part):
     exclude: tuple[str, ...] = ()
     protocols: tuple[str, ...] = PROTOCOLS
     private_hosts: tuple[str, ...] = ()
+    timeout_seconds: float = Field(60.0, gt=0, le=3600)
     max_file_mb: float = Field(50.0, gt=0)
     whole_pages: bool = False
     id_field: str = "auto"
@@ -104,6 +111,8 @@ class SourceSettings(Part):
     settle_seconds: float = Field(2.0, ge=0, le=3600)
     parse_seconds: float = Field(120.0, gt=0)
     ocr: str = Field("", pattern=r"^[A-Za-z_+]*$")
+    max_removed: float = Field(0.5, ge=0, le=1)
+    max_removed_documents: int = Field(1000, ge=0)
     watch: bool = False
 
     @model_validator(mode="after")

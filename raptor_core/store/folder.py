@@ -127,7 +127,7 @@ class StoreFolder(CorpusCollections):
         Raises:
             StoreMismatchError: also where its engine is not of the settings' kind.
         """
-        live = self._read(self._alias_path)
+        live = self._read(self._alias_path, self._alias_path)
         if live and self._kind not in ("auto", live.engine):
             raise StoreMismatchError(
                 f'{self.where} was made with engine "{live.engine}"; the settings ask for '
@@ -138,11 +138,12 @@ class StoreFolder(CorpusCollections):
 
     def others(self, live: Collection) -> list[Collection]:
         """See ``CorpusCollections``."""
-        known = (live.name, *live.retired)
         folders = [path.parent for path in self.root.glob(f"{self.name}-*/identity.json")]
         names = sorted(f.name for f in folders if is_collection_of(f.name, self.name))
-        collections = [self._stored(name) for name in names if name not in known]
-        return [collection for collection in collections if collection is not None]
+        aliases = {live.name: (self._alias_path,)}
+        collections = [self._stored(name, *aliases.get(name, ())) for name in names]
+        known = (live.name, *live.retired)
+        return [found for found in collections if found and found.name not in known]
 
     def make(self, identity: StoreIdentity) -> Collection:
         """Make a collection, or take over an existing one; see ``CorpusCollections``."""
@@ -159,18 +160,23 @@ class StoreFolder(CorpusCollections):
         self._build(self.root / new.name, new)
         return new
 
-    def _stored(self, name: str) -> Collection | None:
-        """Return what a collection's own file says of it; None where there is none."""
+    def _stored(self, name: str, *aliases: Path) -> Collection | None:
+        """Return the collection that a folder's own file describes; None where there is none.
+
+        ``aliases`` are the files that name it, for the remedy.
+        """
         place = self.root / name
-        collection = self._read(place / "identity.json")
+        collection = self._read(place / "identity.json", place, *aliases)
         if collection and collection.name != name:
             raise StoreError(f"{place} says that it is {collection.name!r}; {_move_away(place)}")
         return collection
 
-    def _read(self, path: Path) -> Collection | None:
-        """Return the collection that a file describes; None where there is no such file."""
-        remedy = _move_away(path if path == self._alias_path else path.parent)
-        remedy = f"restore it, or {remedy}"
+    def _read(self, path: Path, *damaged: Path) -> Collection | None:
+        """Return the collection that a file describes; None where there is no such file.
+
+        ``damaged`` are the paths to move away where it is damaged.
+        """
+        remedy = f"restore it, or {_move_away(*damaged)}"
         with disk_errors(path):
             if not path.exists():
                 return None

@@ -27,6 +27,7 @@ import httpx
 from qdrant_client import QdrantClient, models
 from qdrant_client.qdrant_remote import QdrantRemote
 
+from raptor_core.credentials import check_key
 from raptor_core.errors import StoreError
 from raptor_core.identity import NODE_NAMESPACE
 from raptor_core.redaction import told_proxy
@@ -47,6 +48,7 @@ from raptor_core.store.engines.qdrant import ClientEngine
 from raptor_core.store.engines.retries import CONFLICTS, PatientClient, Place, code
 from raptor_core.store.engines.server import ServerEngine
 from raptor_core.store.store import VectorStore
+from raptor_core.store.wire import HOOKS
 
 SCHEMA = 4
 """Version of what lies on a server; another one is refused, and an export carries trees over."""
@@ -185,9 +187,12 @@ def connect(settings: StoreSettings) -> tuple[QdrantClient, Place]:
     """Return a client of the server, or of its cluster's nodes; no request is sent.
 
     Raises:
+        MissingKeyError: the key is none that a request can carry.
         StoreError: the authority's file cannot be read, or a URL is malformed.
     """
-    secret = os.environ.get(settings.api_key_env) or None
+    secret = os.environ.get(settings.api_key_env, "").strip() or None
+    if secret:
+        check_key(secret, settings.api_key_env, "the Qdrant server in store.url")
     key = f"the key in {settings.api_key_env} ({'set' if secret else 'not set'})"
     urls = [url.strip() for url in settings.url.split(",") if url.strip()]
     through = told_proxy(urls[0]) if urls else ""
@@ -209,12 +214,11 @@ def _client(settings: StoreSettings, url: str, key: str | None) -> QdrantRemote:
     """
     # As a header, the key makes the client print no warning about plain HTTP.
     headers = {"api-key": key} if key else {}
-    # A compressed answer comes in pieces. On a reused connection the second piece waits 40 ms for
-    # the first to be acknowledged. The client by default reuses none on this machine.
-    compression = {} if settings.grpc else {"accept-encoding": "identity"}
     return QdrantRemote(
         url=url,
-        headers=headers | compression,
+        headers=headers,
+        event_hooks=HOOKS,
+        # The client by default reuses no connection on this machine.
         limits=httpx.Limits(max_keepalive_connections=20),
         timeout=max(1, math.ceil(settings.timeout_seconds)),
         check_compatibility=False,

@@ -95,7 +95,7 @@ def tree_of_act(tables: TableStore, act: str) -> str:
 
 
 def _new_id() -> str:
-    return f"{datetime.now(UTC):%Y%m%dT%H%M%S%f}-{uuid.uuid4().hex[:8]}"
+    return f"{datetime.now(UTC):%Y%m%dt%H%M%S%f}-{uuid.uuid4().hex[:8]}"
 
 
 def _now() -> str:

@@ -11,9 +11,11 @@ import io
 import posixpath
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
-from urllib.parse import quote, unquote
+from urllib.parse import unquote
 
 from raptor_core.errors import DamagedTableError, SettingsError, TableError
+from raptor_core.identity import safe_name
+from raptor_core.layout import FOOTER_PREFIX
 from raptor_core.places import Folder
 
 if TYPE_CHECKING:
@@ -28,8 +30,8 @@ _EXTENSION = ".parquet"
 _MARK = b"raptor-sha256:"
 _N_HEX = 64
 
-SEAL = "raptor-seal"
-"""Name of the footer's entry that holds ``_MARK`` and the digest."""
+SEAL = f"{FOOTER_PREFIX}seal"
+"""Name of the entry in the footer that holds the digest, behind ``_MARK``."""
 
 EMPTY = _MARK.decode() + "0" * _N_HEX
 """Value of that entry until ``seal`` writes the digest."""
@@ -108,9 +110,13 @@ class TableStore:
         return None if schema is None else table_properties(schema)
 
     def names(self, key: Sequence[str]) -> list[str]:
-        """Return the partitions of all tables of a key, sorted."""
-        files = self._folder.names(posixpath.join(*key))
-        return [unquote(f.removesuffix(_EXTENSION)) for f in files if f.endswith(_EXTENSION)]
+        """Return the sorted partitions of a key; a partition whose file ends in a digest is absent.
+
+        Only the keys whose partitions have lower case and short names are listed so.
+        """
+        files = self._folder.names(posixpath.join(*map(safe_name, key)))
+        names = (unquote(f.removesuffix(_EXTENSION)) for f in files if f.endswith(_EXTENSION))
+        return [name for name in names if f"{safe_name(name)}{_EXTENSION}" in files]
 
     def delete(self, key: Sequence[str], partition: str) -> bool:
         """Delete one table, and return whether it existed."""
@@ -133,14 +139,15 @@ class TableStore:
 
 
 _PLAIN_ENCODINGS = {"PLAIN", "RLE", "BIT_PACKED"}
-_MAX_UNPACKED_BYTES = 2**28
-_MAX_EXPANSION = 100
+_SMALL_UNPACKED_BYTES = 2**26
 _VALUE_BYTES = 16
-"""Bytes that a value of a list takes at most beside its content, also a missing one."""
+"""Largest size of a list's value beside its content, also of a missing one."""
 
 
 def check_unpacked(
-    metadata: pq.FileMetaData, codecs: Sequence[str] = ("SNAPPY", "ZSTD", "UNCOMPRESSED")
+    file: pq.ParquetFile,
+    codecs: Sequence[str] = ("SNAPPY", "ZSTD", "UNCOMPRESSED"),
+    max_expansion: int = 100,
 ) -> None:
     """Refuse a Parquet file that unpacks to far more memory than its size.
 
@@ -148,13 +155,17 @@ def check_unpacked(
     use none.
 
     Args:
-        metadata: footer of the file.
+        file: open file.
         codecs: compression codecs that a column may have.
+        max_expansion: largest quotient of unpacked and packed size, of a file that is not small.
 
     Raises:
         ValueError: a column has another codec or encoding, or the file unpacks to too much.
+        ArrowException: the file is damaged.
     """
-    groups = map(metadata.row_group, range(metadata.num_row_groups))
+    # For a damaged footer ``column`` would abort the process, where reading raises an error.
+    file.scan_contents(batch_size=1024)
+    groups = map(file.metadata.row_group, range(file.metadata.num_row_groups))
     chunks = [group.column(number) for group in groups for number in range(group.num_columns)]
     for chunk in chunks:
         if chunk.compression not in codecs or not _PLAIN_ENCODINGS.issuperset(chunk.encodings):
@@ -162,14 +173,14 @@ def check_unpacked(
             raise ValueError(f"the column {chunk.path_in_schema} is packed by {used}")
     packed = sum(chunk.total_compressed_size for chunk in chunks)
     unpacked = sum(c.total_uncompressed_size + _VALUE_BYTES * c.num_values for c in chunks)
-    most = max(_MAX_UNPACKED_BYTES, _MAX_EXPANSION * packed)
+    most = max(_SMALL_UNPACKED_BYTES, max_expansion * packed)
     if unpacked > most:
         raise ValueError(f"it unpacks to {unpacked} bytes, {most} at the most")
 
 
 def table_name(key: Sequence[str], partition: str) -> str:
-    """Return the path of a table in its folder; the partition is quoted into one file name."""
-    return posixpath.join(*key, f"{quote(partition, safe=' ')}{_EXTENSION}")
+    """Return the path of a table below its folder; see ``safe_name`` for the names in it."""
+    return posixpath.join(*map(safe_name, key), f"{safe_name(partition)}{_EXTENSION}")
 
 
 def table_properties(schema: pa.Schema) -> dict[str, str]:

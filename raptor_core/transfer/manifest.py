@@ -16,12 +16,13 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from raptor_core.errors import ExportError
 from raptor_core.identity import digest
+from raptor_core.layout import EXPORT_FORMAT
 from raptor_core.nodes import Fit
 from raptor_core.store.base import Manifest, StoreIdentity
 from raptor_core.store.payload import manifest_to_payload
 from raptor_core.transfer.values import Export, Stamp, TableFile, TreeFile
 
-FORMAT = "raptor-export"
+FORMAT = EXPORT_FORMAT
 VERSION = 1
 """Version of the layout and of the columns; a newer one is refused."""
 
@@ -92,7 +93,7 @@ class _StoredIdentity(_Stored):
 
 class _StoredExport(_Stored):
     format: Literal["raptor-export"]
-    version: int
+    version: Annotated[int, Field(ge=1)]
     made_at: str
     identity: _StoredIdentity
     grouping: dict[str, Any]
@@ -141,11 +142,12 @@ def decode(data: bytes, where: str) -> Export:
     stated = values.pop("digest", None)
     try:
         stored = _checked(_StoredExport, values, where)
+        json.dumps(values, ensure_ascii=False).encode()
         if stated != _digest(values):
             raise ExportError(f"{where} is damaged: its digest is another; copy or export it again")
         export = _export(stored, where)
-    except RecursionError as error:
-        raise ExportError(f"{where} is no manifest: its fields are nested too deeply") from error
+    except (RecursionError, UnicodeEncodeError) as error:
+        raise ExportError(f"{where} holds what no manifest does: {error}") from error
     _check_distinct((tree.manifest.tree for tree in export.trees), where, "tree")
     _check_distinct(((table.key, table.partition) for table in export.tables), where, "table")
     return export

@@ -12,9 +12,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from raptor_core.errors import ExportError
+from raptor_core.layout import EXPORT_FORMAT
 from raptor_core.nodes import Node
 from raptor_core.tables.files import check_unpacked
 from raptor_core.tables.values import NODES, nodes_to_table, table_to_nodes
+from raptor_core.transfer.manifest import VERSION
 from raptor_core.vectors import Vectors
 
 if TYPE_CHECKING:
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
 
 VECTOR = "vector"
 _CODECS = ("SNAPPY", "UNCOMPRESSED")
+_MAX_EXPANSION = 16
 
 
 def encode_rows(nodes: Sequence[Node], vectors: Mapping[str, Vectors]) -> bytes:
@@ -38,8 +41,9 @@ def encode_rows(nodes: Sequence[Node], vectors: Mapping[str, Vectors]) -> bytes:
     # No lists of fixed size: pyarrow before 26 reads none with nulls among them from Parquet.
     column = pa.array(rows, pa.large_list(pa.float32()))
     table = nodes_to_table(nodes).append_column(VECTOR, column)
+    marked = table.replace_schema_metadata({EXPORT_FORMAT: str(VERSION)})  # no document of a source
     file = io.BytesIO()
-    pq.write_table(table, file, compression="snappy", use_dictionary=False)
+    pq.write_table(marked, file, compression="snappy", use_dictionary=False)
     return file.getvalue()
 
 
@@ -62,8 +66,9 @@ def decode_rows(
 
     try:
         file = pq.ParquetFile(pa.BufferReader(data))
-        check_unpacked(file.metadata, _CODECS)
+        check_unpacked(file, _CODECS, _MAX_EXPANSION)
         _check_shape(file, n_rows)
+        # No threads: one of Arrow's that still starts when the process ends aborts it.
         table = file.read(use_threads=False)
         vectors = table.column(VECTOR).to_numpy()
         nodes = table_to_nodes(table)

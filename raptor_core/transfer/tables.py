@@ -81,7 +81,7 @@ def check_table(data: bytes, where: str, schema: Schema, trees: Collection[str] 
     try:
         check_seal(data, where)
         file = pq.ParquetFile(pa.BufferReader(data))
-        check_unpacked(file.metadata)
+        check_unpacked(file)
         schema.check(file.schema_arrow)
         history = json.loads(table_properties(file.schema_arrow).get("history", "[]"))
         if not isinstance(history, list) or not all(isinstance(row, dict) for row in history):

@@ -21,11 +21,12 @@ from typing import Any
 
 from raptor_core.errors import ExportError
 from raptor_core.identity import digest
+from raptor_core.layout import EXPORT_MANIFEST
 from raptor_core.places import Folder
 from raptor_core.store.base import Manifest, StoreIdentity
 from raptor_core.tables.files import table_name
 
-MANIFEST = "export.json"
+MANIFEST = EXPORT_MANIFEST
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from raptor_core.chunking.base import Chunk
 from raptor_core.documents.base import Document
 from raptor_core.documents.grouping import WHOLE_CORPUS
-from raptor_core.identity import fingerprint
+from raptor_core.identity import MAX_ID_BYTES, fingerprint, shorten_name
 from raptor_core.nodes import TOP_NODE, Node, Tree, grouped
 from raptor_core.settings import GroupingSettings, Settings, SourceSettings
 from raptor_core.store.base import Where
@@ -56,7 +56,7 @@ def corpus_tree_settings(settings: Settings) -> Settings:
     """Return the settings of the corpus tree over the trees of ``settings``."""
     longest = max(settings.chunking.max_tokens, settings.summarizer.max_tokens)
     parts = {
-        "source": SourceSettings(),
+        "source": SourceSettings(max_removed=1.0),  # top nodes go with their trees
         "grouping": GroupingSettings(by="corpus"),
         "chunking": settings.chunking.model_copy(update={"context": False, "max_tokens": longest}),
         "components": settings.components.model_copy(
@@ -84,7 +84,7 @@ def top_documents(nodes: Iterable[Node]) -> list[Document]:
     by_tree = grouped(nodes, lambda node: node.tree)
     return [
         Document(
-            id=tree if len(tops) == 1 else f"{tree}#{number}",
+            id=tree if len(tops) == 1 else _top_id(tree, number),
             text=node.text,
             title=str(node.metadata.get("title", "")) or node.name,
             source=tree,
@@ -93,6 +93,11 @@ def top_documents(nodes: Iterable[Node]) -> list[Document]:
         for tree, tops in sorted(by_tree.items())
         for number, node in enumerate(tops, 1)
     ]
+
+
+def _top_id(tree: str, number: int) -> str:
+    name = f"{tree}#{number}"
+    return shorten_name(name, "top node", name, MAX_ID_BYTES)
 
 
 def published_tops(store: Searcher) -> list[Node]:

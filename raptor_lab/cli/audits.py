@@ -12,7 +12,8 @@ import click
 from raptor_assets.cli.evals.published import ask_published
 from raptor_assets.cli.options import home_and_json, home_settings, make_query, query_options
 from raptor_assets.cli.output import print_json, print_table
-from raptor_assets.hand import keep_hand_findings
+from raptor_assets.cli.terminal import say
+from raptor_assets.manual_findings import keep_manual_findings
 from raptor_assets.project.home import Home
 from raptor_core.audit import make_judge
 from raptor_core.audit.base import Judge, SentenceFinding
@@ -22,7 +23,7 @@ from raptor_core.evaluation.bootstrap import interval_text
 from raptor_core.evaluation.datasets import load_golden
 from raptor_core.evaluation.golden import GoldenReport, without_nodes
 from raptor_core.evaluation.tables import Table
-from raptor_core.home.published import published
+from raptor_core.home.published import open_published
 from raptor_core.models.money.ledger import Ledger
 from raptor_core.nodes import grouped
 from raptor_core.settings import Settings
@@ -108,7 +109,7 @@ def sheet_command(
     is a sentence. `raptor eval verdicts FOLDER` reads either.
     """
     opened, settings = Home.open(home)
-    with published(opened, settings) as store:
+    with open_published(opened, settings) as store:
         by_tree = grouped(store.nodes(), lambda node: node.tree)
     drawn = draw(by_tree, nodes, trees, seed)
     if not drawn.nodes:
@@ -120,7 +121,7 @@ def sheet_command(
         counts = {"nodes": len(drawn.nodes), "trees": drawn.n_trees, "sentences": n_sentences}
         print_json({"folder": str(folder), "seed": seed, "population": drawn.population, **counts})
         return
-    click.echo(
+    say(
         f"drew {len(drawn.nodes)} of {drawn.population} summaries in {drawn.n_trees} trees, "
         f"{n_sentences} sentences: fill in {folder / PAGE} or {folder / SHEET}"
     )
@@ -179,7 +180,7 @@ def verdicts_command(
         if n_kept is not None:
             n_changed = len({finding.node_id for finding in findings}) - n_kept
             changed = f"; {n_changed} were changed since they were drawn" if n_changed else ""
-            click.echo(f"kept the findings on {n_kept} nodes{changed}")
+            say(f"kept the findings on {n_kept} nodes{changed}")
 
 
 def _keep(home: Path, drawn: Drawn, findings: Sequence[SentenceFinding]) -> int:
@@ -187,9 +188,9 @@ def _keep(home: Path, drawn: Drawn, findings: Sequence[SentenceFinding]) -> int:
     opened, settings = Home.open(home)
     judged = {finding.node_id for finding in findings}
     trees = tuple({node.tree for node in drawn.nodes})
-    with published(opened, settings) as store:
+    with open_published(opened, settings) as store:
         nodes = [n for n in same_nodes(drawn, store.nodes(Where(trees=trees))) if n.id in judged]
-    keep_hand_findings(opened.table_store(settings), settings, nodes, findings)
+    keep_manual_findings(opened.table_store(settings), settings, nodes, findings)
     return len(nodes)
 
 
@@ -225,25 +226,23 @@ def _answers(
 
 def _print(figures: StudyFigures, compared: dict[str, Any] | None) -> None:
     propagation = figures.propagation
-    click.echo(
+    say(
         f"{figures.n_hallucinating} of {figures.n_nodes} nodes hold a hallucination: "
         f"{figures.share:.1%} [{figures.low:.1%}, {figures.high:.1%}]"
     )
     kinds = ", ".join(f"{n} {kind}" for kind, n in figures.kinds.items())
-    click.echo(f"sentences: {kinds}")
-    click.echo(
+    say(f"sentences: {kinds}")
+    say(
         f"a parent repeats {propagation.n_repeated} of the {propagation.n_traceable} that can be "
         "followed up"
     )
-    click.secho(PAPER, dim=True)
+    say(PAPER, dim=True)
     if compared is not None:
-        click.echo(f"{compared['touched']} contexts hold such a node; with and without them:")
+        say(f"{compared['touched']} contexts hold such a node; with and without them:")
         for name, value in compared["with"].items():
-            click.echo(
-                f"  {name.replace('_', ' '):<20} {value:.4g}  {compared['without'][name]:.4g}"
-            )
+            say(f"  {name.replace('_', ' '):<20} {value:.4g}  {compared['without'][name]:.4g}")
         if answers := compared["answers"]:
-            click.echo(f"{answers['n_same']} of {answers['n_asked']} answers are the same")
+            say(f"{answers['n_same']} of {answers['n_asked']} answers are the same")
             if answers["f1_first"] is not None:
                 scores = f"{answers['f1_first']:.4g}  {answers['f1_second']:.4g}"
-                click.echo(f"  {'answer F1':<20} {scores}")
+                say(f"  {'answer F1':<20} {scores}")

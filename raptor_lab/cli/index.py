@@ -8,8 +8,9 @@ import click
 
 from raptor_assets.cli.options import home_and_json
 from raptor_assets.cli.output import print_json
+from raptor_assets.cli.terminal import say
 from raptor_assets.project.home import Home
-from raptor_core.home.published import published
+from raptor_core.home.published import open_published
 from raptor_lab.search_recall import search_recall
 
 
@@ -25,14 +26,14 @@ def index_command(samples: int, top: int, home: Path, as_json: bool) -> None:
     higher store.hnsw_ef.
     """
     opened, settings = Home.open(home)
-    with published(opened, settings) as store:
+    with open_published(opened, settings) as store:
         recall = search_recall(store, samples, top)
     if as_json:
         print_json(recall)
         return
-    click.echo(f"{recall.n_samples} searches for the nearest {top} nodes")
+    say(f"{recall.n_samples} searches for the nearest {top} nodes")
     for name, part in (("all trees", recall.all_trees), ("one tree", recall.one_tree)):
-        click.echo(
+        say(
             f"{name}: recall@{top} {part.recall:.3f}, median {part.milliseconds:.1f} ms; "
             f"comparing every vector {part.exact_milliseconds:.1f} ms"
         )

@@ -22,6 +22,7 @@ from raptor_assets.cli.evals.common import (
 )
 from raptor_assets.cli.options import home_and_json
 from raptor_assets.cli.output import print_json
+from raptor_assets.cli.terminal import say
 from raptor_assets.drawing import (
     ACCENT,
     HEIGHT,
@@ -96,7 +97,8 @@ def paper_command(
     if as_json:
         print_json({"folder": str(folder), "files": [path.name for path in written]})
     else:
-        click.echo("\n".join(map(str, written)))
+        for path in written:
+            say(str(path))
 
 
 def _measure(file: Path, home: Path, values: Mapping[str, Any]) -> tuple[Study, Settings]:
@@ -116,11 +118,11 @@ def _measure(file: Path, home: Path, values: Mapping[str, Any]) -> tuple[Study, 
 
 
 def _print_system(system: str, budget_tokens: int) -> None:
-    click.echo(f"{system} at {budget_tokens:,} tokens", err=True)
+    say(f"{system} at {budget_tokens:,} tokens", err=True)
 
 
 def _print_build(n_tokens: int) -> None:
-    click.echo(f"building {n_tokens:,} tokens", err=True)
+    say(f"building {n_tokens:,} tokens", err=True)
 
 
 @dataclass(frozen=True)
@@ -258,7 +260,8 @@ def _describe(settings: Settings) -> str:
     model = "all-MiniLM-L6-v2 (bundled)" if embedder.kind == "bundled" else embedder.model
     return (
         f"Embedder {custom.embedder or model}; summaries: {custom.summarizer or summaries}; "
-        f"chunks of {settings.chunking.max_tokens} tokens; clustering {settings.clustering.method}; "
+        f"chunks of {settings.chunking.max_tokens} tokens; "
+        f"clustering {settings.clustering.method}; "
         f"default strategy {settings.retrieval.strategy}."
     )
 
@@ -322,7 +325,7 @@ def _scatter(
     everything = [point for points in series.values() for point in points]
     furthest = max(x for x, _ in everything)
     highest = max(y for _, y in everything) or 1.0
-    across, up = panel.width / furthest, panel.heights(highest, whole=False)
+    across, up = panel.width / furthest, panel.heights(highest, integer=False)
     panel.baseline()
     for value in ticks(0.0, furthest, 5):
         place = panel.left + value * across

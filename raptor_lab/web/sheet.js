@@ -1,25 +1,25 @@
-// The sheet of a study by hand: a verdict and a note for every sentence, saved as CSV.
+// Sheet of a manual study: a verdict and a note for each sentence, saved as CSV.
 
 const sheet = JSON.parse(byElementId('data').textContent);
 const claims = sheet.nodes.flatMap((node) => (
   node.sentences.map((sentence, at) => ({ node, sentence, number: at + 1, verdict: '', note: '' }))));
-const kept = `raptor-sheet-${sheet.id}`;
+const storageKey = `raptor-sheet-${sheet.id}`;
 
-/** What this browser kept of the sheet; a browser that keeps nothing for files has none. */
+/** Restore the verdicts from the browser's storage; some browsers have none for files. */
 function recall() {
   try {
-    const entries = JSON.parse(localStorage.getItem(kept) ?? '[]');
+    const entries = JSON.parse(localStorage.getItem(storageKey) ?? '[]');
     entries.forEach(([verdict, note], at) => Object.assign(claims[at], { verdict, note }));
   } catch { return; }
 }
 
 function keep() {
   try {
-    localStorage.setItem(kept, JSON.stringify(claims.map(({ verdict, note }) => [verdict, note])));
+    localStorage.setItem(storageKey, JSON.stringify(claims.map(({ verdict, note }) => [verdict, note])));
   } catch { return; }
 }
 
-function tell() {
+function showProgress() {
   const done = claims.filter((claim) => claim.verdict).length;
   byElementId('progress').textContent = `${whole(done)} of ${counted(claims.length, 'sentence')} judged.`;
 }
@@ -29,7 +29,7 @@ function judge(claim, verdict) {
   claim.field.classList.add('done');
   claim.field.querySelector(`input[value="${verdict}"]`).checked = true;
   keep();
-  tell();
+  showProgress();
 }
 
 function field(claim, at) {
@@ -72,16 +72,16 @@ function saveSheet() {
 
 function show() {
   let at = 0;
-  const made = sheet.nodes.map((node, place) => el('section', { 'aria-labelledby': `node-${place}` },
+  const sections = sheet.nodes.map((node, place) => el('section', { 'aria-labelledby': `node-${place}` },
     el('h2', { id: `node-${place}` }, `${place + 1} of ${sheet.nodes.length} · ${node.tree} · layer ${node.layer}`),
     el('div', { role: 'group', 'aria-label': 'Sentences' }, node.sentences.map(() => field(claims[at], at++))),
     el('div', { role: 'group', 'aria-label': 'Children' }, node.children.map((child) => el('p', { class: 'child' }, child.text)))));
-  byElementId('sheet').replaceChildren(...made);
+  byElementId('sheet').replaceChildren(...sections);
 }
 
 recall();
 show();
-tell();
+showProgress();
 byElementId('save').addEventListener('click', saveSheet);
 addEventListener('keydown', (event) => {
   const plain = !event.ctrlKey && !event.metaKey && !event.altKey;

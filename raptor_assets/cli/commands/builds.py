@@ -18,8 +18,10 @@ from raptor_assets.cli.options import (
     kept_sources,
 )
 from raptor_assets.cli.output import print_json, print_orphaned, told_together
+from raptor_assets.cli.terminal import say
 from raptor_assets.names import counted
 from raptor_assets.project.home import Home
+from raptor_assets.project.plan import Changes
 from raptor_assets.project.resources import Resources
 from raptor_assets.project.source_state import look
 from raptor_assets.project.store_state import partitions_there
@@ -30,6 +32,7 @@ from raptor_core.documents import Inventory, Scan, partition_key
 from raptor_core.home.folder import hint
 from raptor_core.home.published import refuse_unknown
 from raptor_core.rebuild import LayerPlan, RebuildPlan, TreePlan
+from raptor_core.redaction import printable
 from raptor_core.settings import Settings
 
 NAMED = 20
@@ -64,6 +67,8 @@ def _plan_values(planned: Forecast) -> dict[str, Any]:
         "changed": changes.changed,
         "removed": changes.removed,
         "held": changes.held,
+        "unconfirmed": changes.unconfirmed,
+        "doubt": changes.doubt,
         "orphaned": changes.orphaned,
         "n_unchanged": len(changes.unchanged),
         **planned.plan.as_dict(),
@@ -79,26 +84,31 @@ def _print_plan(planned: Forecast) -> None:
             (changes.changed, "changed"),
             (changes.removed, "to drop"),
             (changes.held, "held back"),
+            (changes.unconfirmed, "to confirm"),
             (changes.unchanged, "unchanged"),
         )
         if names
     ]
-    click.echo(f"partitions: {', '.join(counts) or 'none'}")
+    say(f"partitions: {', '.join(counts) or 'none'}")
+    _print_held(changes)
+    if changes.doubt:
+        say(changes.explain_doubt(), fg="red", err=True)
     print_orphaned(changes.orphaned)
     for tree in plan.trees[:NAMED]:
         _print_tree(tree)
     if len(plan.trees) > NAMED:
-        click.secho(f"and {len(plan.trees) - NAMED} more trees; --json tells all", dim=True)
+        say(f"and {len(plan.trees) - NAMED} more trees; --json tells all", dim=True)
     _print_total(plan)
 
 
 def _print_tree(tree: TreePlan) -> None:
     leaves = f"{tree.n_leaves_kept} kept, {tree.n_leaves_added} new, {tree.n_leaves_removed} gone"
     why = f" ({tree.reason})" if tree.reason else ""
-    click.secho(f"\n{tree.tree}: {tree.action}{why}", fg="cyan")
-    click.echo(f"  leaves   {leaves}")
+    say()
+    say(f"{tree.tree}: {tree.action}{why}", fg="cyan")
+    say(f"  leaves   {leaves}")
     for layer in tree.layers:
-        click.echo(f"  layer {layer.layer}  {_layer(layer)}")
+        say(f"  layer {layer.layer}  {_layer(layer)}")
 
 
 def _layer(layer: LayerPlan) -> str:
@@ -122,29 +132,34 @@ def _print_total(plan: RebuildPlan) -> None:
     least, most = plan.summaries_range
     sure = "" if plan.exact else "about "
     bounds = f"at the least {plan.lower_bound}" if plan.exact else f"{least} to {most}"
-    click.echo(
-        f"\nto make: {sure}{_summaries(plan.summaries.calls)} ({bounds}), "
+    say()
+    say(
+        f"to make: {sure}{_summaries(plan.summaries.calls)} ({bounds}), "
         f"about {plan.summaries.tokens:,} tokens"
     )
     if plan.embedding.calls:
-        click.echo(f"to embed: about {plan.embedding.tokens:,} tokens by the endpoint")
+        say(f"to embed: about {plan.embedding.tokens:,} tokens by the endpoint")
     cost = f"about {plan.cost.usd:.4f} USD" if plan.cost.usd else "0 USD, no endpoint is called"
     if plan.cost.usd is None:
         models = ", ".join(f'[prices."{model}"]' for model in plan.cost.unpriced)
         cost = f"not known; set {models} in the settings"
-    click.echo(f"cost: {cost}")
+    say(f"cost: {cost}")
 
 
 @click.command(epilog="\b\nExample:\n  raptor build docs/ papers.jsonl --partition docs/pumps.md")
 @click.argument("sources", nargs=-1)
 @click.option("--partition", "partitions", multiple=True, help="Only this one; may be repeated.")
 @click.option("--force", is_flag=True, help="Also what is up to date; finished work is reused.")
+@click.option(
+    "--confirm-removal", is_flag=True, help="Documents are gone on purpose, however many."
+)
 @budget_options("this run")
 @home_and_json
 def build_command(
     sources: tuple[str, ...],
     partitions: tuple[str, ...],
     force: bool,
+    confirm_removal: bool,
     home: Path,
     as_json: bool,
     **bounds: float | None,
@@ -152,9 +167,10 @@ def build_command(
     """Build what is new or changed in the source, and publish it.
 
     SOURCES are added to the home's settings; without any, the ones that stand there are used.
-    Trees whose documents are gone from the source are dropped. What was published stays until
-    its successor is. A run stops before it would pass a bound and keeps what is finished; the
-    next one goes on from there.
+    Trees whose documents are gone from the source are dropped. Where more are gone than
+    source.max_removed allows, nothing is built or dropped without --confirm-removal. What was
+    published stays until its successor is. A run stops before it would pass a bound and keeps what
+    is finished; the next one goes on from there.
     """
     from raptor_assets.cli.progress import build_progress
 
@@ -174,6 +190,7 @@ def build_command(
             settings,
             chosen,
             force=force,
+            confirm_removal=confirm_removal,
             scan=scan,
             on_plan=progress.plan,
             on_progress=progress.step,
@@ -201,7 +218,7 @@ def _print_above(above: BuildReport) -> None:
     _name_failed(above, "trees")
     state = "built" if above.built else "dropped" if above.dropped else "unchanged"
     state = "failed" if above.failed else state
-    click.echo(f"the corpus tree: {state}, {_summaries(_made(above, 'summaries'))} made")
+    say(f"the corpus tree: {state}, {_summaries(_made(above, 'summaries'))} made")
 
 
 def _values(report: BuildReport, seconds: float) -> dict[str, Any]:
@@ -227,8 +244,7 @@ def _made(report: BuildReport, kind: str) -> int:
 
 def _print(report: BuildReport, home: Home, seconds: float) -> None:
     _name([f"skipped {item.name}: {item.reason}" for item in report.skipped], "files")
-    why = "as published: its documents could not be read"
-    _name([f"kept {name} {why}" for name in report.changes.held], "partitions")
+    _print_held(report.changes)
     print_orphaned(report.changes.orphaned)
     _name(told_together(report.odd.items()), "partitions")
     _name_failed(report, "partitions")
@@ -239,13 +255,19 @@ def _print(report: BuildReport, home: Home, seconds: float) -> None:
         f"{len(report.failed)} failed" if report.failed else "",
         f"{counted(len(report.skipped), 'file')} skipped" if report.skipped else "",
     ]
-    click.echo(
+    say(
         f"partitions: {', '.join(filter(None, counts))}; "
         f"{counted(_made(report, 'embeddings'), 'text')} embedded, "
         f"{_summaries(_made(report, 'summaries'))} made in {seconds:.1f} s"
     )
     if report.run_ids and not home.names().corpus:
-        click.secho(f"see the run in the UI: {hint('ui', home.path)}", dim=True)
+        say(f"see the run in the UI: {hint('ui', home.path)}", dim=True)
+
+
+def _print_held(changes: Changes) -> None:
+    """Print which partitions stay as published, since documents of them are unknown."""
+    why = "as published: what it holds cannot be read now"
+    _name([f"kept {name} {why}" for name in changes.held], "partitions")
 
 
 def _name_failed(report: BuildReport, what: str) -> None:
@@ -256,10 +278,10 @@ def _name_failed(report: BuildReport, what: str) -> None:
 def _name(lines: list[str], what: str, color: str = "yellow") -> None:
     """Lines on standard error, the first of them in full."""
     for line in lines[:NAMED]:
-        click.secho(line, fg=color, err=True)
+        say(line, fg=color, err=True)
     if len(lines) > NAMED:
         more = f"and {len(lines) - NAMED} more {what}; --json names all"
-        click.secho(more, fg=color, err=True)
+        say(more, fg=color, err=True)
 
 
 @click.command(epilog="\b\nExample:\n  raptor drop guides/pumps.md --yes")
@@ -276,7 +298,7 @@ def drop_command(trees: tuple[str, ...], yes: bool, home: Path, as_json: bool) -
         raise click.UsageError("--json cannot ask whether to remove; add --yes")
     opened, settings = Home.open(home)
     names = _partitions(trees, opened, settings)
-    asked = f"remove {', '.join(names)} from {opened.path}?"
+    asked = printable(f"remove {', '.join(names)} from {opened.path}?", lines=False)
     if not (yes or click.confirm(asked, err=True)):
         raise SystemExit("nothing was removed")
 
@@ -286,9 +308,9 @@ def drop_command(trees: tuple[str, ...], yes: bool, home: Path, as_json: bool) -
         print_json({"dropped": report.dropped, "failed": failed, "run_ids": report.run_ids})
     else:
         for name in report.dropped:
-            click.echo(f"dropped {name}")
+            say(f"dropped {name}")
         for name, failure in report.failed.items():
-            click.secho(f"failed {name}: {failure.reason}", fg="red", err=True)
+            say(f"failed {name}: {failure.reason}", fg="red", err=True)
     if not report.succeeded:
         errors = {failure.error for failure in report.failed.values()}
         raise SystemExit(failures_code(errors, partly=bool(report.dropped)))

@@ -13,6 +13,7 @@ import click
 
 from raptor_assets.cli.options import home_and_json, together
 from raptor_assets.cli.output import print_json
+from raptor_assets.cli.terminal import say, say_text
 from raptor_assets.standalone.curating import Author, Curator
 from raptor_core.curation import Decision
 
@@ -57,11 +58,11 @@ def _deciding(function: Callable[..., Decision]) -> Any:
         if as_json:
             print_json(decision)
         elif function.__name__ == "undo":
-            click.echo(f"taken back: {_told(decision)}")
+            say(f"taken back: {_told(decision)}")
         else:
-            click.echo(_told(decision))
+            say(_told(decision))
             told = f"decision {decision.id}; `raptor plan` says what the next build makes of it"
-            click.secho(told, dim=True)
+            say(told, dim=True)
 
     return _author(home_and_json(decided))
 
@@ -131,15 +132,15 @@ def list_(everything: bool, home: Path, as_json: bool) -> None:
         print_json({"decisions": decisions})
         return
     for decision in decisions:
-        click.secho(f"{decision.id}  {_told(decision)}", fg="cyan", dim=bool(decision.undone))
-        click.echo(f"    by {decision.who} on {decision.when}", nl=False)
-        click.echo(f": {decision.why}" if decision.why else "")
+        say(f"{decision.id}  {_told(decision)}", fg="cyan", dim=bool(decision.undone))
+        why = f": {decision.why}" if decision.why else ""
+        say(f"    by {decision.who} on {decision.when}{why}")
         if decision.kind in ("summary", "pin"):
-            click.echo(f"    now: {decision.value}")
+            say_text(f"    now: {decision.value}", indent="    ")
         if decision.undone:
-            click.echo(f"    taken back {decision.undone}")
+            say(f"    taken back {decision.undone}")
     if not decisions:
-        click.echo("nothing was decided")
+        say("nothing was decided")
 
 
 _WORDS = {

@@ -20,6 +20,7 @@ from raptor_assets.cli.options import (
     why_nothing,
 )
 from raptor_assets.cli.output import node_values, print_json, print_wide, told_usd
+from raptor_assets.cli.terminal import say, say_text
 from raptor_assets.names import counted
 from raptor_assets.tables_markdown import shorten
 from raptor_assets.tree_picture import tree_svg
@@ -27,7 +28,8 @@ from raptor_core.errors import MissingKeyError, SettingsError, UnknownTreeError
 from raptor_core.home import HomeRetriever
 from raptor_core.home.corpus_tree import answer_by, layer_answer, refuse_narrowing
 from raptor_core.models.reading.reader import Answer, Passage, Quote, Reader, best_sentences
-from raptor_core.nodes import Node, told_pages
+from raptor_core.nodes import Node, format_pages
+from raptor_core.redaction import printable
 from raptor_core.retrieval import Query, Retrieval, SourceSpan
 from raptor_core.store.base import Hit
 from raptor_core.tree.corpus_tree import CORPUS_TREE_NAME
@@ -75,7 +77,7 @@ def query_command(
         first, *others = map(_retrieval_values, retrievals)
         print_json(first | ({"beside": others} if beside else {}))
     elif not any(one.hits for one in retrievals):
-        click.secho(why_nothing(query, retrievals, values), fg="yellow", err=True)
+        say(why_nothing(query, retrievals, values), fg="yellow", err=True)
     elif beside:
         _print_beside(retrievals)
     else:
@@ -157,16 +159,16 @@ def _ask_corpus(
         f"{told_usd(plan.usd, '.4f')}"
     )
     if only_plan:
-        print_json(values) if as_json else click.echo(told)
+        print_json(values) if as_json else say(told)
         return
     if not as_json:
-        click.secho(told, dim=True, err=True)
+        say(told, dim=True, err=True)
     try:
         answer = answer_by(plan, question, retriever.settings)
     except MissingKeyError as error:
         answer = layer_answer(retriever.nodes(CORPUS_TREE_NAME), query.budget_tokens)
         why = f"the overview itself, since no reader can be asked: {error}"
-        click.secho(why, dim=True, err=True)
+        say(why, dim=True, err=True)
     spans = [retriever.trace(passage.node_id).spans for passage in answer.citations]
     _print(answer, values, spans, as_json=as_json)
 
@@ -181,9 +183,10 @@ def _show_context(
             **_retrieval_values(retrieval),
         }
     else:
-        click.secho("No reader can be asked. The sentences nearest to the question:", bold=True)
+        say("No reader can be asked. The sentences nearest to the question:", bold=True)
         _print_quotes(quotes)
-        click.secho("\nThe context that a reader would answer from:", bold=True)
+        say()
+        say("The context that a reader would answer from:", bold=True)
         _print_hits(retrieval)
     fail(type(error).__name__, str(error), exit_code(type(error)), as_json=as_json, **told)
 
@@ -204,15 +207,15 @@ def _print(
         ]
         print_json({"answer": answer.text, "citations": citations, **values})
         return
-    click.echo(answer.text)
+    say_text(answer.text)
     for number, (passage, under) in enumerate(traced, 1):
-        click.secho(f"[{number}] {passage.place}  {passage.node_id}", fg="cyan")
+        say(f"[{number}] {passage.place}  {passage.node_id}", fg="cyan")
         named = [f"{span.document}[{span.start}:{span.end}]" for span in under[:NAMED_SPANS]]
         more = f" and {len(under) - len(named)} more" if len(under) > len(named) else ""
         if named:
-            click.secho(f"    {', '.join(named)}{more}", dim=True)
+            say(f"    {', '.join(named)}{more}", dim=True)
     if not answer.citations:
-        click.secho("the answer cites no source", fg="yellow", err=True)
+        say("the answer cites no source", fg="yellow", err=True)
 
 
 def _retrieval_values(retrieval: Retrieval) -> dict[str, Any]:
@@ -258,7 +261,7 @@ def _place(node: Node) -> str:
     if node.is_leaf:
         title = str(node.metadata.get("title", ""))
         path = " > ".join(dict.fromkeys(name for name in (title, *node.section) if name))
-        where = f"{node.documents[0]}[{node.start}:{node.end}]{told_pages(node.pages)}"
+        where = f"{node.documents[0]}[{node.start}:{node.end}]{format_pages(node.pages)}"
         return f"{where} {path}" if path else where
     names = ", ".join(node.documents[:NAMED_DOCUMENTS])
     hidden = len(node.documents) - NAMED_DOCUMENTS
@@ -269,12 +272,12 @@ def _place(node: Node) -> str:
 def _print_hits(retrieval: Retrieval) -> None:
     for rank, hit in enumerate(retrieval.hits, 1):
         kind = "chunk" if hit.node.is_leaf else f"layer {hit.node.layer}"
-        click.secho(f"{rank:>2}. {hit.score:.3f}  {kind:<8} {_place(hit.node)}", fg="cyan")
-        click.secho(f"    {hit.node.id}", dim=True)
-        click.echo(f"    {shorten(hit.node.text)}")
+        say(f"{rank:>2}. {hit.score:.3f}  {kind:<8} {_place(hit.node)}", fg="cyan")
+        say(f"    {hit.node.id}", dim=True)
+        say(f"    {shorten(hit.node.text)}")
     budget = retrieval.query.budget_tokens
     told = f"{len(retrieval.hits)} nodes, {retrieval.n_tokens} of {budget} tokens"
-    click.secho(told, dim=True)
+    say(told, dim=True)
 
 
 def _print_beside(retrievals: Sequence[Retrieval]) -> None:
@@ -286,8 +289,8 @@ def _print_beside(retrievals: Sequence[Retrieval]) -> None:
 
     def cell(hit: Hit) -> Text:
         mark = "= " if hit.node.id in everywhere else ""
-        head = f"{mark}{hit.score:.3f} {_place(hit.node)}\n"
-        return Text.assemble((head, "cyan"), " ".join(hit.node.text.split()))
+        head = printable(f"{mark}{hit.score:.3f} {_place(hit.node)}", lines=False)
+        return Text.assemble((f"{head}\n", "cyan"), " ".join(hit.node.text.split()))
 
     table = Table(show_lines=True, expand=True)
     for one in retrievals:
@@ -303,5 +306,5 @@ def _print_quotes(quotes: Sequence[Quote]) -> None:
         where = quote.passage.place
         if quote.span:
             where = f"{quote.passage.documents[0]}[{quote.span[0]}:{quote.span[1]}]"
-        click.echo(f"  “{shorten(quote.text)}”")
-        click.secho(f"      {where}", fg="cyan")
+        say(f"  “{shorten(quote.text)}”")
+        say(f"      {where}", fg="cyan")

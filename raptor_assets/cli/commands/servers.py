@@ -12,19 +12,18 @@ import click
 
 from raptor_assets.cli.options import home_and_json
 from raptor_assets.cli.output import print_json
+from raptor_assets.cli.terminal import say
 from raptor_assets.project.home import Home
 from raptor_assets.serving.mcp import make_server
 from raptor_assets.serving.reading import Reading
 from raptor_assets.standalone import CODE_LOCATION
 from raptor_assets.standalone.curating import Curator
 from raptor_assets.standalone.instance import open_instance
+from raptor_core.credentials import check_key
 from raptor_core.errors import MissingKeyError, SettingsError
 from raptor_core.home import HomeRetriever
 
 _PORT = click.IntRange(1, 65535)
-
-_ENDING_SECONDS = 20
-"""How long a server that is to end waits for requests under way: one may never send its end."""
 
 
 @click.command(epilog="\b\nExample:\n  raptor ui --port 3333")
@@ -54,9 +53,9 @@ def ui_command(port: int, host: str, watch: bool, home: Path, as_json: bool) -> 
     if as_json:
         print_json({"url": url, "home": str(opened.path)})
     else:
-        click.echo(f"{url} (stop with Ctrl+C)")
+        say(f"{url} (stop with Ctrl+C)")
         if not (watch or settings.source.watch):
-            click.echo("Changed documents are not built unasked; --watch does that.")
+            say("Changed documents are not built unasked; --watch does that.")
     sys.stdout.flush()
     arguments = [sys.executable, "-m", "dagster", "dev", "-m", CODE_LOCATION]
     arguments += ["--host", host, "--port", str(port)]
@@ -110,8 +109,8 @@ def serve_command(
     alone. Decisions are taken only with a key of their own. What it speaks is described at
     /openapi.json, and in docs/applications.md. Needs the extra 'http'.
     """
-    key = os.environ.get(key_env) or None
-    writing_key = os.environ.get(writing_key_env) or None
+    key = _read_key(key_env)
+    writing_key = _read_key(writing_key_env)
     alone = _is_loopback(host)
     if key is None and not alone:
         raise MissingKeyError(
@@ -124,21 +123,24 @@ def serve_command(
             "them different keys"
         )
 
+    from raptor_assets.serving.connections import run_server
     from raptor_assets.serving.http import make_app
 
     hosts = None if key else ("localhost", "127.0.0.1", host)
     retriever = HomeRetriever(home)
     retriever.load_model()
     app = make_app(Reading(retriever), key, hosts, curator=Curator(home), writing_key=writing_key)
-    import uvicorn
+    run_server(app, host, port)
 
-    uvicorn.run(
-        app,
-        host=host,
-        port=port,
-        server_header=False,
-        timeout_graceful_shutdown=_ENDING_SECONDS,
-    )
+
+def _read_key(variable: str) -> str | None:
+    """Return the key that requests must send, or None where the variable is not set.
+
+    Raises:
+        MissingKeyError: the variable holds no key that a request can send.
+    """
+    key = os.environ.get(variable)
+    return None if key is None else check_key(key, variable, "requests to this server")
 
 
 def _is_loopback(host: str) -> bool:
@@ -168,4 +170,6 @@ def mcp_command(home: Path, port: int | None, as_json: bool) -> None:  # noqa: A
     if port is None:
         server.run()
     else:
-        server.run("streamable-http", host="127.0.0.1", port=port)
+        from raptor_assets.serving.connections import run_server
+
+        run_server(server.streamable_http_app(), "127.0.0.1", port, "warning")

@@ -12,10 +12,11 @@ import click
 
 from raptor_assets.cli.options import home_and_json, home_settings, is_missing, kept_sources
 from raptor_assets.cli.output import print_json, told_together
+from raptor_assets.cli.terminal import say, say_text
 from raptor_assets.project.home import Home
 from raptor_core.errors import SourceError
 from raptor_core.home.folder import hint
-from raptor_core.nodes import told_pages
+from raptor_core.nodes import format_pages
 from raptor_core.quality.document_text import describe_repeated_lines
 from raptor_core.settings import CheckSettings
 from raptor_core.tree.components import Components
@@ -53,15 +54,15 @@ def init_command(
         print_json({"home": str(opened.path), "settings": str(opened.settings), "created": created})
         return
     if created:
-        click.echo(f"wrote {opened.settings}")
+        say(f"wrote {opened.settings}")
     else:
-        click.secho(
+        say(
             f"kept {opened.settings} as it is: edit it, or add sources with "
             f"`{hint('build SOURCE', opened.path)}`",
             fg="yellow",
         )
     build = "build" if sources or not created else "build SOURCE"
-    click.echo(f"next: {hint(build, opened.path)}")
+    say(f"next: {hint(build, opened.path)}")
 
 
 NAMED = 20
@@ -113,17 +114,18 @@ def _document(previews: Previews, name: str) -> dict[str, Any]:
 
 def _print_document(told: dict[str, Any]) -> None:
     for chunk in told["chunks"]:
-        place = f"[{chunk['start']}:{chunk['end']}]{told_pages(chunk['pages'])}"
+        place = f"[{chunk['start']}:{chunk['end']}]{format_pages(chunk['pages'])}"
         path = " > ".join(chunk["section"])
-        click.secho(f"{place}, {chunk['n_tokens']} tokens  {path}".rstrip(), fg="cyan")
-        click.echo(f"{chunk['text']}\n")
-    click.secho(
+        say(f"{place}, {chunk['n_tokens']} tokens  {path}".rstrip(), fg="cyan")
+        say_text(chunk["text"])
+        say()
+    say(
         f"{told['document']}: {told['n_chunks']} chunks, {told['n_tokens']:,} tokens, "
         f"{told['n_sections']} sections",
         dim=True,
     )
     if told["doubt"]:
-        click.secho(f"doubtful: {told['doubt']}", fg="yellow", err=True)
+        say(f"doubtful: {told['doubt']}", fg="yellow", err=True)
 
 
 def _together(previews: Previews, checks: CheckSettings) -> dict[str, Any]:
@@ -146,19 +148,19 @@ def _others(previews: Previews, checks: CheckSettings) -> dict[str, list[str]]:
 
 def _print(previews: Previews, checks: CheckSettings) -> None:
     totals: Counter[str] = Counter()
-    click.secho(_ROW.format(*_COLUMNS), dim=True)
+    say(_ROW.format(*_COLUMNS), dim=True)
     for preview in previews:
         size = "" if preview.size_bytes is None else f"{preview.size_bytes / 1000:,.1f} kB"
         counts = (preview.n_pages or "", preview.n_sections or "", f"{preview.n_tokens:,}")
         told = (preview.n_chunks, preview.language, preview.document)
-        click.echo(_ROW.format(size, *counts, *told))
+        say(_ROW.format(size, *counts, *told))
         if preview.doubt:
-            click.secho(f"{'':>10}  {preview.doubt}", fg="yellow")
+            say(f"{'':>10}  {preview.doubt}", fg="yellow")
         numbers = {k: v for k, v in asdict(preview).items() if isinstance(v, int)}
         totals.update(numbers, documents=1, doubtful=bool(preview.doubt))
     for line in _told(previews, checks):
-        click.secho(line, fg="yellow")
-    click.echo(_total(previews, totals))
+        say(line, fg="yellow")
+    say(_total(previews, totals))
 
 
 def _told(previews: Previews, checks: CheckSettings) -> Iterator[str]:

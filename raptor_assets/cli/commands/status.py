@@ -11,6 +11,7 @@ import click
 
 from raptor_assets.cli.options import home_and_json
 from raptor_assets.cli.output import print_json, print_orphaned, told_usd
+from raptor_assets.cli.terminal import say
 from raptor_assets.names import counted
 from raptor_assets.project.home import Home
 from raptor_assets.standalone.status import (
@@ -47,7 +48,7 @@ def status_command(check: bool, cost: bool, home: Path, as_json: bool) -> None:
     else:
         _print(state, opened.path, sources)
         for tree, figures in (costs or {}).items():
-            click.echo(f"{tree}: {_told_cost(figures)}")
+            say(f"{tree}: {_told_cost(figures)}")
     if check and not all(tree.structural_passed for tree in state.trees):
         raise SystemExit(5)
 
@@ -87,7 +88,7 @@ def _told_cost(figures: Cost) -> str:
 
 
 def _print(state: HomeStatus, home: Path, sources: Sequence[str]) -> None:
-    click.secho(f"{home} holds {', '.join(sources) or 'no source yet'}", dim=True)
+    say(f"{home} holds {', '.join(sources) or 'no source yet'}", dim=True)
     if state.trees:
         _print_trees(state.trees)
     for tree in state.trees:
@@ -99,14 +100,14 @@ def _print(state: HomeStatus, home: Path, sources: Sequence[str]) -> None:
             _print_check("all trees" if result.asset == "tree" else "evaluation", result)
     for name in state.unpublished:
         why = f"a build is at it, or `{hint('build', home)}` says why"
-        click.secho(f"{name}: nothing published yet; {why}", fg="yellow")
+        say(f"{name}: nothing published yet; {why}", fg="yellow")
     print_orphaned(state.orphaned)
     n_nodes = sum(sum(tree.manifest.layer_sizes) for tree in state.trees)
     n_tokens = sum(tree.manifest.n_tokens for tree in state.trees)
     counts = ((len(state.trees), "tree"), (n_nodes, "node"), (n_tokens, "token"))
-    click.echo(", ".join(counted(*count) for count in counts))
+    say(", ".join(counted(*count) for count in counts))
     if not (state.trees or state.unpublished):
-        click.echo(f"next: {hint('build' if sources else 'build SOURCE', home)}")
+        say(f"next: {hint('build' if sources else 'build SOURCE', home)}")
 
 
 def _print_trees(trees: Sequence[TreeStatus]) -> None:
@@ -122,7 +123,7 @@ def _print_trees(trees: Sequence[TreeStatus]) -> None:
     widths = [max(map(cell_len, column)) for column in zip(*rows, strict=True)]
     for tree, row in zip((None, *trees), rows, strict=True):
         padded = [set_cell_size(text, width) for text, width in zip(row, widths, strict=True)]
-        click.secho("  ".join(padded).rstrip(), bold=tree is None, fg=tree and _color(tree))
+        say("  ".join(padded).rstrip(), bold=tree is None, fg=tree and _color(tree))
 
 
 def _color(tree: TreeStatus) -> str | None:
@@ -146,4 +147,4 @@ def _row(tree: TreeStatus) -> tuple[str, ...]:
 def _print_check(where: str, result: CheckResult) -> None:
     told = f"{where}: {result.severity}: {result.name} of {result.asset}"
     color = "red" if result.severity == "error" else "yellow"
-    click.secho(f"{told}: {result.description}" if result.description else told, fg=color)
+    say(f"{told}: {result.description}" if result.description else told, fg=color)

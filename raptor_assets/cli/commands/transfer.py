@@ -8,10 +8,11 @@ import click
 
 from raptor_assets.cli.options import home_and_json
 from raptor_assets.cli.output import print_json
+from raptor_assets.cli.terminal import say
 from raptor_assets.names import counted
 from raptor_assets.project.home import Home
 from raptor_core.home.folder import hint
-from raptor_core.home.published import published
+from raptor_core.home.published import open_published
 from raptor_core.redaction import hide_credentials
 from raptor_core.tables.curation import KEY
 from raptor_core.transfer.importing import read_export
@@ -33,7 +34,7 @@ def export_command(folder: str, trees: tuple[str, ...], home: Path, as_json: boo
     from raptor_assets.standalone.transfer import export_home
 
     opened, settings = Home.open(home)
-    with published(opened, settings):
+    with open_published(opened, settings):
         """Said in its own words where nothing is published."""
     export = export_home(opened, settings, folder, trees)
     shown = hide_credentials(folder)
@@ -45,7 +46,7 @@ def export_command(folder: str, trees: tuple[str, ...], home: Path, as_json: boo
         told = {"tables_of": partitions, "decisions": n_acts}
         print_json({"folder": shown, "trees": names, **sizes, **told})
         return
-    click.echo(
+    say(
         f"exported {len(export.trees)} trees with {export.n_nodes:,} nodes, the tables of "
         f"{len(partitions)} partitions and {counted(n_acts, 'decision')}: "
         f"{export.n_bytes:,} bytes in {shown}"
@@ -81,9 +82,9 @@ def import_command(
         told = {"tables_of": list(report.tables), "decisions": report.n_acts}
         print_json({"trees": names, "changed": changed, **told})
         return
-    click.echo(
+    say(
         f"imported {counted(len(report.trees), 'tree')}, {len(changed)} of them new or other than "
         f"before, the tables of {counted(len(report.tables), 'partition')} and "
         f"{counted(report.n_acts, 'decision')}"
     )
-    click.echo(f"the next `{hint('build', opened.path)}` takes vectors and summaries from them")
+    say(f"the next `{hint('build', opened.path)}` takes vectors and summaries from them")

@@ -15,6 +15,7 @@ import click
 
 from raptor_assets.cli.options import STRATEGY, home_and_json, require_words
 from raptor_assets.cli.output import node_values, print_json, print_wide, told_usd
+from raptor_assets.cli.terminal import say
 from raptor_assets.costs import read_usages
 from raptor_assets.names import counted
 from raptor_assets.project.home import Home
@@ -23,12 +24,14 @@ from raptor_assets.tables_markdown import shorten
 from raptor_core.documents import partition_key
 from raptor_core.errors import UnknownTreeError
 from raptor_core.home import HomeRetriever
-from raptor_core.home.published import published, require_trees
+from raptor_core.home.published import open_published, require_trees
+from raptor_core.home.store_retriever import StoreRetriever
 from raptor_core.models.money.usage import Usage
-from raptor_core.nodes import Node, told_pages
+from raptor_core.nodes import Node, format_pages
 from raptor_core.quality.sizes import parent_counts
+from raptor_core.redaction import printable
 from raptor_core.report.page import render_corpus, render_report
-from raptor_core.report.values import Chosen
+from raptor_core.report.values import Selection
 from raptor_core.retrieval import Trace
 from raptor_core.settings import Settings
 from raptor_core.store.base import Where
@@ -50,11 +53,11 @@ def tree_command(
     retriever = HomeRetriever(home)
     reader = retriever.reader_of(tree)
     if traced:
-        reader.asked(lambda store: require_trees(store, (tree,)))
+        reader.read(lambda store: require_trees(store, (tree,)))
         origin = retriever.trace(traced)
         _show_trace(origin, tree, _usage(reader, origin.node), as_json=as_json)
         return
-    manifest, nodes = reader.asked(
+    manifest, nodes = reader.read(
         lambda store: (require_trees(store, (tree,))[0], store.nodes(Where(trees=(tree,))))
     )
     if as_json:
@@ -62,11 +65,11 @@ def tree_command(
         return
     sizes = " → ".join(str(size) for size in manifest.layer_sizes)
     title = f"{manifest.title}, " if manifest.title else ""
-    click.secho(f"{tree}: {title}{sizes} nodes, {manifest.n_tokens:,} tokens", bold=True)
-    click.secho(f"ended at layer {len(manifest.layer_sizes) - 1}: {manifest.end}", dim=True)
+    say(f"{tree}: {title}{sizes} nodes, {manifest.n_tokens:,} tokens", bold=True)
+    say(f"ended at layer {len(manifest.layer_sizes) - 1}: {manifest.end}", dim=True)
     if parents := parent_counts(nodes):
         several = sum(n > 1 for n in parents.values())
-        click.secho(f"{several} of {len(parents)} nodes have several parents", dim=True)
+        say(f"{several} of {len(parents)} nodes have several parents", dim=True)
     _print_tree(nodes, depth, ids)
 
 
@@ -103,10 +106,11 @@ def _label(node: Node, *, ids: bool, several: bool, again: bool) -> str:
     titled = node.stands_for or (several and node.is_leaf)
     about = node.name or (str(node.metadata.get("title", "")) if titled else "")
     about = f" {about}:" if about else ""
-    return f"{what}{name}{about} ({node.n_tokens} tokens) {text}"
+    label = f"{what}{name}{about} ({node.n_tokens} tokens) {text}"
+    return printable(label, lines=False)
 
 
-def _usage(reader: HomeRetriever, node: Node) -> Usage | None:
+def _usage(reader: StoreRetriever, node: Node) -> Usage | None:
     """What a summary was paid for; None where that is not known or it took nothing."""
     if node.is_leaf:
         return None
@@ -123,16 +127,16 @@ def _show_trace(origin: Trace, tree: str, usage: Usage | None, *, as_json: bool)
         values = {"node": node.id, "layer": node.layer, "text": node.text, "cost": usage}
         print_json({**values, "spans": origin.spans})
         return
-    click.secho(f"{node.id} layer {node.layer} of {node.tree}", bold=True)
+    say(f"{node.id} layer {node.layer} of {node.tree}", bold=True)
     if usage is not None:
         calls = f"{counted(usage.calls, 'call')}, {counted(usage.retries, 'retry', 'retries')}"
         tokens = f"{usage.prompt_tokens:,} tokens read, {usage.completion_tokens:,} written"
-        click.secho(f"it took {calls}, {tokens}, {told_usd(usage.usd)}", dim=True)
-    click.echo(shorten(node.text, 2000))
+        say(f"it took {calls}, {tokens}, {told_usd(usage.usd)}", dim=True)
+    say(shorten(node.text, 2000))
     for span in origin.spans:
-        place = f"{span.document}[{span.start}:{span.end}]{told_pages(span.pages)}"
-        click.secho(f"  {place} {span.title}".rstrip(), fg="cyan")
-        click.echo(f"    {shorten(span.text)}")
+        place = f"{span.document}[{span.start}:{span.end}]{format_pages(span.pages)}"
+        say(f"  {place} {span.title}".rstrip(), fg="cyan")
+        say(f"    {shorten(span.text)}")
 
 
 @click.command(epilog="\b\nExample:\n  raptor report guides/pumps.md --output pumps.html --no-open")
@@ -179,7 +183,7 @@ def report_command(
         path = _write_corpus(opened, settings, output)
         _tell(path, path.as_uri(), {"tree": None}, as_json=as_json, no_open=no_open)
         return
-    with published(opened, settings) as store:
+    with open_published(opened, settings) as store:
         report = read_report(opened, settings, store, tree, with_map=True)
     if question is not None:
         report = replace(report, chosen=_chosen(home, tree, question, strategies))
@@ -203,7 +207,7 @@ def _tell(path: Path, url: str, values: dict[str, Any], *, as_json: bool, no_ope
     if as_json:
         print_json({**values, "path": str(path), "url": url, "n_bytes": path.stat().st_size})
     else:
-        click.echo(url if "#" in url else str(path))
+        say(url if "#" in url else str(path))
     if at_terminal() and not (no_open or as_json):
         webbrowser.open(url)
 
@@ -213,7 +217,7 @@ def _write_corpus(home: Home, settings: Settings, output: Path | None) -> Path:
     from raptor_assets.serving.window import corpus_values, report_address
 
     path = (output or home.reports / "index.html").absolute()
-    with published(home, settings) as store:
+    with open_published(home, settings) as store:
         values = corpus_values(home, settings, store)
     for row in values["trees"]:
         page = report_address(home, settings, row["name"])
@@ -223,7 +227,9 @@ def _write_corpus(home: Home, settings: Settings, output: Path | None) -> Path:
     return path
 
 
-def _chosen(home: Path, tree: str, question: str, strategies: Sequence[str]) -> tuple[Chosen, ...]:
+def _chosen(
+    home: Path, tree: str, question: str, strategies: Sequence[str]
+) -> tuple[Selection, ...]:
     """What each strategy chooses from a tree."""
     require_words(question)
     retriever = HomeRetriever(home)
@@ -231,7 +237,7 @@ def _chosen(home: Path, tree: str, question: str, strategies: Sequence[str]) -> 
     chosen = []
     for strategy in dict.fromkeys(strategies or (query.strategy,)):
         hits = retriever.search(question, replace(query, strategy=strategy)).ranked
-        chosen.append(Chosen(question, strategy, tuple(hit.node.id for hit in hits)))
+        chosen.append(Selection(question, strategy, tuple(hit.node.id for hit in hits)))
     return tuple(chosen)
 
 

@@ -11,6 +11,7 @@ import click
 
 from raptor_assets.cli.options import Command, home_settings, together
 from raptor_assets.cli.output import print_json, print_table
+from raptor_assets.cli.terminal import say
 from raptor_assets.project.home import Home
 from raptor_core.evaluation.compare import Comparison, by_kind
 from raptor_core.evaluation.contexts import System
@@ -191,10 +192,10 @@ def show(
             print_table(table)
     _print_trees(trees)
     for name, sizes in (beside or {}).items():
-        click.echo(f"{name}:")
+        say(f"{name}:")
         _print_trees(sizes)
     for line in left_out:
-        click.secho(f"left out: {line}", fg="yellow", err=True)
+        say(f"left out: {line}", fg="yellow", err=True)
 
 
 def _question_values(comparison: Comparison) -> list[dict[str, Any]]:
@@ -215,8 +216,8 @@ def _question_values(comparison: Comparison) -> list[dict[str, Any]]:
 def _print_trees(trees: TreeStatistics) -> None:
     """Sizes of the trees in two lines, beside the paper's (Table 10)."""
     layers = ", ".join(f"{layer}: {n:,}" for layer, n in enumerate(trees.nodes_by_layer))
-    click.echo(f"{trees.n_trees} trees, nodes by layer {layers}")
-    click.echo(
+    say(f"{trees.n_trees} trees, nodes by layer {layers}")
+    say(
         f"children per summary {trees.mean_children:.1f} (paper 6.7), tokens of a summary "
         f"{trees.mean_summary_tokens:.0f} (131), of a child {trees.mean_child_tokens:.0f} (86), "
         f"ratio {trees.mean_ratio:.2f} (0.28)"
@@ -224,4 +225,4 @@ def _print_trees(trees: TreeStatistics) -> None:
 
 
 def _tell(n_built: int, n_trees: int) -> None:
-    click.echo(f"{n_built} of {n_trees} trees built", err=True)
+    say(f"{n_built} of {n_trees} trees built", err=True)

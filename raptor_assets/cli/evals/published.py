@@ -10,12 +10,13 @@ import click
 
 from raptor_assets.cli.options import home_and_json, make_query, query_options
 from raptor_assets.cli.output import print_json
+from raptor_assets.cli.terminal import say
 from raptor_assets.project.home import Home
 from raptor_assets.tables_markdown import shorten
 from raptor_core.errors import SettingsError
 from raptor_core.evaluation.datasets import Question, load_golden
 from raptor_core.evaluation.golden import GoldenReport, golden_values, measure_golden
-from raptor_core.home.published import published, require_trees
+from raptor_core.home.published import open_published, require_trees
 from raptor_core.retrieval import Query
 from raptor_core.settings import Settings
 from raptor_core.tree.components import Components
@@ -59,14 +60,14 @@ def ask_published(
     Raises:
         UnknownTreeError: the query or a case names a tree that is not there.
     """
-    with published(home, settings) as store:
+    with open_published(home, settings) as store:
         trees = [*(query.where.trees or ()), *(c.document for c in cases if c.document)]
         require_trees(store, trees)
     components = Components(settings)
     return measure_golden(
         cases,
         components.embedder,
-        lambda: published(home, settings, components.store_identity),
+        lambda: open_published(home, settings, components.store_identity),
         query,
     )
 
@@ -75,8 +76,8 @@ def _print(report: GoldenReport, least: float | None) -> None:
     for hit in report.hits:
         rank, color = (f"rank {hit.rank}", None) if hit.rank else ("missed", "yellow")
         place = "" if hit.evidence is None else f", {hit.evidence:.0%} of the evidence"
-        click.secho(f"{rank + place:<10} {shorten(hit.case.text, 100)}", fg=color)
+        say(f"{rank + place:<10} {shorten(hit.case.text, 100)}", fg=color)
     for name, value in report.numbers().items():
-        click.echo(f"{name.replace('_', ' '):<20} {value:.4g}")
+        say(f"{name.replace('_', ' '):<20} {value:.4g}")
     if least is not None and report.hit_rate < least:
-        click.secho(f"the hit rate is under {least:g}", fg="red", err=True)
+        say(f"the hit rate is under {least:g}", fg="red", err=True)

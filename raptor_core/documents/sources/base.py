@@ -47,6 +47,9 @@ SUPPORTED = frozenset(FORMATS)
 MANY_DOCUMENTS = frozenset({"jsonl", "parquet"})
 """Formats whose files hold a document for each row; of all others the file's id is the only one."""
 
+READING_TIMES, LISTING_TIMES = 10, 60
+"""Times ``source.timeout_seconds`` that a storage may take for one file, and for a listing."""
+
 CLOCK_SECONDS = 2.0
 """Two writes that are further apart have different times, on the coarsest file systems too."""
 
@@ -60,7 +63,8 @@ class SourceFile:
     UTC. ``etag`` is the storage's own version of the content: equal ones mean equal content.
     ``mark`` is whatever else changes when it is written. Each is given where it is known. Two
     writes may have one time where they are not ``clock_seconds`` apart; ``written`` is that time,
-    where ``modified`` may be another that somebody set.
+    where ``modified`` may be another that somebody set. ``is_named`` says that the source is this
+    file itself.
     """
 
     id: str
@@ -71,6 +75,7 @@ class SourceFile:
     mark: str = ""
     clock_seconds: float = CLOCK_SECONDS
     written: float | None = None
+    is_named: bool = False
 
     @property
     def extension(self) -> str:
@@ -138,13 +143,15 @@ class Content:
 class Source(Protocol):
     """A file, a folder or a table that can be listed and read.
 
-    ``is_transactional`` says that nobody can see it half written, as rows of a database.
+    ``name`` is for people, without secrets. ``is_transactional`` says that nobody can see it half
+    written, as rows of a database.
     """
 
+    name: str
     is_transactional: bool
 
     def list(self) -> Listing:
-        """What there is to read.
+        """List the files to read; what cannot be looked at is skipped by name, never left out.
 
         Raises:
             SourceError: the source as a whole is missing or cannot be reached.

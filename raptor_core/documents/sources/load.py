@@ -12,6 +12,7 @@ from raptor_core.documents.sources.base import Content, Source, SourceFile
 from raptor_core.documents.sources.local import LocalSource
 from raptor_core.documents.sources.remote import RemoteSource
 from raptor_core.errors import EmptySourceError, SourceError
+from raptor_core.identity import MAX_ID_BYTES, n_bytes
 from raptor_core.redaction import hide_secrets
 from raptor_core.settings import SourceSettings
 
@@ -22,6 +23,9 @@ Listed = list[tuple[Source, Sequence[SourceFile]]]
 """Sources with their files."""
 
 _NAMED_IN_ERROR = 5
+
+_SHOWN_CHARS = 40
+"""Characters that are shown of both ends of a long name."""
 
 
 def load_documents(
@@ -83,7 +87,7 @@ def named_sources(paths: Sequence[str | Path], settings: SourceSettings) -> list
     if not paths and settings.tables:
         from raptor_core.documents.sources.sql import SqlSource
 
-        opened += [SqlSource(table) for table in settings.tables]
+        opened += [SqlSource(table, settings.timeout_seconds) for table in settings.tables]
     return opened
 
 
@@ -114,10 +118,28 @@ def loaded(listed: Listed) -> Iterator[tuple[SourceFile, Content]]:
 
 
 def split(items: Iterable[Named | Skipped], skipped: list[Skipped]) -> list[Named]:
-    """The documents; ``skipped`` takes the others."""
-    listed = list(items)
-    skipped += (item for item in listed if isinstance(item, Skipped))
-    return [item for item in listed if not isinstance(item, Skipped)]
+    """Return the documents; ``skipped`` takes the others, and documents whose id is too long."""
+    named: list[Named] = []
+    for item in items:
+        if isinstance(item, Skipped):
+            skipped.append(item)
+        elif n_bytes(item[1].id) > MAX_ID_BYTES:
+            skipped.append(_refuse_id(item[0], item[1].id))
+        else:
+            named.append(item)
+    return named
+
+
+def _refuse_id(name: str, document_id: str) -> Skipped:
+    """Return why a document is not read, under a name that can be printed."""
+    is_long = n_bytes(name) > MAX_ID_BYTES
+    shown = f"{name[:_SHOWN_CHARS]}…{name[-_SHOWN_CHARS:]}" if is_long else name
+    return Skipped(
+        shown,
+        f"has an id of {n_bytes(document_id):,} bytes, and {MAX_ID_BYTES:,} are the most; shorten "
+        "it, or the path of its file",
+        is_empty=True,
+    )
 
 
 def explain_empty(

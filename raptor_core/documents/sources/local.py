@@ -17,6 +17,7 @@ from raptor_core.documents.sources.base import (
     Rules,
     SourceFile,
 )
+from raptor_core.documents.sources.own_files import HEAD_BYTES, refuse_folder
 from raptor_core.documents.sources.parsing import load_files
 from raptor_core.errors import SourceError
 from raptor_core.settings import SourceSettings
@@ -35,6 +36,7 @@ class LocalSource:
     def __init__(self, path: str, settings: SourceSettings) -> None:
         self._settings = settings
         self._root = Path(path).expanduser()
+        self.name = str(self._root)
 
     def list(self) -> Listing:
         """What there is to read; see ``Source.list``."""
@@ -47,7 +49,7 @@ class LocalSource:
                 f"folder, or a URL such as s3://bucket/folder"
             ) from error
         if not stat.S_ISDIR(mode):
-            return Listing.of([_file(str(root), root.name)])
+            return Listing.of([_file(str(root), root.name, is_named=True)])
         walk = _Walk(root, self._rules())
         return Listing.of(list(walk.folder(root, "")), walk.omitted)
 
@@ -71,7 +73,13 @@ class LocalSource:
     def _rules(self) -> Rules:
         path = self._root / IGNORE_FILE
         try:
-            lines = decode(path.read_bytes() if path.is_file() else b"").splitlines()
+            path.lstat()
+        except FileNotFoundError:
+            return Rules.of(self._settings, ())
+        except OSError as error:
+            raise SourceError(f"cannot look at the ignore rules in {path}: {error}") from error
+        try:  # a link that leads nowhere is no file that is missing: its rules are unknown
+            lines = decode(path.read_bytes()).splitlines()
         except (OSError, UnreadableError) as error:
             raise SourceError(f"cannot read the ignore rules in {path}: {error}") from error
         return Rules.of(self._settings, lines)
@@ -81,6 +89,7 @@ class _Walk:
     """One walk over a folder; remembers the links that it followed, so that it ends."""
 
     def __init__(self, root: Path, rules: Rules) -> None:
+        self._root = root
         self._rules = rules
         self._real_root = root.resolve()
         self._followed: set[Path] = set()
@@ -89,16 +98,32 @@ class _Walk:
     def folder(self, path: Path, relative: str) -> Iterator[SourceFile | Skipped]:
         """All below one folder whose path relative to the source is ``relative``."""
         try:
-            entries = sorted(os.scandir(path), key=lambda entry: entry.name)
+            with os.scandir(path) as listing:
+                entries = sorted(listing, key=lambda entry: entry.name)
         except OSError as error:
             if not relative:
                 raise SourceError(
                     f"cannot list the source folder {path}: {error.strerror}"
                 ) from error
-            yield Skipped(relative, f"cannot be listed: {error.strerror}")
+            yield Skipped(_printable(relative), f"cannot be listed: {error.strerror}")
+            return
+        refusal = refuse_folder(relative, [entry.name for entry in entries], self._read_head)
+        if refusal and relative:
+            self.omitted.append(Skipped(_printable(f"{relative}/"), refusal))
+            return
+        if refusal:  # somebody named it, and has to be told
+            yield Skipped(self._root.name, refusal, is_empty=True)
             return
         for entry in entries:
             yield from self._entry(entry, f"{relative}/{entry.name}" if relative else entry.name)
+
+    def _read_head(self, path: str) -> bytes:
+        """Return the first bytes of a file; none where it cannot be read."""
+        try:
+            with (self._root / path).open("rb") as file:
+                return file.read(HEAD_BYTES)
+        except OSError:
+            return b""
 
     def _entry(self, entry: os.DirEntry[str], name: str) -> Iterator[SourceFile | Skipped]:
         try:
@@ -110,7 +135,9 @@ class _Walk:
         if omission:
             self.omitted.append(Skipped(_printable(f"{name}/" if is_folder else name), omission))
             return
-        problem = _unstorable(name) or (self._link(entry, name) if entry.is_symlink() else None)
+        problem = _unstorable(name)
+        if not problem and entry.is_symlink():
+            problem = self._link(entry, name, is_folder=is_folder)
         if problem:
             yield problem
         elif is_folder:
@@ -118,8 +145,11 @@ class _Walk:
         else:
             yield _file(entry.path.removeprefix(_HERE), name)
 
-    def _link(self, entry: os.DirEntry[str], name: str) -> Skipped | None:
-        """Why a symbolic link is not followed, if so."""
+    def _link(self, entry: os.DirEntry[str], name: str, *, is_folder: bool) -> Skipped | None:
+        """Return why a symbolic link is not followed, or None.
+
+        A link to a folder that is read elsewhere holds nothing of its own.
+        """
         try:
             target = Path(entry.path).resolve(strict=True)
         except (OSError, RuntimeError):  # Python 3.11 and 3.12 raise RuntimeError on a loop
@@ -130,16 +160,17 @@ class _Walk:
                 f"is a symbolic link that leaves the source, to {_printable(str(target))}; "
                 f"name that path as a source of its own to read it",
             )
-        if target.is_dir():
+        if is_folder:
             if Path(entry.path).parent.resolve().is_relative_to(target):
-                return Skipped(name, "is a symbolic link to a folder that holds it")
+                return Skipped(name, "is a symbolic link to a folder that holds it", is_empty=True)
             if target in self._followed:
-                return Skipped(name, "is a further symbolic link to a folder already read")
+                reason = "is a further symbolic link to a folder already read"
+                return Skipped(name, reason, is_empty=True)
             self._followed.add(target)
         return None
 
 
-def _file(path: str, name: str) -> SourceFile | Skipped:
+def _file(path: str, name: str, *, is_named: bool = False) -> SourceFile | Skipped:
     try:
         status = os.stat(path)  # noqa: PTH116 - a Path of each file takes as long as the rest
     except OSError as error:
@@ -149,7 +180,8 @@ def _file(path: str, name: str) -> SourceFile | Skipped:
     # A copy may carry an old time of modification along; the inode and its own time tell.
     mark = f"{status.st_mtime_ns}.{status.st_ctime_ns}.{status.st_ino}"
     size, modified = status.st_size, status.st_mtime
-    return SourceFile(name, path, size, modified, mark=mark, written=status.st_ctime)
+    written = status.st_ctime
+    return SourceFile(name, path, size, modified, mark=mark, written=written, is_named=is_named)
 
 
 def _unstorable(name: str) -> Skipped | None:

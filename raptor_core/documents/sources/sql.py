@@ -22,9 +22,17 @@ import sqlalchemy as sa
 from raptor_core.documents.base import FOLDER, MetadataValue, Skipped
 from raptor_core.documents.formats.parsed import UnreadableError, one_line
 from raptor_core.documents.formats.records import Named, Table, row_document
-from raptor_core.documents.sources.base import CLOCK_SECONDS, Content, Listing, SourceFile
+from raptor_core.documents.sources.base import (
+    CLOCK_SECONDS,
+    LISTING_TIMES,
+    READING_TIMES,
+    Content,
+    Listing,
+    SourceFile,
+)
 from raptor_core.errors import SourceError
 from raptor_core.identity import digest
+from raptor_core.places import TIMEOUT_SECONDS, answer_within
 from raptor_core.settings import DatabaseTable, SourceSettings
 
 ROWS_PER_READ = 500
@@ -43,12 +51,18 @@ class SqlSource:
 
     is_transactional = True
 
-    def __init__(self, table: DatabaseTable) -> None:
+    def __init__(self, table: DatabaseTable, timeout_seconds: float = TIMEOUT_SECONDS) -> None:
+        self.name = f"table {table.label!r}"
         self._table = table
+        self._timeout_seconds = timeout_seconds
         self._raw_ids: dict[str, Any] = {}
 
     def list(self) -> Listing:
         """See ``Source.list``."""
+        seconds = LISTING_TIMES * self._timeout_seconds
+        return answer_within(seconds, f"the table {self._table.label!r}", SourceError, self._list)
+
+    def _list(self) -> Listing:
         table = self._table
         fields = [table.id_field, *([table.updated_field] if table.updated_field else [])]
         columns: Any = [sa.column(name) for name in fields]
@@ -56,6 +70,7 @@ class SqlSource:
         files: dict[str, SourceFile] = {}
         skipped: list[Skipped] = []
         with self._connected() as connection:
+            self._require_columns(connection)
             for number, row in enumerate(connection.execute(query), start=1):
                 name = _id_text(row[0])
                 file = self._file(name, row[1] if table.updated_field else None)
@@ -67,11 +82,36 @@ class SqlSource:
                 self._raw_ids[file.id] = row[0]
         return Listing([files[name] for name in sorted(files)], tuple(skipped))
 
+    def _require_columns(self, connection: sa.Connection) -> None:
+        """Refuse a table without the columns of the settings, as where one was renamed.
+
+        Raises:
+            SourceError: names the columns that are missing, and those that there are.
+        """
+        table = self._table
+        query: Any = sa.select(sa.literal_column("*")).select_from(self._from()).where(sa.false())
+        columns = list(connection.execute(query).keys())
+        needed = {"id_field": table.id_field, "text_field": table.text_field}
+        if table.updated_field:
+            needed["updated_field"] = table.updated_field
+        missing = [f"{name!r} ({key})" for key, name in needed.items() if name not in columns]
+        if missing:
+            raise SourceError(
+                f"the table {table.label!r} has no column {', '.join(missing)}; its columns: "
+                f"{', '.join(columns)}. Correct the fields under [[source.tables]]; nothing is "
+                "removed"
+            )
+
     def load(self, files: Sequence[SourceFile]) -> Iterator[Content]:
         """See ``Source.load``; a row that is gone by now is one that cannot be read."""
         for start in range(0, len(files), ROWS_PER_READ):
             batch = files[start : start + ROWS_PER_READ]
-            rows = self._read([self._raw_ids[file.id] for file in batch])
+            rows = answer_within(
+                READING_TIMES * self._timeout_seconds,
+                f"the table {self._table.label!r}",
+                SourceError,
+                partial(self._read, [self._raw_ids[file.id] for file in batch]),
+            )
             for file in batch:
                 yield self._content(file, rows.get(file.id))
 

@@ -1,1 +1,1 @@
-"""One client for OpenAI-compatible endpoints, which every call of a model goes through."""
+"""Client of OpenAI-compatible endpoints, which every call of a model goes through."""

@@ -1,4 +1,4 @@
-"""Reads and checks what an endpoint answered: only a whole answer passes."""
+"""Readers of an endpoint's answers, which raise a fault for any that is not complete."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from raptor_core.vectors import Vectors
 
 
 def read_usage(response: Any, prompt_tokens: int) -> Usage:
-    """One answered call and its tokens, as the endpoint counted.
+    """Return the usage of one answered call, as the endpoint counted its tokens.
 
-    Where it counts none, they are ``prompt_tokens`` and an estimate of the answer's.
+    Without its count it is ``prompt_tokens``, and an estimate of the answer's tokens.
     """
     usage = getattr(response, "usage", None)
     counted = Usage(
@@ -31,7 +31,7 @@ def read_usage(response: Any, prompt_tokens: int) -> Usage:
 
 
 def read_chat(response: Any, secret: str) -> str:
-    """The text of a chat completion that ended by itself, stripped; faults never show ``secret``.
+    """Return the stripped text of a complete chat answer; no fault shows ``secret``.
 
     Raises:
         FaultError: malformed, refused, filtered, truncated, empty, or ended in another way.
@@ -53,17 +53,20 @@ def read_chat(response: Any, secret: str) -> str:
     if not isinstance(text, str) or not text.strip():
         raise FaultError("the answer is empty")
     if finish != "stop":
-        raise FaultError(f"the answer ended by {finish!r}, expected 'stop'")
+        raise FaultError(f"the answer ended by {scrub(repr(finish), secret)}, expected 'stop'")
     return text.strip()
 
 
 def _message(response: Any) -> Any:
     choices: Any = getattr(response, "choices", None)
-    return getattr(choices[0], "message", None) if choices else None
+    message = (
+        getattr(choices[0], "message", None) if isinstance(choices, list) and choices else None
+    )
+    return message if hasattr(message, "content") else None
 
 
 def read_embeddings(response: Any, n_texts: int, secret: str) -> Vectors:
-    """The vectors in the order of the texts, shape ``(n_texts, n_dims)``, float32, as sent.
+    """Return the vectors in the order of the texts, shape ``(n_texts, n_dims)``, float32.
 
     Raises:
         FaultError: malformed, a vector is missing, or one is not of finite numbers.
@@ -73,7 +76,8 @@ def read_embeddings(response: Any, n_texts: int, secret: str) -> Vectors:
         raise FaultError(
             f"the answer is malformed: it holds no vectors ({scrub(str(response), secret)})"
         )
-    by_index = {getattr(item, "index", None): getattr(item, "embedding", None) for item in data}
+    indexed = [(getattr(item, "index", None), getattr(item, "embedding", None)) for item in data]
+    by_index = {index: vector for index, vector in indexed if isinstance(index, int)}
     if len(data) != n_texts or any(index not in by_index for index in range(n_texts)):
         raise FaultError(f"expected vectors 0 to {n_texts - 1}, got {len(data)} vectors")
     vectors = [_vector(by_index[index]) for index in range(n_texts)]
@@ -87,16 +91,20 @@ def read_embeddings(response: Any, n_texts: int, secret: str) -> Vectors:
 
 
 def _vector(value: Any) -> Vectors:
-    """A vector sent as base64 of little-endian float32, or as a list of numbers."""
+    """Read a vector that was sent as base64 of little-endian float32, or as a list of numbers."""
     try:
         if isinstance(value, str):
             raw = base64.b64decode(value, validate=True)
             return np.frombuffer(raw, dtype="<f4").astype(np.float32)
         return np.asarray(value, dtype=np.float32).reshape(-1)
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, OverflowError):
         reason = "a vector is neither base64 nor a list of numbers"
     raise FaultError(reason)
 
 
+_MAX_TOKENS = 10**9
+"""A larger count is none: no endpoint takes as many in one request."""
+
+
 def _count(value: Any) -> int:
-    return value if isinstance(value, int) and value >= 0 else 0
+    return value if isinstance(value, int) and 0 <= value <= _MAX_TOKENS else 0

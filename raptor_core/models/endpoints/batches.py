@@ -22,6 +22,9 @@ MAX_REQUESTS = 50_000
 MAX_BYTES = 190 * 2**20
 """Of one batch; OpenAI takes 50,000 requests and 200 MB."""
 
+FILE_SECONDS = 3600.0
+"""Time limit of a batch's file on its way there or back."""
+
 _PATH: Literal["/v1/chat/completions"] = "/v1/chat/completions"
 _UNKNOWN = "unknown"
 _OVER = frozenset({"completed", "failed", "expired", "cancelled", _UNKNOWN})
@@ -30,7 +33,7 @@ _MARK = "raptor"
 
 @dataclass(frozen=True, slots=True)
 class BatchState:
-    """How far a batch is; ``reason`` says why it failed as a whole."""
+    """State of a batch; ``reason`` says why the batch failed."""
 
     status: str
     output_file: str | None
@@ -39,19 +42,19 @@ class BatchState:
 
     @property
     def is_over(self) -> bool:
-        """Whether nothing more will come."""
+        """Whether the endpoint will add no further answer."""
         return self.status in _OVER
 
 
 def batch_line(endpoint: EndpointPart, key: str, ask: ChatAsk) -> bytes:
-    """One request of a batch's file; ``key`` comes back with its answer."""
+    """Return a line of a batch's file for one request; its answer carries ``key``."""
     body = chat_body(endpoint, ask, ask.user)
     line = {"custom_id": key, "method": "POST", "url": _PATH, "body": body}
     return json.dumps(line, separators=(",", ":")).encode() + b"\n"
 
 
 class BatchClient:
-    """The batch endpoint beside a chat endpoint. Its own calls cost nothing and are retried.
+    """Client of a chat endpoint's batches. Its calls cost nothing and are retried.
 
     Raises:
         EndpointError: the endpoint takes no batch, or does not answer; by each method.
@@ -61,9 +64,14 @@ class BatchClient:
         self._call = client.call
 
     def create(self, lines: bytes, mark: str) -> str:
-        """Begin a batch, once: where an attempt may have begun it unseen, ``mark`` finds it."""
+        """Begin a batch once; a retry first looks for a batch that has this ``mark``."""
         uploaded = self._call(
-            lambda c: c.files.create(file=(f"{mark}.jsonl", lines), purpose="batch").id, "upload"
+            lambda c: (
+                c.files.create(
+                    file=(f"{mark}.jsonl", lines), purpose="batch", timeout=FILE_SECONDS
+                ).id
+            ),
+            "upload",
         )
         n_attempts = 0
 
@@ -84,15 +92,15 @@ class BatchClient:
         return self._call(begin, "a new batch")
 
     def find(self, mark: str) -> str | None:
-        """The batch that was begun with this mark, among the newest hundred."""
+        """Return the id of the batch with this mark, among the newest hundred."""
         return self._call(lambda c: _marked(c, mark), "the list of batches")
 
     def state(self, batch: str) -> BatchState:
-        """How far it is; one that the endpoint does not know any more is over, with no answers."""
+        """Return the state of a batch; a batch that the endpoint has forgotten is over."""
         return self._call(lambda c: _state(c, batch), f"batch {batch}")
 
     def answers(self, state: BatchState) -> Iterator[tuple[str, ChatCompletion | None]]:
-        """By key the answers that came, and None for requests that failed."""
+        """Yield each key with its answer, or with None where the request failed."""
         for file in (state.output_file, state.error_file):
             if file is not None:
                 yield from self._call(partial(_answers, file), f"file {file}")
@@ -119,15 +127,18 @@ def _state(connection: OpenAI, name: str) -> BatchState:
 
 
 def _answers(file: str, connection: OpenAI) -> list[tuple[str, ChatCompletion | None]]:
-    lines = connection.files.content(file).content.splitlines()
+    lines = connection.files.content(file, timeout=FILE_SECONDS).content.splitlines()
     return [_answer(json.loads(line)) for line in lines if line.strip()]
 
 
-def _answer(line: Mapping[str, Any]) -> tuple[str, ChatCompletion | None]:
+def _answer(line: Any) -> tuple[str, ChatCompletion | None]:
+    """Return the key and the answer of a line, or None for a line without an answer."""
     from openai.types.chat import ChatCompletion
     from pydantic import ValidationError
 
-    key, response = str(line.get("custom_id")), line.get("response") or {}
+    fields: Mapping[str, Any] = line if isinstance(line, dict) else {}
+    key, response = str(fields.get("custom_id")), fields.get("response")
+    response = response if isinstance(response, dict) else {}
     body = response.get("body") if response.get("status_code") == 200 else None
     try:
         return key, ChatCompletion.model_validate(body)

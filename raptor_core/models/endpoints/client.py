@@ -1,4 +1,4 @@
-"""The client: chat completions and embeddings, with retries, checks and counts."""
+"""Client of one endpoint: chat completions and embeddings, with retries, checks and counts."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import threading
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from json import JSONDecodeError
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from raptor_core.errors import EndpointError
@@ -28,7 +27,7 @@ Result = TypeVar("Result")
 
 
 class EndpointClient:
-    """Calls one endpoint; may be used from many threads at once.
+    """Client of one endpoint, for any number of threads.
 
     The connection is made at the first call. Neither ``repr`` nor any error shows the key.
     ``policy`` is of retries; None has the settings' number. Every attempt is reserved before it is
@@ -62,14 +61,14 @@ class EndpointClient:
         self._connection: OpenAI | None = None
 
     def require_key(self) -> str:
-        """The key that is sent, which is a placeholder where none is needed."""
+        """Return the key to send: a placeholder where the endpoint needs none."""
         endpoint = self.endpoint
         return resolve_key(endpoint.api_key_env, endpoint.base_url, endpoint.purpose)
 
     def look_up(self) -> None:
-        """Asks whether the endpoint takes the key and has the model; costs nothing.
+        """Check the key and the model's name with a request that costs nothing.
 
-        An endpoint that keeps no list of models says nothing of the model, and is believed.
+        An endpoint without a list of models passes.
         """
         model = self.endpoint.model
 
@@ -80,16 +79,16 @@ class EndpointClient:
                 if is_refusal(fault, model) or (fault.is_down and fault.status is None):
                     raise
 
-        self._retrier.run(ask, what=self._what("a look"))
+        self._retrier.run(ask, what=self._label("a look"))
 
     def call(self, call: Callable[[OpenAI], Result], what: str) -> Result:
-        """What a request gives that costs nothing; ``what`` names it. It passes no gate."""
-        return self._retrier.run(lambda: self._send(call), what=self._what(what))
+        """Return the result of a request that costs nothing; errors name it by ``what``."""
+        return self._retrier.run(lambda: self._send(call), what=self._label(what))
 
     def chat(
         self, ask: ChatAsk, *, meter: Meter | None = None, stop: threading.Event | None = None
     ) -> ChatAnswer:
-        """One whole answer."""
+        """Return one complete answer."""
         counter = meter or Meter()
         n_too_long = 0
         pleas: dict[str, None] = {}
@@ -115,7 +114,7 @@ class EndpointClient:
             ask.check(text)
             return text
 
-        text = self._retrier.run(attempt, what=self._what("chat"), stop=stop, on_retry=note)
+        text = self._retrier.run(attempt, what=self._label("chat"), stop=stop, on_retry=note)
         return ChatAnswer(text, counter.usage)
 
     def embed(
@@ -125,9 +124,9 @@ class EndpointClient:
         stop: threading.Event | None = None,
         encoding: Literal["base64", "float"] = "base64",
     ) -> Vectors:
-        """The vectors of ``texts`` in order, shape ``(len(texts), n_dims)``, as they were sent.
+        """Return the vectors of ``texts`` in order, shape ``(len(texts), n_dims)``, not normalised.
 
-        base64 is a quarter of the bytes; most servers that know none send numbers all the same.
+        base64 takes a quarter of the bytes; most servers without it send numbers.
         """
         worst = Worst(sum(estimate_tokens(text) for text in texts), 0)
 
@@ -144,12 +143,12 @@ class EndpointClient:
 
         return self._retrier.run(
             attempt,
-            what=self._what("embeddings"),
+            what=self._label("embeddings"),
             stop=stop,
             on_retry=lambda _fault: self._account.count_retry(),
         )
 
-    def _what(self, kind: str) -> str:
+    def _label(self, kind: str) -> str:
         endpoint = self.endpoint
         return (
             f"{endpoint.purpose}: {kind} with {endpoint.model!r} at {shown_url(endpoint.base_url)}"
@@ -159,7 +158,7 @@ class EndpointClient:
         with self._lock:
             if self._connection is None:
                 self._connection = connect(self.endpoint, self.require_key())
-                # Closes the sockets when nobody holds this client any more, or at exit.
+                # The sockets close with the last reference to this client, or at exit.
                 weakref.finalize(self, self._connection.close)
             return self._connection
 
@@ -170,17 +169,17 @@ class EndpointClient:
         meter: Meter,
         stop: threading.Event | None,
     ) -> Any:
-        """What one request gave, within the budget and the gate, or its fault."""
+        """Return the response to a paid request, within the budget and the gate."""
 
         def send(connection: OpenAI) -> tuple[Any, Mapping[str, str]]:
             raw = call(connection)
             return raw.parse(), raw.headers
 
-        self._connect()  # a missing key is told before anything is reserved
+        self._connect()  # a missing key is an error before anything is reserved
         with self._account.reserve(*worst) as hold, ExitStack() as unsent:
             unsent.callback(hold.release)
             if stop is not None and stop.is_set():
-                raise EndpointError(f"{self._what('the call')} was cancelled")
+                raise EndpointError(f"{self._label('the call')} was cancelled")
             with self._gate.turn(self.endpoint, sum(worst), stop) as answered:
                 unsent.pop_all()
                 try:
@@ -194,13 +193,14 @@ class EndpointClient:
         return response
 
     def _send(self, call: Callable[[OpenAI], Result]) -> Result:
-        """What one request gave, or its fault."""
+        """Return the result of one request, or raise its fault."""
         from openai import APIError
 
         connection = self._connect()
         try:
             return call(connection)
-        except (APIError, JSONDecodeError) as error:
+        # The last three are of JSON that the vendor cannot read: its form, its numbers, its depth.
+        except (APIError, FaultError, ValueError, OverflowError, RecursionError) as error:
             fault = fault_of(error, self.endpoint.timeout_seconds, connection.api_key)
         # Outside "except": the fault must not drag the request along, whose headers hold the key.
         raise fault

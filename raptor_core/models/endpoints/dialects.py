@@ -1,4 +1,4 @@
-"""Where OpenAI-compatible endpoints differ: keys, connections, and what requests are called."""
+"""Differences between OpenAI-compatible endpoints: keys, connections, names of fields."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import os
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from raptor_core.credentials import check_key
 from raptor_core.errors import MissingKeyError
 from raptor_core.models.endpoints.values import ChatAsk
 from raptor_core.settings.base import EndpointPart
@@ -20,13 +21,13 @@ _OFFICIAL = "api.openai.com"
 
 
 def is_official(base_url: str) -> bool:
-    """Whether the URL is OpenAI's own API, regional hosts included."""
+    """Return whether the URL is OpenAI's own API, regional hosts included."""
     host = urlsplit(base_url).hostname or ""
     return host == _OFFICIAL or host.endswith(f".{_OFFICIAL}")
 
 
 def resolve_key(api_key_env: str, base_url: str, purpose: str) -> str:
-    """The key that the environment variable ``api_key_env`` holds, or a placeholder.
+    """Return the key in the environment variable ``api_key_env``, or a placeholder.
 
     ``purpose`` is the part of the settings, for example "summarizer".
 
@@ -41,16 +42,11 @@ def resolve_key(api_key_env: str, base_url: str, purpose: str) -> str:
             f"variable {api_key_env} is not set: set it, name another variable in "
             f"{purpose}.api_key_env, or point {purpose}.base_url at an endpoint without keys"
         )
-    if not (key.isascii() and key.isprintable()):
-        raise MissingKeyError(
-            f"the environment variable {api_key_env} holds characters that no key has "
-            f"(line breaks or letters beyond ASCII): set it again, for the {purpose}"
-        )
-    return key or PLACEHOLDER
+    return check_key(key, api_key_env, f"the {purpose}") if key else PLACEHOLDER
 
 
 def shown_url(base_url: str) -> str:
-    """The URL without user, password, query and fragment, which may hold secrets."""
+    """Return the URL without user, password, query and fragment, which may hold secrets."""
     parts = urlsplit(base_url)
     host = parts.hostname or ""
     port = f":{parts.port}" if parts.port else ""
@@ -61,21 +57,28 @@ _AZURE = (".openai.azure.com", ".services.ai.azure.com", ".cognitiveservices.azu
 
 
 def is_azure(endpoint: EndpointPart) -> bool:
-    """Whether it is Azure: by its host, or because it has a dated version."""
+    """Return whether the endpoint is Azure: by its host, or by a dated version."""
     host = urlsplit(endpoint.base_url).hostname or ""
     return bool(endpoint.api_version) or host.endswith(_AZURE)
 
 
 def connect(endpoint: EndpointPart, key: str) -> OpenAI:
-    """The client of the endpoint.
+    """Return a new client of the endpoint.
 
     Azure's dated API has the deployment in the path, the version in the query and the key in a
     header of its own, which its v1 API takes as well.
     """
     from openai import AzureOpenAI, OpenAI
 
+    from raptor_core.models.endpoints.transport import BoundedClient
+
     # Retries are ours: they count, and see the answers too.
-    common: dict[str, Any] = {"api_key": key, "timeout": endpoint.timeout_seconds, "max_retries": 0}
+    common: dict[str, Any] = {
+        "api_key": key,
+        "timeout": endpoint.timeout_seconds,
+        "max_retries": 0,
+        "http_client": BoundedClient(),
+    }
     if endpoint.api_version:
         return AzureOpenAI(
             api_version=endpoint.api_version, azure_endpoint=endpoint.base_url, **common
@@ -85,7 +88,7 @@ def connect(endpoint: EndpointPart, key: str) -> OpenAI:
 
 
 def max_tokens_field(endpoint: EndpointPart) -> str:
-    """What a request calls the bound of an answer.
+    """Return the name of the field that bounds an answer.
 
     OpenAI's newer models refuse ``max_tokens``; other servers may not know the newer name.
     """
@@ -96,7 +99,7 @@ def max_tokens_field(endpoint: EndpointPart) -> str:
 
 
 def chat_body(endpoint: EndpointPart, ask: ChatAsk, user: str) -> dict[str, Any]:
-    """The body of a chat request that sends ``user`` as the user's message."""
+    """Return the body of a chat request that sends ``user`` as the user's message."""
     body: dict[str, Any] = {
         "model": endpoint.model,
         "messages": [

@@ -1,4 +1,4 @@
-"""A failed attempt: what it means, in words for people, and whether it is made again."""
+"""Faults of attempts: their reasons in plain words, and the retries after them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import random
 import threading
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from json import JSONDecodeError
 from typing import TYPE_CHECKING, TypeVar
 
@@ -16,7 +16,7 @@ from raptor_core.redaction import told_proxy
 from raptor_core.retrying import RetryPolicy
 
 if TYPE_CHECKING:
-    from openai import APIError, APIStatusError
+    from openai import APIStatusError
 
 
 Result = TypeVar("Result")
@@ -24,7 +24,7 @@ Result = TypeVar("Result")
 
 @dataclass(eq=False)
 class FaultError(Exception):
-    """One attempt that gave nothing usable; the client's own, and of those who check its answers.
+    """Fault of an attempt that gave no usable answer, raised by the client or by a check.
 
     Attributes:
         reason: for people.
@@ -71,7 +71,7 @@ class Retrier:
         stop: threading.Event | None = None,
         on_retry: Callable[[FaultError], object] = lambda _fault: None,
     ) -> Result:
-        """The result of the first attempt that succeeds.
+        """Return the result of the first attempt that succeeds.
 
         ``what`` names the call in errors. Once ``stop`` is set, no attempt is begun.
 
@@ -134,16 +134,20 @@ _MAX_DETAIL_CHARS = 240
 _LIST_SCOPE = "api.model.read"
 
 
-def fault_of(error: APIError | JSONDecodeError, timeout_seconds: float, secret: str) -> FaultError:
-    """The fault behind an error of the client; ``secret`` never shows in it.
+def fault_of(error: Exception, timeout_seconds: float, secret: str) -> FaultError:
+    """Return the fault behind an error of the vendor's client, without ``secret``.
 
     The fault keeps no reference to the error, whose request holds the key.
     """
     import openai
 
-    if isinstance(error, JSONDecodeError):
-        return FaultError(f"the answer is no JSON ({scrub(error.msg, secret)})")
     cause = error.__cause__
+    for fault in (error, cause):  # some versions of the client wrap what its transport raises
+        if isinstance(fault, FaultError):
+            return replace(fault, reason=fault.reason.replace(secret, "[key]"))
+    if not isinstance(error, openai.APIError):
+        detail = error.msg if isinstance(error, JSONDecodeError) else type(error).__name__
+        return FaultError(f"the answer is no JSON ({scrub(detail, secret)})")
     unsent = type(cause).__name__ in _UNSENT
     if isinstance(error, openai.APITimeoutError):
         reason = f"no answer within {timeout_seconds:g} s"
@@ -161,7 +165,7 @@ def fault_of(error: APIError | JSONDecodeError, timeout_seconds: float, secret: 
 
 
 def is_refusal(fault: FaultError, model: str) -> bool:
-    """Whether a question after a model was refused: the key, or the model by its name.
+    """Return whether a look-up of a model was refused, for the key or for the model's name.
 
     A key may be good for calls and not for this question (OpenAI's scopes), and an address that
     knows no such question answers 404, too, without the name.
@@ -172,7 +176,7 @@ def is_refusal(fault: FaultError, model: str) -> bool:
 
 
 def scrub(text: str, secret: str) -> str:
-    """``text`` on one line, shortened, without the secret."""
+    """Return ``text`` on one line, shortened, without the secret."""
     line = " ".join(text.replace(secret, "[key]").split()) if secret else " ".join(text.split())
     return line if len(line) <= _MAX_DETAIL_CHARS else f"{line[:_MAX_DETAIL_CHARS]}…"
 
@@ -197,7 +201,7 @@ def _status_fault(error: APIStatusError, secret: str) -> FaultError:
 
 
 def _detail(error: APIStatusError) -> str:
-    """The endpoint's own message, by OpenAI's name or FastAPI's, or what it sent in its place."""
+    """Return the endpoint's own message, in OpenAI's form or FastAPI's, or the body itself."""
     body = error.body
     if isinstance(body, Mapping):
         body = body.get("message") or body.get("detail")

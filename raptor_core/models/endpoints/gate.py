@@ -54,7 +54,7 @@ class Circuit:
         return self._opened is not None
 
     def open_seconds(self, now: float) -> float:
-        """For how long it has been open."""
+        """Return the seconds since the circuit opened; 0 where it is closed."""
         return 0.0 if self._opened is None else now - self._opened
 
     def wait_seconds(self, call: object, now: float) -> float:
@@ -69,13 +69,13 @@ class Circuit:
         return 0.0
 
     def is_probe(self, call: object) -> bool:
-        """Whether this call tries while the others wait."""
+        """Return whether this call is the probe, for which the others wait."""
         return self._probe is call
 
     def succeeded(self) -> None:
-        """An answer came, of whatever kind: the endpoint is up.
+        """Close the circuit after an answer of any kind.
 
-        Of calls begun before it went down, answers may come late; they count alike.
+        A late answer to an earlier call counts, too.
         """
         self.n_failed = self.n_probes = 0
         self._calls.clear()
@@ -83,7 +83,7 @@ class Circuit:
         self._pause = FIRST_PROBE_SECONDS
 
     def failed(self, call: object, reason: str, now: float) -> None:
-        """The endpoint was not reached, or said that it cannot."""
+        """Count an attempt that did not reach the endpoint, or that it could not answer."""
         self.n_failed += 1
         self.reason = reason
         if self._opened is None:
@@ -101,7 +101,7 @@ class Circuit:
             self._next_probe = now + self._pause
 
     def dropped(self, call: object) -> None:
-        """The call ended without a word about the endpoint."""
+        """Forget a call that ended and showed nothing of the endpoint."""
         if self._probe is call:
             self._probe = None
 
@@ -123,7 +123,7 @@ class Gate:
 
     @classmethod
     def of(cls, endpoint: EndpointPart) -> Gate:
-        """The one gate of an endpoint in this process, as long as anybody holds it.
+        """Return the gate of an endpoint, which all its callers in this process share.
 
         Of several limits that its users set, the strictest holds.
         """
@@ -184,7 +184,7 @@ class Gate:
     def _wait_seconds(
         self, call: object, slot: float, endpoint: EndpointPart, tokens: int
     ) -> float:
-        """How long the attempt has to wait at the least; 0 where it may begin."""
+        """Return the least seconds that the attempt has to wait; 0 where it may begin."""
         now = time.monotonic()
         seconds = self._pace.wait_seconds(slot, now)
         if seconds > 0:
@@ -192,7 +192,7 @@ class Gate:
         seconds = self._circuit.wait_seconds(call, now)
         if seconds > 0:
             if self._circuit.is_hopeless:
-                raise EndpointDownError(self._told(endpoint, now))
+                raise EndpointDownError(self._describe_outage(endpoint, now))
             return seconds
         seconds = self._pace.exhausted_seconds(tokens, now)
         if 0 < seconds <= self._policy.patience_seconds:
@@ -201,10 +201,10 @@ class Gate:
         return 0.0
 
     def _answered(self, begun: Begun, headers: Mapping[str, str]) -> None:
-        said = read_allowances(headers)
+        allowances = read_allowances(headers)
         with self._lock:
             self._circuit.succeeded()
-            self._pace.heard(said, begun, time.monotonic())
+            self._pace.heard(allowances, begun, time.monotonic())
             self._n_pauses = 0
 
     def _failed(self, call: object, begun: Begun, fault: FaultError) -> None:
@@ -223,7 +223,7 @@ class Gate:
             if seconds <= self._policy.patience_seconds:
                 self._n_pauses += self._pace.limited(begun, seconds, now)
 
-    def _told(self, endpoint: EndpointPart, now: float) -> str:
+    def _describe_outage(self, endpoint: EndpointPart, now: float) -> str:
         circuit = self._circuit
         return (
             f"{endpoint.purpose}: {endpoint.model!r} at {shown_url(endpoint.base_url)} is down: "

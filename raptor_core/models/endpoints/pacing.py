@@ -18,14 +18,14 @@ _DURATION = re.compile(r"(\d+(?:\.\d+)?)(h|ms|m|s|us|µs|ns)")
 
 @dataclass(frozen=True, slots=True)
 class Allowance:
-    """What is left of a limit, and the seconds until all of it is there again."""
+    """Rest of a limit, and the seconds until the limit is full again."""
 
     remaining: float
     reset_seconds: float
 
 
 def read_allowances(headers: Mapping[str, str]) -> dict[Kind, Allowance]:
-    """By kind, from ``x-ratelimit-remaining-*`` and ``x-ratelimit-reset-*``.
+    """Return allowances by kind, from ``x-ratelimit-remaining-*`` and ``-reset-*``.
 
     A kind of which either is missing or cannot be read is left out.
     """
@@ -39,7 +39,7 @@ def read_allowances(headers: Mapping[str, str]) -> dict[Kind, Allowance]:
 
 
 def retry_after_seconds(headers: Mapping[str, str], now: float) -> float | None:
-    """Seconds that the endpoint asks to wait, from ``retry-after-ms`` or ``retry-after``.
+    """Return the seconds that an endpoint asks to wait: ``retry-after-ms`` or ``retry-after``.
 
     ``now`` is the time in seconds since the epoch, against which a date is read. None where
     the header is missing or cannot be read.
@@ -58,7 +58,7 @@ def retry_after_seconds(headers: Mapping[str, str], now: float) -> float | None:
 
 
 def duration_seconds(value: str | None) -> float | None:
-    """Seconds of "6m0s", "17ms" or "12"; None for anything else."""
+    """Return the seconds of "6m0s", "17ms" or "12", or None for anything else."""
     plain = number(value)
     if plain is not None:
         return max(0.0, plain)
@@ -69,7 +69,7 @@ def duration_seconds(value: str | None) -> float | None:
 
 
 def number(value: str | None) -> float | None:
-    """A finite number, or None."""
+    """Return a finite number, or None."""
     try:
         parsed = float(value or "nan")
     except ValueError:
@@ -87,7 +87,7 @@ _RECOVERY = 0.98
 
 
 class _Bound(NamedTuple):
-    """What may have been sent in all until the limit is there again."""
+    """Bound of everything that is sent until the limit is full again."""
 
     sent: float
     resets_at: float
@@ -140,24 +140,24 @@ class Pace:
         self.tokens_per_minute = _strictest(self.tokens_per_minute, tokens_per_minute)
 
     def slot(self, tokens: int, now: float) -> float:
-        """The place in the row for a call; give it to ``wait_seconds``."""
+        """Return the next slot for a call, which ``wait_seconds`` takes."""
         still = max(now, self._paused_until) - self._moved
         begins = max(still, self._next_slot)
         self._next_slot = begins + self._lasts(tokens)
         return begins
 
     def wait_seconds(self, slot: float, now: float) -> float:
-        """Until the slot begins, no pause lasts and the endpoint has something left."""
+        """Return the seconds until the slot begins and the pause is over."""
         return max(slot + self._moved, self._paused_until) - now
 
     def pause(self, seconds: float, now: float) -> None:
-        """Nobody begins before so many seconds are over."""
+        """Let no call begin for so many seconds."""
         until = max(self._paused_until, now + seconds)
         self._moved += until - max(now, self._paused_until)
         self._paused_until = until
 
     def exhausted_seconds(self, tokens: int, now: float) -> float:
-        """Until the endpoint's own count allows the call; 0 where it does."""
+        """Return the seconds until the endpoint's own count allows the call; 0 where it does."""
         costs: dict[Kind, float] = {"requests": 1.0, "tokens": float(tokens)}
         waits = [
             bound.resets_at - now
@@ -167,15 +167,15 @@ class Pace:
         return max([0.0, *waits])
 
     def begin(self, tokens: int) -> Begun:
-        """Count a call as sent; ``heard`` and ``limited`` want what this gives."""
+        """Count a call as sent, and return the record that ``heard`` and ``limited`` take."""
         self._sent["requests"] += 1
         self._sent["tokens"] += tokens
         self._wave.n_begun += 1
         return Begun(dict(self._sent), self._wave)
 
-    def heard(self, said: Mapping[Kind, Allowance], begun: Begun, now: float) -> None:
-        """A call was answered; what its headers say counts from when it was sent."""
-        for kind, allowance in said.items():
+    def heard(self, allowances: Mapping[Kind, Allowance], begun: Begun, now: float) -> None:
+        """Take over the allowances of an answer, counted from the time of its request."""
+        for kind, allowance in allowances.items():
             sent = begun.sent[kind] + allowance.remaining
             self._bounds[kind] = _Bound(sent, now + allowance.reset_seconds)
         self.learnt_seconds *= _RECOVERY
@@ -183,9 +183,10 @@ class Pace:
             self.learnt_seconds = 0.0
 
     def limited(self, begun: Begun, seconds: float, now: float) -> bool:
-        """A call was turned away for its rate: all pause, and keep apart where most were.
+        """Pause all calls after a refusal for the rate, and space them where most were refused.
 
-        Gives whether this began a pause; calls that were under way beside the first find one.
+        Returns:
+            Whether this call began the pause; later refusals of the same wave do not.
         """
         wave = begun.wave
         wave.n_limited += 1

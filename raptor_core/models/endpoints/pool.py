@@ -1,4 +1,4 @@
-"""Many calls at once, up to a bound, their results as they finish."""
+"""Concurrent calls up to a bound, with their results as they finish."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Result = TypeVar("Result")
 def run_concurrently(
     work: Callable[[Item, threading.Event], Result], items: Sequence[Item], concurrency: int
 ) -> Iterator[Result]:
-    """Results of ``work(item, stop)`` in the order in which they finish, lazily.
+    """Yield the results of ``work(item, stop)`` in the order in which they finish.
 
     At most ``concurrency`` are under way. When one fails, no other is begun, ``stop`` is set, so
     that work between two attempts ends, and the results of those under way are given before its

@@ -1,4 +1,4 @@
-"""What an endpoint is asked and what it answers."""
+"""Questions to an endpoint, and its answers."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ _WORDS_PER_TOKEN = 0.6
 
 
 def max_words(max_tokens: int, n_too_long: int) -> int:
-    """Words that fit into an answer, a quarter fewer for each one that was too long."""
+    """Return the words that fit into an answer, a quarter fewer for each that was too long."""
     return max(8, round(max_tokens * _WORDS_PER_TOKEN * 0.75**n_too_long))
 
 
 class Worst(NamedTuple):
-    """Tokens that one attempt takes at the most."""
+    """Upper bound of the tokens of one attempt."""
 
     prompt_tokens: int
     completion_tokens: int
@@ -26,7 +26,7 @@ class Worst(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ChatAsk:
-    """One question to a chat model.
+    """Question to a chat model.
 
     Attributes:
         max_tokens: tokens of the answer, by the endpoint's count.
@@ -46,7 +46,7 @@ class ChatAsk:
     response_format: Mapping[str, Any] | None = None
 
     def worst(self, user: str | None = None) -> Worst:
-        """Of an attempt that sends ``user``, which is ``self.user`` or that and more."""
+        """Return the bound of an attempt; ``user`` is ``self.user``, or begins with it."""
         user = user or self.user
         if self.prompt_tokens is None:
             return Worst(estimate_tokens(f"{self.system}\n{user}"), self.max_tokens)
@@ -57,7 +57,7 @@ class ChatAsk:
 
 @dataclass(frozen=True, slots=True)
 class ChatAnswer:
-    """A whole answer, never empty, and what it took with all its retries."""
+    """Complete answer, never empty, and its usage with all retries."""
 
     text: str
     usage: Usage
@@ -65,6 +65,6 @@ class ChatAnswer:
 
 @dataclass(slots=True)
 class Meter:
-    """Adds up what the attempts of one piece of work took, also when it fails."""
+    """Sum of the usage of all attempts of one piece of work, also when it fails."""
 
     usage: Usage = field(default_factory=Usage)

@@ -1,7 +1,7 @@
 """Answers from passages through an OpenAI-compatible chat endpoint, with citations; and quotes.
 
-The passages are fenced as data, so that they give no orders. Quotes are the sentences of a context
-that are nearest to a question: evidence, no answer, and no endpoint is asked.
+The passages are fenced as data, so that the model does not follow instructions in them. Quotes are
+the sentences of a context that are nearest to a question; they need no endpoint.
 """
 
 from __future__ import annotations
@@ -17,18 +17,22 @@ from raptor_core.models.endpoints.fencing import defused, fence
 from raptor_core.models.endpoints.values import ChatAsk, max_words
 from raptor_core.models.money.ledger import Account
 from raptor_core.models.money.usage import Usage
-from raptor_core.nodes import Node, told_pages
+from raptor_core.nodes import Node, format_pages
 from raptor_core.retrying import RetryPolicy
 from raptor_core.settings.models import ReaderSettings
 
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """One piece of context.
+    """Passage of a context: the text of a node, and its place.
 
-    ``span`` holds the first character in the document and the one after the last; None for a
-    summary. ``source`` is the path or URL of a leaf's document, empty for a summary. ``pages`` are
-    those of ``Node``.
+    Attributes:
+        text: the text.
+        node_id: id of the node.
+        documents: ids of the documents under the node.
+        source: path or URL of a leaf's document; empty for a summary.
+        span: first character in the document and character after the last; None for a summary.
+        pages: first and last page, as ``Node.pages``.
     """
 
     text: str
@@ -40,7 +44,7 @@ class Passage:
 
     @classmethod
     def from_node(cls, node: Node) -> Passage:
-        """The passage that a node is."""
+        """Create the passage of a node."""
         return cls(
             text=node.text,
             node_id=node.id,
@@ -52,20 +56,23 @@ class Passage:
 
     @property
     def place(self) -> str:
-        """Where it stands, for people: the document and the characters, or what it summarizes."""
+        """Place for people: document, characters and pages, or the documents of a summary."""
         if self.span is not None:
             document = self.documents[0] if self.documents else self.source
-            return f"{document}:{self.span[0]}-{self.span[1]}{told_pages(self.pages)}"
+            return f"{document}:{self.span[0]}-{self.span[1]}{format_pages(self.pages)}"
         return f"summary over {', '.join(self.documents)}" if self.documents else self.source
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """An answer from the context.
+    """Answer of the reader.
 
-    ``[k]`` in ``text`` cites ``citations[k - 1]``; citations stand in the order in which they
-    are first cited, each once. ``unknown_citations`` counts the numbers that the model cited
-    though no passage has them; they are taken out of the text.
+    Attributes:
+        text: the answer; ``[k]`` cites ``citations[k - 1]``.
+        citations: the cited passages without duplicates, in the order of their first citation.
+        usage: tokens and cost of the calls.
+        unknown_citations: how many numbers the model cited that no passage has. They are removed
+            from the text.
     """
 
     text: str
@@ -86,7 +93,7 @@ _TAGS = ("passage", "question")
 
 
 def ask(question: str, passages: Sequence[Passage]) -> str:
-    """The user message; ``passages`` are numbered from 1."""
+    """Return the user message; ``passages`` are numbered from 1."""
     fenced = "\n".join(
         fence("passage", defused(passage.text, *_TAGS), number)
         for number, passage in enumerate(passages, 1)
@@ -100,9 +107,12 @@ _RANGE = re.compile(r"(\d+)(?:\s*[–-]\s*(\d+))?")
 
 @dataclass(frozen=True, slots=True)
 class Cited:
-    """An answer with its citations numbered anew.
+    """Text of an answer whose citations are renumbered by their order.
 
-    ``numbers`` are the cited passages, from 1, in the order of the new numbers in ``text``.
+    Attributes:
+        text: the text.
+        numbers: numbers of the cited passages, from 1; ``[k]`` cites ``numbers[k - 1]``.
+        n_unknown: how many cited numbers no passage has.
     """
 
     text: str
@@ -111,7 +121,7 @@ class Cited:
 
 
 def renumber(text: str, n_passages: int) -> Cited:
-    """Reads ``[2]``, ``[1, 4]`` and ``[1-3]``; drops numbers above ``n_passages``, and 0."""
+    """Renumber citations such as ``[2]``, ``[1, 4]`` and ``[1-3]``; drop 0 and unknown numbers."""
     new: dict[int, int] = {}
     n_unknown = 0
 
@@ -128,7 +138,7 @@ def renumber(text: str, n_passages: int) -> Cited:
 
 
 def _numbers(listed: str, n_passages: int) -> list[int]:
-    """The numbers of one bracket; a range that is no range of passages counts as its ends."""
+    """Return the numbers of a bracket; a range that leaves the passages counts as its two ends."""
     numbers: list[int] = []
     for match in _RANGE.findall(listed):
         ends = [int(number) for number in match if number]
@@ -137,15 +147,20 @@ def _numbers(listed: str, n_passages: int) -> list[int]:
     return numbers
 
 
-def expand(text: str, behind: Sequence[Sequence[Passage]]) -> tuple[str, tuple[Passage, ...]]:
-    """The text with what stands behind each citation in its place, and all of that by number.
+def expand(text: str, sources: Sequence[Sequence[Passage]]) -> tuple[str, tuple[Passage, ...]]:
+    """Replace each citation by citations of the passages that it was made from.
 
-    ``behind[k - 1]`` are the passages that ``[k]`` stands for.
+    Args:
+        text: text with citations.
+        sources: passages of each citation; those of ``[k]`` are ``sources[k - 1]``.
+
+    Returns:
+        The text, and its cited passages by number.
     """
     new: dict[Passage, int] = {}
 
     def expanded(match: re.Match[str]) -> str:
-        cited = behind[int(match["numbers"]) - 1]
+        cited = sources[int(match["numbers"]) - 1]
         marks = [f"[{new.setdefault(passage, len(new) + 1)}]" for passage in cited]
         return match["space"] + "".join(marks)
 
@@ -153,7 +168,13 @@ def expand(text: str, behind: Sequence[Sequence[Passage]]) -> tuple[str, tuple[P
 
 
 class Reader:
-    """Reads passages and answers from them, with citations."""
+    """Client of a chat endpoint that answers questions from passages, with citations.
+
+    Args:
+        settings: endpoint and limits.
+        policy: retries; None for the default.
+        account: counts and limits the calls; None counts nothing.
+    """
 
     def __init__(
         self,
@@ -161,33 +182,35 @@ class Reader:
         policy: RetryPolicy | None = None,
         account: Account | None = None,
     ) -> None:
-        """``account`` is where calls are counted, and bounded; None counts none."""
         self._settings = settings
         self._client = EndpointClient(settings, policy, account=account)
 
     def read_parts(self, question: str, parts: Sequence[Sequence[Passage]]) -> Answer:
-        """The answer from more passages than one call holds: from each part, then from those.
+        """Answer from each part, then join the answers; for more passages than a call holds.
 
-        Citations are of the parts' passages.
+        The citations name passages of the parts.
         """
         answers = [self.read(question, part) for part in parts]
         cited = [answer for answer in answers if answer.citations] or answers[:1]
         usage = sum((answer.usage for answer in answers), Usage())
         if len(cited) == 1:
             return replace(cited[0], usage=usage)
-        notes = [Passage(_CITATION.sub("", one.text), str(at)) for at, one in enumerate(cited)]
-        last = self.read(question, notes)
-        behind = [cited[int(passage.node_id)].citations for passage in last.citations]
-        text, citations = expand(last.text, behind)
-        return Answer(text, citations, usage + last.usage, last.unknown_citations)
+        notes = [
+            Passage(_CITATION.sub("", answer.text), str(number))
+            for number, answer in enumerate(cited)
+        ]
+        joined = self.read(question, notes)
+        sources = [cited[int(passage.node_id)].citations for passage in joined.citations]
+        text, citations = expand(joined.text, sources)
+        return Answer(text, citations, usage + joined.usage, joined.unknown_citations)
 
     def read(self, question: str, passages: Sequence[Passage]) -> Answer:
-        """The answer to ``question`` from ``passages``, which are numbered in their order.
+        """Answer ``question`` from ``passages``, which are numbered in their order.
 
         Raises:
-            ValueError: there is no passage, so there is nothing to answer from.
-            MissingKeyError: OpenAI's own API needs a key and the environment holds none.
-            EndpointError: no whole answer after all retries.
+            ValueError: ``passages`` is empty.
+            MissingKeyError: OpenAI's API needs a key, and the environment has none.
+            EndpointError: no complete answer after all retries.
         """
         if not passages:
             raise ValueError(f"expected passages to answer {question!r} from, got none")
@@ -207,14 +230,18 @@ class Reader:
 
 
 MIN_WORDS = 4
+"""Minimum number of words of a quote."""
 
 
 @dataclass(frozen=True, slots=True)
 class Quote:
-    """A sentence as it stands in a passage, and its cosine similarity to the question.
+    """Sentence of a passage, quoted exactly.
 
-    ``span`` holds its first character in the document and the one after the last; None where
-    the passage is a summary.
+    Attributes:
+        text: the sentence.
+        passage: its passage.
+        similarity: cosine similarity to the question.
+        span: first character in the document and character after the last; None in a summary.
     """
 
     text: str
@@ -224,11 +251,12 @@ class Quote:
 
 
 def best_sentences(
-    question: str, passages: Sequence[Passage], embedder: Embedder, most: int = 3
+    question: str, passages: Sequence[Passage], embedder: Embedder, limit: int = 3
 ) -> list[Quote]:
-    """The sentences nearest to the question, best first, each distinct one once.
+    """Return the distinct sentences nearest to the question, best first.
 
-    Needs no chat endpoint. Sentences of fewer than four words are left out.
+    It needs no chat endpoint. A shorter sentence than ``MIN_WORDS`` counts only as a complete
+    passage.
     """
     quoted: dict[str, tuple[Passage, int, int]] = {}
     for passage in passages:
@@ -242,7 +270,7 @@ def best_sentences(
         return []
     texts = list(quoted)
     similarity = embedder.embed(texts) @ embedder.embed_queries([question])[0]
-    best = sorted(range(len(texts)), key=lambda row: (-float(similarity[row]), texts[row]))[:most]
+    best = sorted(range(len(texts)), key=lambda row: (-float(similarity[row]), texts[row]))[:limit]
     quotes = []
     for row in best:
         passage, start, end = quoted[texts[row]]

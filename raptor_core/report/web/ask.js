@@ -1,29 +1,29 @@
-// A question to the corpus: what each strategy chooses, as a model would read it, and the answer.
+// Questions to the corpus: the context of each strategy, as a model reads it, and the answer.
 
 const STRATEGIES = ['hybrid', 'collapsed', 'collapsed-lexical', 'traversal', 'beam', 'flat', 'lexical'];
 let answers = [];
-const givenTo = { question: '', first: '', second: '', budget: '', trees: '', documents: '', layers: '' };
+const formValues = { question: '', first: '', second: '', budget: '', trees: '', documents: '', layers: '' };
 
 async function showAsk(root) {
   corpus ??= await attempt('', () => call('window/corpus'));
   head(corpusName());
   const strategies = (first) => [el('option', { value: '' }, first), ...STRATEGIES.map((name) => el('option', { value: name }, name))];
-  const field = (label, name, made) => {
-    made.id = `ask-${name}`;
-    made.value = givenTo[name];
-    made.addEventListener('input', () => { givenTo[name] = made.value; });
-    return el('label', {}, `${label} `, made);
+  const field = (label, name, input) => {
+    input.id = `ask-${name}`;
+    input.value = formValues[name];
+    input.addEventListener('input', () => { formValues[name] = input.value; });
+    return el('label', {}, `${label} `, input);
   };
   const question = el('input', { id: 'ask-question', placeholder: 'A question, or words', required: true, maxlength: '10000', 'aria-label': 'Question' });
-  question.value = givenTo.question;
-  question.addEventListener('input', () => { givenTo.question = question.value; });
+  question.value = formValues.question;
+  question.addEventListener('input', () => { formValues.question = question.value; });
   const options = el('datalist', { id: 'tree-names' }, (corpus?.trees ?? []).map((row) => el('option', { value: row.name }, titleOf(row))));
   const form = el('form', { class: 'ask' }, question,
     el('button', { name: 'search', class: 'main' }, 'Search'), el('button', { name: 'ask' }, 'Ask the model'),
-    el('div', { class: 'asked' },
-      field('Strategy', 'first', el('select', {}, strategies('as the home is set'))),
-      field('Beside it', 'second', el('select', {}, strategies('none'))),
-      field('Tokens', 'budget', el('input', { type: 'number', min: '1', max: '1000000', placeholder: 'as set' })),
+    el('div', { class: 'fields' },
+      field('Strategy', 'first', el('select', {}, strategies('default of the home'))),
+      field('Compare with', 'second', el('select', {}, strategies('none'))),
+      field('Tokens', 'budget', el('input', { type: 'number', min: '1', max: '1000000', placeholder: 'default' })),
       field('Tree', 'trees', el('input', { list: 'tree-names', placeholder: 'all' })),
       field('Document', 'documents', el('input', { placeholder: 'all' })),
       field('Layer', 'layers', el('input', { type: 'number', min: '0', max: '1000', placeholder: 'all' })), options));
@@ -37,26 +37,26 @@ async function showAsk(root) {
   question.focus();
 }
 
-function asked(strategy) {
-  const body = { question: givenTo.question };
+function questionBody(strategy) {
+  const body = { question: formValues.question };
   if (strategy) body.strategy = strategy;
-  if (givenTo.budget) body.budget_tokens = Number(givenTo.budget);
-  if (givenTo.trees) body.trees = [givenTo.trees];
-  if (givenTo.documents) body.documents = [givenTo.documents];
-  if (givenTo.layers !== '') body.layers = [Number(givenTo.layers)];
+  if (formValues.budget) body.budget_tokens = Number(formValues.budget);
+  if (formValues.trees) body.trees = [formValues.trees];
+  if (formValues.documents) body.documents = [formValues.documents];
+  if (formValues.layers !== '') body.layers = [Number(formValues.layers)];
   return body;
 }
 
 async function askAll(root, withAnswer) {
-  const strategies = [givenTo.first, ...(givenTo.second ? [givenTo.second] : [])];
+  const strategies = [formValues.first, ...(formValues.second ? [formValues.second] : [])];
   root.replaceChildren();
-  const told = await attempt(withAnswer ? 'Reading …' : 'Searching …', () => Promise.all(strategies.map(
-    async (strategy, at) => (withAnswer && !at ? call('ask', asked(strategy)) : { found: await call('search', asked(strategy)) }))));
-  if (!told) return;
-  answers = told;
+  const responses = await attempt(withAnswer ? 'Reading …' : 'Searching …', () => Promise.all(strategies.map(
+    async (strategy, at) => (withAnswer && !at ? call('ask', questionBody(strategy)) : { found: await call('search', questionBody(strategy)) }))));
+  if (!responses) return;
+  answers = responses;
   const ranked = (found) => [...found.nodes].sort((a, b) => b.score - a.score).map((node) => node.id);
-  lit = told.map(({ found }) => ({ question: givenTo.question, strategy: found.strategy, ids: ranked(found) }));
-  light();
+  highlights = responses.map(({ found }) => ({ question: formValues.question, strategy: found.strategy, ids: ranked(found) }));
+  applyHighlights();
   showAnswers(root);
 }
 
@@ -66,10 +66,10 @@ function showAnswers(root) {
   const parts = [];
   if (answer) {
     parts.push(el('section', { class: 'answer', 'aria-label': 'Answer' }, el('p', { class: 'prose' }, answer),
-      el('ol', {}, citations.map((one) => el('li', {}, el('a', { href: `#ask&hit=${one.node}`, onclick: (event) => { event.preventDefault(); byElementId(`hit-0-${one.node}`)?.scrollIntoView({ block: 'center' }); byElementId(`hit-0-${one.node}`)?.focus(); } }, `[${one.number}] ${one.place}`))))));
+      el('ol', {}, citations.map((cited) => el('li', {}, el('a', { href: `#ask&hit=${cited.node}`, onclick: (event) => { event.preventDefault(); byElementId(`hit-0-${cited.node}`)?.scrollIntoView({ block: 'center' }); byElementId(`hit-0-${cited.node}`)?.focus(); } }, `[${cited.number}] ${cited.place}`))))));
   }
   if (answers.some(({ found }) => found.nodes.length)) {
-    parts.push(el('p', { class: 'tools' }, 'Lit up: ', el('a', { href: '#map' }, 'in the map'), el('a', { href: '#layers' }, 'in the layers'),
+    parts.push(el('p', { class: 'tools' }, 'Highlighted: ', el('a', { href: '#map' }, 'in the map'), el('a', { href: '#layers' }, 'in the layers'),
       ...[...new Set(answers[0].found.nodes.map((node) => node.tree))].slice(0, 4).map((name) => el('a', { href: `#${new URLSearchParams({ tree: name })}` }, `in ${name}`)), saveButton('context')));
   }
   parts.push(el('div', { class: `columns of-${answers.length}` }, answers.map(({ found }, at) => answerColumn(found, at))));
@@ -77,7 +77,7 @@ function showAnswers(root) {
 }
 
 function answerColumn(found, place) {
-  const other = new Set(answers.filter((_, at) => at !== place).flatMap((one) => one.found.nodes.map((node) => node.id)));
+  const inOthers = new Set(answers.filter((_, at) => at !== place).flatMap((answer) => answer.found.nodes.map((node) => node.id)));
   const best = [...found.nodes].sort((a, b) => b.score - a.score);
   const fill = el('span', { class: 'fill' });
   fill.style.width = `${Math.min(100, 100 * found.n_tokens / found.budget_tokens)}%`;
@@ -85,7 +85,7 @@ function answerColumn(found, place) {
     el('p', { class: 'hit-head' }, el('span', { class: `lit-rank lit-${place}` }, best.indexOf(node) + 1),
       el('span', { class: `badge layer-${Math.min(node.layer, 5)}` }, node.layer ? `L${node.layer}` : '¶'),
       el('a', { href: `#${new URLSearchParams({ node: node.id, tree: node.tree })}` }, placeOfFound(node)),
-      other.has(node.id) ? el('span', { class: 'both' }, 'in both') : null),
+      inOthers.has(node.id) ? el('span', { class: 'both' }, 'in both') : null),
     scoreParts(node, best[0].score),
     el('p', { class: 'prose hit-text' }, node.text),
     el('p', { class: 'meta' }, [`${counted(node.n_tokens, 'token')}`, node.start === null ? counted(node.n_documents, 'document') : `${node.documents[0]}, characters ${whole(node.start)} to ${whole(node.end)}`].join(' · ')));
@@ -95,7 +95,7 @@ function answerColumn(found, place) {
     found.nodes.map(card));
 }
 
-/** The score, and of what it is made where the strategy says so. */
+/** Return the score, and its parts if the strategy gives them. */
 function scoreParts(node, best) {
   const parts = Object.entries(node.parts);
   const row = (name, value) => {

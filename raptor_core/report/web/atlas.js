@@ -1,10 +1,10 @@
-// Map and layers of a tree or of the corpus, with the node that was chosen beside them.
+// Map and layers of a tree or of the corpus, with the selected node.
 
-const LIT_COLORS = ['#b3261e', '#0b57d0', '#7b1fa2', '#00695c'];
+const HIGHLIGHT_COLORS = ['#b3261e', '#0b57d0', '#7b1fa2', '#00695c'];
 let drawing = null;
 const stopDrawing = () => { drawing = null; };
 
-/** The columns of raptor_core/report/layout.py. */
+/** Columns of raptor_core/report/layout.py. */
 class Atlas {
   constructor(values) {
     const bytes = (text) => {
@@ -34,7 +34,7 @@ class Atlas {
     this.measure();
   }
 
-  /** Leaves under each node by first parents, and where it begins across. */
+  /** Compute the number of leaves under each node, by first parents, and its horizontal start. */
   measure() {
     const { n } = this;
     this.size = new Float64Array(n);
@@ -85,7 +85,7 @@ class Atlas {
 
   treeName(i) { return titleOf(this.trees[this.tree[i]]); }
 
-  /** Each node's cluster at a layer: the ancestor there, or the root of what ends below. */
+  /** Return the cluster of each node at a layer: its ancestor there, or its root in a lower tree. */
   clusters(layer) {
     const owners = new Int32Array(this.n);
     for (let i = 0; i < this.n; i += 1) {
@@ -106,7 +106,7 @@ class Atlas {
   }
 }
 
-/** Clusters as [{ at, text, members, x, y }], the largest first. */
+/** Return the clusters as [{ at, text, members, x, y }], the largest first. */
 function clusterList(atlas, layer) {
   const owner = atlas.clusters(layer);
   const membersOf = new Map();
@@ -122,7 +122,7 @@ function clusterList(atlas, layer) {
   return list.sort((a, b) => b.members.length - a.members.length || a.at - b.at);
 }
 
-/** The layer whose number of clusters is nearest to a dozen; -1, by tree, for many small trees. */
+/** Return the layer with nearest to a dozen clusters, or -1 (colour by tree) for many small trees. */
 function usualLayer(atlas) {
   const counts = Array.from({ length: Math.max(...atlas.tops) }, (_, at) => [at + 1, clusterList(atlas, at + 1).length]);
   if (atlas.trees.length > 3) counts.push([-1, atlas.trees.length]);
@@ -130,7 +130,7 @@ function usualLayer(atlas) {
   return counts[0]?.[0] ?? -1;
 }
 
-/** A colour for each cluster, far from that of the one before; [red, green, blue]. */
+/** Return a colour [red, green, blue] for each cluster, far from that of the previous cluster. */
 function clusterColors(list) {
   const isDark = matchMedia('(prefers-color-scheme: dark)').matches;
   return new Map(list.map(({ at }, place) => {
@@ -149,29 +149,29 @@ function rgb(hue, saturation, light) {
 
 async function atlasOf(tree) {
   if (!served) return report.atlas;
-  const named = tree ? `?${new URLSearchParams({ tree })}` : '';
-  return attempt('Laying out the map …', () => call(`window/map${named}`));
+  const query = tree ? `?${new URLSearchParams({ tree })}` : '';
+  return attempt('Computing the map …', () => call(`window/map${query}`));
 }
 
-const keptAtlases = new Map();
+const atlasCache = new Map();
 
 async function showAtlas(root, tree, isIcicle) {
   const name = `${tree ?? ''}\0${tree && trees.length ? trees[openNumber()].build : ''}`;
-  if (!keptAtlases.has(name) || !tree) {
+  if (!atlasCache.has(name) || !tree) {
     root.replaceChildren();
     const values = await atlasOf(tree);
     if (!values) return;
-    keptAtlases.clear();
-    keptAtlases.set(name, new Atlas(values));
+    atlasCache.clear();
+    atlasCache.set(name, new Atlas(values));
   }
-  const atlas = keptAtlases.get(name);
-  const side = el('aside', { class: 'atlas-side', 'aria-label': 'Clusters and the chosen node' });
+  const atlas = atlasCache.get(name);
+  const side = el('aside', { class: 'atlas-side', 'aria-label': 'Clusters and the selected node' });
   const chosenBox = el('div', { class: 'atlas-node', 'aria-live': 'polite' });
   const legend = el('div', { class: 'legend' });
   const pick = (i) => { atlas.selected = i; view.draw(); showChosen(chosenBox, atlas, i, pick, view); };
   const view = isIcicle ? new Icicle(atlas, pick) : new Plane(atlas, pick);
   drawing = view;
-  lightAtlas(atlas);
+  highlightAtlas(atlas);
   const layers = Array.from({ length: atlas.n ? Math.max(...atlas.tops) : 0 }, (_, at) => at + 1);
   const choice = el('select', { id: 'color-layer' }, layers.map((layer) => el('option', { value: layer }, `Layer ${layer}`)),
     atlas.trees.length > 1 ? el('option', { value: -1 }, 'Tree') : null);
@@ -183,45 +183,45 @@ async function showAtlas(root, tree, isIcicle) {
     const owner = atlas.clusters(layer);
     const grey = matchMedia('(prefers-color-scheme: dark)').matches ? [150, 155, 165] : [105, 110, 120];
     view.paint((i) => colors.get(owner[i]) ?? grey, labelsOf(atlas, layer, list));
-    legend.replaceChildren(...legendOf(list, colors, (one) => { if (layer >= 0) pick(one.at); view.flyTo(one.members); }));
+    legend.replaceChildren(...legendOf(list, colors, (cluster) => { if (layer >= 0) pick(cluster.at); view.flyTo(cluster.members); }));
   };
   choice.addEventListener('change', paint);
   matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => { if (drawing === view) paint(); });
-  const button = (label, told, act) => el('button', { type: 'button', 'aria-label': told, onclick: act }, label);
+  const button = (label, description, act) => el('button', { type: 'button', 'aria-label': description, onclick: act }, label);
   const scope = served && tree ? el('a', { href: isIcicle ? '#layers' : '#map' }, 'All trees') : null;
   const tools = el('div', { class: 'tools' }, el('label', {}, 'Colour by ', choice), scope,
-    lit.length ? el('span', { class: 'lit-told' }, `Lit: “${shorten(lit[0].question, 60)}”`, button('Put out', 'Put out what is lit', () => { lit = []; chosen = report.chosen ?? []; lightAtlas(atlas); follow(); })) : null,
+    highlights.length ? el('span', { class: 'highlight-note' }, `Highlighted: “${shorten(highlights[0].question, 60)}”`, button('Clear', 'Clear the highlights', () => { highlights = []; chosen = report.chosen ?? []; highlightAtlas(atlas); follow(); })) : null,
     el('span', { class: 'zooms' }, button('+', 'Zoom in', () => view.zoomAt(1.5)), button('−', 'Zoom out', () => view.zoomAt(1 / 1.5)), button('All', 'Show all', () => view.all()),
       button('Save picture', 'Save the picture as PNG', () => savePicture(view))));
   side.replaceChildren(chosenBox, el('h3', {}, 'Clusters'), legend);
   root.replaceChildren(tools, el('div', { class: 'atlas' }, view.box, side));
   if (view.gl === null) {
-    view.box.replaceChildren(el('p', { class: 'note' }, 'The map needs WebGL 2, which this browser does not offer. The view “Layers” shows the same nodes without it.'));
+    view.box.replaceChildren(el('p', { class: 'note' }, 'The map needs WebGL 2, which this browser lacks. The view “Layers” shows the same nodes without it.'));
     return;
   }
   paint();
   if (atlas.lit.size) view.flyTo([...atlas.lit.keys()]);
 }
 
-/** What the last question chose, by index, with a colour for each strategy and the rank. */
-function lightAtlas(atlas) {
+/** Highlight the nodes selected for the last question, with a colour for each strategy and the rank. */
+function highlightAtlas(atlas) {
   atlas.lit = new Map();
-  const all = lit.length ? lit : (report.chosen ?? []).map((one) => ({ ...one, ids: one.nodes.map((at) => nodes[at].id) }));
+  const all = highlights.length ? highlights : (report.chosen ?? []).map((selection) => ({ ...selection, ids: selection.nodes.map((at) => nodes[at].id) }));
   all.forEach(({ ids }, place) => ids.forEach((id, rank) => {
     const i = atlas.indexOf(id);
     if (i < 0) return;
     if (!atlas.lit.has(i)) atlas.lit.set(i, []);
-    atlas.lit.get(i).push([LIT_COLORS[place % 4], rank + 1]);
+    atlas.lit.get(i).push([HIGHLIGHT_COLORS[place % 4], rank + 1]);
   }));
 }
 
-/** Names of the clusters, and of those below once the reader is near enough. */
+/** Return the names of the clusters, and of lower clusters for larger zooms. */
 function labelsOf(atlas, layer, list) {
   const short = (text) => shorten(text, 34);
-  const labels = list.map((one) => ({ text: short(one.text), x: one.x, y: one.y, from: 0 }));
+  const labels = list.map((cluster) => ({ text: short(cluster.text), x: cluster.x, y: cluster.y, from: 0 }));
   if (layer < 0) return labels;
   for (let below = layer - 1, from = 3; below >= 1; below -= 1, from *= 3) {
-    labels.push(...clusterList(atlas, below).map((one) => ({ text: short(one.text), x: one.x, y: one.y, from })));
+    labels.push(...clusterList(atlas, below).map((cluster) => ({ text: short(cluster.text), x: cluster.x, y: cluster.y, from })));
   }
   return labels;
 }
@@ -236,7 +236,7 @@ function legendOf(list, colors, choose) {
   return portioned(rows, list.length, row, 30);
 }
 
-/** The node that was clicked: its path, its text, its spans. */
+/** Show the selected node: its path, its text, its spans. */
 async function showChosen(root, atlas, i, pick, view) {
   const id = atlas.id(i);
   const crumbs = atlas.pathOf(i).slice(0, -1).map((at) => el('li', {}, el('button', { type: 'button', onclick: () => { pick(at); view.flyTo([at]); } }, shorten(atlas.label(at), 40))));
@@ -265,6 +265,6 @@ function savePicture(view) {
   const pen = sheet.getContext('2d');
   pen.fillStyle = getComputedStyle(document.body).backgroundColor;
   pen.fillRect(0, 0, sheet.width, sheet.height);
-  for (const one of [first, second]) if (one) pen.drawImage(one, 0, 0);
+  for (const canvas of [first, second]) if (canvas) pen.drawImage(canvas, 0, 0);
   sheet.toBlob((blob) => save('map.png', blob));
 }

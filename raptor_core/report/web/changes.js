@@ -1,37 +1,37 @@
-// What the last rebuilds of a tree changed: words before and after, sizes, cost.
+// Changes by the last rebuilds of a tree: words before and after, sizes, cost.
 
 const MAX_WORDS = 1500;
 
 function showChanges(root) {
   const tree = trees[openNumber()];
   const all = tree.rebuilds ?? [];
-  const told = tree.change?.previous ? 'The words of this rebuild were not kept.' : 'This is the first build of the tree; its rebuilds will be told here.';
+  const message = tree.change?.previous ? 'The texts of this rebuild were not kept.' : 'This is the first build of the tree. Its rebuilds will be listed here.';
   root.replaceChildren(...(all.length
     ? [el('div', { class: 'actions' }, saveButton('changes')), ...all.map(rebuildSection)]
-    : [el('p', { class: 'note' }, told)]));
+    : [el('p', { class: 'note' }, message)]));
 }
 
-function rebuildSection(one, at) {
-  const sizes = one.sizes_after.map((after, layer) => [layer ? `layer ${layer}` : 'chunks', one.sizes_before[layer] === undefined ? whole(after) : `${whole(one.sizes_before[layer])} → ${whole(after)}`]);
-  const cost = (one.cost ?? []).filter(([, value]) => value !== 0).map(([name, value]) => [name.replace(/_usd$/, '').replaceAll('_', ' '), figure(name, value)]);
+function rebuildSection(change, at) {
+  const sizes = change.sizes_after.map((after, layer) => [layer ? `layer ${layer}` : 'chunks', change.sizes_before[layer] === undefined ? whole(after) : `${whole(change.sizes_before[layer])} → ${whole(after)}`]);
+  const cost = (change.cost ?? []).filter(([, value]) => value !== 0).map(([name, value]) => [name.replace(/_usd$/, '').replaceAll('_', ' '), figure(name, value)]);
   const list = el('ul', { class: 'replaced' });
-  const left = one.n_added + one.n_removed;
-  const hidden = one.replaced.length ? null : el('p', { class: 'note' }, left ? 'Its words are not known: the run that published it did not end, or its documents are gone.' : 'No node changed.');
-  return section(`Rebuild of ${time(one.published)}`, `rebuild-${at}`,
-    el('p', { class: 'note' }, `Before it: the tree published ${time(one.previous)}.`),
-    figures([['new nodes', whole(one.n_added)], ['gone', whole(one.n_removed)], ...sizes, ...cost]), hidden,
-    ...portioned(list, one.replaced.length, (place) => replacedCard(one.replaced[place]), 20));
+  const nChanged = change.n_added + change.n_removed;
+  const hidden = change.replaced.length ? null : el('p', { class: 'note' }, nChanged ? 'Its texts are not known: the run that published it did not end, or its documents were removed.' : 'No node changed.');
+  return section(`Rebuild of ${time(change.published)}`, `rebuild-${at}`,
+    el('p', { class: 'note' }, `It replaced the tree published ${time(change.previous)}.`),
+    figures([['new nodes', whole(change.n_added)], ['removed', whole(change.n_removed)], ...sizes, ...cost]), hidden,
+    ...portioned(list, change.replaced.length, (place) => replacedCard(change.replaced[place]), 20));
 }
 
-function replacedCard(one) {
-  const kind = one.before && one.after ? 'changed' : one.after ? 'new' : 'gone';
-  const members = one.layer && kind === 'changed' ? `${one.n_before} → ${counted(one.n_after, 'child', 'children')}` : one.layer ? counted(one.n_after || one.n_before, 'child', 'children') : '';
+function replacedCard(change) {
+  const kind = change.before && change.after ? 'changed' : change.after ? 'new' : 'removed';
+  const members = change.layer && kind === 'changed' ? `${change.n_before} → ${counted(change.n_after, 'child', 'children')}` : change.layer ? counted(change.n_after || change.n_before, 'child', 'children') : '';
   return el('li', { class: kind },
-    el('p', { class: 'meta' }, el('span', { class: `badge layer-${Math.min(one.layer, 5)}` }, one.layer ? `L${one.layer}` : '¶'), ` ${[kind, members, shorten(one.documents.join(', '), 80)].filter(Boolean).join(' · ')}`),
-    el('p', { class: 'prose words' }, differing(one.before, one.after)));
+    el('p', { class: 'meta' }, el('span', { class: `badge layer-${Math.min(change.layer, 5)}` }, change.layer ? `L${change.layer}` : '¶'), ` ${[kind, members, shorten(change.documents.join(', '), 80)].filter(Boolean).join(' · ')}`),
+    el('p', { class: 'prose words' }, differing(change.before, change.after)));
 }
 
-/** One text with the words that are gone struck out and the new ones marked. */
+/** Return a text with removed words struck out and new words marked. */
 function differing(before, after) {
   const cut = (text) => text.match(/\S+\s*/gu) ?? [];
   const [old, now] = [cut(before), cut(after)];
@@ -53,7 +53,7 @@ function differing(before, after) {
   return pieces.map(({ kind, text }) => (kind ? el(kind, {}, text) : text));
 }
 
-/** Lengths of the longest common subsequences of all ends of two lists. */
+/** Return the lengths of the longest common subsequences of all suffixes of two lists. */
 function commonLengths(old, now) {
   const lengths = Array.from({ length: old.length + 1 }, () => new Uint16Array(now.length + 1));
   for (let i = old.length - 1; i >= 0; i -= 1) {
@@ -66,6 +66,6 @@ function commonLengths(old, now) {
 
 function changesMarkdown() {
   const tree = trees[openNumber()];
-  const card = (one) => `### ${one.layer ? `Summary of layer ${one.layer}` : 'Chunk'}\n\nBefore: ${one.before || '–'}\n\nAfter: ${one.after || '–'}\n`;
-  return tree.rebuilds.map((one) => `## ${one.previous} to ${one.published}\n\n${one.replaced.map(card).join('\n')}`).join('\n');
+  const card = (change) => `### ${change.layer ? `Summary of layer ${change.layer}` : 'Chunk'}\n\nBefore: ${change.before || '–'}\n\nAfter: ${change.after || '–'}\n`;
+  return tree.rebuilds.map((change) => `## ${change.previous} to ${change.published}\n\n${change.replaced.map(card).join('\n')}`).join('\n');
 }

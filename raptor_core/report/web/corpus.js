@@ -1,4 +1,4 @@
-// The corpus: what is published, and search over all of it as one types.
+// Corpus: the published trees, and a search over all of them while the reader types.
 
 let corpus = null;
 const corpusName = () => corpus?.home ?? '';
@@ -10,7 +10,7 @@ const ORDERS = {
   published: ['Last change', (row) => row.published, -1],
   cost: ['Cost', (row) => row.cost?.spent_usd ?? -1, -1],
 };
-const sum = (numbers) => numbers.reduce((all, one) => all + one, 0);
+const sum = (numbers) => numbers.reduce((total, number) => total + number, 0);
 const treeAddress = (name, row = null) => (row?.page ? row.page : `#${new URLSearchParams({ tree: name })}`);
 
 async function showCorpus(root) {
@@ -45,27 +45,27 @@ async function showCorpus(root) {
   show();
 }
 
-let turn = 0;
+let searchNumber = 0;
 let pause = null;
 
-/** The nodes whose texts hold the words; an answer that comes too late is passed over. */
+/** Show the nodes whose texts contain the words; ignore an answer to an earlier search. */
 function find(input, status, root) {
   clearTimeout(pause);
   const words = input.value.trim();
-  turn += 1;
-  const mine = turn;
+  searchNumber += 1;
+  const number = searchNumber;
   if (!words || !served) {
     status.textContent = '';
     root.replaceChildren();
     return;
   }
   pause = setTimeout(async () => {
-    const told = await attempt('', () => call(`window/find?${new URLSearchParams({ words })}`));
-    if (mine !== turn || !told) return;
+    const hits = await attempt('', () => call(`window/find?${new URLSearchParams({ words })}`));
+    if (number !== searchNumber || !hits) return;
     const sought = expressions(words);
     const list = el('ol', { class: 'links-list cards' });
-    status.textContent = told.nodes.length ? `${counted(told.nodes.length, 'text')} found` : 'No text found';
-    root.replaceChildren(...(told.nodes.length ? [el('h3', {}, 'Texts'), ...portioned(list, told.nodes.length, (at) => foundCard(told.nodes[at], sought), 8)] : []));
+    status.textContent = hits.nodes.length ? `${counted(hits.nodes.length, 'text')} found` : 'No text found';
+    root.replaceChildren(...(hits.nodes.length ? [el('h3', {}, 'Texts'), ...portioned(list, hits.nodes.length, (at) => foundCard(hits.nodes[at], sought), 8)] : []));
   }, PAUSE_MS);
 }
 
@@ -80,11 +80,11 @@ const placeOfFound = (node) => [node.title || (node.n_documents === 1 ? node.doc
 
 function corpusTable(words, order) {
   const sought = expressions(words);
-  const [, by, way] = ORDERS[order];
-  const said = (row) => [row.name, row.title, ...row.documents.flat()].join(' ');
-  const rows = corpus.trees.filter((row) => sought.every((word) => said(row).search(word) >= 0))
-    .sort((a, b) => Number(b.above) - Number(a.above) || way * (by(a) > by(b) ? 1 : by(a) < by(b) ? -1 : 0) || (a.name > b.name ? 1 : -1));
-  if (!rows.length) return [el('p', { class: 'note' }, corpus.trees.length ? 'No title holds these words.' : 'Nothing is published yet.')];
+  const [, by, sign] = ORDERS[order];
+  const searchText = (row) => [row.name, row.title, ...row.documents.flat()].join(' ');
+  const rows = corpus.trees.filter((row) => sought.every((word) => searchText(row).search(word) >= 0))
+    .sort((a, b) => Number(b.above) - Number(a.above) || sign * (by(a) > by(b) ? 1 : by(a) < by(b) ? -1 : 0) || (a.name > b.name ? 1 : -1));
+  if (!rows.length) return [el('p', { class: 'note' }, corpus.trees.length ? 'No title contains these words.' : 'Nothing is published yet.')];
   const most = Math.max(...corpus.trees.map((row) => row.tokens));
   const list = el('ul', { class: 'trees' });
   return [el('h3', {}, `Trees (${whole(rows.length)})`), ...portioned(list, rows.length, (at) => treeRow(rows[at], most), 60)];
@@ -95,9 +95,9 @@ function treeRow(row, most) {
     : el('span', { class: 'good' }, row.checks ? `✓ ${counted(row.checks, 'check')}` : 'not checked');
   const fill = el('span', { class: 'fill layer-1' });
   fill.style.width = `${Math.max(2, 100 * row.tokens / most)}%`;
-  const change = row.change?.previous ? `${whole(row.change.added)} new, ${whole(row.change.removed)} gone` : 'first build';
+  const change = row.change?.previous ? `${whole(row.change.added)} new, ${whole(row.change.removed)} removed` : 'first build';
   const spent = row.cost ? figure('usd', row.cost.spent_usd ?? null) : 'cost unknown';
-  const named = row.above ? `over the tops of ${counted(row.n_documents, 'tree')}` : row.n_documents > 1 ? `${counted(row.n_documents, 'document')}: ${row.documents.slice(0, 3).map(([id, title]) => title || id).join(', ')}${row.n_documents > 3 ? ' …' : ''}` : row.name;
+  const named = row.above ? `corpus tree over ${counted(row.n_documents, 'tree')}` : row.n_documents > 1 ? `${counted(row.n_documents, 'document')}: ${row.documents.slice(0, 3).map(([id, title]) => title || id).join(', ')}${row.n_documents > 3 ? ' …' : ''}` : row.name;
   return el('li', {}, el('a', { class: 'tree-row', href: treeAddress(row.name, row) },
     el('span', { class: 'tree-title' }, titleOf(row), el('span', { class: 'meta' }, named)),
     el('span', { class: 'tree-size' }, el('span', { class: 'track', 'aria-hidden': 'true' }, fill), el('span', { class: 'meta' }, `${row.layers.map(whole).join(' → ')} nodes · ${whole(row.tokens)} tokens`)),
@@ -105,7 +105,7 @@ function treeRow(row, most) {
     el('span', { class: 'tree-change' }, el('span', { class: 'meta' }, time(row.published)), el('span', { class: 'meta' }, change))));
 }
 
-/** Checks that failed, and what was never published. */
+/** Return the failed checks, and the partitions that were never published. */
 function brokenSection() {
   const failed = [...corpus.checks.filter((check) => !check.passed).map((check) => [null, check]),
     ...corpus.trees.flatMap((row) => row.failed.map((check) => [row, check]))];

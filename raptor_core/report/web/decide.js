@@ -1,9 +1,9 @@
-// What people decide, where a server takes decisions: the next build honours them.
+// Decisions of people, if a server accepts them; the next build applies them.
 
 let decisions = null;
 const author = { who: '', why: '' };
 const DECIDED = {
-  document: 'set aside the document', chunk: 'set aside the chunk', summary: 'corrected the summary', pin: 'pinned the summary', finding: 'marked a finding',
+  document: 'excluded the document', chunk: 'excluded the chunk', summary: 'corrected the summary', pin: 'pinned the summary', finding: 'marked a finding',
 };
 
 const readDecisions = async () => {
@@ -11,45 +11,45 @@ const readDecisions = async () => {
   return decisions;
 };
 
-/** Record a decision, or take one back; the server asks for the key to write where it was not given. */
-async function decided(doing, path, body, method) {
-  const made = await attempt(doing, () => call(path, body, method));
-  if (!made) return null;
+/** Record a decision or undo one; the server may require the writing key. */
+async function decide(message, path, body, method) {
+  const decision = await attempt(message, () => call(path, body, method));
+  if (!decision) return null;
   await readDecisions();
-  say('Recorded. The next build honours it; raptor plan says what that costs.');
-  return made;
+  say('Recorded. The next build applies it; raptor plan shows the cost.');
+  return decision;
 }
 
-/** Who decides, and why: asked once, and kept while the page is open. */
+/** Return fields for name and reason; the page remembers them while it is open. */
 function authorFields() {
-  const field = (name, label, wanted) => {
-    const input = el('input', { autocomplete: name === 'who' ? 'name' : 'off', required: wanted, maxlength: '4096' });
+  const field = (name, label, required) => {
+    const input = el('input', { autocomplete: name === 'who' ? 'name' : 'off', required, maxlength: '4096' });
     input.value = author[name];
     input.addEventListener('input', () => { author[name] = input.value; });
     return el('label', {}, `${label} `, input);
   };
-  return el('div', { class: 'asked' }, field('who', 'Your name', true), field('why', 'Why', false));
+  return el('div', { class: 'fields' }, field('who', 'Your name', true), field('why', 'Why', false));
 }
 
-/** A folded form whose buttons decide on one subject: [label, what to send]. */
+/** Return a folded form; each of its buttons is [label, body to send]. */
 function decideForm(title, fields, acts) {
   const form = el('form', { class: 'decide' }, fields, authorFields(),
     el('div', { class: 'actions' }, acts.map(([label]) => el('button', {}, label))));
   form.addEventListener('submit', (event) => {
     event.preventDefault();
     const [, body] = acts.find(([label]) => label === event.submitter.textContent);
-    decided('Recording …', 'decisions', { ...body(), ...author });
+    decide('Recording …', 'decisions', { ...body(), ...author });
   });
   return el('details', {}, el('summary', {}, title), form);
 }
 
-/** What can be decided about a node; nothing where no server takes decisions. */
+/** Return the decisions that a node allows; null if no server accepts them. */
 function decideSection(node) {
   if (!decisions?.can_decide) return null;
   if (isLeaf(node)) {
-    return decideForm('Leave this out', [], [
-      ['Set this chunk aside', () => ({ kind: 'chunk', subject: node.id })],
-      ['Set the document aside', () => ({ kind: 'document', subject: documents[node.d].id })],
+    return decideForm('Exclude this', [], [
+      ['Exclude this chunk', () => ({ kind: 'chunk', subject: node.id })],
+      ['Exclude the document', () => ({ kind: 'document', subject: documents[node.d].id })],
     ]);
   }
   const text = el('textarea', { rows: '6', 'aria-label': 'Text of the summary' });
@@ -60,7 +60,7 @@ function decideSection(node) {
   ]);
 }
 
-/** Whether an audit was right about a sentence. */
+/** Return a form to mark a finding of an audit as right or wrong. */
 function markForm(finding) {
   if (!decisions?.can_decide || finding.judgement !== 'unsupported') return null;
   const body = (value) => () => ({ kind: 'finding', subject: nodes[finding.node].id, sentence: finding.sentence, value });
@@ -71,26 +71,26 @@ async function showDecisions(root) {
   await readDecisions();
   if (!decisions) return;
   const list = el('ul', { class: 'replaced' });
-  const told = decisions.can_decide
-    ? 'A node’s page offers what can be decided about it.'
-    : 'This server takes no decisions: RAPTOR_WRITING_KEY is not set. raptor curate does.';
-  const row = (one) => el('li', { class: one.undone ? 'gone' : null },
-    el('p', {}, `${one.tree}: ${DECIDED[one.kind]}${one.kind === 'finding' ? ` as ${one.value}` : ''}`),
-    el('p', { class: 'prose' }, one.about),
-    ['summary', 'pin'].includes(one.kind) && one.value !== one.about ? el('p', { class: 'prose words' }, el('ins', {}, one.value)) : null,
-    el('p', { class: 'meta' }, `by ${one.who}, ${time(one.when)}${one.why ? `: ${one.why}` : ''}${one.undone ? ` · taken back ${one.undone}` : ''}`),
-    one.undone || !decisions.can_decide ? null : undoForm(root, one));
+  const hint = decisions.can_decide
+    ? 'Open a node to decide about it.'
+    : 'This server accepts no decisions: RAPTOR_WRITING_KEY is not set. Use raptor curate.';
+  const row = (decision) => el('li', { class: decision.undone ? 'removed' : null },
+    el('p', {}, `${decision.tree}: ${DECIDED[decision.kind]}${decision.kind === 'finding' ? ` as ${decision.value}` : ''}`),
+    el('p', { class: 'prose' }, decision.about),
+    ['summary', 'pin'].includes(decision.kind) && decision.value !== decision.about ? el('p', { class: 'prose words' }, el('ins', {}, decision.value)) : null,
+    el('p', { class: 'meta' }, `by ${decision.who}, ${time(decision.when)}${decision.why ? `: ${decision.why}` : ''}${decision.undone ? ` · undone ${decision.undone}` : ''}`),
+    decision.undone || !decisions.can_decide ? null : undoForm(root, decision));
   const newest = [...decisions.decisions].reverse();
-  root.replaceChildren(el('p', { class: 'note' }, newest.length ? told : `Nothing was decided. ${told}`),
+  root.replaceChildren(el('p', { class: 'note' }, newest.length ? hint : `No decisions yet. ${hint}`),
     ...portioned(list, newest.length, (at) => row(newest[at])));
 }
 
-function undoForm(root, one) {
-  const form = el('form', { class: 'decide' }, authorFields(), el('div', { class: 'actions' }, el('button', {}, 'Take it back')));
+function undoForm(root, decision) {
+  const form = el('form', { class: 'decide' }, authorFields(), el('div', { class: 'actions' }, el('button', {}, 'Undo')));
   form.addEventListener('submit', async (event) => {
     event.preventDefault();
-    const path = `decisions/${encodeURIComponent(one.id)}?${new URLSearchParams(author)}`;
-    if (await decided('Taking it back …', path, null, 'DELETE')) showDecisions(root);
+    const path = `decisions/${encodeURIComponent(decision.id)}?${new URLSearchParams(author)}`;
+    if (await decide('Undoing …', path, null, 'DELETE')) showDecisions(root);
   });
-  return el('details', {}, el('summary', {}, 'Take it back'), form);
+  return el('details', {}, el('summary', {}, 'Undo'), form);
 }

@@ -1,4 +1,4 @@
-// One node: where it stands, its text with what was found in it, its source, children, parents.
+// View of a node: its path, its text with marks, its source, children and parents.
 
 function breadcrumbs(path) {
   const items = path.map((index, at) => {
@@ -8,7 +8,7 @@ function breadcrumbs(path) {
     return el('li', {}, el('a', { href: address(node), 'aria-current': last ? 'page' : null }, label));
   });
   const home = el('li', {}, el('a', { href: '#overview' }, 'Overview'));
-  return el('nav', { class: 'crumbs', 'aria-label': 'Way to this node' }, el('ol', {}, home, items));
+  return el('nav', { class: 'crumbs', 'aria-label': 'Path to this node' }, el('ol', {}, home, items));
 }
 
 function nodeFacts(node) {
@@ -21,7 +21,7 @@ function nodeFacts(node) {
   return el('ul', { class: 'facts' }, items);
 }
 
-/** Places to mark in a node's text: doubtful sentences, what they lack, a passage, search words. */
+/** Return the places to mark: doubtful sentences, unsupported terms, a passage, search words. */
 function marksOf(node, view) {
   const text = textOf(node);
   const spans = places(text, view.words ?? [], 'match');
@@ -42,22 +42,22 @@ function marksOf(node, view) {
   return place ? [...spans, place] : spans;
 }
 
-/** What the endpoint took for a summary, in whichever build made it. */
+/** Return the usage of a summary, in whichever build made it. */
 function paidSection(node) {
   return node.u ? section('Cost of this summary', 'paid', figures(paidFigures(paidOf(node)))) : null;
 }
 
-/** The symbol before a doubtful sentence, a link to the finding. */
+/** Return the symbol before a doubtful sentence, a link to its finding. */
 function symbolOf(place) {
   if (!place.finding) return null;
   const { finding } = place;
-  const label = `${LABELS[finding.judgement]} sentence, to the finding`;
+  const label = `${LABELS[finding.judgement]} sentence: open the finding`;
   return el('a', {
     class: `symbol ${kindName(finding)}`, href: address(nodes[finding.node], { finding: finding.index }), 'aria-label': label,
   }, SYMBOLS[finding.judgement]);
 }
 
-/** A mark for each strategy that chose the node. */
+/** Return a mark for each strategy that selected the node. */
 function rankMarks(node) {
   return ranksOf(node).map(([strategy, place, rank]) => (
     el('span', { class: `rank by-${place % 5}`, title: `Chosen by ${strategy}` }, `★ ${rank}`)));
@@ -83,7 +83,7 @@ function nodeList(title, name, indexes) {
   return section(`${title} (${whole(indexes.length)})`, name, portioned(list, indexes.length, (at) => nodeCard(indexes[at]), 20));
 }
 
-/** Documents under a summary, with the number of its chunks in each, and their pages. */
+/** Return the documents under a summary, with number and pages of its chunks in each. */
 function sourcesSection(node) {
   const leaves = new Map();
   for (const leaf of leavesUnder(node)) {
@@ -96,11 +96,11 @@ function sourcesSection(node) {
   const row = (at) => el('li', {}, el('a', { href: address(sources[at][0]) },
     el('span', { class: 'line' }, documentName(sources[at][0])),
     el('span', { class: 'meta' },
-      [counted(sources[at].length, 'chunk'), toldPages(sources[at])].filter(Boolean).join(' · '))));
+      [counted(sources[at].length, 'chunk'), formatPages(sources[at])].filter(Boolean).join(' · '))));
   return section(`Made from ${counted(sources.length, 'document')}`, 'sources', portioned(list, sources.length, row, 10));
 }
 
-/** The node in the main part of the page; `view` holds path, finding, passage, search words. */
+/** Show a node in the main part of the page; `view` has path, finding, passage, search words. */
 function showNode(root, node, view) {
   const marks = marksOf(node, view);
   const title = el('h2', { id: 'node-title' }, kindOf(node));
@@ -125,14 +125,14 @@ function showNode(root, node, view) {
 
 const textBlock = (node, marks) => el('div', { class: 'text prose' }, marked(textOf(node), marks, symbolOf));
 
-/** A leaf: its document where that is known, else its own text. */
+/** Return the document of a leaf if it is known, else the text of the leaf. */
 function documentOf(node, marks) {
   if (isPlaced(node)) return documentView(node, marks);
   return el('div', {}, textBlock(node, marks), documentView(node, marks));
 }
 
-/** On a wide screen what stands around a text goes beside it. */
+/** Split the parts into two columns for wide screens: the text, and its surroundings. */
 function sides(parts) {
-  const beside = (part) => ['children', 'sources', 'paid', 'parents'].includes(part.className);
-  return [el('div', { class: 'first' }, parts.filter((part) => !beside(part))), el('div', { class: 'second' }, parts.filter(beside))];
+  const isSecond = (part) => ['children', 'sources', 'paid', 'parents'].includes(part.className);
+  return [el('div', { class: 'first' }, parts.filter((part) => !isSecond(part))), el('div', { class: 'second' }, parts.filter(isSecond))];
 }

@@ -1,10 +1,10 @@
-// Findings of audits: the list of all, and one with its evidence and the way to its source.
+// Findings of audits: the list, and a finding with its evidence and a link to its source.
 
 const SYMBOLS = { unsupported: '▲', 'not judged': '?', supported: '✓' };
 const LABELS = { unsupported: 'Unsupported', 'not judged': 'Not judged', supported: 'Supported' };
 const kindName = (finding) => finding.judgement.replace(' ', '-');
 
-/** Symbol and word of a judgement: never told by colour alone. */
+/** Return symbol and word of a judgement; colour is never the only sign. */
 function verdict(finding) {
   return el('span', { class: `verdict ${kindName(finding)}` },
     el('span', { 'aria-hidden': 'true' }, `${SYMBOLS[finding.judgement]} `), LABELS[finding.judgement]);
@@ -12,13 +12,13 @@ function verdict(finding) {
 
 const words = (text) => text.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? [];
 
-/** The leaf under a node that holds a passage, or else shares most of its words. */
+/** Return the leaf under a node that contains a passage, or else shares most of its words. */
 function nearestLeaf(node, passage) {
   const leaves = leavesUnder(node);
   const exact = leaves.find((leaf) => locate(textOf(leaf), passage, ''));
   if (exact || leaves.length < 2) return { leaf: exact ?? leaves[0], exact: Boolean(exact) };
-  const wanted = new Set(words(passage));
-  const share = (leaf) => new Set(words(textOf(leaf)).filter((word) => wanted.has(word))).size;
+  const passageWords = new Set(words(passage));
+  const share = (leaf) => new Set(words(textOf(leaf)).filter((word) => passageWords.has(word))).size;
   let best = { leaf: leaves[0], nShared: -1 };
   for (const leaf of leaves) {
     const nShared = share(leaf);
@@ -27,7 +27,7 @@ function nearestLeaf(node, passage) {
   return { leaf: best.leaf, exact: false };
 }
 
-/** One finding with its reason, and links to its evidence. */
+/** Return a finding with its reason and links to its evidence. */
 function findingCard(finding) {
   const parts = [
     el('p', { class: 'finding-head' }, verdict(finding),
@@ -52,7 +52,7 @@ function evidence(finding) {
   const links = [];
   if (!isLeaf(child)) links.push(el('a', { href: address(child, more) }, `Open the evidence in layer ${child.l}`));
   if (source.leaf) {
-    const label = source.exact || isLeaf(child) ? 'Follow to its span' : 'Follow to the nearest span';
+    const label = source.exact || isLeaf(child) ? 'Open its span' : 'Open the nearest span';
     links.push(el('a', { class: 'follow', href: address(source.leaf, more) }, label));
   }
   return el('div', { class: 'evidence' },
@@ -61,7 +61,7 @@ function evidence(finding) {
     el('p', { class: 'links' }, links));
 }
 
-/** The findings of a node: doubts in full, what is supported folded away. */
+/** Return the findings of a node; supported sentences are folded. */
 function findingsSection(node) {
   const all = findingsOf.get(node.index) ?? [];
   if (!all.length) return null;
@@ -76,7 +76,7 @@ function findingsSection(node) {
   return section(`Audit of ${counted(all.length, 'sentence')}`, 'audit', parts);
 }
 
-/** The list of all findings, worst first, with a switch for each judgement. */
+/** List of all findings, worst first, with a switch for each judgement. */
 class FindingsView {
   constructor(panel) {
     this.panel = panel;
@@ -100,8 +100,8 @@ class FindingsView {
   }
 
   nothing() {
-    const told = findings.length ? 'No finding of this kind.' : 'No sentence of this tree was audited.';
-    return el('p', { class: 'note' }, told);
+    const message = findings.length ? 'No finding of this kind.' : 'No sentence of this tree was audited.';
+    return el('p', { class: 'note' }, message);
   }
 
   switches() {

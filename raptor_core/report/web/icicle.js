@@ -1,8 +1,8 @@
-// The layers as an icicle: the top of each tree above, leaves below, a node as wide as its leaves.
+// Layers as an icicle plot: top nodes above, leaves below; the width of a node is its leaves.
 
 class Icicle extends Drawing {
   constructor(atlas, select) {
-    super(atlas, select, 'plane icicle', 'Layers of the nodes. Arrow keys walk over them, Enter shows one, Escape shows all.');
+    super(atlas, select, 'plane icicle', 'Layers of the nodes. Arrow keys move between them, Enter shows a node, Escape shows all.');
     Object.assign(this, { from: 0, to: atlas.total });
     this.top = atlas.n ? Math.max(...atlas.tops) : 0;
     this.canvas.addEventListener('click', (event) => this.clicked(event));
@@ -16,7 +16,7 @@ class Icicle extends Drawing {
     this.draw();
   }
 
-  /** Whether there was something to draw, and room for it. */
+  /** Draw; return whether there is something to draw and the box has a size. */
   frame() {
     const { canvas, box, atlas } = this;
     const ratio = devicePixelRatio || 1;
@@ -63,7 +63,7 @@ class Icicle extends Drawing {
     pen.restore();
   }
 
-  /** The node at a place on the screen; -1 for none. */
+  /** Return the node at a place on the screen, or -1. */
   at(x, y) {
     const layer = this.top - Math.floor((y - 4) / this.row);
     const place = this.from + x / this.each;
@@ -93,7 +93,7 @@ class Icicle extends Drawing {
     this.draw();
   }
 
-  /** As wide as its nodes, and a little more. */
+  /** Show the range of these nodes, and a little more. */
   flyTo(members) {
     const { atlas } = this;
     const [first, last] = [Math.min(...members.map((i) => atlas.start[i])), Math.max(...members.map((i) => atlas.start[i] + atlas.size[i]))];

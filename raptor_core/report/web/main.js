@@ -1,44 +1,44 @@
-// The parts put together. What is shown is named by the address: #node=ID, #overview, #findings.
+// Start of the page. The address names the view: #node=ID, #overview, #findings.
 
 const detail = byElementId('detail');
 const results = new SearchView(byElementId('query'), byElementId('results'), byElementId('search-status'), byElementId('browser'));
 const doubts = new FindingsView(byElementId('panel-findings'));
-const explorer = new TreeView(byElementId('tree'), (node, way) => go(address(node), way));
+const explorer = new TreeView(byElementId('tree'), (node, nodePath) => go(address(node), nodePath));
 const tabs = [byElementId('tab-tree'), byElementId('tab-findings')];
 let current = 0;
 let path = [];
 let chosenPath = null;
 let searched = false;
 
-/** Follow an address; `way` is the path by which the reader came, where it is known. */
-function go(hash, way = null) {
-  chosenPath = way;
+/** Open an address; `nodePath` is the path of the reader in the tree, if known. */
+function go(hash, nodePath = null) {
+  chosenPath = nodePath;
   if (location.hash === hash) follow();
   else location.hash = hash;
 }
 
-/** The view that an address names; see `VIEWS`. */
+/** Show the view that the address names; see `VIEWS`. */
 async function follow() {
-  const asked = new URLSearchParams(location.hash.slice(1));
-  const name = asked.get('tree') ?? (asked.has('node') && served ? await treeOf(asked.get('node')) : null);
-  const view = VIEWS.find((one) => asked.has(one.name)) ?? (asked.has('node') || asked.has('tree') || page.report ? null : VIEWS[0]);
+  const params = new URLSearchParams(location.hash.slice(1));
+  const name = params.get('tree') ?? (params.has('node') && served ? await treeOf(params.get('node')) : null);
+  const view = VIEWS.find((entry) => params.has(entry.name)) ?? (params.has('node') || params.has('tree') || page.report ? null : VIEWS[0]);
   say('');
   if (served && !decisions) await readDecisions();
   if (view?.isWhole && !name) return showView(view, null);
   if (!(await ready(name))) return null;
   if (view) return showView(view, name);
   document.body.dataset.view = 'tree';
-  tellViews('tree');
+  showViewLinks('tree');
   head();
-  const node = nodes[idIndex.get(asked.get('node'))];
-  if (node) openNode(node, asked);
-  else if (asked.has('findings')) openFindings();
-  else if (asked.has('browse')) setPane('list', byElementId('query'));
+  const node = nodes[idIndex.get(params.get('node'))];
+  if (node) openNode(node, params);
+  else if (params.has('findings')) openFindings();
+  else if (params.has('browse')) setPane('list', byElementId('query'));
   else openOverview();
   return null;
 }
 
-/** Views beside the tree itself; those that are whole can do without a tree. */
+/** Views other than the tree; a view with `isWhole` needs no tree. */
 const VIEWS = [
   { name: 'corpus', label: 'Corpus', isThere: () => served || page.corpus, isWhole: true, show: showCorpus },
   { name: 'map', label: 'Map', isThere: () => served || report.atlas, isWhole: served, show: (root, tree) => showAtlas(root, tree, false) },
@@ -51,7 +51,7 @@ const VIEWS = [
 async function showView(view, tree) {
   document.body.dataset.view = view.name;
   setPane('detail');
-  tellViews(view.name);
+  showViewLinks(view.name);
   head(tree ? undefined : (served || page.corpus ? corpusName() : undefined));
   document.title = `${view.label} · RAPTOR`;
   detail.scrollTop = 0;
@@ -59,8 +59,8 @@ async function showView(view, tree) {
   await view.show(detail, tree);
 }
 
-/** Links to the views: of the open tree where there is one. */
-function tellViews(current) {
+/** Show links to the views, of the open tree if there is one. */
+function showViewLinks(current) {
   const open = trees.length ? `${trees[openNumber()].name}` : null;
   const link = (name, label, href) => el('a', { href, 'aria-current': name === current ? 'page' : null }, label);
   const of = (view) => (open && served && !['corpus', 'ask', 'decisions'].includes(view.name) ? `#${new URLSearchParams({ [view.name]: '', tree: open })}` : `#${view.name}`);
@@ -77,7 +77,7 @@ async function treeOf(id) {
   return node?.tree ?? null;
 }
 
-/** Whether a tree is loaded: the one named, or any. */
+/** Load the named tree if necessary; return whether a tree is loaded. */
 async function ready(name) {
   if (!name || trees.some((tree) => tree.name === name)) {
     if (name) current = trees.findIndex((tree) => tree.name === name);
@@ -101,23 +101,23 @@ function openReport(values) {
   selectTab(0);
 }
 
-function openNode(node, asked) {
-  const way = chosenPath?.at(-1) === node.index ? chosenPath : pathFrom(path, node);
+function openNode(node, params) {
+  const nodePath = chosenPath?.at(-1) === node.index ? chosenPath : pathFrom(path, node);
   const fromTree = Boolean(chosenPath);
   chosenPath = null;
-  path = way;
+  path = nodePath;
   if (node.t !== current) showTree(node.t);
-  const view = { path, passage: asked.get('passage'), words: searched ? results.words : [] };
+  const view = { path, passage: params.get('passage'), words: searched ? results.words : [] };
   searched = false;
   setPane('detail');
   showNode(detail, node, view);
   explorer.reveal(path);
   markCurrent();
   document.title = `${kindOf(node)}: ${shorten(textOf(node), 60)} · ${report.name}`;
-  settle(asked.get('finding'), fromTree);
+  scrollToTarget(params.get('finding'), fromTree);
 }
 
-/** In the lists of results and findings, mark what is open. */
+/** Mark the open node in the lists of results and findings. */
 function markCurrent() {
   for (const link of document.querySelectorAll('.browse .links-list a')) {
     if (link.getAttribute('href') === location.hash) link.setAttribute('aria-current', 'true');
@@ -125,8 +125,8 @@ function markCurrent() {
   }
 }
 
-/** Scroll to what was asked for, and give it the focus unless the reader walks in the tree. */
-function settle(finding, fromTree) {
+/** Scroll to the finding or passage, and focus it unless the reader moves in the tree. */
+function scrollToTarget(finding, fromTree) {
   const card = finding === null ? null : byElementId(`finding-${finding}`);
   if (card) {
     card.closest('details')?.setAttribute('open', '');
@@ -156,7 +156,7 @@ function openFindings() {
   setPane('list', tabs[1]);
 }
 
-/** On a narrow screen either the list or the text is there. */
+/** Show the list or the text on a narrow screen, which has no room for both. */
 function setPane(name, focus = null) {
   document.body.dataset.pane = name;
   focus?.focus();
@@ -168,7 +168,7 @@ function showTree(number) {
   explorer.show(number);
 }
 
-/** Name and figures above the view: of the open tree, or of the corpus. */
+/** Show name and figures above the view, of the open tree or the corpus. */
 function head(corpus) {
   byElementId('picker').classList.toggle('unseen', corpus !== undefined);
   if (corpus !== undefined) {
@@ -182,11 +182,11 @@ function head(corpus) {
   byElementId('name').textContent = trees.length > 1 ? `${report.name} · ${titleOf(tree)}` : titleOf(tree);
   const sizes = tree.layers.map((layer) => whole(layer.nodes)).join(' → ');
   const tokens = tree.layers.reduce((sum, layer) => sum + layer.tokens, 0);
-  const told = [`${sizes} nodes`, `${whole(tokens)} tokens`, `published ${time(tree.published)}`];
-  if (tree.title) told.unshift(tree.name);
+  const facts = [`${sizes} nodes`, `${whole(tokens)} tokens`, `published ${time(tree.published)}`];
+  if (tree.title) facts.unshift(tree.name);
   const unsupported = findings.filter((f) => f.judgement === 'unsupported' && nodes[f.node].t === number).length;
-  if (unsupported) told.push(el('a', { class: 'flag', href: served ? `#${new URLSearchParams({ findings: '', tree: tree.name })}` : '#findings' }, `▲ ${counted(unsupported, 'unsupported sentence')}`));
-  byElementId('facts').replaceChildren(...told.map((fact) => el('li', {}, fact)));
+  if (unsupported) facts.push(el('a', { class: 'flag', href: served ? `#${new URLSearchParams({ findings: '', tree: tree.name })}` : '#findings' }, `▲ ${counted(unsupported, 'unsupported sentence')}`));
+  byElementId('facts').replaceChildren(...facts.map((fact) => el('li', {}, fact)));
 }
 
 function selectTab(chosen) {
@@ -221,7 +221,7 @@ function start() {
   });
   if (page.report) openReport(page.report);
   window.addEventListener('hashchange', follow);
-  // A link to where the reader is already changes no address, and is followed all the same.
+  // A link to the current address fires no hashchange, so it is followed here.
   document.addEventListener('click', (event) => {
     const link = event.target.closest('a[href^="#"]');
     if (link && link.getAttribute('href') === location.hash) follow();

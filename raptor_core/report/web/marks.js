@@ -1,9 +1,9 @@
-// Marked places in texts. A place is { start, end, kind }; places may overlap.
+// Marks in texts. A place is { start, end, kind }; places may overlap.
 
 const SYNTAX = /[.*+?^${}()|[\]\\/]/g;
 const escaped = (text) => text.replace(SYNTAX, '\\$&');
 
-/** The first place of a passage in a text, however its white space runs; null without one. */
+/** Return the first place of a passage in a text, ignoring differences of white space, or null. */
 function locate(text, passage, kind) {
   const words = passage.trim().split(/\s+/).filter(Boolean);
   if (!words.length) return null;
@@ -13,14 +13,14 @@ function locate(text, passage, kind) {
   return match && { start: match.index, end: match.index + match[0].length, kind };
 }
 
-/** All places of any of these expressions. */
+/** Return all places that match any of the expressions. */
 function places(text, expressions, kind) {
   return expressions.flatMap((expression) =>
     [...text.matchAll(expression)].filter((match) => match[0]).map((match) => (
       { start: match.index, end: match.index + match[0].length, kind })));
 }
 
-/** The text with its marks; `begin` may give an element to put where a place starts. */
+/** Return the text with its marks; `begin` may return an element for the start of a place. */
 function marked(text, spans, begin = () => null) {
   const cuts = new Set([0, text.length]);
   for (const place of spans) cuts.add(place.start).add(place.end);

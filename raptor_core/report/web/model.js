@@ -1,4 +1,4 @@
-// The report's data: nodes refer to each other, and to documents, by index (raptor_core/report/data.py).
+// Data of the report (raptor_core/report/data.py). Nodes refer to nodes and documents by index.
 
 let report = {};
 let nodes = [];
@@ -6,12 +6,12 @@ let documents = [];
 let trees = [];
 let findings = [];
 let chosen = [];
-/** What a question chose last, as [{ question, strategy, ids }]: lit in tree, map and layers. */
-let lit = [];
+/** Nodes selected for the last question, as [{ question, strategy, ids }], to highlight in all views. */
+let highlights = [];
 const idIndex = new Map();
 const findingsOf = new Map();
 
-/** Show this report from now on. */
+/** Replace the report that the page shows. */
 function load(values) {
   report = values;
   ({ nodes, documents, trees } = values);
@@ -31,21 +31,21 @@ function load(values) {
     findingsOf.get(finding.node).push(finding);
   });
   chosen = values.chosen ?? [];
-  light();
+  applyHighlights();
 }
 
-/** Mark what the last question chose of this report's nodes. */
-function light() {
-  if (!lit.length) return;
-  chosen = lit.map(({ question, strategy, ids }) => (
+/** Select the nodes of this report that the last question selected. */
+function applyHighlights() {
+  if (!highlights.length) return;
+  chosen = highlights.map(({ question, strategy, ids }) => (
     { question, strategy, nodes: ids.map((id) => idIndex.get(id)).filter((at) => at !== undefined) }));
-  chosen = chosen.filter((one) => one.nodes.length);
+  chosen = chosen.filter((selection) => selection.nodes.length);
 }
 
 const nameOf = (node) => node.m ?? '';
 const titleOf = (tree) => tree.title || tree.name;
 
-/** Ranks of a node by what chose it, as [strategy, its place among the strategies, rank]. */
+/** Return the ranks of a node by strategy, as [strategy, number of the strategy, rank]. */
 const ranksOf = (node) => chosen.map(({ strategy, nodes: indexes }, place) => [strategy, place, indexes.indexOf(node.index) + 1])
   .filter(([, , rank]) => rank > 0);
 const isLeaf = (node) => node.l === 0;
@@ -55,10 +55,10 @@ const doubtsOf = (node) => (findingsOf.get(node.index) ?? []).filter((f) => f.ju
 const kindOf = (node) => (isLeaf(node) ? 'Chunk' : `Summary · layer ${node.l}`);
 const topLayer = (tree) => trees[tree].layers.at(-1).layer;
 const documentName = (node) => documents[node.d].title || documents[node.d].id;
-const placeOf = (leaf) => [documentName(leaf), toldPages([leaf])].filter(Boolean).join(', ');
+const placeOf = (leaf) => [documentName(leaf), formatPages([leaf])].filter(Boolean).join(', ');
 
-/** Pages that leaves are printed on, such as "pages 3, 7–9"; empty where they have none. */
-function toldPages(leaves) {
+/** Format the pages of leaves, such as "pages 3, 7–9"; '' for no pages. */
+function formatPages(leaves) {
   const pages = leaves.flatMap((leaf) => leaf.p ?? []).sort((a, b) => a - b);
   const runs = [];
   for (const page of new Set(pages)) {
@@ -66,30 +66,30 @@ function toldPages(leaves) {
     else runs.push([page, page]);
   }
   if (!runs.length) return '';
-  const told = runs.slice(0, 8).map(([first, last]) => (first === last ? `${first}` : `${first}–${last}`));
-  return `${pages[0] === pages.at(-1) ? 'page' : 'pages'} ${told.join(', ')}${runs.length > 8 ? ' …' : ''}`;
+  const ranges = runs.slice(0, 8).map(([first, last]) => (first === last ? `${first}` : `${first}–${last}`));
+  return `${pages[0] === pages.at(-1) ? 'page' : 'pages'} ${ranges.join(', ')}${runs.length > 8 ? ' …' : ''}`;
 }
 
-/** Indexes of the top layer's nodes of a tree. */
+/** Return the indexes of the nodes in the top layer of a tree. */
 function rootsOf(tree) {
   const top = topLayer(tree);
   return nodes.filter((node) => node.t === tree && node.l === top).map((node) => node.index);
 }
 
-/** What a summary was paid for; null where that is not known or it took nothing. */
+/** Return the usage of a summary; null if it is zero or unknown. */
 function paidOf(node) {
   if (!node.u) return null;
   const [calls, retries, prompt, completion, usd] = node.u;
   return { calls, retries, prompt, completion, tokens: prompt + completion, usd };
 }
 
-/** A node's tokens over its children's; null for a leaf. */
+/** Return the tokens of a node over those of its children; null for a leaf. */
 function compressionOf(node) {
   const below = node.c.reduce((sum, child) => sum + nodes[child].n, 0);
   return below ? node.n / below : null;
 }
 
-/** Leaves under a node in document order, each once; a leaf itself is under itself. */
+/** Return the leaves under a node in document order; for a leaf, the leaf. */
 function leavesUnder(node) {
   let front = new Set([node.index]);
   const leaves = new Set();
@@ -104,22 +104,22 @@ function leavesUnder(node) {
   return [...leaves].sort((a, b) => a - b).map((index) => nodes[index]);
 }
 
-/** From a top node down to this one, each time through the first parent. */
+/** Return the path from a top node down to this node, through first parents. */
 function pathTo(node) {
   const path = [node.index];
   for (let at = node; at.parents.length; at = nodes[at.parents[0]]) path.unshift(at.parents[0]);
   return path;
 }
 
-/** The path to a node, as near to the one that the reader came by as it can be. */
+/** Return the path to a node that shares most with the reader's path. */
 function pathFrom(path, node) {
-  const there = path.indexOf(node.index);
-  if (there >= 0) return path.slice(0, there + 1);
+  const place = path.indexOf(node.index);
+  if (place >= 0) return path.slice(0, place + 1);
   const parent = path.findLastIndex((index) => nodes[index].c.includes(node.index));
   return parent >= 0 ? [...path.slice(0, parent + 1), node.index] : pathTo(node);
 }
 
-/** Address of a node within this page; `more` may name a finding, or a finding's passage. */
+/** Return the address of a node in this page; `more` may name a finding or its passage. */
 function address(node, more = {}) {
   const tree = served ? { tree: trees[node.t].name } : {};
   return `#${new URLSearchParams({ node: node.id, ...tree, ...more })}`;

@@ -1,4 +1,4 @@
-// What the page opens with: the top of the tree, its layers, change, audit, cost, settings.
+// Overview of a tree: its top layer, layers, change, audit, cost, settings.
 
 function overview(root, tree) {
   const parts = [
@@ -11,12 +11,12 @@ function overview(root, tree) {
   root.replaceChildren(...parts.filter(Boolean));
 }
 
-/** The nodes that a question chose, a list for each strategy. */
+/** Return the nodes selected for a question, a list for each strategy. */
 function chosenSections() {
   return chosen.map(({ question, strategy, nodes: indexes }, place) => {
     const list = el('ol', { class: 'links-list cards' });
-    const told = el('p', {}, el('span', { class: `rank by-${place % 5}` }, '★'), ` “${question}”`);
-    return section(`Chosen by ${strategy} (${whole(indexes.length)})`, `chosen-${place}`, told,
+    const label = el('p', {}, el('span', { class: `rank by-${place % 5}` }, '★'), ` “${question}”`);
+    return section(`Chosen by ${strategy} (${whole(indexes.length)})`, `chosen-${place}`, label,
       portioned(list, indexes.length, (at) => nodeCard(indexes[at]), 20));
   });
 }
@@ -28,10 +28,10 @@ function topSection(tree) {
   const top = topLayer(tree);
   const title = top ? `At the top · ${counted(roots.length, 'summary', 'summaries')} of layer ${top}` : 'One layer';
   return section(title, 'top', portioned(list, roots.length, item, 4),
-    el('p', { class: 'note' }, `It ends at layer ${top}: ${trees[tree].ended}`));
+    el('p', { class: 'note' }, `The tree ends at layer ${top}: ${trees[tree].ended}`));
 }
 
-/** The table of layers, each with a bar for its share of the largest layer's nodes. */
+/** Return the table of layers; a bar compares each layer with the largest one. */
 function layersSection(tree) {
   const layers = trees[tree].layers;
   const most = Math.max(...layers.map((layer) => layer.nodes));
@@ -69,8 +69,8 @@ function changeSection(tree) {
   const fresh = nodes.filter((node) => node.t === tree && node.w).map((node) => node.index).reverse();
   const list = el('ul', { class: 'links-list cards' });
   return section('Change since the last build', 'change',
-    figures([['new', whole(change.added)], ['gone', whole(change.removed)], ['kept', whole(all - change.added)]]),
-    el('p', { class: 'note' }, `Against the tree published ${time(change.previous)}, in nodes.`),
+    figures([['new', whole(change.added)], ['removed', whole(change.removed)], ['kept', whole(all - change.added)]]),
+    el('p', { class: 'note' }, `In nodes, compared with the tree published ${time(change.previous)}.`),
     fresh.length ? el('details', {}, el('summary', {}, `The ${counted(fresh.length, 'new node')}`),
       portioned(list, fresh.length, (at) => nodeCard(fresh[at]), 20)) : null);
 }
@@ -88,7 +88,7 @@ function auditSection() {
     el('p', {}, `Sentences of ${counted(findingsOf.size, 'audited summary', 'audited summaries')}. `, el('a', { href: '#findings' }, 'See the findings')));
 }
 
-/** Names and figures of what one summary was paid for. */
+/** Return names and figures of the usage of a summary. */
 function paidFigures(paid) {
   return [
     ['calls', whole(paid.calls)], ['retries', whole(paid.retries)], ['prompt tokens', whole(paid.prompt)],
@@ -96,7 +96,7 @@ function paidFigures(paid) {
   ];
 }
 
-/** Summaries by money, then by tokens, whichever build made them; a link to each. */
+/** Return links to the summaries, the most expensive first: by money, then by tokens. */
 function costliestList(tree) {
   const summaries = nodes.filter((node) => node.t === tree && node.u).map((node) => ({ node, paid: paidOf(node) }));
   if (!summaries.length) return null;
@@ -104,24 +104,24 @@ function costliestList(tree) {
   const list = el('ul', { class: 'links-list cards' });
   const row = (at) => {
     const { node, paid } = summaries[at];
-    const told = [`layer ${node.l}`, counted(paid.calls, 'call'), counted(paid.tokens, 'token')];
-    if (paid.retries) told.push(counted(paid.retries, 'retry', 'retries'));
-    if (paid.usd !== null) told.push(figure('usd', paid.usd));
+    const facts = [`layer ${node.l}`, counted(paid.calls, 'call'), counted(paid.tokens, 'token')];
+    if (paid.retries) facts.push(counted(paid.retries, 'retry', 'retries'));
+    if (paid.usd !== null) facts.push(figure('usd', paid.usd));
     return el('li', {}, el('a', { href: address(node) },
-      el('span', { class: 'meta' }, told.join(' · ')), el('span', { class: 'line' }, shorten(textOf(node), 160))));
+      el('span', { class: 'meta' }, facts.join(' · ')), el('span', { class: 'line' }, shorten(textOf(node), 160))));
   };
-  return el('details', { class: 'costliest' }, el('summary', {}, `What ${counted(summaries.length, 'summary', 'summaries')} took, the costliest first`),
+  return el('details', { class: 'costliest' }, el('summary', {}, `Cost of ${counted(summaries.length, 'summary', 'summaries')}, the most expensive first`),
     portioned(list, summaries.length, row, 10));
 }
 
-/** Names end in their units; what is unknown is said to be. */
+/** Return the cost of the build; names end in their units. */
 function costSection(tree) {
   const costliest = costliestList(tree);
   if (!report.cost) return section('Cost of the build', 'cost', el('p', { class: 'note' }, 'Not recorded.'), costliest);
   const pairs = report.cost.map(([name, value]) => [name.replace(/_usd$/, '').replaceAll('_', ' '), figure(name, value)]);
   const unknown = report.cost.some(([, value]) => value === null);
   return section('Cost of the build', 'cost', figures(pairs),
-    unknown ? el('p', { class: 'note' }, 'Unknown where the settings hold no price of the model.') : null,
+    unknown ? el('p', { class: 'note' }, 'A cost is unknown if the settings have no price for the model.') : null,
     costliest);
 }
 
@@ -146,5 +146,5 @@ function documentsSection(tree) {
 function settingsSection() {
   if (!report.settings) return null;
   return section('Settings', 'settings',
-    el('details', {}, el('summary', {}, 'What made these trees'), el('pre', { tabindex: '0' }, report.settings)));
+    el('details', {}, el('summary', {}, 'Settings of these trees'), el('pre', { tabindex: '0' }, report.settings)));
 }

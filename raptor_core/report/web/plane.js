@@ -1,6 +1,6 @@
-// Points on a plane, drawn by WebGL: one buffer, one call for all of them, whatever their number.
-// No library: regl makes code from texts, which the page's policy forbids, and the others are a
-// hundred times as long as this.
+// Map: points on a plane, drawn by WebGL with a single call for any number of points.
+// No library: regl creates code from texts, which the page's policy forbids, and other libraries
+// are a hundred times as long as this file.
 
 const VERTEX = `#version 300 es
 in vec2 place; in vec4 color; in float size;
@@ -23,19 +23,19 @@ void main() {
 const REACH = 14;
 const MAX_LABELS = 70;
 
-/** What map and layers share: a canvas in a box, a label where the pointer is, a frame when asked. */
+/** Base of map and layers: a canvas in a box, a label at the pointer, a frame on request. */
 class Drawing {
-  /** `select(i)` is called with a node that was clicked. */
-  constructor(atlas, select, name, told) {
+  /** `select(i)` is called with the index of a clicked node. */
+  constructor(atlas, select, name, description) {
     Object.assign(this, { atlas, select });
-    this.canvas = el('canvas', { class: 'points', tabindex: '0', role: 'img', 'aria-label': told });
+    this.canvas = el('canvas', { class: 'points', tabindex: '0', role: 'img', 'aria-label': description });
     this.tip = el('div', { class: 'tip', hidden: true });
     this.box = el('div', { class: name }, this.canvas, this.tip);
     this.canvas.addEventListener('pointerleave', () => { this.tip.hidden = true; });
     this.canvas.addEventListener('keydown', (event) => this.pressed(event));
   }
 
-  /** Draw once before the next frame. */
+  /** Request a drawing for the next frame. */
   draw() {
     if (this.waiting) return;
     this.waiting = requestAnimationFrame(() => {
@@ -44,7 +44,7 @@ class Drawing {
     });
   }
 
-  /** Tell the name of a node beside the pointer. */
+  /** Show the name of a node at the pointer. */
   hover(i, x, y) {
     this.tip.hidden = i < 0;
     if (i < 0) return;
@@ -53,7 +53,7 @@ class Drawing {
     this.tip.style.top = `${y + 14}px`;
   }
 
-  /** The rank of a node that is lit, in a circle. */
+  /** Draw the rank of a highlighted node in a circle. */
   rank(pen, x, y, color, rank) {
     pen.save();
     Object.assign(pen, { fillStyle: color, strokeStyle: '#fff', lineWidth: 2, font: '700 11px sans-serif', textAlign: 'center' });
@@ -69,7 +69,7 @@ class Drawing {
 
 class Plane extends Drawing {
   constructor(atlas, select) {
-    super(atlas, select, 'plane', 'Map of the nodes. Arrow keys move it, plus and minus zoom, 0 shows all. The list beside it leads to every cluster.');
+    super(atlas, select, 'plane', 'Map of the nodes. Arrow keys move it, plus and minus zoom, 0 shows all. The list next to it links to every cluster.');
     Object.assign(this, { zoom: 1, x: atlas.middle[0], y: atlas.middle[1] });
     this.marks = el('canvas', { class: 'marks', 'aria-hidden': 'true' });
     this.tip.before(this.marks);
@@ -112,7 +112,7 @@ class Plane extends Drawing {
     return buffer;
   }
 
-  /** Colours and sizes of all points: `colorOf(i)` gives [red, green, blue] of 255. */
+  /** Set colours and sizes of all points; `colorOf(i)` returns [red, green, blue], 0 to 255. */
   paint(colorOf, labels) {
     const { gl, atlas } = this;
     this.labels = labels;
@@ -134,14 +134,14 @@ class Plane extends Drawing {
     this.draw();
   }
 
-  /** Whether there was room to draw in. */
+  /** Draw; return whether the box has a size. */
   frame() {
     const { canvas, marks, gl } = this;
     const ratio = devicePixelRatio || 1;
     const { clientWidth: width, clientHeight: height } = this.box;
     if (!width || !height || !gl) return false;
     if (canvas.width !== Math.round(width * ratio) || canvas.height !== Math.round(height * ratio)) {
-      for (const one of [canvas, marks]) { one.width = Math.round(width * ratio); one.height = Math.round(height * ratio); }
+      for (const layer of [canvas, marks]) { layer.width = Math.round(width * ratio); layer.height = Math.round(height * ratio); }
     }
     Object.assign(this, { width, height, side: 0.9 * Math.min(width / this.atlas.wide, height / this.atlas.high) * this.zoom });
     gl.viewport(0, 0, canvas.width, canvas.height);
@@ -160,7 +160,7 @@ class Plane extends Drawing {
     return [(this.atlas.x[i] - this.x) * this.side + this.width / 2, (this.atlas.y[i] - this.y) * this.side + this.height / 2];
   }
 
-  /** Names of clusters, largest first where they would lie on one another, and ranks of what is lit. */
+  /** Write ranks of highlighted nodes and names of clusters; of overlapping names the largest cluster's. */
   write(ratio) {
     const pen = this.marks.getContext('2d');
     const style = getComputedStyle(this.box);
@@ -203,7 +203,7 @@ class Plane extends Drawing {
     pen.restore();
   }
 
-  /** The nearest point to a place on the screen, upper layers first; -1 where none is near. */
+  /** Return the point nearest to a place on the screen, upper layers first, or -1. */
   nearest(x, y) {
     let [best, least] = [-1, REACH * REACH];
     for (let i = 0; i < this.atlas.n; i += 1) {
@@ -215,16 +215,16 @@ class Plane extends Drawing {
   }
 
   zoomAt(factor, x = this.width / 2, y = this.height / 2) {
-    const before = this.side;
+    const oldSide = this.side;
     const to = Math.max(0.5, Math.min(400, this.zoom * factor));
-    const side = before * to / this.zoom;
-    this.x += (x - this.width / 2) * (1 / before - 1 / side);
-    this.y += (y - this.height / 2) * (1 / before - 1 / side);
+    const side = oldSide * to / this.zoom;
+    this.x += (x - this.width / 2) * (1 / oldSide - 1 / side);
+    this.y += (y - this.height / 2) * (1 / oldSide - 1 / side);
     this.zoom = to;
     this.draw();
   }
 
-  /** Go to a part of the plane, in a fifth of a second unless the reader wants no motion. */
+  /** Move to a part of the plane; at once if the reader prefers reduced motion. */
   fly(x, y, zoom) {
     const from = [this.x, this.y, Math.log(this.zoom)];
     const to = [x, y, Math.log(Math.max(0.5, Math.min(400, zoom)))];
@@ -254,7 +254,7 @@ class Plane extends Drawing {
 
   listen() {
     const { canvas } = this;
-    const held = new Map();
+    const pointers = new Map();
     let moved = 0;
     const at = (event) => [event.offsetX, event.offsetY];
     canvas.addEventListener('wheel', (event) => {
@@ -263,33 +263,33 @@ class Plane extends Drawing {
     }, { passive: false });
     canvas.addEventListener('pointerdown', (event) => {
       canvas.setPointerCapture(event.pointerId);
-      held.set(event.pointerId, at(event));
+      pointers.set(event.pointerId, at(event));
       moved = 0;
     });
     canvas.addEventListener('pointermove', (event) => {
       const now = at(event);
-      if (!held.has(event.pointerId)) { this.hover(this.nearest(...now), ...now); return; }
-      const before = held.get(event.pointerId);
-      const others = [...held].filter(([id]) => id !== event.pointerId).map(([, place]) => place);
-      held.set(event.pointerId, now);
-      moved += Math.hypot(now[0] - before[0], now[1] - before[1]);
+      if (!pointers.has(event.pointerId)) { this.hover(this.nearest(...now), ...now); return; }
+      const last = pointers.get(event.pointerId);
+      const others = [...pointers].filter(([id]) => id !== event.pointerId).map(([, place]) => place);
+      pointers.set(event.pointerId, now);
+      moved += Math.hypot(now[0] - last[0], now[1] - last[1]);
       if (others.length) {
         const gap = (place) => Math.hypot(place[0] - others[0][0], place[1] - others[0][1]);
-        this.zoomAt(gap(now) / Math.max(1, gap(before)), ...others[0]);
+        this.zoomAt(gap(now) / Math.max(1, gap(last)), ...others[0]);
       } else {
-        this.x -= (now[0] - before[0]) / this.side;
-        this.y -= (now[1] - before[1]) / this.side;
+        this.x -= (now[0] - last[0]) / this.side;
+        this.y -= (now[1] - last[1]) / this.side;
         this.draw();
       }
     });
-    const let_go = (event) => {
-      if (held.delete(event.pointerId) && moved < 5 && event.type === 'pointerup') {
+    const release = (event) => {
+      if (pointers.delete(event.pointerId) && moved < 5 && event.type === 'pointerup') {
         const i = this.nearest(...at(event));
         if (i >= 0) this.select(i);
       }
     };
-    canvas.addEventListener('pointerup', let_go);
-    canvas.addEventListener('pointercancel', let_go);
+    canvas.addEventListener('pointerup', release);
+    canvas.addEventListener('pointercancel', release);
     new ResizeObserver(() => this.draw()).observe(this.box);
   }
 

@@ -1,4 +1,4 @@
-// Saving what is seen as a file.
+// Buttons that save a view as a file.
 
 const SAVES = {
   node: ['Save as Markdown', () => [`${nodes[path.at(-1)].id}.md`, nodeMarkdown(nodes[path.at(-1)])]],

@@ -1,15 +1,15 @@
-// Search in the texts of all nodes for words; small and capital letters are equal.
+// Search for words in the texts of all nodes, without case.
 
 const PAUSE_MS = 120;
 
-/** One expression for each word of a query. */
+/** Return an expression for each word of a query. */
 function expressions(query) {
   return query.trim().split(/\s+/).filter(Boolean).map((word) => new RegExp(escaped(word), 'giu'));
 }
 
 /**
- * Nodes that hold every word, or where there are none those that hold most: first those with the
- * whole phrase, then from the top layer down.
+ * Return the nodes that contain every word, or else most words: first those with the exact phrase,
+ * then from the top layer down.
  */
 function search(query) {
   const sought = expressions(query);
@@ -28,7 +28,7 @@ function search(query) {
   return { found: hits.map((hit) => hit.node), most, all: most === sought.length };
 }
 
-/** The part of a text around its first match, with all matches marked. */
+/** Return the part of a text around its first match, with all matches marked. */
 function excerpt(text, sought) {
   const first = Math.min(...sought.map((word) => text.search(word)).filter((at) => at >= 0));
   const from = first < 80 ? 0 : text.lastIndexOf(' ', first - 60) + 1;
@@ -66,10 +66,10 @@ class SearchView {
     const { found, most, all } = search(query);
     const sought = expressions(query);
     const list = el('ol', { class: 'links-list' });
-    const some = `No node holds all ${sought.length} words; ${whole(found.length)} ${found.length === 1 ? 'holds' : 'hold'} ${most}`;
-    const told = all ? `${counted(found.length, 'node')} found` : some;
+    const some = `No node contains all ${sought.length} words; ${whole(found.length)} ${found.length === 1 ? 'contains' : 'contain'} ${most}`;
+    const summary = all ? `${counted(found.length, 'node')} found` : some;
     this.found = found;
-    this.status.textContent = found.length ? told : 'Nothing found';
+    this.status.textContent = found.length ? summary : 'Nothing found';
     this.panel.append(...portioned(list, found.length, (at) => this.row(found[at], sought)));
     if (found.length) this.panel.append(saveButton('search'));
     this.panel.scrollTop = 0;

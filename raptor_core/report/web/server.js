@@ -1,46 +1,46 @@
-// What the page knows from the start, and what it asks of its server, where it has one.
+// Data of the page: embedded in it, or requested from its server.
 
 const page = JSON.parse(byElementId('data').textContent);
 const served = !page.report && !page.corpus;
 let key = '';
 
-/** What the server answers; where it wants a key the reader is asked for it, and the call goes on. */
+/** Send a request and return the answer; ask the reader for a key if the server requires one. */
 async function call(path, body = null, method = body ? 'POST' : 'GET') {
   const headers = body ? { 'Content-Type': 'application/json' } : {};
   if (key) headers.Authorization = `Bearer ${key}`;
-  const answered = await fetch(path, { method, headers, body: body && JSON.stringify(body) });
-  if (answered.status === 401) {
+  const response = await fetch(path, { method, headers, body: body && JSON.stringify(body) });
+  if (response.status === 401) {
     const writes = method === 'DELETE' || path === 'decisions' && method === 'POST';
-    await askKey(writes ? 'A decision needs the key to write.' : key ? 'This key is not the server’s.' : 'This server asks for its key.');
+    await askKey(writes ? 'A decision needs the writing key.' : key ? 'The server refused this key.' : 'This server requires a key.');
     return call(path, body, method);
   }
-  const told = await answered.json();
-  if (!answered.ok) throw new Error(told.message);
-  return told;
+  const values = await response.json();
+  if (!response.ok) throw new Error(values.message);
+  return values;
 }
 
-let asking = null;
+let keyRequest = null;
 
-function askKey(told) {
-  asking ??= new Promise((resolve) => {
+function askKey(message) {
+  keyRequest ??= new Promise((resolve) => {
     const dialog = byElementId('key-dialog');
-    byElementId('key-told').textContent = told;
+    byElementId('key-message').textContent = message;
     dialog.querySelector('form').onsubmit = () => {
       key = byElementId('key').value;
-      asking = null;
+      keyRequest = null;
       resolve();
     };
     dialog.showModal();
   });
-  return asking;
+  return keyRequest;
 }
 
-/** Say what is under way or went wrong. */
-const say = (text) => { byElementId('told').textContent = text; };
+/** Show a message in the status line. */
+const say = (text) => { byElementId('message').textContent = text; };
 
-/** Run what may fail, and say so. */
-async function attempt(doing, act) {
-  say(doing);
+/** Run an action; show its message meanwhile, and its error if it fails. */
+async function attempt(message, act) {
+  say(message);
   try {
     const result = await act();
     say('');

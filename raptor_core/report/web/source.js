@@ -1,9 +1,9 @@
-// A leaf's span in its document, with the text around it.
+// Span of a leaf in its document, with the text around it.
 
 const AROUND = 1200;
 const FURTHER = 6000;
 
-/** The nearest place, from here on, where a word begins; never in the middle of a character. */
+/** Return the next place where a word begins; never the middle of a character. */
 function wordStart(text, at) {
   if (at <= 0 || at >= text.length) return Math.max(0, Math.min(at, text.length));
   const gap = text.slice(at - 1, at + 80).search(/\s/);
@@ -14,10 +14,10 @@ function wordStart(text, at) {
 function documentView(node, marks) {
   const source = documents[node.d];
   if (!isPlaced(node)) {
-    const told = source.x === undefined
-      ? 'The text of this document is not known here, so the chunk stands alone.'
-      : 'The document has changed since this tree was published, so the chunk stands alone.';
-    return section('In the document', 'source', placeLine(node), el('p', { class: 'note' }, told));
+    const reason = source.x === undefined
+      ? 'The text of this document is not known here, so only the chunk is shown.'
+      : 'The document has changed since this tree was published, so only the chunk is shown.';
+    return section('In the document', 'source', placeLine(node), el('p', { class: 'note' }, reason));
   }
   const box = el('div', {
     class: 'document', tabindex: '0', role: 'region', 'aria-label': `Text of ${documentName(node)} around the chunk`,
@@ -28,9 +28,9 @@ function documentView(node, marks) {
   const fill = () => {
     const span = el('span', { class: 'span' }, marked(textOf(node), marks));
     const parts = [source.x.slice(from, node.s), span, source.x.slice(node.e, to)];
-    const before = from > 0 ? more('Show earlier text', () => earlier()) : el('p', { class: 'edge' }, 'Start of the document');
-    const after = to < source.x.length ? more('Show later text', () => later()) : el('p', { class: 'edge' }, 'End of the document');
-    box.replaceChildren(before, el('div', { class: 'prose' }, ...parts), after);
+    const first = from > 0 ? more('Show earlier text', () => earlier()) : el('p', { class: 'edge' }, 'Start of the document');
+    const last = to < source.x.length ? more('Show later text', () => later()) : el('p', { class: 'edge' }, 'End of the document');
+    box.replaceChildren(first, el('div', { class: 'prose' }, ...parts), last);
   };
   const earlier = () => {
     const height = box.scrollHeight - box.scrollTop;
@@ -54,13 +54,13 @@ function placeLine(node) {
   const source = documents[node.d];
   const parts = [el('strong', {}, documentName(node))];
   if (source.title && source.title !== source.id) parts.push(el('span', { class: 'path' }, source.id));
-  if (node.p) parts.push(el('span', {}, toldPages([node])));
+  if (node.p) parts.push(el('span', {}, formatPages([node])));
   if (node.h) parts.push(el('span', {}, node.h.join(' › ')));
   parts.push(el('span', {}, `characters ${whole(node.o[0])} to ${whole(node.o[1])}`));
   return el('p', { class: 'place' }, parts.flatMap((part, at) => (at ? [' · ', part] : [part])));
 }
 
-/** Scroll the document's box so that the span, or what is marked in it, stands in its upper part. */
+/** Scroll the document so that the span, or its marked passage, is in the upper part. */
 function showSpan(root) {
   const box = root.querySelector('.document');
   const span = box?.querySelector('.span');
@@ -69,13 +69,13 @@ function showSpan(root) {
   box.scrollTop += aim.getBoundingClientRect().top - box.getBoundingClientRect().top - box.clientHeight / 4;
 }
 
-/** Links to the chunks before and after a leaf in its document. */
+/** Return links to the previous and the next chunk of the document. */
 function neighbours(node) {
   const near = (step) => {
-    const other = nodes[node.index + step];
-    return other && isLeaf(other) && other.d === node.d ? other : null;
+    const leaf = nodes[node.index + step];
+    return leaf && isLeaf(leaf) && leaf.d === node.d ? leaf : null;
   };
-  const link = (other, label) => other && el('a', { href: address(other) }, label);
+  const link = (leaf, label) => leaf && el('a', { href: address(leaf) }, label);
   const links = [link(near(-1), '← Previous chunk'), link(near(1), 'Next chunk →')].filter(Boolean);
   return links.length ? el('p', { class: 'neighbours' }, links) : null;
 }

@@ -1,5 +1,5 @@
-// The tree explorer, after the tree pattern of the ARIA authoring practices. Children are put
-// into the page when their parent is opened and taken out when it is closed.
+// Tree explorer, after the tree pattern of the ARIA authoring practices. Opening a parent adds its
+// children to the page; closing it removes them.
 
 const BATCH = 100;
 
@@ -22,7 +22,7 @@ class TreeView {
     if (roots.length === 1) this.expand(this.list.firstElementChild);
   }
 
-  /** Add the next batch of a group; what was put in ahead of its turn is not added twice. */
+  /** Add the next batch of a group; it replaces items that `ahead` added. */
   grow(group) {
     group.more?.remove();
     const end = Math.min(group.members.length, group.shown + BATCH);
@@ -31,9 +31,9 @@ class TreeView {
       group.list.querySelector(`:scope > [data-ahead="${group.shown}"]`)?.remove();
       this.insert(group, this.item(group, group.shown));
     }
-    const left = group.members.length - group.shown;
-    if (left > 0) {
-      const label = `Show ${whole(Math.min(BATCH, left))} more of ${whole(left)} left`;
+    const remaining = group.members.length - group.shown;
+    if (remaining > 0) {
+      const label = `Show ${whole(Math.min(BATCH, remaining))} of ${whole(remaining)} more`;
       group.more = el('li', { role: 'treeitem', class: 'more-item', tabindex: '-1', 'aria-level': group.level }, label);
       this.entries.set(group.more, { group, first: group.shown });
       this.insert(group, group.more);
@@ -41,7 +41,7 @@ class TreeView {
     return [...group.list.children].find((item) => this.entries.get(item)?.place === first);
   }
 
-  /** Before what stands ahead of its turn. */
+  /** Insert an item before the items that `ahead` added. */
   insert(group, item) {
     group.list.insertBefore(item, group.list.querySelector(':scope > [data-ahead]'));
   }
@@ -52,7 +52,7 @@ class TreeView {
     const unsupported = doubts.filter((doubt) => doubt.judgement === 'unsupported').length;
     const snippet = shorten(textOf(node), 130);
     const name = nameOf(node);
-    const told = [`${kindOf(node)}: ${name ? `${name}: ` : ''}${snippet}`, node.w && 'new', ...ranksOf(node).map(([strategy, , rank]) => `${rank} by ${strategy}`), doubts.length && `${unsupported} unsupported`];
+    const labels = [`${kindOf(node)}: ${name ? `${name}: ` : ''}${snippet}`, node.w && 'new', ...ranksOf(node).map(([strategy, , rank]) => `${rank} by ${strategy}`), doubts.length && `${unsupported} unsupported`];
     const row = el('div', { class: 'row' },
       el('span', { class: 'toggle', 'aria-hidden': 'true' }),
       el('span', { class: `badge layer-${Math.min(node.l, 5)}` }, isLeaf(node) ? '¶' : `L${node.l}`),
@@ -60,13 +60,13 @@ class TreeView {
       rankMarks(node),
       node.w ? el('span', { class: 'new', title: 'New in the last build' }, 'new') : null,
       unsupported ? el('span', { class: 'flag', title: 'Unsupported sentences' }, `▲ ${unsupported}`) : null);
-    const made = el('li', {
+    const item = el('li', {
       role: 'treeitem', tabindex: '-1', 'aria-level': group.level, 'aria-setsize': group.members.length,
-      'aria-posinset': place + 1, 'aria-selected': 'false', 'aria-label': told.filter(Boolean).join(', '),
+      'aria-posinset': place + 1, 'aria-selected': 'false', 'aria-label': labels.filter(Boolean).join(', '),
       'aria-expanded': node.c.length ? 'false' : null, 'data-node': node.index,
     }, row);
-    this.entries.set(made, { node, group, place });
-    return made;
+    this.entries.set(item, { node, group, place });
+    return item;
   }
 
   expand(item) {
@@ -82,12 +82,12 @@ class TreeView {
   collapse(item) {
     const entry = this.entries.get(item);
     if (!entry.children) return;
-    const held = entry.children.list.contains(document.activeElement);
+    const hadFocus = entry.children.list.contains(document.activeElement);
     const focusable = entry.children.list.querySelector('[tabindex="0"]');
     entry.children.list.remove();
     entry.children = undefined;
     item.setAttribute('aria-expanded', 'false');
-    if (held) this.focus(item);
+    if (hadFocus) this.focus(item);
     else if (focusable) this.setFocusable(item);
   }
 
@@ -96,7 +96,7 @@ class TreeView {
     else this.expand(item);
   }
 
-  /** Open the way to a node and select it, without taking the focus. */
+  /** Expand the path to a node and select it, without moving the focus. */
   reveal(path) {
     let group = this.group;
     let item = null;
@@ -116,12 +116,12 @@ class TreeView {
     item.firstElementChild.scrollIntoView({ block: 'nearest' });
   }
 
-  /** Put one item in before its turn, with those between left out until they are asked for. */
+  /** Add an item before its batch; `grow` adds the items between later. */
   ahead(group, place) {
     const item = this.item(group, place);
     item.dataset.ahead = place;
-    const others = [...group.list.querySelectorAll(':scope > [data-ahead]')];
-    group.list.insertBefore(item, others.find((other) => Number(other.dataset.ahead) > place) ?? null);
+    const later = [...group.list.querySelectorAll(':scope > [data-ahead]')];
+    group.list.insertBefore(item, later.find((next) => Number(next.dataset.ahead) > place) ?? null);
     return item;
   }
 

@@ -1,6 +1,8 @@
-"""The default strategy: chunks found by every signal of the tree, framed by summaries.
+"""The default strategy: paragraphs ranked by every signal of the tree, framed by summaries.
 
-``docs/retrieval.md`` tells how it was tuned.
+``pool`` gathers candidates and scores them, ``reranking`` may score the best again, ``passages``
+forms paragraphs of chunks, and ``context_packing`` fills the budget. ``docs/retrieval.md`` says how
+the weights were tuned. Read ``pool`` next.
 """
 
 from __future__ import annotations
@@ -8,47 +10,52 @@ from __future__ import annotations
 from raptor_core.retrieval.base import Query, Questions, Retrieval
 from raptor_core.retrieval.hybrid.context_packing import Packing
 from raptor_core.retrieval.hybrid.passages import Passages
-from raptor_core.retrieval.hybrid.pool import Pool, Ranked, gather, surrounded, theme
-from raptor_core.retrieval.hybrid.reranking import SENTENCES, reranked, reread
+from raptor_core.retrieval.hybrid.pool import Pool, Ranked, add_surroundings, gather, theme_score
+from raptor_core.retrieval.hybrid.reranking import SENTENCES, rerank, rerank_by_sentences
 from raptor_core.store.protocols import Searcher
 
 
 class Hybrid:
-    """Whole paragraphs by dense and lexical score, neighbours and document.
+    """Strategy that ranks paragraphs by dense and lexical score, neighbours and document.
 
-    A share of the budget goes to summaries, the more thematic the question is. The rest is filled
-    with paragraphs, best first; what does not fit is passed over. Chunks take their place where
-    paragraphs are not known, or are over the budget, and where ``top_k`` or ``max_per_document``
-    count them. The context is in document order.
+    Summaries get a share of the budget; the share grows with how thematic the question is. The rest
+    is filled with paragraphs, best first; a paragraph that does not fit is passed over. A chunk
+    replaces its paragraphs if they are unknown or over the budget. ``top_k`` and
+    ``max_per_document`` count chunks, so with them every passage is a chunk. The context is in
+    document order.
     """
 
     def retrieve(self, questions: Questions, query: Query, store: Searcher) -> list[Retrieval]:
-        """See ``Strategy.retrieve``."""
+        """Return a retrieval for each question; see ``Strategy.retrieve``."""
         pools = gather(questions, query, store)
         return [
-            _retrieval(questions.one(row), pool, query, store) for row, pool in enumerate(pools)
+            _retrieval(questions.select(row), pool, query, store) for row, pool in enumerate(pools)
         ]
 
 
 def _retrieval(question: Questions, pool: Pool, query: Query, store: Searcher) -> Retrieval:
     weights = query.hybrid
-    leaves, summaries = (Ranked.of(part, weights.lexical) for part in (pool.leaves, pool.summaries))
-    own = leaves.scores
+    leaves = Ranked.from_pool(pool.leaves, weights.lexical)
+    summaries = Ranked.from_pool(pool.summaries, weights.lexical)
+    text_scores = leaves.scores
     packing = Packing(query.budget_tokens, query.top_k)
-    share = weights.summaries * theme(own) if len(own) else 1.0
+    share = weights.summaries * theme_score(text_scores) if len(text_scores) else 1.0
     packing.add_summaries(summaries, share)
-    if len(own):
-        found = surrounded(leaves, weights)
+    if len(text_scores):
+        leaves = add_surroundings(leaves, weights)
         if query.reranker not in ("", SENTENCES):
-            found = reranked(question.texts[0], found, query, store)
-        whole = query.top_k is None and query.max_per_document is None
-        passages = Passages.of(leaves.outlines, query.budget_tokens, whole=whole)
-        scores = passages.scores(own, found.scores, weights.paragraph)
-        added = None
+            leaves = rerank(question.texts[0], leaves, query, store)
+        by_paragraph = query.top_k is None and query.max_per_document is None
+        passages = Passages.from_chunks(
+            leaves.outlines, query.budget_tokens, by_paragraph=by_paragraph
+        )
+        scores = passages.scores(text_scores, leaves.scores, weights.paragraph)
+        rerank_scores = None
         if query.reranker == SENTENCES:
-            added = reread(question, found, passages, scores, query, store)
-        how = weights.diversity, query.max_per_document
-        packing.add_leaves(found, passages, scores, *how, reread=added)
+            rerank_scores = rerank_by_sentences(question, leaves, passages, scores, query, store)
+        packing.add_leaves(
+            leaves, passages, scores, weights.diversity, query.max_per_document, rerank_scores
+        )
     hits = packing.hits(store)
     return Retrieval(
         question=question.texts[0],

@@ -1,4 +1,7 @@
-"""From scores to a context: the best that fits, of several documents, in document order."""
+"""Packing of a context: the best summaries and passages that fit, in document order.
+
+Scores come from ``pool`` and ``reranking``, passages from ``passages``.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from raptor_core.retrieval.hybrid.passages import Filling, Passages, cut
-from raptor_core.retrieval.hybrid.pool import Numbers, Ranked, Scores, numbered
+from raptor_core.retrieval.hybrid.pool import Numbers, Ranked, Scores, group_numbers
 from raptor_core.store.base import Hit, Where
 from raptor_core.store.outlines import Outlines
 from raptor_core.store.protocols import Searcher
@@ -16,22 +19,23 @@ from raptor_core.store.protocols import Searcher
 
 @dataclass(slots=True)
 class Packing:
-    """A context that is being filled.
+    """A context while it is filled.
 
     Attributes:
-        budget_tokens: that it may take.
-        most: nodes that it may take; None is any number.
-        ids, scores: of the nodes that it holds, in the order of their coming.
-        n_tokens: of those.
-        n_passed_over: summaries and passages that did not fit and were better than one that was
-            taken; all of them where none was.
-        n_paragraphs: whole paragraphs that it holds.
-        why: what each score is made of, by node id.
-        cuts: of the chunks that it holds in part, which parts of paragraphs, by node id.
+        budget_tokens: maximum tokens of the context.
+        max_nodes: maximum number of nodes; None is no limit.
+        ids: ids of its nodes, in the order in which they were added.
+        scores: scores of its nodes, in the same order.
+        n_tokens: tokens of its nodes.
+        n_passed_over: number of summaries and passages that did not fit and scored higher than one
+            that was added later; if none was added, all of them.
+        n_paragraphs: number of complete paragraphs.
+        why: parts of each score, by node id.
+        cuts: paragraph parts of the incomplete chunks, by node id.
     """
 
     budget_tokens: int
-    most: int | None = None
+    max_nodes: int | None = None
     ids: list[str] = field(default_factory=list)
     scores: list[float] = field(default_factory=list)
     n_tokens: int = 0
@@ -41,16 +45,16 @@ class Packing:
     cuts: dict[str, slice] = field(default_factory=dict)
 
     def add_summaries(self, ranked: Ranked, share: float) -> None:
-        """Take summaries, best first, while they fit ``share`` of the budget; ties by node id."""
+        """Add summaries, best first, that fit ``share`` (0 to 1) of the budget; ties by node id."""
         summaries, scores = ranked.outlines, ranked.scores
         end = round(share * self.budget_tokens)
-        most = None if self.most is None else int(share * self.most)
-        for at in _best_first(summaries, scores)[:most]:
-            if self._is_full() or self.n_tokens + summaries.nodes["n_tokens"][at] > end:
+        max_summaries = None if self.max_nodes is None else int(share * self.max_nodes)
+        for row in _best_first(summaries, scores)[:max_summaries]:
+            if self._is_full() or self.n_tokens + summaries.nodes["n_tokens"][row] > end:
                 self.n_passed_over += 1
             else:
-                self.n_tokens += int(summaries.nodes["n_tokens"][at])
-                self._take(ranked, at, float(scores[at]))
+                self.n_tokens += int(summaries.nodes["n_tokens"][row])
+                self._add(ranked, row, float(scores[row]))
 
     def add_leaves(
         self,
@@ -59,77 +63,83 @@ class Packing:
         scores: Scores,
         diversity: float = 0.0,
         max_per_document: int | None = None,
-        reread: Scores | None = None,
+        rerank_scores: Scores | None = None,
     ) -> None:
-        """Take passages while they fit the budget, always the one that is the best now.
+        """Add the best passage that fits, again and again, until none fits.
 
-        Where documents compete, the score of a passage falls by ``diversity * log(1 + n)`` once
-        ``n`` of its document are taken; after ``max_per_document`` of them no more are.
+        The score of a passage falls by ``diversity * log(1 + n)`` once ``n`` passages of its
+        document are in the context.
 
         Args:
             leaves: the chunks.
-            passages, scores: what they are packed in, with a score for each passage.
-            reread: what a second look at the passages adds to their scores.
+            passages: the passages that the chunks form.
+            scores: score of each passage.
+            diversity: weight of the penalty for passages of the same document.
+            max_per_document: maximum number of passages of a document; None is no limit.
+            rerank_scores: scores of a reranker, added to ``scores``; None adds nothing.
         """
-        reread = np.zeros(len(scores)) if reread is None else reread
-        scores = scores + reread
+        rerank_scores = np.zeros(len(scores)) if rerank_scores is None else rerank_scores
+        scores = scores + rerank_scores
         filling = Filling(passages)
-        lead = leaves.outlines.take(passages.leading())
-        rows = _best_first(lead, scores)
-        document = numbered(lead.nodes["document"][rows])
-        left = scores[rows].astype(np.float64)
-        n_taken = np.zeros(document.max() + 1, dtype=np.int64)
+        first_chunks = leaves.outlines.take(passages.first_chunks())
+        rows = _best_first(first_chunks, scores)
+        document = group_numbers(first_chunks.nodes["document"][rows])
+        open_scores = scores[rows].astype(np.float64)
+        n_added = np.zeros(document.max() + 1, dtype=np.int64)
         while not self._is_full():
-            now = left - diversity * np.log1p(n_taken)[document]
+            current = open_scores - diversity * np.log1p(n_added)[document]
             fits = filling.n_tokens[rows] <= self.budget_tokens - self.n_tokens
-            able = np.where(fits, now, -np.inf)
-            best = int(np.argmax(able))
-            passed = ~fits & (now > able[best])
-            if able[best] == -np.inf:
-                self.n_passed_over += 0 if self.ids else int(passed.sum())
+            fitting = np.where(fits, current, -np.inf)
+            best = int(np.argmax(fitting))
+            passed_over = ~fits & (current > fitting[best])
+            if fitting[best] == -np.inf:
+                self.n_passed_over += 0 if self.ids else int(passed_over.sum())
                 break
-            self.n_passed_over += int(passed.sum())
-            left[passed] = left[best] = -np.inf
-            self.n_tokens += int(filling.n_tokens[rows[best]])
-            self.n_paragraphs += int(passages.is_paragraph[rows[best]])
-            for chunk in filling.take(rows[best]):
-                self._take(leaves, chunk, float(scores[rows[best]]), float(reread[rows[best]]))
-            n_taken[document[best]] += 1
-            if n_taken[document[best]] == max_per_document:
-                left[document == document[best]] = -np.inf
+            self.n_passed_over += int(passed_over.sum())
+            open_scores[passed_over] = open_scores[best] = -np.inf
+            passage = rows[best]
+            self.n_tokens += int(filling.n_tokens[passage])
+            self.n_paragraphs += int(passages.is_paragraph[passage])
+            for chunk in filling.add(passage):
+                self._add(leaves, chunk, float(scores[passage]), float(rerank_scores[passage]))
+            n_added[document[best]] += 1
+            if n_added[document[best]] == max_per_document:
+                open_scores[document == document[best]] = -np.inf
         self.cuts |= {leaves.id(chunk): parts for chunk, parts in filling.cuts().items()}
 
     def _is_full(self) -> bool:
-        return self.most is not None and len(self.ids) >= self.most
+        return self.max_nodes is not None and len(self.ids) >= self.max_nodes
 
-    def _take(self, nodes: Ranked, at: int, score: float, reread: float = 0.0) -> None:
-        """Note a node, with the score of what it comes for; it may come for several passages."""
-        name = nodes.id(at)
-        if name not in self.why:
-            parts = {part: round(float(given[at]), 6) for part, given in nodes.parts.items()}
-            if reread:
-                parts["reranker"] = round(reread, 6)
+    def _add(self, nodes: Ranked, row: int, score: float, rerank_score: float = 0.0) -> None:
+        """Record a node with the score of its summary or passage; the first passage counts."""
+        node_id = nodes.id(row)
+        if node_id not in self.why:
+            parts = {part: round(float(scores[row]), 6) for part, scores in nodes.parts.items()}
+            if rerank_score:
+                parts["reranker"] = round(rerank_score, 6)
             parts["paragraph"] = round(score - sum(parts.values()), 6)
-            self.why[name] = {part: given for part, given in parts.items() if given}
-            self.ids.append(name)
+            self.why[node_id] = {part: value for part, value in parts.items() if value}
+            self.ids.append(node_id)
             self.scores.append(round(score, 6))
 
     def hits(self, store: Searcher) -> list[Hit]:
-        """What it holds, in document order; without nodes that were removed meanwhile."""
+        """Return the nodes in document order, without those that the store removed meanwhile."""
         score_of = dict(zip(self.ids, self.scores, strict=True))
         nodes = store.nodes(Where(ids=tuple(self.ids)))
-        shown = [cut(n, self.cuts[n.id]) if n.id in self.cuts else n for n in nodes]
-        found = [Hit(node, score_of[node.id], self.why[node.id]) for node in shown]
-        return in_document_order(found)
+        nodes = [cut(n, self.cuts[n.id]) if n.id in self.cuts else n for n in nodes]
+        return sort_by_document([Hit(node, score_of[node.id], self.why[node.id]) for node in nodes])
 
 
 def _best_first(nodes: Outlines, scores: Scores) -> Numbers:
-    """Rows by score, then by node id."""
+    """Return the rows by score, then by node id."""
     return np.lexsort((nodes.nodes["low"], nodes.nodes["high"], -scores))
 
 
-def in_document_order(hits: Sequence[Hit]) -> list[Hit]:
-    """The document of the best hit first; within a document as it reads, summaries before."""
+def sort_by_document(hits: Sequence[Hit]) -> list[Hit]:
+    """Sort hits by document, that of the best hit first, and within it by position.
+
+    At the same position a summary comes first.
+    """
     best: dict[str, float] = {}
     for hit in hits:
         name = hit.node.documents[0]

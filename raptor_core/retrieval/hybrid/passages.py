@@ -1,4 +1,7 @@
-"""Passages: whole paragraphs, put together from the chunks that they were cut into."""
+"""Passages: paragraphs, put together from the chunks that they were split into.
+
+``Filling`` counts what a context contains of them; ``context_packing`` selects them.
+"""
 
 from __future__ import annotations
 
@@ -7,23 +10,25 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from raptor_core.nodes import Node
-from raptor_core.retrieval.hybrid.pool import Numbers, Scores, numbered
+from raptor_core.retrieval.hybrid.pool import Numbers, Scores, group_numbers
 from raptor_core.store.outlines import Outlines
 
-SPEAKING_SHARE = 0.15
-"""Share of a passage's tokens from which a chunk's own score may stand for it."""
+LEADING_SHARE = 0.15
+"""Minimum share of a passage's tokens that a chunk needs, so that its score may lead."""
 
 
 @dataclass(frozen=True, eq=False)
 class Passages:
-    """What a context is packed of: numbers of passages, and the parts of chunks in each.
+    """Passages, as the parts of chunks that they consist of.
+
+    A passage is a paragraph or a chunk. A paragraph over the budget is not a passage; each chunk's
+    part of it is one.
 
     Attributes:
         chunk: row of the chunk of each part, ascending, shape ``(n_parts,)``.
         passage: number of the passage of each part, from 0 without a gap.
-        n_tokens: of each part.
-        is_paragraph: whether a passage is a paragraph, shape ``(n_passages,)``; else it is a chunk,
-            or what a chunk holds of a paragraph that is over the budget.
+        n_tokens: tokens of each part.
+        is_paragraph: 1 for a passage that is a paragraph, else 0; shape ``(n_passages,)``.
     """
 
     chunk: Numbers
@@ -32,55 +37,66 @@ class Passages:
     is_paragraph: Numbers
 
     @classmethod
-    def of(cls, leaves: Outlines, budget_tokens: int, *, whole: bool) -> Passages:
-        """The passages that chunks are of.
+    def from_chunks(cls, leaves: Outlines, budget_tokens: int, *, by_paragraph: bool) -> Passages:
+        """Form the passages of chunks.
 
         Args:
-            whole: take paragraphs where they are known and within the budget; else each chunk is
-                a passage.
+            leaves: the chunks.
+            budget_tokens: maximum tokens of a paragraph.
+            by_paragraph: form paragraphs of chunks that know theirs; else each chunk is a passage.
         """
         nodes, pairs = leaves
-        n_parts = nodes["n_children"].astype(np.int64) if whole else np.zeros(len(nodes), np.int64)
-        known = n_parts > 0
+        none = np.zeros(len(nodes), np.int64)
+        n_parts = nodes["n_children"].astype(np.int64) if by_paragraph else none
         chunk = np.repeat(np.arange(len(nodes)), np.maximum(n_parts, 1))
         n_tokens = nodes["n_tokens"].astype(np.int64)[chunk]
-        alone = -1 - np.arange(len(chunk))
-        names = alone.copy()
-        inside = known[chunk]
-        if inside.any():
+        single = -1 - np.arange(len(chunk))
+        names = single.copy()
+        in_paragraph = (n_parts > 0)[chunk]
+        if in_paragraph.any():
             starts, tokens = pairs.astype(np.int64).T
-            names[inside] = (numbered(nodes["place"])[chunk][inside] << 32) + starts
-            n_tokens[inside] = tokens
-            passage = numbered(names)
-            over = np.bincount(passage, weights=n_tokens)[passage] > budget_tokens
-            names[over] = alone[over]
-        passage = numbered(names)
+            documents = group_numbers(nodes["place"])[chunk][in_paragraph]
+            names[in_paragraph] = (documents << 32) + starts
+            n_tokens[in_paragraph] = tokens
+            passage = group_numbers(names)
+            is_over = np.bincount(passage, weights=n_tokens)[passage] > budget_tokens
+            names[is_over] = single[is_over]
+        passage = group_numbers(names)
         is_paragraph = np.zeros(passage.max() + 1, dtype=np.int64)
         is_paragraph[passage[names >= 0]] = 1
         return cls(chunk, passage, n_tokens, is_paragraph)
 
-    def leading(self) -> Numbers:
-        """Row of the first chunk of each passage."""
+    def first_chunks(self) -> Numbers:
+        """Return the row of the first chunk of each passage."""
         return self.chunk[np.unique(self.passage, return_index=True)[1]]
 
-    def scores(self, own: Scores, surrounded: Scores, best: float) -> Scores:
-        """The mean of the chunks by tokens, and ``best`` times the best of them by itself.
+    def scores(self, text_scores: Scores, chunk_scores: Scores, best_weight: float) -> Scores:
+        """Score each passage by the mean of its chunks, and by the best of them.
 
-        So a short hit is not smoothed away by the rest of a long paragraph.
+        The best one keeps a short match from being averaged away by a long paragraph.
+
+        Args:
+            text_scores: scores of the chunks by their texts.
+            chunk_scores: all parts of the chunks' scores; their mean is weighted by tokens.
+            best_weight: weight of the best ``text_scores`` of a passage.
         """
         total = np.bincount(self.passage, weights=self.n_tokens)
         share = self.n_tokens / np.maximum(total, 1)[self.passage]
-        means = np.bincount(self.passage, weights=share * surrounded[self.chunk])
-        alone = np.bincount(self.passage, weights=share * own[self.chunk])
-        leading = np.full(len(total), -np.inf)
-        speaks = share >= SPEAKING_SHARE
-        np.maximum.at(leading, self.passage[speaks], own[self.chunk][speaks])
-        found: Scores = means + best * np.where(np.isfinite(leading), leading, alone)
-        return found
+        means = np.bincount(self.passage, weights=share * chunk_scores[self.chunk])
+        text_means = np.bincount(self.passage, weights=share * text_scores[self.chunk])
+        best = np.full(len(total), -np.inf)
+        may_lead = share >= LEADING_SHARE
+        np.maximum.at(best, self.passage[may_lead], text_scores[self.chunk][may_lead])
+        scores: Scores = means + best_weight * np.where(np.isfinite(best), best, text_means)
+        return scores
 
 
 class Filling:
-    """Which parts of which chunks a context holds; of a chunk all from its first to its last."""
+    """Parts of chunks that a context contains: of each chunk a range without a gap.
+
+    Attributes:
+        n_tokens: tokens that each passage would still add, shape ``(n_passages,)``.
+    """
 
     def __init__(self, passages: Passages) -> None:
         self._chunk: list[int] = passages.chunk.tolist()
@@ -92,38 +108,38 @@ class Filling:
         self._begins = np.searchsorted(passages.chunk, np.arange(last)).tolist()
         sizes = np.bincount(passages.passage, weights=passages.n_tokens)
         self.n_tokens: Numbers = sizes.astype(np.int64)
-        self.taken: dict[int, tuple[int, int]] = {}
+        self._ranges: dict[int, tuple[int, int]] = {}
 
-    def take(self, passage: int) -> list[int]:
-        """Take a passage; rows of its chunks. ``n_tokens`` is then what others would add."""
+    def add(self, passage: int) -> list[int]:
+        """Add a passage and return the rows of its chunks; ``n_tokens`` is updated."""
         chunks = []
         for part in self._parts(passage):
             chunk = self._chunk[part]
-            first, last = self.taken.get(chunk, (part, part))
-            self.taken[chunk] = (min(first, part), max(last, part))
+            first, last = self._ranges.get(chunk, (part, part))
+            self._ranges[chunk] = (min(first, part), max(last, part))
             chunks.append(chunk)
-        beside = {
+        overlapping = {
             self._passage[part]
             for chunk in chunks
             for part in range(self._begins[chunk], self._begins[chunk + 1])
         }
-        for other in beside:
-            self.n_tokens[other] = sum(map(self._added, self._parts(other)))
+        for number in overlapping:
+            self.n_tokens[number] = sum(map(self._added_tokens, self._parts(number)))
         return chunks
 
     def _parts(self, passage: int) -> list[int]:
         return self._order[self._bounds[passage] : self._bounds[passage + 1]]
 
-    def _added(self, part: int) -> int:
-        """Tokens that the context grows by with one more part."""
-        first, last = self.taken.get(self._chunk[part], (part, part - 1))
-        before = self._ends[first] - self._ends[min(first, part)]
-        return before + self._ends[max(last, part) + 1] - self._ends[last + 1]
+    def _added_tokens(self, part: int) -> int:
+        """Return the number of tokens that a further part would add, with the gap to it."""
+        first, last = self._ranges.get(self._chunk[part], (part, part - 1))
+        n_leading = self._ends[first] - self._ends[min(first, part)]
+        return n_leading + self._ends[max(last, part) + 1] - self._ends[last + 1]
 
     def cuts(self) -> dict[int, slice]:
-        """Of the chunks that are taken in part, which parts, counted from the chunk's first."""
+        """Return the part numbers of each incomplete chunk; its first part is 0."""
         cuts = {}
-        for chunk, (first, last) in self.taken.items():
+        for chunk, (first, last) in self._ranges.items():
             begin, end = self._begins[chunk : chunk + 2]
             if last + 1 - first < end - begin:
                 cuts[chunk] = slice(first - begin, last + 1 - begin)
@@ -131,7 +147,7 @@ class Filling:
 
 
 def cut(node: Node, parts: slice) -> Node:
-    """A chunk with some of its parts of paragraphs alone: its text, span and tokens are theirs."""
+    """Cut a chunk to some of its paragraph parts; text, span and tokens follow."""
     kept = node.paragraphs[parts]
     if len(kept) == len(node.paragraphs):
         return node

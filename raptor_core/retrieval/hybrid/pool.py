@@ -1,4 +1,7 @@
-"""Candidates of a question, and their scores from their own text, surroundings and document."""
+"""Candidates of a question, and their scores by text, surroundings and document.
+
+Forming passages of chunks is in ``passages``; scores of a reranker are in ``reranking``.
+"""
 
 from __future__ import annotations
 
@@ -18,34 +21,39 @@ from raptor_core.store.protocols import Searcher
 Scores = NDArray[np.float64]
 Numbers = NDArray[np.int64]
 
-Look = tuple[Candidates, Candidates]
-"""What a dense and a lexical search found."""
+CandidatePair = tuple[Candidates, Candidates]
+"""Candidates of a dense search and of a lexical search."""
 
-INSIDE = 512
-"""Nodes of the documents that are looked at whole; a longer book shows its best."""
+MAX_INSIDE = 512
+"""Maximum number of nodes read of the best documents; a longer book gives its best ones."""
 
-LEADING = 8
-"""Summaries whose children are looked at, whichever document they are of."""
+LEADING_SUMMARIES = 8
+"""Number of the best summaries whose children become candidates, in any document."""
 
 BEST_OF_DOCUMENT = 3
-"""Chunks that speak for a document."""
+"""Number of the best chunks whose mean score ranks a document."""
 
-NAMES = 100_000
-"""Names of documents that a process remembers, before it begins anew."""
+MAX_NAMES = 100_000
+"""Number of document names in memory after which the cache is cleared."""
 
 N_FOLLOWING = 9
 LOCAL_LEAD = 0.9
 THEMATIC_LEAD = 0.4
-"""Leads of the best chunk over the next nine, in standard deviations, of questions about one fact
-and about a theme: over the handbook's questions the medians are 1.4 and 0.8."""
+"""Leads of the best chunk over the next nine, in standard deviations. They separate questions about
+one fact from questions about a theme: over the handbook's questions the medians are 1.4 and 0.8."""
 
 
 @dataclass(frozen=True, eq=False)
 class Pool:
-    """Nodes and their scores, row for row.
+    """Candidates of a question and their scores, row for row.
 
-    ``dense`` and ``lexical`` have shape ``(len(outlines.nodes),)``. A node that one of the searches
-    did not find has the lowest score that it found, or 0 where it found all that match.
+    A node that only one of the searches returned gets the lowest score of the other search. Its
+    lexical score is 0 if that search returned every node with a word of the question.
+
+    Attributes:
+        outlines: the nodes.
+        dense: cosine similarities, shape ``(len(outlines.nodes),)``.
+        lexical: BM25 scores, of the same shape.
     """
 
     outlines: Outlines
@@ -54,36 +62,40 @@ class Pool:
 
     @property
     def leaves(self) -> Pool:
-        """The chunks among them."""
-        return self._rows(self.outlines.nodes["layer"] == 0)
+        """Chunks of the pool."""
+        return self._select(self.outlines.nodes["layer"] == 0)
 
     @property
     def summaries(self) -> Pool:
-        """The summaries among them."""
-        return self._rows(self.outlines.nodes["layer"] != 0)
+        """Summaries of the pool."""
+        return self._select(self.outlines.nodes["layer"] != 0)
 
-    def _rows(self, chosen: NDArray[np.bool_]) -> Pool:
-        return Pool(self.outlines.take(chosen), self.dense[chosen], self.lexical[chosen])
+    def _select(self, mask: NDArray[np.bool_]) -> Pool:
+        return Pool(self.outlines.take(mask), self.dense[mask], self.lexical[mask])
 
 
 def gather(questions: Questions, query: Query, store: Searcher) -> list[Pool]:
-    """Candidates for each question: found everywhere, then inside the best documents.
+    """Search for the candidates of each question, first in all nodes, then in the best documents.
 
-    Where the first searches find all that the filter allows, there is no second.
+    There is no second search if the first one returned every node that the filter allows.
     """
     limit = query.hybrid.candidates
-    looks = store.candidates(questions.vectors, questions.texts, limit, query.where)
-    return [_gathered(questions.one(row), query, look, store) for row, look in enumerate(looks)]
+    pairs = store.candidates(questions.vectors, questions.texts, limit, query.where)
+    return [
+        _complete_pool(questions.select(row), query, pair, store) for row, pair in enumerate(pairs)
+    ]
 
 
-def _gathered(question: Questions, query: Query, first: Look, store: Searcher) -> Pool:
-    """The pool of one question: the best documents, and the children of the best summaries."""
-    near, matching = first
-    is_cut = len(near.scores) == query.hybrid.candidates
-    pool = _pool([first], is_cut=is_cut)
+def _complete_pool(
+    question: Questions, query: Query, first: CandidatePair, store: Searcher
+) -> Pool:
+    """Add nodes of the best documents and children of the best summaries to the first search."""
+    dense, lexical = first
+    is_cut = len(dense.scores) == query.hybrid.candidates
+    pool = _merge([first], is_cut=is_cut)
     if not is_cut:
         return pool
-    known = np.intersect1d(near.outlines.nodes["high"], matching.outlines.nodes["high"])
+    known = np.intersect1d(dense.outlines.nodes["high"], lexical.outlines.nodes["high"])
     filters = []
     if documents := _best_documents(pool.leaves, query, store):
         filters.append(replace(query.where, documents=documents))
@@ -93,149 +105,162 @@ def _gathered(question: Questions, query: Query, first: Look, store: Searcher) -
         ids = tuple(full_id(*pair) for pair in unknown.tolist())
         filters.append(replace(query.where, ids=ids))
     vectors = np.repeat(question.vectors, len(filters), axis=0)
-    looks = store.candidates(vectors, question.texts * len(filters), INSIDE, filters)
-    return _pool([first, *looks], is_cut=True)
+    pairs = store.candidates(vectors, question.texts * len(filters), MAX_INSIDE, filters)
+    return _merge([first, *pairs], is_cut=True)
 
 
 def _best_documents(leaves: Pool, query: Query, store: Searcher) -> tuple[str, ...]:
-    """Names of the documents whose best chunks are the best; ties by name."""
+    """Return the names of the documents whose best chunks score highest; ties by name."""
     documents, first, groups = np.unique(
         leaves.outlines.nodes["document"], return_index=True, return_inverse=True
     )
     if not len(documents):
         return ()
-    means = best_means(groups, Ranked.of(leaves, query.hybrid.lexical).scores, BEST_OF_DOCUMENT)
+    scores = Ranked.from_pool(leaves, query.hybrid.lexical).scores
+    means = best_means(groups, scores, BEST_OF_DOCUMENT)
     least = np.sort(means)[::-1][: query.hybrid.documents].min()
-    chosen = means >= least
-    names = _names_of(leaves.outlines.take(first[chosen]), store)
-    found = zip(documents[chosen].tolist(), means[chosen].tolist(), strict=True)
-    order = sorted((-mean, names[key]) for key, mean in found if key in names)
+    is_best = means >= least
+    names = _document_names(leaves.outlines.take(first[is_best]), store)
+    pairs = zip(documents[is_best].tolist(), means[is_best].tolist(), strict=True)
+    order = sorted((-mean, names[key]) for key, mean in pairs if key in names)
     return tuple(sorted(name for _, name in order[: query.hybrid.documents]))
 
 
-_names: dict[int, str] = {}
+_name_cache: dict[int, str] = {}
 
 
-def _names_of(outlines: Outlines, store: Searcher) -> dict[int, str]:
-    """Names of the nodes' documents by their hashes; the store is asked for unknown ones."""
+def _document_names(outlines: Outlines, store: Searcher) -> dict[int, str]:
+    """Return the names of the nodes' documents, by hash; the store is read for unknown ones."""
     ids = dict(zip(outlines.nodes["document"].tolist(), outlines.ids(), strict=True))
-    known = {key: name for key in ids if (name := _names.get(key))}
+    known = {key: name for key in ids if (name := _name_cache.get(key))}
     if lacking := {node_id: key for key, node_id in ids.items() if key not in known}:
         nodes = store.nodes(Where(ids=tuple(lacking)))
         known |= {lacking[node.id]: node.documents[0] for node in nodes}
-        if len(_names) > NAMES:
-            _names.clear()
-        _names.update(known)
+        if len(_name_cache) > MAX_NAMES:
+            _name_cache.clear()
+        _name_cache.update(known)
     return known
 
 
 def _leading_children(summaries: Pool, query: Query) -> Keys:
-    """Both halves of the ids of the children of the best summaries, each once."""
-    best = np.argsort(-Ranked.of(summaries, query.hybrid.lexical).scores, kind="stable")[:LEADING]
+    """Return both halves of the ids of the best summaries' children, without duplicates."""
+    scores = Ranked.from_pool(summaries, query.hybrid.lexical).scores
+    best = np.argsort(-scores, kind="stable")[:LEADING_SUMMARIES]
     return np.unique(summaries.outlines.take(best).children, axis=0)
 
 
-def _pool(looks: Sequence[Look], *, is_cut: bool) -> Pool:
-    """What the searches found, each node once, in the order of first coming."""
-    finds = [found for look in looks for found in look]
-    every = Outlines.joined([found.outlines for found in finds])
+def _merge(pairs: Sequence[CandidatePair], *, is_cut: bool) -> Pool:
+    """Merge the candidates of several searches, without duplicates, by first appearance.
+
+    Args:
+        pairs: the candidates.
+        is_cut: whether a limit cut the searches, so that more nodes match.
+    """
+    searches = [candidates for pair in pairs for candidates in pair]
+    every = Outlines.joined([candidates.outlines for candidates in searches])
     _, first, numbers = np.unique(every.nodes["high"], return_index=True, return_inverse=True)
     order = np.argsort(first)
     rows = np.argsort(order)[numbers]
-    ends = np.cumsum([len(found.scores) for found in finds])
-    places = np.split(rows, ends[:-1])
+    ends = np.cumsum([len(candidates.scores) for candidates in searches])
+    rows_by_search = np.split(rows, ends[:-1])
 
-    def scores(search: int) -> Scores:
-        given = np.full(len(first), np.nan)
-        for at, found in list(zip(places, finds, strict=True))[search::2]:
-            given[at] = found.scores
-        return given
+    def scores(kind: int) -> Scores:
+        merged = np.full(len(first), np.nan)
+        for at, candidates in list(zip(rows_by_search, searches, strict=True))[kind::2]:
+            merged[at] = candidates.scores
+        return merged
 
     dense, lexical = scores(0), scores(1)
-    furthest = np.nanmin(dense) if np.isfinite(dense).any() else 0.0
-    least = np.nanmin(lexical) if is_cut and np.isfinite(lexical).any() else 0.0
+    least_dense = np.nanmin(dense) if np.isfinite(dense).any() else 0.0
+    least_lexical = np.nanmin(lexical) if is_cut and np.isfinite(lexical).any() else 0.0
     return Pool(
         every.take(first[order]),
-        np.where(np.isnan(dense), furthest, dense),
-        np.where(np.isnan(lexical), least, lexical),
+        np.where(np.isnan(dense), least_dense, dense),
+        np.where(np.isnan(lexical), least_lexical, lexical),
     )
 
 
 @dataclass(frozen=True, eq=False)
 class Ranked:
-    """Nodes, and the parts of their scores by name, each of shape ``(len(outlines.nodes),)``."""
+    """Nodes with the parts of their scores.
+
+    Attributes:
+        outlines: the nodes.
+        parts: scores by name of the signal, each of shape ``(len(outlines.nodes),)``.
+    """
 
     outlines: Outlines
     parts: Mapping[str, Scores]
 
     @classmethod
-    def of(cls, pool: Pool, lexical: float) -> Ranked:
-        """Nodes by their own text; ``lexical`` is the weight of the lexical score."""
-        dense, words = standardized(pool.dense), standardized(pool.lexical)
+    def from_pool(cls, pool: Pool, lexical: float) -> Ranked:
+        """Score the nodes of a pool by their texts; ``lexical`` is the weight of BM25, 0 to 1."""
+        dense, words = standardize(pool.dense), standardize(pool.lexical)
         return cls(pool.outlines, {"dense": (1 - lexical) * dense, "lexical": lexical * words})
 
     @property
     def scores(self) -> Scores:
-        """All parts together."""
+        """Sums of the parts."""
         return sum(self.parts.values(), np.zeros(len(self.outlines.nodes)))
 
     def id(self, row: int) -> str:
-        """Id of a node."""
+        """Return the id of the node in a row."""
         node = self.outlines.nodes[row]
         return full_id(int(node["high"]), int(node["low"]))
 
 
-def surrounded(leaves: Ranked, weights: HybridSettings) -> Ranked:
-    """Chunks with what surrounds them added to their own scores, in standard deviations."""
-    nodes, own = leaves.outlines.nodes, leaves.scores
-    near = np.zeros(len(own))
+def add_surroundings(leaves: Ranked, weights: HybridSettings) -> Ranked:
+    """Add the scores of neighbours and documents to those of chunks, in standard deviations."""
+    nodes, text_scores = leaves.outlines.nodes, leaves.scores
+    neighbours = np.zeros(len(text_scores))
     places = _places(nodes, len(weights.neighbours))
-    for at, weight in enumerate(weights.neighbours, 1):
-        near += weight * _neighbours(places, own, at)
-    parts = {**leaves.parts, "neighbours": near}
-    documents = numbered(nodes["document"])
+    for distance, weight in enumerate(weights.neighbours, 1):
+        neighbours += weight * _neighbour_scores(places, text_scores, distance)
+    parts = {**leaves.parts, "neighbours": neighbours}
+    documents = group_numbers(nodes["document"])
     if weights.document and documents.any():
-        means = best_means(documents, own, BEST_OF_DOCUMENT)[documents]
+        means = best_means(documents, text_scores, BEST_OF_DOCUMENT)[documents]
         parts["document"] = weights.document * means
     return Ranked(leaves.outlines, parts)
 
 
-def _places(leaves: Rows, apart: int) -> Numbers:
-    """Numbers that differ by the distance of chunks of one document, by over ``apart`` else."""
+def _places(leaves: Rows, max_distance: int) -> Numbers:
+    """Return places of chunks on one line; documents are over ``max_distance`` apart."""
     positions = leaves["position"].astype(np.int64)
-    places: Numbers = numbered(leaves["place"]) * (positions.max() + 1 + apart) + positions
+    stride = positions.max() + 1 + max_distance
+    places: Numbers = group_numbers(leaves["place"]) * stride + positions
     return places
 
 
-def _neighbours(places: Numbers, own: Scores, distance: int) -> Scores:
-    """The better of the chunks ``distance`` before and after; the lowest of all for none."""
+def _neighbour_scores(places: Numbers, scores: Scores, distance: int) -> Scores:
+    """Return the better score of the chunks ``distance`` away; the lowest of all if none is."""
     order = np.argsort(places)
     ascending = places[order]
-    best = np.full(len(own), own.min())
-    for wanted in (places - distance, places + distance):
-        row = np.minimum(np.searchsorted(ascending, wanted), len(own) - 1)
-        there = ascending[row] == wanted
-        best[there] = np.maximum(best[there], own[order[row[there]]])
+    best = np.full(len(scores), scores.min())
+    for targets in (places - distance, places + distance):
+        row = np.minimum(np.searchsorted(ascending, targets), len(scores) - 1)
+        exists = ascending[row] == targets
+        best[exists] = np.maximum(best[exists], scores[order[row[exists]]])
     return best
 
 
-def theme(own: Scores) -> float:
-    """From 0 for a question about one fact to 1 for one about a theme.
+def theme_score(text_scores: Scores) -> float:
+    """Return 0 for a question about one fact, 1 for a question about a theme, or a value between.
 
-    A fact stands in one chunk, which leads; what a theme asks for stands in many, near in score.
+    One chunk states a fact, so its score leads. Many chunks treat a theme, with similar scores.
 
     Args:
-        own: standardized scores of the chunks by their own text, in any order.
+        text_scores: standardized scores of the chunks by their texts, in any order.
     """
-    if len(own) < 2:
+    if len(text_scores) < 2:
         return 0.0
-    best = np.sort(own)[::-1][: N_FOLLOWING + 1]
+    best = np.sort(text_scores)[::-1][: N_FOLLOWING + 1]
     lead = float(best[0] - best[1:].mean())
     return float(np.clip((LOCAL_LEAD - lead) / (LOCAL_LEAD - THEMATIC_LEAD), 0.0, 1.0))
 
 
-def standardized(scores: Scores) -> Scores:
-    """Less their mean, by their standard deviation; all 0 where they are all the same."""
+def standardize(scores: Scores) -> Scores:
+    """Subtract the mean and divide by the standard deviation; equal scores become 0."""
     if not len(scores):
         return scores
     spread = float(scores.std())
@@ -243,16 +268,22 @@ def standardized(scores: Scores) -> Scores:
     return centred / spread if spread > 0 else centred
 
 
-def numbered(names: NDArray[Any]) -> Numbers:
-    """A number for each name, equal for equal ones, from 0 without a gap."""
-    numbers: Numbers = np.unique(names, return_inverse=True)[1]
+def group_numbers(keys: NDArray[Any]) -> Numbers:
+    """Return a number for each key, from 0 without a gap; equal keys have equal numbers."""
+    numbers: Numbers = np.unique(keys, return_inverse=True)[1]
     return numbers
 
 
 def best_means(groups: Numbers, scores: Scores, n_best: int) -> Scores:
-    """The mean of the best scores of each group, shape ``(groups.max() + 1,)``.
+    """Return the mean of the ``n_best`` highest scores of each group.
 
-    ``groups`` are numbers without a gap, row for row.
+    Args:
+        groups: number of the group of each score, from 0 without a gap.
+        scores: the scores.
+        n_best: how many scores of a group count.
+
+    Returns:
+        Means by group, shape ``(groups.max() + 1,)``.
     """
     if not len(groups):
         return np.zeros(0)

@@ -1,4 +1,7 @@
-"""A second look at what was found: by a cross-encoder, or at the best passages' sentences."""
+"""Reranking: scores of a cross-encoder, or of the sentences of the best passages.
+
+The first scores are those of ``pool``; ``context_packing`` adds both.
+"""
 
 from __future__ import annotations
 
@@ -16,43 +19,43 @@ from raptor_core.identity import embedding_key
 from raptor_core.models.embedding.base import Embedder
 from raptor_core.retrieval.base import Query, Questions
 from raptor_core.retrieval.hybrid.passages import Passages, cut
-from raptor_core.retrieval.hybrid.pool import Numbers, Ranked, Scores, standardized
+from raptor_core.retrieval.hybrid.pool import Numbers, Ranked, Scores, standardize
 from raptor_core.store.base import Where
 from raptor_core.store.protocols import Searcher
 from raptor_core.vectors import Vectors
 
 SENTENCES = "sentences"
-"""``Query.reranker`` that has no model of its own, but embeds sentences."""
+"""Value of ``Query.reranker`` that compares sentences with the embedder, without a model."""
 
-RERANKED = 48
-"""Chunks that a cross-encoder reads: about twice what 2,000 tokens hold."""
+N_CHUNKS = 48
+"""Number of chunks that a cross-encoder reads: about twice what 2,000 tokens hold."""
 
-REREAD = 20
-"""Passages whose sentences are embedded: more cost more time and find no more."""
+N_PASSAGES = 20
+"""Number of passages whose sentences are embedded. More take more time and improve nothing."""
 
-SECOND = 0.35
-"""What the second best sentence of a passage counts in its score; the best counts the rest."""
+SECOND_WEIGHT = 0.35
+"""Weight of the second best sentence in the score of a passage; the best one has the rest."""
 
-KEPT = 16_384
-"""Vectors of sentences that a process keeps: 25 MB of 384 dimensions."""
+MAX_VECTORS = 16_384
+"""Number of sentence vectors in a process's cache: 25 MB at 384 dimensions."""
 
 
-def reranked(question: str, leaves: Ranked, query: Query, store: Searcher) -> Ranked:
-    """Scores with the cross-encoder's added to the best chunks, in standard deviations.
+def rerank(question: str, leaves: Ranked, query: Query, store: Searcher) -> Ranked:
+    """Add the scores of a cross-encoder to the best chunks, in standard deviations.
 
     Raises:
-        ModelError: the model cannot be loaded, or gives more than one score.
+        ModelError: the model cannot be loaded, or returns several scores for a pair.
     """
     scores = leaves.scores
-    best = np.argsort(-scores, kind="stable")[:RERANKED]
+    best = np.argsort(-scores, kind="stable")[:N_CHUNKS]
     ids = leaves.outlines.take(best).ids()
     texts = {node.id: node.text for node in store.nodes(Where(ids=tuple(ids)))}
-    told = _told(query.reranker, question, [texts.get(name, "") for name in ids])
-    added = _added(scores, best, told, query.hybrid.reranker)
+    relevance = _relevance(query.reranker, question, [texts.get(name, "") for name in ids])
+    added = _added_scores(scores, best, relevance, query.hybrid.reranker)
     return Ranked(leaves.outlines, {**leaves.parts, "reranker": added})
 
 
-def reread(
+def rerank_by_sentences(
     question: Questions,
     leaves: Ranked,
     passages: Passages,
@@ -60,43 +63,54 @@ def reread(
     query: Query,
     store: Searcher,
 ) -> Scores:
-    """What the best two sentences of each of the best passages add to its score.
+    """Return what the two best sentences of each of the best passages add to its score.
 
-    A sentence is read as its chunk is, after the headings, and worth its cosine to the question.
-    What passages are worth is standardized over those that are read.
+    A sentence is embedded after its headings, like its chunk, and scored by its cosine similarity
+    to the question. The scores are standardized over the passages that are read.
+
+    Returns:
+        Scores to add, shape ``(n_passages,)``.
 
     Raises:
-        SettingsError: the questions come without an embedder.
-        ModelError, EndpointError: as ``Embedder.embed``.
+        SettingsError: ``question`` has no embedder.
+        ModelError: the embedder's model fails.
+        EndpointError: the embedder's endpoint fails.
     """
     embedder = question.embedder
     if embedder is None:
         raise SettingsError(
             f"retrieval.reranker = {SENTENCES!r} embeds sentences, and Questions has no embedder: "
-            "give it the one that made its vectors, or search by a Retriever"
+            "pass the embedder of its vectors, or search with a Retriever"
         )
-    best = np.argsort(-scores, kind="stable")[:REREAD]
+    best = np.argsort(-scores, kind="stable")[:N_PASSAGES]
     texts, owners = _sentences(leaves, passages, best, store)
     if not texts:
         return np.zeros(len(scores))
-    worth: dict[int, list[float]] = {}
+    by_passage: dict[int, list[float]] = {}
     cosines = _sentence_vectors(embedder, texts) @ question.vectors[0]
     for owner, cosine in zip(owners, cosines.tolist(), strict=True):
-        worth.setdefault(owner, []).append(cosine)
+        by_passage.setdefault(owner, []).append(cosine)
     least = [min(cosines.tolist())]
-    told = np.array([_best_two(worth.get(passage, least)) for passage in best.tolist()])
-    return _added(scores, best, told, query.hybrid.reranker)
+    relevance = np.array([_best_two(by_passage.get(passage, least)) for passage in best.tolist()])
+    return _added_scores(scores, best, relevance, query.hybrid.reranker)
 
 
 def _best_two(cosines: Sequence[float]) -> float:
     best = sorted(cosines, reverse=True)
-    return (1 - SECOND) * best[0] + SECOND * best[min(1, len(best) - 1)]
+    return (1 - SECOND_WEIGHT) * best[0] + SECOND_WEIGHT * best[min(1, len(best) - 1)]
 
 
-def _added(scores: Scores, best: Numbers, told: Scores, weight: float) -> Scores:
-    """What the second look at ``best`` adds to all; the others stay under what it was given to."""
+def _added_scores(scores: Scores, best: Numbers, relevance: Scores, weight: float) -> Scores:
+    """Return what to add to all scores, so that the rest ranks below the reranked rows.
+
+    Args:
+        scores: the scores so far.
+        best: rows that the reranker read.
+        relevance: its scores of these rows.
+        weight: weight of the reranker.
+    """
     added = np.zeros(len(scores))
-    added[best] = weight * standardized(told)
+    added[best] = weight * standardize(relevance)
     rest = np.ones(len(scores), dtype=bool)
     rest[best] = False
     if rest.any():
@@ -107,7 +121,7 @@ def _added(scores: Scores, best: Numbers, told: Scores, weight: float) -> Scores
 def _sentences(
     leaves: Ranked, passages: Passages, best: Numbers, store: Searcher
 ) -> tuple[list[str], list[int]]:
-    """The sentences of passages as the embedder reads them, and the passage of each."""
+    """Return the sentences of passages as the embedder reads them, and the passage of each."""
     parts = np.flatnonzero(np.isin(passages.passage, best))
     chunks = np.unique(passages.chunk[parts])
     ids = dict(zip(chunks.tolist(), leaves.outlines.take(chunks).ids(), strict=True))
@@ -119,47 +133,47 @@ def _sentences(
     for part, begin in zip(parts.tolist(), begins.tolist(), strict=True):
         chunk = int(passages.chunk[part])
         node = nodes.get(ids[chunk])
-        if node is None:  # removed by another publication meanwhile
+        if node is None:  # a publication removed it meanwhile
             continue
-        at = part - begin
-        text = node.text if n_parts[chunk] == 1 else cut(node, slice(at, at + 1)).text
-        before = f"{node.context}\n" if node.context else ""
-        texts += [before + text[start:end] for start, end in sentences(text)]
+        number = part - begin
+        text = node.text if n_parts[chunk] == 1 else cut(node, slice(number, number + 1)).text
+        headings = f"{node.context}\n" if node.context else ""
+        texts += [headings + text[start:end] for start, end in sentences(text)]
         owners += [int(passages.passage[part])] * (len(texts) - len(owners))
     return texts, owners
 
 
-_kept: OrderedDict[str, Vectors] = OrderedDict()
-_turn = Lock()
+_vector_cache: OrderedDict[str, Vectors] = OrderedDict()
+_cache_lock = Lock()
 
 
 def _sentence_vectors(embedder: Embedder, texts: Sequence[str]) -> Vectors:
-    """Vectors of texts, shape ``(len(texts), n_dims)``; the last ``KEPT`` are not made again."""
+    """Embed texts, shape ``(len(texts), n_dims)``; the last ``MAX_VECTORS`` stay in a cache."""
     keys = [embedding_key(text, embedder.fingerprint) for text in texts]
-    with _turn:
-        known = {key: _kept[key] for key in keys if key in _kept}
+    with _cache_lock:
+        known = {key: _vector_cache[key] for key in keys if key in _vector_cache}
     new = {key: text for key, text in zip(keys, texts, strict=True) if key not in known}
     known |= dict(zip(new, embedder.embed(list(new.values())), strict=True))
-    with _turn:
+    with _cache_lock:
         for key, vector in known.items():
-            _kept[key] = vector
-            _kept.move_to_end(key)
-        while len(_kept) > KEPT:
-            _kept.popitem(last=False)
+            _vector_cache[key] = vector
+            _vector_cache.move_to_end(key)
+        while len(_vector_cache) > MAX_VECTORS:
+            _vector_cache.popitem(last=False)
     return np.stack([known[key] for key in keys])
 
 
-def _told(name: str, question: str, texts: Sequence[str]) -> Scores:
+def _relevance(name: str, question: str, texts: Sequence[str]) -> Scores:
     if not texts:
         return np.zeros(0)
     pairs = [(question, text) for text in texts]
-    told = np.asarray(_encoder(name).predict(pairs, show_progress_bar=False), dtype=np.float64)
-    if told.ndim != 1:
+    scores = np.asarray(_encoder(name).predict(pairs, show_progress_bar=False), dtype=np.float64)
+    if scores.ndim != 1:
         raise ModelError(
-            f"retrieval.reranker = {name!r} gives {told.shape[1]} scores to a pair, expected one: "
-            "name a model that was trained to rank"
+            f"retrieval.reranker = {name!r} returns {scores.shape[1]} scores for a pair, expected "
+            "one score: name a model that was trained to rank"
         )
-    return told
+    return scores
 
 
 @lru_cache(maxsize=2)

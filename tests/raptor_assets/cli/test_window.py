@@ -172,14 +172,14 @@ def test_the_layers_are_walked_by_keys(show):
 def test_two_strategies_stand_side_by_side_and_light_up_tree_map_and_layers(show):
     page = show("#ask")
     page.get_by_label("Question").fill(KEEPER)
-    page.get_by_label("Beside it").select_option("flat")
+    page.get_by_label("Compare with").select_option("flat")
     page.get_by_role("button", name="Search").click()
     page.locator("article").first.wait_for()
     assert page.locator(".columns h2").all_inner_texts() == ["hybrid", "flat"]
     assert "Tom Ferris" in page.locator(".columns").inner_text()
     assert page.locator(".both").count() > 0
     page.get_by_role("link", name="in the map").click()
-    page.get_by_text("Lit: “who kept").wait_for()
+    page.get_by_text("Highlighted: “who kept").wait_for()
     page.get_by_role("link", name="Ask").click()
     page.get_by_role("link", name=f"in {LIGHTHOUSE}").click()
     page.locator("#tree .rank").first.wait_for(state="attached")
@@ -206,7 +206,7 @@ def test_filters_narrow_and_mistakes_are_told(show):
     page.get_by_label("Document").fill("")
     page.locator("#ask-trees").fill("nosuch")
     page.get_by_role("button", name="Search").click()
-    page.locator("#told", has_text="no tree is published as 'nosuch'").wait_for()
+    page.locator("#message", has_text="no tree is published as 'nosuch'").wait_for()
     assert "404" in show.troubles.pop()
 
 
@@ -227,10 +227,10 @@ def test_a_server_with_a_key_asks_for_it_once(built, show):
     with serving(built.home, RAPTOR_API_KEY=KEY) as keyed:
         page = show(at=keyed)
         page.locator("#key").fill("wrong")
-        page.get_by_role("button", name="Go on").click()
-        page.get_by_text("not the server’s").wait_for()
+        page.get_by_role("button", name="Continue").click()
+        page.get_by_text("The server refused this key.").wait_for()
         page.locator("#key").fill(KEY)
-        page.get_by_role("button", name="Go on").click()
+        page.get_by_role("button", name="Continue").click()
         page.locator(".tree-row").first.wait_for()
         page.get_by_role("link", name="Map").click()
         page.locator(".plane[data-frames]").wait_for()
@@ -248,7 +248,7 @@ def test_people_decide_with_the_key_to_write_and_take_it_back(own, show):
         page.get_by_label("Text of the summary").fill("The lamp burned from 1872.")
         page.get_by_label("Your name").fill("Ines")
         page.get_by_role("button", name="Correct it").click()
-        page.get_by_text("A decision needs the key to write.").wait_for()
+        page.get_by_text("A decision needs the writing key.").wait_for()
         give_key(page, "to write")
         page.get_by_text("Recorded.").wait_for()
         assert apart(own.call, "build", "--json").json["failed"] == {}
@@ -259,9 +259,9 @@ def test_people_decide_with_the_key_to_write_and_take_it_back(own, show):
         page.get_by_role("link", name="Decisions").click()
         page.get_by_text("by Ines").wait_for()
         assert "The lamp burned from 1872." in page.locator("main").inner_text()
-        page.locator("summary", has_text="Take it back").click()
-        page.get_by_role("button", name="Take it back").click()
-        page.get_by_text("taken back by Ines").wait_for()
+        page.locator("summary", has_text="Undo").click()
+        page.get_by_role("button", name="Undo").click()
+        page.get_by_text("undone by Ines").wait_for()
         (decision,) = apart(own.call, "curate", "list", "--all", "--json").json["decisions"]
         assert decision["undone"].startswith("by Ines")
     assert all("401" in told for told in show.troubles)
@@ -294,7 +294,7 @@ def test_the_tree_above_the_trees_is_shown_and_walked(own, show):
 
 def give_key(page, key):
     page.locator("#key").fill(key)
-    page.get_by_role("button", name="Go on").click()
+    page.get_by_role("button", name="Continue").click()
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -354,9 +354,9 @@ def test_a_tree_s_page_has_its_map_and_layers_without_a_server(own, browser):
 
 
 def test_words_of_a_document_that_is_gone_are_forgotten():
-    from raptor_core.report.rebuilds import still_known
-    from raptor_core.report.values import Replaced
+    from raptor_core.report.rebuilds import keep_live
+    from raptor_core.report.values import ReplacedNode
 
-    kept = Replaced(0, "a", "b", 0, 0, ("one.md",))
-    gone = Replaced(1, "a", "b", 2, 2, ("one.md", "two.md"))
-    assert still_known([kept, gone], {"one.md"}) == (kept,)
+    kept = ReplacedNode(0, "a", "b", 0, 0, ("one.md",))
+    gone = ReplacedNode(1, "a", "b", 2, 2, ("one.md", "two.md"))
+    assert keep_live([kept, gone], {"one.md"}) == (kept,)

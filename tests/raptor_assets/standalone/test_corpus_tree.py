@@ -24,7 +24,7 @@ from raptor_assets.standalone.status import read_status
 from raptor_core import build_trees
 from raptor_core.errors import SettingsError, UnknownTreeError
 from raptor_core.home import HomeRetriever
-from raptor_core.home.published import published
+from raptor_core.home.published import open_published
 from raptor_core.nodes import TOP_NODE
 from raptor_core.report.data import report_values
 from raptor_core.report.values import Report, ReportTree
@@ -44,9 +44,9 @@ class CorpusTreeWorkshop(Workshop):
     def above(self):
         return update_corpus_tree(self.home, self.settings, components=self.components)
 
-    def build_all(self):
-        """The trees, then the tree above; summaries made for it."""
-        self.build()
+    def build_all(self, **options):
+        """Build the trees, then the tree above; return that and the summaries made for it."""
+        self.build(**options)
         before = self.summarizer.n_made
         done = self.above()
         return done, self.summarizer.n_made - before
@@ -64,7 +64,7 @@ class CorpusTreeWorkshop(Workshop):
 
     def nodes_above(self):
         home = self.home.corpus_tree
-        with published(home, corpus_tree_settings(self.settings)) as store:
+        with open_published(home, corpus_tree_settings(self.settings)) as store:
             return store.nodes()
 
 
@@ -95,7 +95,7 @@ def built(tmp_path_factory):
 
 def tops(workshop):
     """Top nodes of what is published below, by id."""
-    with published(workshop.home, workshop.settings) as store:
+    with open_published(workshop.home, workshop.settings) as store:
         height = {m.tree: len(m.layer_sizes) - 1 for m in store.manifests()}
         return {node.id: node for node in store.nodes() if node.layer == height[node.tree]}
 
@@ -186,7 +186,7 @@ def test_with_too_few_trees_there_is_none(workshop):
     workshop.build_all()
     for number in range(2, N_DOCUMENTS):
         workshop.remove(f"{number:02}.md")
-    done, n_made = workshop.build_all()
+    done, n_made = workshop.build_all(confirm_removal=True)
     assert (done.dropped, n_made) == ([CORPUS_TREE_NAME], 0)
     assert [tree.manifest.tree for tree in read_status(workshop.home, workshop.settings).trees] == [
         "00.md",

@@ -3,7 +3,10 @@
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
+import fsspec
 import pytest
+from support.object_store import ObjectStore
+from support.raw_server import RawServer
 
 from raptor_core.documents import load_documents
 from raptor_core.errors import SourceError
@@ -85,6 +88,32 @@ def test_no_redirect_leads_elsewhere(site, target):
     with pytest.raises(SourceError):
         read(url, private_hosts=("127.0.0.1",))
     assert all(path.startswith("/moved.md") for path in site.asked)
+
+
+def test_a_password_stays_at_the_server_that_it_is_for(site):
+    reply = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nConnection: close\r\n\r\ntaken"
+    with RawServer(lambda connection, _request: connection.sendall(reply)) as elsewhere:
+        target = f"/moved.md?to={elsewhere.origin}/page.md"
+        url = f"http://user:hunter2@127.0.0.1:{site.server_port}{target}"
+        assert read(url, private_hosts=("127.0.0.1",)) == ["taken"]
+    assert elsewhere.requests
+    assert not any(b"authorization" in request.lower() for request in elsewhere.requests)
+
+
+@pytest.mark.parametrize("status", [301, 302, 307])
+def test_an_object_store_that_redirects_is_followed_nowhere(monkeypatch, status):
+    pytest.importorskip("s3fs")
+    with RawServer(lambda _connection, _request: None) as elsewhere:
+        head = f"HTTP/1.1 {status} Moved\r\nLocation: {elsewhere.origin}/b/a.md\r\n"
+        reply = f"{head}x-amz-bucket-region: eu-west-1\r\nContent-Length: 0\r\n\r\n".encode()
+        with RawServer(lambda connection, _request: connection.sendall(reply)) as store:
+            for name, value in ObjectStore(store.origin).environment.items():
+                monkeypatch.setenv(name, value)
+            fsspec.get_filesystem_class("s3").clear_instance_cache()  # of another test's store
+            with pytest.raises(SourceError):
+                read("s3://b/a.md")
+        assert store.requests
+    assert elsewhere.requests == []
 
 
 def test_a_redirect_within_is_followed(site):

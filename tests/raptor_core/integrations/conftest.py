@@ -1,4 +1,4 @@
-"""One retriever over small trees, and a query that finds chunks and summaries."""
+"""A retriever over small trees, and a query that finds chunks and summaries."""
 
 import pytest
 from support.hashing import HashingEmbedder

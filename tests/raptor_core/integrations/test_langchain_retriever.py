@@ -1,4 +1,4 @@
-"""The retriever of LangChain, called as its chains call one."""
+"""The LangChain retriever returns the hits of a search, and behaves as LangChain requires."""
 
 import asyncio
 import importlib
@@ -107,7 +107,7 @@ def test_a_parameter_that_nobody_knows_is_an_error(retriever):
         RaptorRetriever(searcher=retriever, top_n=3)
     with pytest.raises(TypeError, match="top_n"):
         RaptorRetriever(searcher=retriever).invoke(QUESTION, top_n=3)
-    with pytest.raises(SettingsError, match="0 results were asked for"):
+    with pytest.raises(SettingsError, match="expected 1 or more results, got 0"):
         RaptorRetriever(searcher=retriever).invoke(QUESTION, k=0)
 
 

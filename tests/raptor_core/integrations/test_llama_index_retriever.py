@@ -1,4 +1,4 @@
-"""The retriever of LlamaIndex, called as its engines call one."""
+"""The LlamaIndex retriever returns the hits of a search, and behaves as LlamaIndex requires."""
 
 import asyncio
 import importlib
@@ -63,7 +63,7 @@ def test_it_stands_in_a_query_engine(retriever):
 
 def test_as_many_nodes_as_are_asked_for(retriever):
     assert len(RaptorRetriever(retriever, similarity_top_k=2).retrieve(QUESTION)) == 2
-    with pytest.raises(SettingsError, match="0 results were asked for"):
+    with pytest.raises(SettingsError, match="expected 1 or more results, got 0"):
         RaptorRetriever(retriever, similarity_top_k=0)
     with pytest.raises(TypeError, match="top_n"):
         RaptorRetriever(retriever, top_n=2)

@@ -1,4 +1,4 @@
-"""A browser, and reports opened in it."""
+"""A browser, and a fixture that opens reports in it."""
 
 import pytest
 from support.browser import chromium

@@ -1,4 +1,4 @@
-"""The map and the layers of a hundred thousand nodes, and where nodes are laid out."""
+"""Map and layers show a hundred thousand nodes, and the layout keeps clusters together."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""The report in a real browser, opened from a file, by mouse and by keyboard."""
+"""A browser shows a report from a file, and mouse and keyboard operate it."""
 
 import re
 from dataclasses import replace
@@ -8,7 +8,7 @@ from support.report_cases import HOSTILE, LEAVES, document_of, lighthouse, node_
 from support.report_page import focused, follow, items, press
 
 from raptor_core.models.money.usage import Usage
-from raptor_core.report.values import Change, Chosen, Report
+from raptor_core.report.values import RebuildChange, Report, Selection
 
 pytestmark = pytest.mark.slow
 
@@ -33,8 +33,8 @@ def test_it_opens_with_name_sizes_layers_and_the_top(show):
 def test_the_nodes_that_a_question_chose_are_marked_in_tree_and_overview(show, scheme):
     first, second = node_id("d.md0"), node_id("d.md1")
     chosen = (
-        Chosen("Who lit it?", "flat", (second, first, "gone")),
-        Chosen("Who lit it?", "collapsed", (first,)),
+        Selection("Who lit it?", "flat", (second, first, "gone")),
+        Selection("Who lit it?", "collapsed", (first,)),
     )
     page = show(replace(lighthouse(), chosen=chosen), f"#node={first}", color_scheme=scheme)
     row = page.locator('[role="treeitem"][aria-selected="true"]')
@@ -179,7 +179,7 @@ def test_search_says_when_no_node_holds_all_words(show):
     page = show(lighthouse())
     page.fill("#query", "lamp unicorn")
     status = page.locator("#search-status:not(:empty)").inner_text()
-    assert status == "No node holds all 2 words; 4 hold 1"
+    assert status == "No node contains all 2 words; 4 contain 1"
     page.fill("#query", "unicorn")
     page.get_by_text("Nothing found").wait_for()
     page.fill("#query", "(.*")
@@ -199,7 +199,7 @@ def test_a_finding_is_followed_to_its_span(show):
     assert "Unsupported" in card.inner_text()
     assert "No child says that a king came." in card.inner_text()
     assert card.locator(".chips li").all_inner_texts() == ["1899", "king"]
-    follow(card.get_by_role("link", name="Follow to its span"))
+    follow(card.get_by_role("link", name="Open its span"))
     assert page.locator(".document .span").inner_text() == LEAVES[1]
     passage = page.locator(".document mark.passage").inner_text()
     assert passage == "In the storm of 1953 Tom Ferris kept the lamp"
@@ -213,7 +213,7 @@ def test_evidence_in_a_summary_leads_on_to_the_nearest_span(show):
     follow(evidence.get_by_role("link", name="Open the evidence in layer 1"))
     assert page.locator(".text mark.passage").all_inner_texts()
     page.go_back()
-    follow(evidence.get_by_role("link", name="Follow to the nearest span"))
+    follow(evidence.get_by_role("link", name="Open the nearest span"))
     assert page.locator(".document .span").inner_text() in LEAVES
 
 
@@ -239,7 +239,7 @@ def test_every_node_has_an_address_and_breadcrumbs_keep_the_way(show):
 
 def test_change_cost_and_settings_are_shown_as_they_are_known(show):
     report = lighthouse()
-    change = Change("2026-11-20T00:00:00+00:00", (node_id("s0"),), 3)
+    change = RebuildChange("2026-11-20T00:00:00+00:00", (node_id("s0"),), 3)
     tree = tree_of(list(report.trees[0].nodes), change=change)
     cost = {"prompt_tokens": 12345, "spent_usd": None}
     page = show(Report("t", (tree,), (), report.settings, cost))
@@ -247,13 +247,13 @@ def test_change_cost_and_settings_are_shown_as_they_are_known(show):
     values = page.locator(".figures dd").all_inner_texts()
     assert dict(zip(names, values, strict=True)) == {
         "new": "1",
-        "gone": "3",
+        "removed": "3",
         "kept": "6",
         "prompt tokens": "12,345",
         "spent": "unknown",
     }
     assert "No sentence was audited." in page.locator("main").inner_text()
-    page.get_by_text("What made these trees").click()
+    page.get_by_text("Settings of these trees").click()
     assert page.locator("pre").inner_text() == report.settings
 
 
@@ -266,7 +266,7 @@ def test_the_costliest_summaries_lead_into_the_tree_and_each_says_what_it_took(s
         node_id("gone"): Usage(1, 1, 1),
     }
     page = show(replace(report, cost={"calls": 3}, usages=usages))
-    page.get_by_text("What 2 summaries took").click()
+    page.get_by_text("Cost of 2 summaries").click()
     links = page.locator(".costliest a")
     assert links.first.locator(".meta").inner_text() == (
         "layer 1 · 2 calls · 330 tokens · 1 retry · 0.03 USD"
@@ -296,7 +296,7 @@ def test_without_prices_the_costliest_are_those_of_most_tokens(show):
         node_id("s1"): Usage(1, 300, 30, 0, None),
     }
     page = show(replace(lighthouse(), usages=usages))
-    page.get_by_text("What 2 summaries took").click()
+    page.get_by_text("Cost of 2 summaries").click()
     assert page.locator(".costliest .meta").all_inner_texts() == [
         "layer 1 · 1 call · 330 tokens",
         "layer 1 · 1 call · 110 tokens",

@@ -1,4 +1,4 @@
-"""The report in a real browser: large trees, both colour schemes, narrow screens, landmarks."""
+"""A browser shows large trees, both colour schemes and narrow screens."""
 
 import pytest
 from support.report_cases import large, lighthouse, node_id
@@ -23,7 +23,7 @@ def test_ten_thousand_nodes_put_few_elements_into_the_page(show, flat):
     page.locator("#search-status:not(:empty)").wait_for()
     assert page.locator("#results a").count() == 50
     assert n_elements(page) < FEW_ELEMENTS
-    page.get_by_role("button", name="Show 50 more").click()
+    page.get_by_role("button", name="Show 50 of").click()
     assert page.locator("#results a").count() == 100
     page.fill("#query", "")
     page.locator("#tree").wait_for()

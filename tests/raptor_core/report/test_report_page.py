@@ -1,4 +1,4 @@
-"""The report as one file: what it holds, and that no text can become markup or script."""
+"""A report is a single file with all its values, and no text in it becomes markup or script."""
 
 import base64
 import hashlib
@@ -24,7 +24,7 @@ from raptor_core.audit.base import SentenceFinding
 from raptor_core.documents.base import Document
 from raptor_core.report.data import layer_values, settings_text, utf16_offsets
 from raptor_core.report.page import embedded_json, page_version, render_report
-from raptor_core.report.values import Change, Report, change_since
+from raptor_core.report.values import RebuildChange, Report, change_since
 from raptor_core.settings import Settings
 
 
@@ -175,7 +175,7 @@ def test_new_nodes_are_marked_and_gone_ones_counted():
     values = values_of(Report("t", (tree,)))
     assert [node.get("w", 0) for node in values["nodes"]] == [1, 0, 0, 0, 0, 0, 0]
     assert values["trees"][0]["change"]["removed"] == 2
-    assert change_since("", [], ids) == Change()
+    assert change_since("", [], ids) == RebuildChange()
 
 
 def test_unknown_money_stays_unknown():

@@ -1,4 +1,4 @@
-"""Searches at once: from coroutines and from threads, each gives what it gives alone."""
+"""Concurrent searches, from coroutines and threads, return what each returns alone."""
 
 import asyncio
 import threading

@@ -1,4 +1,4 @@
-"""The default strategy: its signals by hand, and its context over real trees."""
+"""The hybrid strategy scores, packs and orders nodes as its signals say, also over real trees."""
 
 from dataclasses import replace
 
@@ -11,9 +11,15 @@ from raptor_core.chunking.paragraphs import paragraphs
 from raptor_core.documents.base import Document
 from raptor_core.documents.formats.markdown import parse_markdown
 from raptor_core.retrieval import Query, Retriever
-from raptor_core.retrieval.hybrid.context_packing import Packing, in_document_order
+from raptor_core.retrieval.hybrid.context_packing import Packing, sort_by_document
 from raptor_core.retrieval.hybrid.passages import Filling, Passages, cut
-from raptor_core.retrieval.hybrid.pool import Pool, Ranked, standardized, surrounded, theme
+from raptor_core.retrieval.hybrid.pool import (
+    Pool,
+    Ranked,
+    add_surroundings,
+    standardize,
+    theme_score,
+)
 from raptor_core.settings import HybridSettings, Settings
 from raptor_core.store.base import Hit, Where
 from raptor_core.tree.build import build_trees
@@ -38,8 +44,8 @@ def pool(nodes, dense, lexical=None):
 
 
 def scores(leaves, **weights):
-    ranked = Ranked.of(leaves, LEXICAL)
-    return surrounded(ranked, HybridSettings(**{**NOTHING, **weights})).scores
+    ranked = Ranked.from_pool(leaves, LEXICAL)
+    return add_surroundings(ranked, HybridSettings(**{**NOTHING, **weights})).scores
 
 
 def ranked(nodes, given):
@@ -51,21 +57,21 @@ def packed(nodes, given, budget=100, most=None, **how):
 
 
 def add(packing, nodes, given, **how):
-    passages = Passages.of(outlined(nodes), packing.budget_tokens, whole=True)
+    passages = Passages.from_chunks(outlined(nodes), packing.budget_tokens, by_paragraph=True)
     leaves = ranked(nodes, given)
     packing.add_leaves(leaves, passages, passages.scores(leaves.scores, leaves.scores, 0), **how)
     return packing
 
 
 def test_scores_are_in_standard_deviations_and_equal_ones_are_zero():
-    np.testing.assert_allclose(standardized(np.array([1.0, 3.0])), [-1, 1])
-    np.testing.assert_allclose(standardized(np.array([2.0, 2.0])), [0, 0])
-    assert len(standardized(np.array([]))) == 0
+    np.testing.assert_allclose(standardize(np.array([1.0, 3.0])), [-1, 1])
+    np.testing.assert_allclose(standardize(np.array([2.0, 2.0])), [0, 0])
+    assert len(standardize(np.array([]))) == 0
 
 
 def test_dense_and_lexical_scores_are_mixed_by_their_weight():
     both = pool([chunk("a", 0), chunk("b", 1)], [0.2, 0.6], np.array([9.0, 1.0]))
-    np.testing.assert_allclose(Ranked.of(both, 0.25).scores, [-0.75 + 0.25, 0.75 - 0.25])
+    np.testing.assert_allclose(Ranked.from_pool(both, 0.25).scores, [-0.75 + 0.25, 0.75 - 0.25])
 
 
 def test_a_chunk_takes_in_the_better_of_its_neighbours_of_the_same_document():
@@ -92,10 +98,10 @@ def test_documents_count_only_where_several_compete():
 
 
 def test_a_fact_leads_and_a_theme_is_spread():
-    assert theme(np.array([5.0] + [0.0] * 9)) == 0.0
-    assert theme(np.array([0.1] + [0.0] * 9)) == 1.0
-    assert 0 < theme(np.array([0.65] + [0.0] * 9)) < 1
-    assert theme(np.array([1.0])) == 0.0
+    assert theme_score(np.array([5.0] + [0.0] * 9)) == 0.0
+    assert theme_score(np.array([0.1] + [0.0] * 9)) == 1.0
+    assert 0 < theme_score(np.array([0.65] + [0.0] * 9)) < 1
+    assert theme_score(np.array([1.0])) == 0.0
 
 
 def test_what_does_not_fit_is_passed_over_and_smaller_ones_follow():
@@ -142,12 +148,12 @@ def test_a_paragraph_over_the_budget_gives_its_best_parts():
 def test_between_two_parts_of_a_chunk_all_of_it_is_taken_and_counted():
     parts = ((0, 10), (50, 10), (100, 10))
     nodes = [chunk("a", 0, n_tokens=30, paragraphs=parts), chunk("b", 1, paragraphs=((100, 9),))]
-    passages = Passages.of(outlined(nodes), 100, whole=True)
+    passages = Passages.from_chunks(outlined(nodes), 100, by_paragraph=True)
     filling = Filling(passages)
-    filling.take(0)
+    filling.add(0)
     assert filling.n_tokens.tolist() == [0, 10, 29]
     assert filling.cuts() == {0: slice(0, 1)}
-    filling.take(2)
+    filling.add(2)
     assert filling.cuts() == {}
     assert filling.n_tokens.tolist() == [0, 0, 0]
 
@@ -171,7 +177,7 @@ def test_a_short_hit_is_not_smoothed_away_by_a_long_paragraph():
     nodes = [chunk(name, at, n_tokens=40, paragraphs=((0, 40),)) for at, name in enumerate("abc")]
     nodes.append(chunk("d", 3, paragraphs=((900, 10),)))
     own = np.array([6.0, 0, 0, 3])
-    passages = Passages.of(outlined(nodes), 200, whole=True)
+    passages = Passages.from_chunks(outlined(nodes), 200, by_paragraph=True)
     assert passages.scores(own, own, 0).tolist() == [2, 3]
     assert passages.scores(own, own, 0.5).tolist() == [5, 4.5]
 
@@ -198,7 +204,7 @@ def test_the_context_reads_in_document_order_with_the_best_document_first():
     hits = [
         Hit(node, score) for node, score in zip([*nodes, above], (1, 4, 3, 2, 0.5), strict=True)
     ]
-    ordered = [hit.node.id for hit in in_document_order(hits)]
+    ordered = [hit.node.id for hit in sort_by_document(hits)]
     assert ordered == [uid(name) for name in ("s", "a2", "a7", "b0", "b1")]
 
 

@@ -1,4 +1,4 @@
-"""A cross-encoder's second look, with a tiny random one."""
+"""A cross-encoder reranks the best chunks; the model is tiny and random."""
 
 from dataclasses import replace
 
@@ -10,7 +10,7 @@ from support.trees import leaf, outlined, uid
 from raptor_core.errors import ModelError
 from raptor_core.retrieval import Query
 from raptor_core.retrieval.hybrid.pool import Ranked
-from raptor_core.retrieval.hybrid.reranking import RERANKED, reranked
+from raptor_core.retrieval.hybrid.reranking import N_CHUNKS, rerank
 from raptor_core.settings import HybridSettings
 
 pytestmark = pytest.mark.slow
@@ -41,7 +41,7 @@ class Leaves:
 def read_again(n, scores, query):
     leaves = Leaves(n)
     ranked = Ranked(outlined(leaves.all), {"dense": scores})
-    return reranked(QUESTION, ranked, query, leaves).scores
+    return rerank(QUESTION, ranked, query, leaves).scores
 
 
 def test_the_encoders_order_rules_where_its_weight_is_large(model):
@@ -61,10 +61,10 @@ def test_a_weight_of_nothing_changes_nothing(model):
 
 
 def test_what_was_not_read_again_stays_under_what_was(model):
-    given = np.linspace(1, 0, RERANKED + 5)
+    given = np.linspace(1, 0, N_CHUNKS + 5)
     found = read_again(len(given), given, Query(reranker=model))
-    assert found[RERANKED:].max() <= found[:RERANKED].min()
-    assert np.argsort(-found[RERANKED:]).tolist() == list(range(5))
+    assert found[N_CHUNKS:].max() <= found[:N_CHUNKS].min()
+    assert np.argsort(-found[N_CHUNKS:]).tolist() == list(range(5))
 
 
 def test_nothing_is_ranked_where_nothing_is(model):

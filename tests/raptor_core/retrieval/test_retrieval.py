@@ -58,7 +58,7 @@ QUESTION = "what happened to the seed vault humidity on day 12?"
 
 
 def test_trees_of_another_embedder_are_refused(trees):
-    with pytest.raises(StoreMismatchError, match=r"'a\.md' are not of the embedder .*MiniLM"):
+    with pytest.raises(StoreMismatchError, match=r"'a\.md' do not come from the embedder .*MiniLM"):
         Retriever.from_trees(list(trees.values()))
 
 

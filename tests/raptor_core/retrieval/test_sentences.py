@@ -1,4 +1,4 @@
-"""The second look at the sentences of the best passages."""
+"""The sentences of the best passages rerank them."""
 
 from dataclasses import replace
 
@@ -38,7 +38,7 @@ def trees_of(embedder, text=TEXT):
 
 @pytest.fixture
 def found_by():
-    reranking._kept.clear()
+    reranking._vector_cache.clear()
     embedder = HashingEmbedder()
     retriever = Retriever.from_trees(*trees_of(embedder))
     embedder.n_embedded = 0
@@ -82,7 +82,7 @@ def test_the_same_question_gets_the_same_alone_and_beside_others_and_embeds_no_s
     first = retriever.search(QUESTION, LOOK)
     n_before = embedder.n_embedded
     again = retriever.search_many(["What was painted?", QUESTION], LOOK)[1]
-    reranking._kept.clear()
+    reranking._vector_cache.clear()
     afresh = retriever.search(QUESTION, LOOK)
     assert values(first) == values(again) == values(afresh)
     n_known = embedder.n_embedded
@@ -92,15 +92,15 @@ def test_the_same_question_gets_the_same_alone_and_beside_others_and_embeds_no_s
 
 
 def test_a_few_vectors_are_kept(found_by, monkeypatch):
-    monkeypatch.setattr(reranking, "KEPT", 7)
+    monkeypatch.setattr(reranking, "MAX_VECTORS", 7)
     retriever, _ = found_by
     first = values(retriever.search(QUESTION, LOOK))
-    assert len(reranking._kept) == 7
+    assert len(reranking._vector_cache) == 7
     assert values(retriever.search(QUESTION, LOOK)) == first
 
 
 def test_passages_that_were_not_read_stay_under_the_one_that_was(found_by, monkeypatch):
-    monkeypatch.setattr(reranking, "REREAD", 1)
+    monkeypatch.setattr(reranking, "N_PASSAGES", 1)
     retriever, _ = found_by
     everything = replace(LOOK, budget_tokens=10_000)
     before = retriever.search(QUESTION, replace(everything, reranker="")).ranked
@@ -119,7 +119,7 @@ def test_chunks_are_read_where_paragraphs_are_not_known_or_not_asked_for():
         (Retriever.from_trees([old], components), None),
         (Retriever.from_trees([tree], components), 5),
     ):
-        reranking._kept.clear()
+        reranking._vector_cache.clear()
         embedder.n_embedded = 0
         found = retriever.search(QUESTION, replace(LOOK, budget_tokens=400, top_k=top_k))
         assert found.n_paragraphs == 0
@@ -141,7 +141,7 @@ def test_questions_without_an_embedder_are_refused(found_by):
 
 
 def test_an_endpoint_is_sent_the_sentences_after_their_headings_once():
-    reranking._kept.clear()
+    reranking._vector_cache.clear()
     with FakeOpenAI() as server:
         settings = EmbedderSettings(kind="openai", base_url=server.base_url, model="tiny")
         retriever = Retriever.from_trees(*trees_of(make_embedder(settings)))

@@ -1,4 +1,4 @@
-"""The common short recipe, end to end: words, one mixture, a beam."""
+"""The preset "simple" builds and searches a tree: windows of words, one mixture, a beam."""
 
 import numpy as np
 import pytest

@@ -10,6 +10,8 @@ from support.stores import IDENTITY, NEWER, make_tree, open_at, publish
 
 from raptor_core.disk import write_durably
 from raptor_core.errors import DamagedTreeError, StoreError, StoreMismatchError
+from raptor_core.settings.stores import StoreSettings
+from raptor_core.store import stored_identities
 from raptor_core.store.engines.base import Batch, Point
 from raptor_core.store.journal import encode
 from raptor_core.store.payload import node_to_payload
@@ -43,6 +45,10 @@ def damage_alias(root):
 
 def damage_collection(root):
     (root / "corpus.json").unlink()
+    (root / NAME / "identity.json").write_text("{")
+
+
+def damage_the_live_collection_s_own_file(root):
     (root / NAME / "identity.json").write_text("{")
 
 
@@ -82,6 +88,7 @@ DAMAGES = [
     damage_engine,
     damage_alias,
     damage_collection,
+    damage_the_live_collection_s_own_file,
     put_another_in_its_place,
     link_engine,
     forge_alias,
@@ -102,11 +109,17 @@ def move_away(message, target):
         path.rename(target / f"{len(list(target.iterdir()))}")
 
 
+def open_and_list(root):
+    """Do with a store what a build does before it publishes."""
+    open_at(root).close()
+    stored_identities(StoreSettings(), root)
+
+
 @pytest.mark.parametrize("damage", DAMAGES, ids=lambda damage: damage.__name__)
 def test_what_an_error_says_to_move_away_mends_the_store(root, damage, tmp_path_factory):
     damage(root)
     with pytest.raises(StoreError) as caught:
-        open_at(root)
+        open_and_list(root)
     move_away(str(caught.value), tmp_path_factory.mktemp("away"))
     with open_at(root) as store:
         assert publish(store, TREE).unchanged in (0, len(TREE))

@@ -136,6 +136,12 @@ def test_a_dead_server_is_named_with_the_remedy():
     assert "QDRANT_API_KEY (not set)" in str(caught.value)
 
 
+def test_a_line_break_after_the_key_is_left_out(stand_in, monkeypatch):
+    monkeypatch.setenv("QDRANT_API_KEY", f" {KEY}\n")
+    open_at(None, "server", url=stand_in.url).close()
+    assert stand_in.requests[0][3]["api-key"] == KEY
+
+
 def test_the_key_comes_from_the_environment_and_is_never_shown(stand_in, monkeypatch):
     monkeypatch.setenv("QDRANT_API_KEY", KEY)
     stand_in.fail_with = (401, f'{{"status": {{"error": "bad key {KEY}"}}}}'.encode())

@@ -230,7 +230,7 @@ def test_a_full_disk_is_an_error_with_a_remedy_and_the_old_table_stays(tmp_path)
         [sys.executable, "-c", FULL_DISK, str(tmp_path)], capture_output=True, text=True, check=True
     )
     assert "cannot write" in run.stdout
-    assert "Free space" in run.stdout
+    assert "free space" in run.stdout
     documents = table_to_documents(TableStore(str(tmp_path)).read(["chunks"], "p"))
     assert documents["t"][0].text == "old"
     assert [name for _, _, names in os.walk(tmp_path) for name in names] == ["p.parquet"]

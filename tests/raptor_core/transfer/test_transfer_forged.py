@@ -3,15 +3,17 @@
 import io
 import json
 import os
+import random
 import re
 import tracemalloc
+from contextlib import suppress
 from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from support.stores import keyed_vectors, open_at
+from support.stores import IDENTITY, keyed_vectors, open_at
 from support.transfers import (
     exported,
     make_leaf,
@@ -24,9 +26,10 @@ from support.transfers import (
 
 from raptor_core.errors import ExportError
 from raptor_core.identity import digest
+from raptor_core.transfer.checks import check_tree
 from raptor_core.transfer.exporting import finish_export
 from raptor_core.transfer.importing import import_trees, read_export, verify
-from raptor_core.transfer.rows import encode_rows
+from raptor_core.transfer.rows import decode_rows, encode_rows
 from raptor_core.transfer.values import MANIFEST, ExportFolder, TreeFile, tree_file
 
 
@@ -181,6 +184,8 @@ MANIFESTS = {
         '[{"fingerprint":"","n_placed":0,"fitted_cohesion":"x","cohesion":1.0,"reason":""}]',
     ),
     "Invalid JSON": put(*TREE, "manifest", "quarantined", "["),
+    "surrogates not allowed": put(*TREE, "tree", "\ud800"),
+    "version: .*greater": put("version", 0),
     "identity.n_dims: .*less": put("identity", "n_dims", 10**9),
     "the tree 't' more than once": lambda values: values["trees"].append(values["trees"][0]),
     "the table .* more than once": put(
@@ -348,3 +353,16 @@ def test_trees_whose_names_differ_by_case_or_normal_form_stand_side_by_side(tmp_
         import_trees(store, folder, read_export(folder))
         assert state(store) == before
     assert len({file.name for file in export.trees}) == 4
+
+
+def test_no_changed_bytes_of_a_file_end_the_process_or_leave_an_error_of_another_kind(forge):
+    nodes = make_tree()
+    data = encode_rows(nodes, keyed_vectors(nodes))
+    rng = random.Random(4)
+    for _ in range(400):
+        damaged = bytearray(data)
+        for _ in range(rng.randrange(1, 4)):
+            damaged[rng.randrange(len(data))] ^= 1 << rng.randrange(8)
+        with suppress(ExportError):
+            rows, vectors = decode_rows(bytes(damaged), "x", len(nodes))
+            check_tree(rows, vectors, manifest_of(nodes, "t"), IDENTITY, "x")

@@ -1,3 +1,5 @@
+"""The reader numbers citations, fences passages, and reports unknown citations."""
+
 import pytest
 from support.openai_server import FakeOpenAI, Fault
 

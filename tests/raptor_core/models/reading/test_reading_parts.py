@@ -1,4 +1,4 @@
-"""Answers from more than one context holds."""
+"""An answer from more passages than a call holds is joined from answers of parts."""
 
 import pytest
 from support.openai_server import FakeOpenAI

@@ -51,9 +51,9 @@ def test_a_lock_that_the_disk_refuses_is_named_with_the_remedy(tmp_path):
     lock = path.with_suffix(".lock")
     lock.unlink(missing_ok=True)
     lock.mkdir()
-    with pytest.raises(StoreError, match=r"make the directory writable"):
+    with pytest.raises(StoreError, match=r"move away what stands in its place"):
         BatchRecords(tmp_path, "here").claim({"a"}).__enter__()
-    with pytest.raises(StoreError, match=r"make the directory writable"):
+    with pytest.raises(StoreError, match=r"move away what stands in its place"):
         record_of(tmp_path, "a")
 
 
@@ -65,7 +65,7 @@ def test_a_forged_record_names_no_file_but_its_own(tmp_path):
     (path,) = folder.glob("*.json")
     path.write_text(json.dumps({**json.loads(path.read_text()), "mark": "../letter"}))
     records = BatchRecords(folder, "here")
-    with records.left({"a"}) as left:
+    with records.claim({"a"}) as left:
         records.keep(left[0], "batch")
         records.drop(left[0])
     assert letter.read_text() == "mine"

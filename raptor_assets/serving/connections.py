@@ -1,0 +1,110 @@
+"""Bounds on connections before any key is checked: their number, their time, the size of a head.
+
+Importing it imports uvicorn, of the extras ``http`` and ``mcp``. The bound of a request's body is
+in ``http``, which knows what a request holds.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+MAX_HEAD_BYTES = 64 << 10
+"""Bound of a request line and its headers together: a long question in an address fits."""
+
+MAX_UNREAD_BYTES = 2 * MAX_HEAD_BYTES
+"""Bound of what a client sends ahead, before the request under way is answered."""
+
+MAX_CONNECTIONS = 256
+"""Open connections at most; 40 threads answer them."""
+
+PATIENCE_SECONDS = 30.0
+"""How long a client may do nothing: send no head, no body, or take nothing of an answer."""
+
+ENDING_SECONDS = 20
+"""How long a server that is to end waits for requests under way: one may never send its end."""
+
+
+def run_server(app: Any, host: str, port: int, log_level: str = "info") -> None:
+    """Serve an ASGI application until the process is interrupted."""
+    uvicorn.run(
+        app,
+        host=host,
+        port=port,
+        http=BoundedProtocol,
+        ws="none",
+        h11_max_incomplete_event_size=MAX_HEAD_BYTES,
+        log_level=log_level,
+        server_header=False,
+        timeout_graceful_shutdown=ENDING_SECONDS,
+    )
+
+
+class BoundedProtocol(H11Protocol):
+    """HTTP connection that ends with a client that does not go on.
+
+    uvicorn's other implementation of HTTP, httptools, keeps headers of any size. A connection too
+    many takes the place of the one that has waited longest for its client.
+    """
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Begin to wait for a request."""
+        super().connection_made(transport)
+        self.opened_at = self.loop.time()
+        self._progress = self._read_progress()
+        self._timer = self.loop.call_later(PATIENCE_SECONDS, self._check_progress)
+        if len(self.connections) > MAX_CONNECTIONS:
+            self._make_room()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """End the wait."""
+        self._timer.cancel()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        """Take the bytes in pieces, so that no head is longer because it came at once.
+
+        Requests that are sent without a wait for their answers stay in a buffer that nothing else
+        bounds: uvicorn reads on whenever the application asks for a body.
+        """
+        for start in range(0, len(data), MAX_HEAD_BYTES):
+            if self.transport.is_closing():
+                return
+            super().data_received(data[start : start + MAX_HEAD_BYTES])
+            unread, _ = self.conn.trailing_data
+            if len(unread) > MAX_UNREAD_BYTES:
+                self.transport.abort()
+
+    @property
+    def waits_for_client(self) -> bool:
+        """Whether the client is to send more of a request, or to take more of an answer."""
+        cycle = self.cycle
+        is_answered = cycle is None or cycle.response_complete
+        return is_answered or cycle.more_body or self.transport.get_write_buffer_size() > 0
+
+    def _read_progress(self) -> tuple[Any, ...]:
+        return self.cycle, self.waits_for_client, self.transport.get_write_buffer_size()
+
+    def _check_progress(self) -> None:
+        """Close the connection where the client did nothing since the last check."""
+        progress = self._read_progress()
+        if self.waits_for_client and progress == self._progress:
+            self.transport.abort()
+            return
+        self._progress = progress
+        self._timer = self.loop.call_later(PATIENCE_SECONDS, self._check_progress)
+
+    def _make_room(self) -> None:
+        """Close the connection that has waited longest for its client, or else this one."""
+        idle = [
+            other
+            for other in self.connections
+            if isinstance(other, BoundedProtocol)
+            and other is not self
+            and other.waits_for_client
+            and not other.transport.is_closing()
+        ]
+        min(idle, key=lambda other: other.opened_at, default=self).transport.abort()

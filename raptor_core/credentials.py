@@ -1,0 +1,45 @@
+"""Keys that environment variables hold, checked before they are used.
+
+Settings name the variables (``raptor_core.settings``). A key never stands in an error.
+"""
+
+from __future__ import annotations
+
+from raptor_core.errors import MissingKeyError
+
+MAX_KEY_CHARS = 4096
+"""A longer key does not fit into the headers that most servers accept."""
+
+
+def check_key(key: str, variable: str, use: str) -> str:
+    """Return the key if an HTTP header can carry it unchanged.
+
+    Args:
+        key: value of the environment variable.
+        variable: name of the environment variable.
+        use: purpose of the key, for the message: "the summarizer".
+
+    Raises:
+        MissingKeyError: names the variable and the fault, never the key.
+    """
+    if fault := _fault(key):
+        raise MissingKeyError(
+            f"the environment variable {variable} holds no usable key for {use}: it {fault}. Set "
+            "the key again, in printable ASCII letters, without spaces or quotes around it"
+        )
+    return key
+
+
+def _fault(key: str) -> str:
+    """Return what is wrong with a key, or ""."""
+    if not key.strip():
+        return "is empty"
+    if key != key.strip():
+        return "begins or ends with a space or a line break"
+    if not (key.isascii() and key.isprintable()):
+        return "holds characters that no key has (line breaks or letters beyond ASCII)"
+    if key[0] == key[-1] and key[0] in "\"'`":
+        return "stands in quotes"
+    if len(key) > MAX_KEY_CHARS:
+        return f"has {len(key):,} characters, and at most {MAX_KEY_CHARS:,} are sent"
+    return ""

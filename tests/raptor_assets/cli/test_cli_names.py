@@ -1,0 +1,102 @@
+"""Ids that differ only in case, long ids and ids at the bound, from the source to the window."""
+
+import json
+import os
+import unicodedata
+
+import pytest
+from support.command import Place, embedder_made_by
+from support.hashing import HashingEmbedder
+from support.workshop import prose
+
+from raptor_core.home import HomeRetriever
+from raptor_core.identity import MAX_ID_BYTES
+
+pytestmark = pytest.mark.slow
+
+LONG = "手" * (MAX_ID_BYTES // 3)
+ROWS = [
+    "A.md",
+    "a.md",
+    "caf\u00e9",
+    "cafe\u0301",
+    "手" * 40,
+    "😀" * (MAX_ID_BYTES // 4),
+    LONG,
+    "x" * MAX_ID_BYTES,
+    "index",
+    "con",
+]
+TOO_LONG = ["手" * (MAX_ID_BYTES // 3 + 1), "z" * 5000]
+
+
+@pytest.fixture(scope="module")
+def named(tmp_path_factory):
+    """A home of documents with such ids, and what the build printed."""
+    place = Place(tmp_path_factory.mktemp("named"))
+    texts = enumerate([*ROWS, *TOO_LONG])
+    rows = [{"id": row_id, "text": prose(8, seed=seed)} for seed, row_id in texts]
+    place.write("rows.jsonl", "\n".join(map(json.dumps, rows)))
+    folders = "/".join("d" * 200 for _ in range(6))
+    place.write(f"{'/'.join(['資料' * 14] * 3)}/{'手' * 28}.md", prose(8, seed=99))
+    place.write(f"{folders}/deep.md", prose(8, seed=98))
+    with embedder_made_by(lambda *_: HashingEmbedder()):
+        assert place.call("init", place.docs).code == 0
+        place.configure("[audit]\njudge = 'overlap'")
+        place.configure("[tree]\nmax_layers = 1")
+        printed = place.call("build", "--json")
+        assert printed.code == 0, printed
+        yield place, printed.json
+
+
+def folded(path):
+    return unicodedata.normalize("NFD", unicodedata.normalize("NFD", path).upper().casefold())
+
+
+def test_every_id_up_to_the_bound_is_published_and_at_rest(named):
+    place, printed = named
+    assert printed["failed"] == {}
+    trees = {tree["tree"] for tree in place.call("status", "--json").json["trees"]}
+    assert trees == {*ROWS, f"{'/'.join(['資料' * 14] * 3)}/{'手' * 28}.md"}
+    with embedder_made_by(lambda *_: HashingEmbedder()):
+        again = place.call("build", "--json").json
+    assert (again["built"], again["dropped"]) == ([], [])
+
+
+def test_longer_ids_are_told_and_not_read(named):
+    place, printed = named
+    told = {item["name"]: item["reason"] for item in printed["skipped"]}
+    assert len(told) == 3
+    bound = f"{MAX_ID_BYTES:,} are the most"
+    assert all(bound in reason for reason in told.values())
+    assert "has an id of 5,000 bytes" in told["rows.jsonl:12"]
+    (path,) = (name for name in told if name.endswith("/deep.md"))
+    assert len(path) < 100
+    listed = place.call("documents", place.docs, "--json").json
+    assert {item["name"] for item in listed["skipped"]} == {*told}
+
+
+def test_no_two_files_of_the_home_share_a_name_where_case_and_form_are_folded(named):
+    home = named[0].home
+    paths = [path for name in ("tables", "reports") for path in (home / name).rglob("*")]
+    assert len({folded(str(path)) for path in paths}) == len(paths) > 5 * len(ROWS)
+    assert max(len(os.fsencode(path.name)) for path in paths) <= 143
+
+
+@pytest.mark.parametrize("tree", ROWS)
+def test_the_api_and_the_window_take_every_id_up_to_the_bound(named, tree):
+    from fastapi.testclient import TestClient
+
+    from raptor_assets.serving.http import make_app
+    from raptor_assets.serving.reading import Reading
+
+    with embedder_made_by(lambda *_: HashingEmbedder()):
+        client = TestClient(make_app(Reading(HomeRetriever(named[0].home))))
+        asked = {"question": "river", "trees": [tree], "documents": [tree]}
+        found = client.post("/search", json=asked).json()["nodes"]
+        assert {node["tree"] for node in found} == {tree}
+        assert client.get("/trees", params={"name_contains": tree}).json()["n_trees"] >= 1
+        for path in ("report", "map"):
+            assert client.get(f"/window/{path}", params={"tree": tree}).status_code == 200
+        refused = client.post("/search", json={**asked, "trees": ["x" * (MAX_ID_BYTES + 1)]})
+        assert refused.status_code == 422

@@ -1,0 +1,232 @@
+"""Nothing that documents, models and people write steers the terminal that a command prints to."""
+
+import ast
+import json
+import os
+import pty
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from support.command import Place
+from support.openai_server import FakeOpenAI, Fault
+from support.stores import PROCESS_PATH
+
+import raptor_assets.cli
+from raptor_assets.cli.terminal import CleanStream, say, say_json, say_text
+from raptor_core.errors import SourceError
+from raptor_core.redaction import printable
+
+STEERING = {
+    "title": "\x1b]0;forged\x07",
+    "clipboard": "\x1b]52;c;Zm9yZ2Vk\x1b\\",
+    "cursor": "\x1b[5A",
+    "screen": "\x1b[2J",
+    "hidden": "\x1b[8m",
+    "of eight bits": "\x9b5A\x9d0;forged\x9c",
+    "overwriting": "\rforged",
+    "backwards": "\b\b\bforged",
+    "nothing": "\x00\x7f",
+    "overrides": "\u202eforged\u202c\u2066\u2069",
+    "no width": "\u200b\u2060\ufeff",
+    "tags": "\U000e0041",
+    "separators": "\u2028\u2029\x85\x0b\x0c",
+    "half a character": "\udcff",
+}
+PLANTED = "".join(value for name, value in STEERING.items() if name != "half a character")
+ALLOWED = re.compile(r"\x1b\[[0-9;]*m|\r*\x1b\[(?:2K|1A|\?25[lh])\r*")
+"""Colours, and how a progress bar moves."""
+
+
+@pytest.mark.parametrize("name", STEERING)
+def test_what_steers_a_terminal_is_shown_as_an_escape(name, capsys):
+    assert printable(STEERING[name]).isprintable()
+    say(f"a{STEERING[name]}b", fg="red")
+    say_text(f"a{STEERING[name]}b")
+    say_json(json.dumps({"a": f"a{STEERING[name]}b"}, ensure_ascii=False))
+    CleanStream(sys.stdout).write(f"a{STEERING[name]}b\n".replace(STEERING["hidden"], ""))
+    printed = capsys.readouterr().out
+    assert ALLOWED.sub("", printed).replace("\n", "").isprintable()
+    assert json.loads(printed.splitlines()[2])["a"] == f"a{STEERING[name]}b"
+
+
+@pytest.mark.parametrize("text", ["a\tb\nc", "naïve é ü", "می‌خواهم", "👩‍🔬", "עברית", "日本語"])
+def test_words_of_any_language_are_shown_as_they_are(text, capsys):
+    say_text(text)
+    assert capsys.readouterr().out == f"{text}\n"
+
+
+def test_a_line_break_in_a_name_makes_no_line(capsys):
+    say("tree\nerror: forged")
+    say_text("error: of tree\nerror: forged", err=True, indent="       ")
+    printed = capsys.readouterr()
+    assert printed.out == "tree\\nerror: forged\n"
+    assert printed.err == "error: of tree\n       error: forged\n"
+
+
+def test_no_error_of_ours_steers_the_terminal_or_the_log_that_shows_it():
+    assert str(SourceError(f"a{PLANTED}b")).isprintable()
+
+
+def test_logs_warnings_and_tracebacks_keep_their_colours_alone():
+    code = (
+        "import logging, sys, warnings; from raptor_assets.cli.terminal import clean_streams\n"
+        "clean_streams(); clean_streams(); planted = sys.argv[1]\n"
+        "logging.warning('%s', planted); warnings.warn(planted)\n"
+        "print('\\x1b[31mred\\x1b[0m', file=sys.stderr); raise ValueError(planted)"
+    )
+    planted = PLANTED.replace("\x00", "").replace(STEERING["hidden"], "")
+    done = subprocess.run(
+        [sys.executable, "-c", code, planted], capture_output=True, env=ENVIRON, check=False
+    )
+    printed = done.stderr.decode()
+    assert printed.count("forged") >= 3
+    assert "\x1b[31mred\x1b[0m\n" in printed
+    assert ALLOWED.sub("", printed).replace("\n", "").isprintable()
+
+
+def test_commands_print_through_the_one_place():
+    folder = Path(raptor_assets.cli.__file__).parent
+    laboratory = folder.parents[1] / "raptor_lab" / "cli"
+    for path in {*folder.rglob("*.py"), *laboratory.rglob("*.py")} - {folder / "terminal.py"}:
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            called = ast.unparse(node.func) if isinstance(node, ast.Call) else ""
+            assert called not in {"print", "click.echo", "click.secho", "echo", "secho"}, path
+
+
+ENVIRON = {
+    **os.environ,
+    "PYTHONPATH": PROCESS_PATH,
+    "HF_HUB_OFFLINE": "1",
+    "TERM": "xterm-256color",
+    "COLUMNS": "100",
+    "OPENAI_API_KEY": "key",
+    "PYTHONUTF8": "1",
+}
+CODE = """
+import json, sys
+from raptor_assets.cli import main
+for number, arguments in enumerate(json.loads(open(sys.argv[1]).read())):
+    try:
+        main(arguments)
+    except SystemExit as error:
+        print(f"<<{number} {error.code}>>", flush=True)
+"""
+
+
+def on_a_terminal(commands, file):
+    """What the commands write to their terminal, one after another in one process."""
+    file.write_text(json.dumps([[str(word) for word in command] for command in commands]))
+    ours, theirs = pty.openpty()
+    with subprocess.Popen(
+        [sys.executable, "-c", CODE, str(file)],
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+        env=ENVIRON,
+    ):
+        os.close(theirs)
+        os.write(ours, b"n\n")  # to the question whether to remove a tree
+        written = bytearray()
+        try:
+            while block := os.read(ours, 65_536):
+                written += block
+        except OSError:
+            pass  # the other side has closed it
+    os.close(ours)
+    return written.decode("utf-8").replace("\r\n", "\n")
+
+
+NAME = "a\x1b]0;forged\x07\u202e\x9b5A\rb\nerror: forged line.md"
+TEXT = PLANTED.replace("\x00", "")  # a document that holds it is no text, and no argument can
+
+
+@pytest.fixture(scope="module")
+def planted(tmp_path_factory):
+    """A home whose documents, models and people write what steers a terminal, and its endpoint."""
+    place = Place(tmp_path_factory.mktemp("planted"))
+    # A text that holds many controls is taken for binary data.
+    lines = [f"The keeper {n} lit the lamp of the rock at dusk and put it out." for n in range(30)]
+    lines[::8] = [f"On day {n} the lamp {TEXT} went out." for n in range(4)]
+    place.write(NAME, f"# The lamp {TEXT}\n\n## Section {TEXT}\n\n" + "\n\n".join(lines))
+    answer = f"The lamp {PLANTED} was lit [1].\nerror: forged line"
+    with FakeOpenAI(answer=lambda _: answer) as fake:
+        place.call("init", place.docs)
+        place.configure(f'[summarizer]\nkind = "openai"\nbase_url = "{fake.base_url}"')
+        place.configure(f'[reader]\nbase_url = "{fake.base_url}"\nmax_retries = 0')
+        built = place.call("build", OPENAI_API_KEY="key")
+        assert built.code == 0, built.err
+        yield place, fake
+
+
+def commands_that_read(place):
+    (tree,) = place.call("status", "--json").json["trees"]
+    nodes = place.call("tree", tree["tree"], "--json").json["nodes"]
+    golden = place.root / "golden.jsonl"
+    case = {"question": f"Who lit the lamp? {PLANTED}", "documents": [NAME]}
+    golden.write_text(json.dumps(case) + "\n", encoding="utf-8")
+    yield from (
+        ("documents", place.docs),
+        ("documents", place.docs / NAME),
+        ("plan",),
+        ("status",),
+        ("tree", tree["tree"], "--ids"),
+        ("tree", tree["tree"], "--trace", nodes[-1]["id"]),
+        ("tree", tree["tree"], "--json"),
+        ("query", TEXT),
+        ("query", TEXT, "--strategy", "flat", "--json"),
+        ("ask", TEXT),
+        ("ask", TEXT, "--json"),
+        ("eval", "golden", golden),
+    )
+
+
+def commands_that_write(place):
+    (tree,) = place.call("status", "--json").json["trees"]
+    nodes = place.call("tree", tree["tree"], "--json").json["nodes"]
+    note = f"{TEXT}\nerror: forged line"
+    yield from (
+        ("curate", "set-aside", nodes[0]["id"], "--who", TEXT, "--why", note),
+        ("curate", "list"),
+        ("curate", "list", "--json"),
+        ("build",),
+        ("export", place.root / f"backup{TEXT}"),
+    )
+
+
+def commands_that_fail(place):
+    yield from (
+        ("import", place.root / f"none{TEXT}"),
+        ("tree", TEXT),
+        ("tree", TEXT, "--json"),
+        ("query", "x", "--tree", TEXT),
+        ("query", "x", "--metadata", TEXT),
+        ("query", "x", "--no-such-option", TEXT),
+        (TEXT,),
+        ("drop", TEXT),
+        ("documents", place.docs / f"none{TEXT}"),
+        ("ask", TEXT),
+        ("build",),
+        ("status",),
+        ("drop", NAME),
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("commands", [commands_that_read, commands_that_write, commands_that_fail])
+def test_no_command_lets_a_document_a_model_or_a_note_steer_the_terminal(planted, commands):
+    place, fake = planted
+    given = [(*command, "--home", place.home) for command in commands(place)]
+    if commands is commands_that_fail:
+        fake.fail(Fault.error(400, f"no {PLANTED}\nerror: forged line"), times=None)
+        place.write("third.md", (place.docs / NAME).read_text(encoding="utf-8"))
+    printed = on_a_terminal(given, place.root / "commands.json")
+    assert "Traceback" not in printed
+    assert printed.count("<<") == len(given)
+    for steering in (STEERING["hidden"], STEERING["title"], STEERING["cursor"]):
+        assert steering not in printed
+    for line in ALLOWED.sub("", printed).split("\n"):
+        assert line.replace("\t", "").isprintable(), ascii(line)
+        assert not line.startswith("error: forged line") or commands is commands_that_read, line
