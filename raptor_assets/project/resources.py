@@ -277,7 +277,7 @@ class StoreResource:
         """
         identity = self._resources.components().store_identity
         owner = self._resources.names.corpus
-        return open_store(self._settings, self._root, identity, beside=True, owner=owner)
+        return open_store(self._settings, self._root, identity, successor=True, owner=owner)
 
     def promote(self, trees: Collection[str]) -> bool:
         """Switch readers to the settings' embedder, once no tree that they have would be missed.
@@ -301,7 +301,7 @@ class StoreResource:
         """
         place, owner = (self._settings, self._root), self._resources.names.corpus
         for identity in stored_identities(*place):
-            with open_store(*place, identity, beside=True, owner=owner) as store:
+            with open_store(*place, identity, successor=True, owner=owner) as store:
                 yield store
 
     def trees(self) -> Iterator[str]:

@@ -70,11 +70,11 @@ class ServerCorpus(CorpusCollections):
         self.where = f"{place.name}, corpus {self.name!r}"
         self._place = replace(place, name=self.where)
 
-    def open(self, identity: StoreIdentity | None, *, beside: bool) -> VectorStore:
+    def open(self, identity: StoreIdentity | None, *, successor: bool) -> VectorStore:
         """Open a collection, whose store closes the client; see ``CorpusCollections``."""
         with ExitStack() as undo:
             undo.callback(self.close)
-            chosen, is_live = self.choose(identity, beside=beside)
+            chosen, is_live = self.choose(identity, successor=successor)
             undo.pop_all()
         engine = ServerEngine(*self.points_of(chosen.name))
         return VectorStore(
@@ -118,7 +118,7 @@ class ServerCorpus(CorpusCollections):
         with self._place.errors():
             self._client.update_collection_aliases([])
 
-    def others(self, live: Collection) -> list[Collection]:
+    def successors(self, live: Collection) -> list[Collection]:
         """See ``CorpusCollections``."""
         with self._place.errors():
             described = self._client.get_collections().collections

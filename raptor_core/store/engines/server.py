@@ -229,7 +229,7 @@ class ReadSession(QuerySearch):
             versions.confirm(checked, self._known.of(checked))
         return nodes, doubtful if fields else {}
 
-    def _checkable(self, trees: Iterable[str], limit: int = 0) -> dict[str, Version]:
+    def _checkable(self, trees: Iterable[Any], limit: int = 0) -> dict[str, Version]:
         """Return the versions that a request for nodes can check, of trees with enough nodes."""
         known = self._known.of(trees)
         checked = {tree: version for tree, version in known.items() if version.birth}
