@@ -24,7 +24,7 @@ from raptor_core.documents.sources.base import (
 from raptor_core.documents.sources.own_files import HEAD_BYTES, refuse_folders
 from raptor_core.documents.sources.parsing import load_files
 from raptor_core.errors import SourceError
-from raptor_core.places import answer_within, open_place, reached
+from raptor_core.places import answer_within, open_place, storage_errors
 from raptor_core.redaction import hide_secrets
 from raptor_core.settings import SourceSettings
 
@@ -205,7 +205,7 @@ def _storage_errors(url: str) -> Iterator[None]:
     """Raise every failure of a storage's client, a missing file included, as SourceError."""
     shown = hide_secrets(url)
     try:
-        with reached(shown, SourceError):
+        with storage_errors(shown, SourceError):
             yield
     except FileNotFoundError as error:
         if isinstance(error.__cause__, SourceError):  # fsspec takes a refusal for a missing file
