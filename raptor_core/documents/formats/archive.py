@@ -35,11 +35,9 @@ def refuse_damage(kind: str) -> Iterator[None]:
 def open_archive(
     data: bytes, max_file_mb: float, formats: tuple[str, str] | None = None
 ) -> zipfile.ZipFile:
-    """Open an archive; ``formats`` are the old and the new extension of a Microsoft format.
+    """Open an archive inside ``refuse_damage``, unless it is encrypted or expands beyond limits.
 
-    Raises:
-        UnreadableError: it is encrypted, or expands beyond the limits.
-        Exception: it is no archive, or damaged; see ``refuse_damage``.
+    ``formats`` are the old and the new extension of a Microsoft format.
     """
     if formats and data.startswith(b"\xd0\xcf\x11\xe0"):
         old, new = formats
@@ -57,12 +55,7 @@ def open_archive(
 
 
 def read_xml(archive: zipfile.ZipFile, name: str) -> Any:
-    """Return the root element of a part; entities and files that it names are never read.
-
-    Raises:
-        UnreadableError: it declares entities.
-        Exception: it is missing, or damaged; see ``refuse_damage``.
-    """
+    """Return the root element of a part inside ``refuse_damage``; refuse declared entities."""
     from lxml import etree
 
     parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False)

@@ -21,10 +21,9 @@ _WESTERN = "cp1252"
 
 
 def decode(data: bytes, declared: str = "") -> str:
-    """Return the text of a file; ``declared`` is the encoding that the file itself names.
+    """Return the text of a file, or raise UnreadableError for binary data.
 
-    Raises:
-        UnreadableError: binary data, or no encoding fits.
+    ``declared`` is the encoding that the file itself names.
     """
     text = _decode_marked(data)
     # A declaration in ASCII bytes proves that the file is neither UTF-16 nor UTF-32.

@@ -108,11 +108,7 @@ def find_tesseract() -> str:
 
 
 def recognize(page: Any, languages: str) -> list[PrintedLine]:
-    """Return the lines of a page of PDFium in reading order, with a gap above each paragraph.
-
-    Raises:
-        UnreadableError: tesseract is not installed, lacks a language, or takes too long.
-    """
+    """Return the lines of a page of PDFium in reading order, with a gap above each paragraph."""
     program = find_tesseract()
     if not program:
         raise UnreadableError(

@@ -39,12 +39,7 @@ class ParserProcess:
         self._turn = Lock()
 
     def parse(self, data: bytes, seconds: float, ocr: str = "") -> Parsed:
-        """Parse a PDF file; ``ocr`` as in ``parse_pdf``.
-
-        Raises:
-            UnreadableError: the file cannot be read, ended the process, or took too long.
-            MissingExtraError: pypdfium2 is not installed.
-        """
+        """Parse a PDF file, or raise UnreadableError if it ends the process or takes too long."""
         if find_spec("pypdfium2") is None:
             raise MissingExtraError("pdf", "reading PDF files")
         with self._turn:

@@ -220,11 +220,7 @@ _NESTED_FIELDS = ("metadata", "sections")
 def read_parquet(
     data: bytes, table: TableOrigin, settings: SourceSettings
 ) -> Iterator[Named | Skipped]:
-    """Yield documents of a Parquet file, named by their rows ("papers.parquet:7"), from 1.
-
-    Raises:
-        UnreadableError: the file is damaged, too large uncompressed, or lacks the text column.
-    """
+    """Yield documents of a Parquet file, named by their rows ("papers.parquet:7"), from 1."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 

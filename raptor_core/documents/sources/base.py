@@ -192,10 +192,9 @@ _ALL_IN = re.compile(r"/\*\*(/?)\s*$")
 
 
 def compile_patterns(lines: Iterable[str]) -> GitIgnoreSpec:
-    """Compile patterns in order; the last match decides, and a folder's path ends in "/".
+    """Compile patterns, of which the last match decides, or raise SourceError for a malformed one.
 
-    Raises:
-        SourceError: a pattern is malformed.
+    A folder's path ends in "/".
     """
     from pathspec import GitIgnoreSpec
 

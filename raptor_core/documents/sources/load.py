@@ -29,9 +29,7 @@ _SHOWN_CHARS = 40
 
 
 def load_documents(
-    *paths: str | Path,
-    settings: SourceSettings | None = None,
-    progress: Progress | None = None,
+    *paths: str | Path, settings: SourceSettings | None = None, progress: Progress | None = None
 ) -> Corpus:
     """Read files, folders, fsspec URLs and tables of databases.
 
@@ -69,11 +67,7 @@ def list_files(
 
 
 def named_sources(paths: Sequence[str | Path], settings: SourceSettings) -> list[Source]:
-    """Open the sources at these paths; without any, all sources of the settings.
-
-    Raises:
-        SourceError: nothing is named, or a source is missing or cannot be reached.
-    """
+    """Open the sources at these paths; without any, all sources of the settings."""
     if not paths and not settings.is_named:
         raise SourceError(
             "no source is named; give a file, a folder or a URL, or set paths under [source]"

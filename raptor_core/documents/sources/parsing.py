@@ -76,12 +76,7 @@ def _parse(file: SourceFile, data: bytes, settings: SourceSettings) -> list[Name
 def parse_file(
     file: SourceFile, data: bytes, settings: SourceSettings
 ) -> Iterable[Named | Skipped]:
-    """Return the document of a file by name, or those of a table's rows.
-
-    Raises:
-        UnreadableError: the file cannot be read, or holds no text.
-        MissingExtraError: its format needs an extra.
-    """
+    """Return the named document of a file, or those of a table, or raise UnreadableError."""
     if not data.strip():
         raise EmptyFileError("is empty")
     kind = FORMATS[file.extension]

@@ -89,10 +89,7 @@ def chat_body(endpoint: EndpointPart, ask: ChatAsk, user: str) -> dict[str, Any]
     """Return the body of a chat request that sends ``user`` as the user's message."""
     body: dict[str, Any] = {
         "model": endpoint.model,
-        "messages": [
-            {"role": "system", "content": ask.system},
-            {"role": "user", "content": user},
-        ],
+        "messages": [{"role": "system", "content": ask.system}, {"role": "user", "content": user}],
         max_tokens_field(endpoint): ask.max_tokens,
     }
     if endpoint.sends_temperature:
