@@ -22,7 +22,7 @@ from rich.progress import (
 
 from raptor_assets.names import counted, layer_of
 from raptor_assets.progress import Progress as Step
-from raptor_assets.progress import told_step, told_usage
+from raptor_assets.progress import describe_step, usage_phrases
 from raptor_core.models.money.usage import Usage
 
 TOLD_SECONDS = 2.0
@@ -83,12 +83,14 @@ class BuildProgress:
         told = self._told(step, spent)
         self._bar.update(self._task, completed=sum(self._done.values()), description=told)
         if self._lines and is_done and (step.seconds >= TOLD_SECONDS or end == self._whole):
-            line = f"{told_step(step)}; {self._published}"
+            line = f"{describe_step(step)}; {self._published}"
             self._console.print(line, markup=False, highlight=False)
 
     def _told(self, step: Step, spent: Usage) -> str:
         where = f"{step.asset} of {counted(len(step.partitions), 'partition')}"
-        return "; ".join([where, self._published, ", ".join(told_usage(spent))]).removesuffix("; ")
+        return "; ".join([where, self._published, ", ".join(usage_phrases(spent))]).removesuffix(
+            "; "
+        )
 
     @property
     def _published(self) -> str:

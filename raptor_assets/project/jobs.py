@@ -7,7 +7,7 @@ import dagster as dg
 
 from raptor_assets import keys
 from raptor_assets.names import CorpusNames
-from raptor_assets.ownership import Listing, abandoned_trees
+from raptor_assets.ownership import TreeIndex, abandoned_trees
 from raptor_assets.process import turn_tags
 from raptor_assets.project.records import DagsterRecords
 from raptor_assets.project.resources import Resources
@@ -101,13 +101,13 @@ def _drop(partition: str, resources: Resources, cache: NodeCache) -> int:
     Of a partition without tables, which another home built, all trees go that have its name.
     """
     tables, place, grouping = resources.tables, resources.store, resources.settings.grouping
-    listing = Listing(place.trees, grouping)
+    listing = TreeIndex(place.trees, grouping)
     gone = abandoned_trees(tables, grouping, partition, listing) or sorted(listing(partition))
     n_nodes = 0
     for store in place.open_each():
         with store.publishing() as publishing:
             n_nodes += publishing.drop(gone)
-    cache.forget({*gone, *Listing(cache.unfinished, grouping)(partition)})
+    cache.forget({*gone, *TreeIndex(cache.unfinished, grouping)(partition)})
     for path in reversed(keys.table_paths()):
         tables.delete(path, partition)
     return n_nodes

@@ -7,7 +7,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass, replace
 
 from raptor_assets import names
-from raptor_assets.ownership import Listing, abandoned_trees
+from raptor_assets.ownership import TreeIndex, abandoned_trees
 from raptor_assets.project.home import Home
 from raptor_assets.project.plan import Changes
 from raptor_assets.project.record_files import RecordFiles
@@ -108,7 +108,7 @@ def _gone(resources: Resources, partitions: Iterable[str], live: Collection[str]
     """Trees that the build drops: of removed partitions, and those that a changed one loses."""
     tables, grouping = resources.tables, resources.settings.grouping
     gone: set[str] = set()
-    listing = Listing(resources.store.trees, grouping)
+    listing = TreeIndex(resources.store.trees, grouping)
     for name in partitions:
         if tables.exists((names.DOCUMENTS,), name) or tables.exists((names.TREE,), name):
             gone.update(abandoned_trees(tables, grouping, name, listing, live))
