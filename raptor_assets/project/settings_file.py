@@ -1,6 +1,6 @@
 """Text of a new settings file: settings with their meanings, as comments.
 
-Which settings are common stands with each part, in ``raptor_core.settings``.
+Each part in ``raptor_core.settings`` says which of its settings are common.
 """
 
 from __future__ import annotations
