@@ -100,8 +100,6 @@ def build_chain(
 
 
 class _ChainRun:
-    """Execution of the step in one run."""
-
     def __init__(
         self,
         context: dg.AssetExecutionContext,
@@ -180,7 +178,6 @@ class _ChainRun:
         )
 
     def _skip(self, batch: Sequence[str], cause: Failure) -> dict[str, Failure]:
-        """Return a failure for each partition of a batch that is not started."""
         reason = f"not started, since the run stopped there: {cause.reason}"
         skipped = dict.fromkeys(batch, replace(cause, reason=reason))
         self._watch(Progress(cause.asset, (), 0, 0.0, failed=skipped))
@@ -229,13 +226,11 @@ class _ChainRun:
         yield from self._evaluations(step, StepResult(state, None, {}, 0, verdicts=verdicts))
 
     def _recorded(self, step: Step, states: Sequence[PartitionState]) -> list[PartitionState]:
-        """Return the partitions for which the step's asset is recorded."""
         recorded = self._provenance.latest(step.key) if states else {}
         pairs = ((state, recorded.get(state.name)) for state in states)
         return [s for s, last in pairs if last and last.data_version not in (PAST_TOP, DROPPED)]
 
     def _sizes(self) -> Mapping[str, Size]:
-        """Return the size of each partition, if this run reads the source."""
         if keys.of(names.DOCUMENTS) not in self._selected:
             return {}
         try:

@@ -99,7 +99,6 @@ def ticks(low: float, high: float, at_most: int, *, integer: bool = False) -> li
 
 
 def _short(number: float) -> str:
-    """Write a number with one decimal at most."""
     return f"{number:.1f}".removesuffix(".0")
 
 
@@ -113,16 +112,11 @@ PALETTE = (
 )
 """Colours of series, distinct on both backgrounds."""
 
-WIDTH = 460
-"""Pixels of a panel with its margins."""
-
+WIDTH = 460  # pixels of a panel with its margins
 HEIGHT = 250
-ROW = 26.0
-"""Pixels from one horizontal bar to the next."""
-
+ROW = 26.0  # pixels from one horizontal bar to the next
 SMALL = 11.0
-_CHAR = 6.2
-"""Width of a small letter, roughly."""
+_CHAR = 6.2  # width of a small letter, roughly
 
 
 class Panel:

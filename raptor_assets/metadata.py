@@ -197,7 +197,6 @@ def published_metadata(
 
 
 def _titles(tree: Tree) -> list[str]:
-    """Return the titles of the documents of a tree, each once."""
     titles = (str(leaf.metadata.get("title", "")) for leaf in tree.layers[0].nodes)
     return list(dict.fromkeys(filter(None, titles)))
 

@@ -20,18 +20,14 @@ from raptor_core.settings import Settings
 from raptor_core.tree.corpus_tree import CORPUS_TREE
 
 PARTITIONS = "trees"
-CHAIN = "raptor"
-"""The step that makes all assets of the chain."""
-
+CHAIN = "raptor"  # the step that makes all assets
 SOURCE = "source"
 DOCUMENTS = "documents"
 CHUNKS = "chunks"
 TREE = "tree"
 REPORT = "tree_report"
 
-MAX_LAYERS = 12
-"""Summary layers that the settings allow at the most."""
-
+MAX_LAYERS = 12  # summary layers that the settings allow
 NOT_EXECUTED = "Not executed."
 """Beginning of a check's description when its asset's build failed before the check."""
 

@@ -33,8 +33,7 @@ from raptor_core.tree.cluster import Clustering, cluster_top
 if TYPE_CHECKING:
     import pyarrow as pa
 
-Nodes = dict[str, tuple[Node, ...]]
-"""Nodes of one layer by tree, in document order."""
+Nodes = dict[str, tuple[Node, ...]]  # nodes of one layer by tree, in document order
 
 
 @dataclass(frozen=True, slots=True)

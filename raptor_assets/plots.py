@@ -104,7 +104,6 @@ def cost_svg(builds: Sequence[Mapping[str, float]], unit: str) -> str:
 
 
 def _histogram(panel: Panel, values: Sequence[float], reference: float) -> None:
-    """Draw bars of the finite ``values``, their mean and the ``reference``."""
     drawing, data = panel.drawing, np.asarray(values, dtype=np.float64)
     if not len(data):
         middle = (panel.left + panel.right) / 2
@@ -142,7 +141,6 @@ def _edges(data: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _stacks(panel: Panel, builds: Sequence[Mapping[str, float]], colors: Mapping[str, str]) -> None:
-    """Draw a bar of stacked parts for each build, with its sum."""
     drawing = panel.drawing
     highest = max(sum(build.values()) for build in builds) or 1.0
     scale = (panel.height - 18) / highest
@@ -165,11 +163,8 @@ def _amount(value: float) -> str:
     return f"{value:,.0f}" if value >= 1000 or value == round(value) else f"{value:.3g}"
 
 
-MIN_PICTURED = 5
-"""Least number of values that are drawn."""
-
-Metadata = dict[str, Any]
-"""Raw values of metadata by their names."""
+MIN_PICTURED = 5  # least number of values that are drawn
+Metadata = dict[str, Any]  # raw values of metadata by their names
 
 
 def distributions_picture(sizes: Sequence[int], ratios: Sequence[float]) -> Metadata:

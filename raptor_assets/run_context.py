@@ -21,14 +21,11 @@ from raptor_core.tree.publish import build_settings_fingerprint
 from raptor_core.tree.published import PublishedTrees
 from raptor_core.vectors import Vectors
 
-Trees = Mapping[str, Sequence[Document]]
-"""Documents of one partition by tree."""
-
+Trees = Mapping[str, Sequence[Document]]  # documents of one partition by tree
 _COMMON_TEXT = ("common_text",)
 _COUNTS = Schema(("counts", "json"))
 
-HELD_NODES = 1000
-"""Nodes that local models finish within seconds; for so few the store stays open."""
+HELD_NODES = 1000  # for so few, which take seconds, the store stays open
 
 
 class HeldStore:

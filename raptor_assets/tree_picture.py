@@ -11,9 +11,7 @@ from raptor_core.nodes import Node
 
 WIDTH = 960
 _LEFT, _RIGHT = 70.0, 20.0
-_LAYER = 64.0
-"""Pixels from one layer to the next."""
-
+_LAYER = 64.0  # pixels from one layer to the next
 _NODE, _CHOSEN = 5.0, 12.0
 _LINE = 18.0
 _ALL_EDGES = 600
@@ -75,7 +73,6 @@ def _draw_tree(
 def _draw_chosen(
     drawing: Drawing, node_id: str, place: tuple[float, float], chosen: Mapping[str, Sequence[str]]
 ) -> None:
-    """Draw a disc with the rank for each strategy that chose the node, one below another."""
     ranks = [(at, ids.index(node_id)) for at, ids in enumerate(chosen.values()) if node_id in ids]
     x, y = place
     for number, (at, rank) in enumerate(ranks):

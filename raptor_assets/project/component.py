@@ -36,8 +36,6 @@ class RaptorCorpusScaffolder(dg.Scaffolder[RaptorCorpusParams]):
 
 @dataclass(frozen=True)
 class _Translation(RaptorTranslator):
-    """Translator by the YAML's ``translation``."""
-
     translate: TranslationFn[RaptorAsset]
 
     def get_asset_spec(self, asset: RaptorAsset) -> dg.AssetSpec:
@@ -67,8 +65,7 @@ class RaptorCorpusComponent(dg.Component, dg.Model, dg.Resolvable):
         description="Key of the asset that gives the documents instead of a source, as team/pages.",
     )
     upstream_path: str | None = Field(
-        default=None,
-        description="Entry of the upstream's metadata with a file or folder to read.",
+        default=None, description="Entry of the upstream's metadata with a file or folder to read."
     )
     translation: Annotated[
         TranslationFn[RaptorAsset] | None,

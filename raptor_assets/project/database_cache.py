@@ -12,9 +12,7 @@ import dagster as dg
 from raptor_assets.project.records import database_explained, separate_engine
 from raptor_core.tree.sql_cache import SCHEMA, Database, Row, SqlCache
 
-_SCHEMA = "raptor"
-"""Schema of the tables, next to Dagster's."""
-
+_SCHEMA = "raptor"  # schema of the tables, next to Dagster's
 _USE_SCHEMA = f"set local search_path = {_SCHEMA}"
 """Statement before each transaction, since poolers drop the settings of a connection."""
 
@@ -22,8 +20,7 @@ _LOCK = "select pg_advisory_xact_lock(7270702)"
 """Lock of writers, which take turns as in SQLite: so no entry is forgotten while it is used."""
 
 _LIST = "select json_array_elements_text(cast(:list as json))"
-_ROWS = 200
-"""Rows that are sent at once."""
+_ROWS = 200  # rows that are sent at once
 
 
 class DatabaseCache(SqlCache):
@@ -39,8 +36,6 @@ class DatabaseCache(SqlCache):
 
 
 class _Postgres:
-    """See ``Database``."""
-
     def __init__(self, connection: Any) -> None:
         self._connection = connection
         self._driver = connection.driver_connection  # of psycopg2: ``with`` is a transaction
@@ -73,7 +68,6 @@ class _Postgres:
 
 
 def _prepared(statement: str) -> str:
-    """Return the statement with psycopg2's parameters."""
     return re.sub(r":(\w+)", r"%(\1)s", statement.format(list=_LIST))
 
 

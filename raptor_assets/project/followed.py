@@ -128,7 +128,6 @@ def keep_rows(
 
 
 def _keep(folder: Path, source: Mapping[str, Any], *, is_confirmed: bool) -> None:
-    """Keep the place of a home's source, and whether a person confirmed its removals."""
     _write(folder / ROWS_PLACE, json.dumps({**source, "is_confirmed": is_confirmed}))
 
 

@@ -16,8 +16,7 @@ from raptor_core.tree.cache import ChainedKnown
 if TYPE_CHECKING:
     import pandas as pd
 
-WHOLE = "all"
-"""File name of a table without partitions."""
+WHOLE = "all"  # file name of a table without partitions
 
 
 class TablesIOManager(dg.IOManager):

@@ -27,12 +27,8 @@ from raptor_core.errors import DamagedTableError
 from raptor_core.identity import digest
 from raptor_core.settings import GroupingSettings, Settings
 
-_NAMED = 10
-"""Partitions that an explanation names."""
-
-Grouped = Mapping[str, Mapping[str, Sequence[Document | Entry]]]
-"""Documents by partition and tree."""
-
+_NAMED = 10  # partitions that an explanation names
+Grouped = Mapping[str, Mapping[str, Sequence[Document | Entry]]]  # documents by partition and tree
 Known = Callable[[str], Iterable[Document]]
 """Function that reads the documents that a partition was last built from."""
 
@@ -108,7 +104,6 @@ def _documents(known: Known, partition: str) -> list[Document]:
 
 
 def _all(partitions: Grouped, names: Iterable[str]) -> Iterator[tuple[str, Document | Entry]]:
-    """Yield the documents of these partitions, each with its partition."""
     for name in sorted(names):
         for documents in partitions[name].values():
             for document in documents:
@@ -394,13 +389,11 @@ def read_previous(
 
 
 def _present(inventory: Inventory, previous: Previous) -> set[str]:
-    """Return the ids of the previous documents that are in the source."""
     ids = {document.id for documents in previous.values() for document in documents or ()}
     return ids.intersection(inventory.documents.ids()) if ids else ids
 
 
 def _count_others(source: SourceState, excluded: Collection[str]) -> int:
-    """Return the number of documents in all partitions of the source but these."""
     partitions = (source.partitions[name] for name in source.partitions.keys() & excluded)
     n_excluded = sum(len(members) for trees in partitions for members in trees.values())
     return len(source.inventory.documents) - n_excluded

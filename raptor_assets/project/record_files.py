@@ -24,15 +24,12 @@ from raptor_core.errors import RecordsError
 if TYPE_CHECKING:
     import dagster as dg
 
-TABLES_VERSION = "29b539ebc72a"
-"""Migration of Dagster's tables that the statements here are for."""
-
+TABLES_VERSION = "29b539ebc72a"  # migration that the statements here are for
 DATA_VERSION_TAG = "dagster/data_version"
 
 _UNDER_WAY = ("STARTING", "STARTED", "CANCELING")
 
-_WAIT_SECONDS = 60.0
-"""Time to wait for another process that writes."""
+_WAIT_SECONDS = 60.0  # time to wait for another process that writes
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +71,7 @@ class Records(Protocol):
         """
 
 
-Read = Callable[..., list[Any]]
-"""Function that returns the rows of a statement with its parameters."""
+Read = Callable[..., list[Any]]  # function that returns the rows of a statement with its parameters
 
 
 class RecordFiles:

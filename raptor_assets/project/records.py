@@ -26,18 +26,10 @@ from raptor_assets.provenance import MATERIALIZED, recorded_versions
 from raptor_core.disk import disk_remedy, file_lock
 from raptor_core.errors import MissingExtraError, RecordsError, SettingsError
 
-URL_VARIABLE = "DAGSTER_POSTGRES_URL"
-"""Environment variable with the database's address, see ``deploy/dagster.yaml``."""
-
-BROKER_VARIABLE = "CELERY_BROKER_URL"
-"""Environment variable with the address of the workers' broker and results."""
-
-_POOL = 3
-"""Connections of each kind that are kept; a transaction with a look-up takes two."""
-
-_OPENING_SECONDS = 60.0
-"""Time to wait while other processes open the same records."""
-
+URL_VARIABLE = "DAGSTER_POSTGRES_URL"  # address of the database, see deploy/dagster.yaml
+BROKER_VARIABLE = "CELERY_BROKER_URL"  # address of the workers' broker
+_POOL = 3  # connections of each kind; a look-up in a transaction takes two
+_OPENING_SECONDS = 60.0  # to wait while other processes open the records
 JUDGED = {AssetCheckExecutionRecordStatus.SUCCEEDED, AssetCheckExecutionRecordStatus.FAILED}
 """States of a check that has a result."""
 
@@ -255,7 +247,6 @@ def _opening_lock(folder: Path) -> Iterator[None]:
 
 @contextmanager
 def _explained(config: Path) -> Iterator[None]:
-    """Turn the errors of opening an instance into ours."""
     try:
         yield
     except dg.DagsterInvalidConfigError as error:

@@ -200,7 +200,6 @@ class SourceResource:
         return self._resources.names.follows and bool(self._followed().get("is_confirmed"))
 
     def _followed(self) -> dict[str, Any]:
-        """Return the place of the upstream asset's last documents; see ``followed``."""
         file = self._resources.home.followed / ROWS_PLACE
         return json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
 

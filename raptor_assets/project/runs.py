@@ -26,9 +26,7 @@ from raptor_assets.project.jobs import BUILD, DROP
 from raptor_assets.project.records import is_postgres
 from raptor_assets.project.turns import living_runs
 
-MAX_RUN_PARTITIONS = 256
-"""Partitions of one run: Dagster keeps some 3 kB for each asset and partition in memory."""
-
+MAX_RUN_PARTITIONS = 256  # Dagster keeps 3 kB of each asset and partition in memory
 PARTITION_TAG = "dagster/partition"
 RANGE_START_TAG = "dagster/asset_partition_range_start"
 RANGE_END_TAG = "dagster/asset_partition_range_end"
@@ -90,7 +88,6 @@ def partitions_under_way(
 
 
 def _is_of(run: dg.DagsterRun, corpus: CorpusNames) -> bool:
-    """Return whether a run builds or drops anything of a corpus."""
     if run.job_name in (corpus.of(BUILD), corpus.of(DROP)):
         return True
     return any(keys.chain_key(corpus, key) is not None for key in run.asset_selection or ())
@@ -140,9 +137,7 @@ def _without_process(instance: dg.DagsterInstance) -> list[dg.DagsterRun]:
 
 
 _REPOSITORY_TAG = ".dagster/repository"
-_INTERRUPTED = "UNEXPECTED_TERMINATION"
-"""Dagster's reason for the failure of a run that a signal interrupted."""
-
+_INTERRUPTED = "UNEXPECTED_TERMINATION"  # Dagster's reason after a signal
 _NO_REASON = "the run failed; see it in the UI"
 
 

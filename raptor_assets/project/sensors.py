@@ -30,11 +30,8 @@ from raptor_core.settings import RunsSettings
 
 INTERVAL_SECONDS = 30
 
-_RETRY = "+"
-"""Separator of a token and the number of retries."""
-
-NAMED = 10
-"""Files and partitions that a skip reason names."""
+_RETRY = "+"  # separator of a token and the number of retries
+NAMED = 10  # files and partitions that a skip reason names
 
 
 class _Cursor(BaseModel, frozen=True):
@@ -157,7 +154,6 @@ def _request(
     """Request changed partitions that are not ``pending``; the cursor has the last requests."""
 
     def token(name: str) -> str:
-        """Return the token of the next request, with the number of retries."""
         current, last = changes.tokens[name], requested.get(name, "")
         basis, _, retries = last.partition(_RETRY)
         if name in pending:

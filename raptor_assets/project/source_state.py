@@ -23,9 +23,7 @@ _READINGS = Schema(("file", "bytes"), ("reading", "bytes"))
 _PARSERS = "parsers"
 _PARTS = "parts"
 
-PART_BYTES = 4 * 2**20
-"""Packed readings that one table takes; there are up to twice as many in it."""
-
+PART_BYTES = 4 * 2**20  # of packed readings in one table
 MAX_PARTS = 256
 
 
@@ -82,7 +80,6 @@ def _read(catalog: Catalog, tables: TableStore, number: int, parsers: str) -> in
 
 
 def _split(catalog: Catalog, n_parts: int) -> Iterator[list[tuple[bytes, bytes]]]:
-    """Yield the packed readings of each part, ordered by key."""
     keys = sorted(catalog)
     starts = [bisect_left(keys, bytes([256 * n // n_parts])) for n in range(n_parts)]
     for start, end in pairwise([*starts, len(keys)]):

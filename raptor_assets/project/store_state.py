@@ -20,8 +20,7 @@ from raptor_core.store.base import Mark, Where
 from raptor_core.store.folder import store_stamp
 from raptor_core.store.store import VectorStore
 
-COUNTED_TREES = 1000
-"""Trees whose nodes are counted at once."""
+COUNTED_TREES = 1000  # whose nodes are counted at once
 
 
 def read_store_state(
@@ -57,7 +56,6 @@ def _marks(marks: Iterable[Mark], grouping: GroupingSettings) -> Mapping[str, tu
 
 
 def _complete(store: VectorStore, *, mend: bool) -> list[Mark]:
-    """Return the marks of the trees that have as many live nodes as their mark says."""
     if mend:
         store.mend()
     marks = store.marks()
@@ -73,8 +71,7 @@ def _count(store: VectorStore, marks: Iterable[Mark]) -> int:
     return store.count(Where(trees=tuple(mark.tree for mark in marks)))
 
 
-SERVER_SECONDS = 3600
-"""Time between the sensor's looks at a server, which has no files to watch."""
+SERVER_SECONDS = 3600  # between looks at a server, which has no files to watch
 
 
 def stamp_now(resources: Resources) -> str:

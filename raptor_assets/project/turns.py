@@ -31,9 +31,7 @@ from raptor_core.identity import digest
 
 _POLL_SECONDS = 0.25
 
-_SLOTS = 256
-"""Files for all partitions; two partitions that share one only wait for each other."""
-
+_SLOTS = 256  # lock files for all partitions, which share them
 _OF_THE_SERVER = {
     "tcp_keepalives_idle": 30,
     "tcp_keepalives_interval": 10,
@@ -51,8 +49,7 @@ where l.locktype = 'advisory' and l.granted and l.objsubid = 1
 
 _log = logging.getLogger(__name__)
 
-_of_thread = threading.local()
-"""Turn of the latest run of a thread."""
+_of_thread = threading.local()  # turn of the latest run of a thread
 
 
 def begin_turn(
@@ -111,11 +108,9 @@ class Turn:
             time.sleep(_POLL_SECONDS)
 
     def _key(self, partition: str) -> int:
-        """Return the number of a partition's lock."""
         return _lock_number(partition) % _SLOTS
 
     def _try(self, key: int) -> bool:
-        """Try to take a lock, and return whether it is taken."""
         path = self._folder / f"{key:02x}.lock"
         with disk_errors(path):
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -125,7 +120,6 @@ class Turn:
         return "another run on this home"
 
     def _release(self) -> None:
-        """Release all locks of partitions."""
         self._files.close()
 
 

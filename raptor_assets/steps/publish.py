@@ -252,7 +252,6 @@ def _table(trees: Sequence[Tree], manifests: Mapping[str, Manifest]) -> pa.Table
 def _embedded_verdict(
     trees: Sequence[Tree], identity: StoreIdentity, settings: Settings
 ) -> CheckResult:
-    """Check the vectors of the trees before they are published."""
     nodes = [node for tree in trees for node in tree.nodes()]
     vectors = {key: vector for tree in trees for key, vector in tree.vectors().items()}
     return embedding(nodes, vectors, identity, settings.checks)
@@ -278,7 +277,6 @@ def _staleness_verdicts(
 
 
 def _stored_verdict(store: VectorStore, trees: Sequence[Tree]) -> CheckResult:
-    """Check what the store holds of the published trees."""
     stored = {manifest.tree: manifest for manifest in store.manifests([t.name for t in trees])}
     return check_store(
         [
