@@ -1,4 +1,4 @@
-"""One partition in work: its documents, nodes, vectors and clusters, and their tables.
+"""A partition in work: its documents, nodes, vectors and clusters, and their tables.
 
 ``PartitionCosts`` counts what the work took. The steps are in ``steps``.
 """

@@ -36,11 +36,11 @@ _MAX_BINS = 24
 def distribution_svg(cluster_sizes: Sequence[int], compression_ratios: Sequence[float]) -> str:
     """Draw children per summary and compression ratios, with the paper's means marked."""
     drawing = Drawing(2 * WIDTH, HEIGHT)
-    left, right = Panel(drawing, 0), Panel(drawing, 1)
-    left.title("Cluster size", "children per summary")
-    _histogram(left, cluster_sizes, PAPER_CHILDREN)
-    right.title("Compression", "summary tokens / children's tokens")
-    _histogram(right, compression_ratios, PAPER_RATIO)
+    first, second = Panel(drawing, 0), Panel(drawing, 1)
+    first.title("Cluster size", "children per summary")
+    _histogram(first, cluster_sizes, PAPER_CHILDREN)
+    second.title("Compression", "summary tokens / children's tokens")
+    _histogram(second, compression_ratios, PAPER_RATIO)
     return drawing.svg()
 
 
@@ -60,7 +60,7 @@ def map_svg(points: NDArray[np.float64], cluster_of: NDArray[np.int64]) -> str:
     size = float(np.clip(75 / np.sqrt(max(len(points), 1)), 3.4, 9.6))
     low, spread = points.min(axis=0), np.ptp(points, axis=0)
     shares = (points - low) / np.where(spread > 0, spread, 1.0)
-    xs = panel.left + size + shares[:, 0] * (panel.width - 2 * size)
+    xs = panel.x_min + size + shares[:, 0] * (panel.width - 2 * size)
     ys = panel.bottom - size - shares[:, 1] * (panel.height - 2 * size)
     for number, color in enumerate(PALETTE):
         chosen = np.flatnonzero(cluster_of % len(PALETTE) == number)
@@ -93,20 +93,20 @@ def cost_svg(builds: Sequence[Mapping[str, float]], unit: str) -> str:
     colors = {name: PALETTE[at % len(PALETTE)] for at, name in enumerate(names)}
     height = max(HEIGHT, 52 + ROW * len(names))
     drawing = Drawing(2 * WIDTH, height)
-    left, right = Panel(drawing, 0, height), Panel(drawing, 1, height)
-    left.title(f"{unit} of this build")
+    first, second = Panel(drawing, 0, height), Panel(drawing, 1, height)
+    first.title(f"{unit} of this build")
     last = builds[-1]
     rows = [(name, last.get(name, 0.0), _amount(last.get(name, 0.0))) for name in names]
-    left.rows(rows[::-1], colors)
-    right.title(f"{unit} by build", "builds that paid, oldest first")
-    _stacks(right, builds, colors)
+    first.rows(rows[::-1], colors)
+    second.title(f"{unit} by build", "builds that paid, oldest first")
+    _stacks(second, builds, colors)
     return drawing.svg()
 
 
 def _histogram(panel: Panel, values: Sequence[float], reference: float) -> None:
     drawing, data = panel.drawing, np.asarray(values, dtype=np.float64)
     if not len(data):
-        middle = (panel.left + panel.right) / 2
+        middle = (panel.x_min + panel.x_max) / 2
         drawing.text(middle, (panel.top + panel.bottom) / 2, "no data", TEXT, anchor="middle")
         return
     edges = _edges(data)
@@ -115,16 +115,16 @@ def _histogram(panel: Panel, values: Sequence[float], reference: float) -> None:
     low, high = min(edges[0], reference), max(edges[-1], reference)
     margin = 0.04 * (high - low)
     start, scale = low - margin, panel.width / (high - low + 2 * margin)
-    lefts = panel.left + (edges - start) * scale
+    lefts = panel.x_min + (edges - start) * scale
     for x, width, count in zip(lefts[:-1], np.diff(lefts), counts.tolist(), strict=True):
         if count:
             height = count * unit
             drawing.rect(x + 0.04 * width, panel.bottom - height, 0.92 * width, height, ACCENT)
     for value in ticks(low, high, 7):
-        x = panel.left + (value - start) * scale
+        x = panel.x_min + (value - start) * scale
         drawing.text(x, panel.bottom + 17, f"{value:g}", TEXT, size=SMALL, anchor="middle")
     mean = float(data.mean())
-    x_mean, x_paper = (panel.left + (value - start) * scale for value in (mean, reference))
+    x_mean, x_paper = (panel.x_min + (value - start) * scale for value in (mean, reference))
     on_left = x_mean < x_paper
     panel.mark(x_mean, f"mean {mean:.3g}", TEXT, line=1, on_left=on_left)
     panel.mark(x_paper, f"paper {reference:g}", REFERENCE, dashes="5 3", on_left=not on_left)
@@ -147,7 +147,7 @@ def _stacks(panel: Panel, builds: Sequence[Mapping[str, float]], colors: Mapping
     slot = panel.width / max(len(builds), 4)
     width = min(slot * 0.7, 60.0)
     for at, build in enumerate(builds):
-        x, y = panel.left + (at + 0.5) * slot, panel.bottom
+        x, y = panel.x_min + (at + 0.5) * slot, panel.bottom
         for name, color in colors.items():
             height = build.get(name, 0.0) * scale
             y -= height

@@ -1,4 +1,4 @@
-"""Contents of a partition's report besides its nodes: change, cost, findings."""
+"""Change, cost and findings in a partition's report; the nodes come from their tables."""
 
 from __future__ import annotations
 

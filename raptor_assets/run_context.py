@@ -37,15 +37,15 @@ class HeldStore:
 
     def __init__(self, opener: StoreResource) -> None:
         self._opener = opener
-        self._held: ExitStack | None = None
+        self._stack: ExitStack | None = None
         self._store: VectorStore | None = None
 
     def open(self) -> AbstractContextManager[VectorStore]:
         """See ``StoreResource.open``."""
-        if self._held is None:
+        if self._stack is None:
             return self._opener.open()
         if self._store is None:
-            self._store = self._held.enter_context(self._opener.open())
+            self._store = self._stack.enter_context(self._opener.open())
         return nullcontext(self._store)
 
     def promote(self, trees: Collection[str]) -> bool:
@@ -55,12 +55,12 @@ class HeldStore:
 
     def hold(self) -> None:
         """Keep the store open from its next use."""
-        if self._held is None:
-            self._held = ExitStack()
+        if self._stack is None:
+            self._stack = ExitStack()
 
     def release(self) -> None:
         """Close the store, and keep it open no longer."""
-        stack, self._held, self._store = self._held, None, None
+        stack, self._stack, self._store = self._stack, None, None
         if stack is not None:
             stack.close()
 

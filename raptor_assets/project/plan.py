@@ -56,12 +56,8 @@ def find_renames(
 ) -> Renames:
     """Pair missing documents with new ones of equal content, in the order of their ids.
 
-    Args:
-        partitions: partitions of the source.
-        to_build: partitions that may have new documents.
-        shrunken: partitions that may have lost documents; ``known`` reads only these.
-        published: partitions of ``to_build`` whose known documents are the published ones.
-        known: reads the documents that a partition was built from.
+    Partitions ``to_build`` may have new documents, ``shrunken`` ones have lost some. ``published``
+    are those ``to_build`` whose known documents are the published ones.
     """
     if not to_build or not shrunken:
         return Renames()
@@ -115,9 +111,9 @@ class Changes:
     """Partitions by what happens to them, sorted; ``find_changes`` has the table of states.
 
     Attributes:
-        tokens: of ``new``, ``changed`` and ``removed``; a token differs whenever the partition has
-            to be built or dropped again, whatever its content was earlier.
-        doubt: why a person has to confirm a removal; "" if nobody has to.
+        tokens: differ whenever a partition of ``new``, ``changed`` or ``removed`` has to be built
+            or dropped again, whatever its content was earlier.
+        doubt: why a person has to confirm a removal, else "".
         renamed: previous ids of renamed documents, by new id.
         successors: partitions to build that took a renamed document, by the partition it left.
         unsettled: files that are being written.
@@ -195,10 +191,7 @@ def find_changes(
     the next look would let the removal pass.
 
     Args:
-        records: records of Dagster.
-        settings: settings of the corpus.
         build: code version of the trees to publish, see ``Resources.build_version``.
-        inventory: contents of the source.
         known: reads the documents of a partition, to tell renamed, missing and unknown ones apart.
         store_state: contents of the vector store; None trusts the records.
         curation: decisions of people, an input like the documents.
@@ -209,7 +202,11 @@ def find_changes(
     states = compare(source, recorded, build, store_state, known)
     previous = read_previous(known, states.absent, states.read_again)
     # A snapshot that a failed run wrote differs from what is published.
-    published = {name for name in states.read_again if recorded.is_snapshot_published(name)}
+    published = {
+        name
+        for name in states.read_again
+        if recorded.published.get(name, "").startswith(recorded.snapshots.get(name, "")[:16])
+    }
     renames = find_renames(
         source.partitions, states.stale, previous, published, lambda name: previous[name] or ()
     )
@@ -229,12 +226,10 @@ def find_changes(
 
 @dataclass(frozen=True, slots=True)
 class SourceState:
-    """Partitions of the source.
+    """Partitions of the source, with the versions of their documents.
 
-    Attributes:
-        versions: versions of the partitions' documents.
-        expected: beginnings of the versions that their publication will have.
-        writing: partitions of documents that are being written.
+    ``expected`` are beginnings of the versions that their publication will have. Documents of
+    ``writing`` partitions are being written.
     """
 
     inventory: Inventory
@@ -258,13 +253,10 @@ def read_source(
 
 @dataclass(frozen=True, slots=True)
 class RecordedState:
-    """Partitions in Dagster's records.
+    """Partitions in Dagster's records: versions of published trees and of their documents.
 
-    Attributes:
-        published: versions of trees.
-        snapshots: versions of the documents that trees are built from.
-        numbers: numbers of the trees' materializations, read first.
-        reported, latest: numbers of the reports and, read last, of the trees.
+    ``numbers`` and ``latest`` are those of the trees' materializations, read first and last;
+    ``reported`` are those of the reports.
     """
 
     existing: Collection[str]
@@ -274,16 +266,11 @@ class RecordedState:
     reported: Mapping[str, int]
     latest: Mapping[str, int]
 
-    def is_snapshot_published(self, name: str) -> bool:
-        """Return whether a partition's trees are published from its recorded documents."""
-        return self.published.get(name, "").startswith(self.snapshots.get(name, "")[:16])
-
 
 def read_recorded(records: Records) -> RecordedState:
     """Read the records in an order that is safe while runs publish.
 
-    A tree that is published meanwhile keeps its old number, so its token stays the requested one.
-    A report never seems newer than its tree.
+    A new tree keeps its old number and token, and no report seems newer than its tree.
     """
     numbers = records.latest(names.TREE)
     published = records.versions(names.TREE)
