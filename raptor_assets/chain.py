@@ -74,13 +74,7 @@ class ChainConfig(dg.Config):
 def build_chain(
     specs: Sequence[dg.AssetSpec], resources: Resources, progress: Watch = ignore_progress
 ) -> dg.AssetsDefinition:
-    """Return the multi-asset of the chain of a corpus.
-
-    Args:
-        specs: specs of all its assets, with their keys in Dagster.
-        resources: resources of the corpus; they have no keys in Dagster.
-        progress: called for each step of a run in this process.
-    """
+    """Return the multi-asset of the chain; ``progress`` is called for each step of a run here."""
     corpus = resources.names
 
     @dg.multi_asset(
@@ -137,12 +131,7 @@ class _ChainRun:
         return keys.shown(self._corpus, key)
 
     def events(self) -> Events:
-        """Build all partitions in batches and yield their events.
-
-        Raises:
-            Failure: some partitions failed; it names each with asset, reason and remedy.
-            StoreError: the store's key may not write; nothing was begun.
-        """
+        """Build all partitions in batches and yield their events; fail at the end if one failed."""
         self._context.log.addFilter(_is_shown)
         if self._selected:
             check_writable(self._settings.store)
@@ -185,11 +174,7 @@ class _ChainRun:
 
     @cached_property
     def _partitions(self) -> list[str]:
-        """Partitions of this run; all, if the run only checks and names none.
-
-        Raises:
-            Failure: assets are to be made, and no partition was chosen.
-        """
+        """Partitions of this run; all of the corpus if the run only checks and names none."""
         context = self._context
         if self._named:
             return list(self._named)
@@ -204,10 +189,7 @@ class _ChainRun:
         return list(context.instance.get_dynamic_partitions(self._corpus.partitions))
 
     def _check(self, states: Sequence[PartitionState]) -> Events:
-        """Execute the chosen checks on the recorded assets of these partitions; nothing is made.
-
-        A partition whose tables cannot be read gives a warning.
-        """
+        """Execute the chosen checks on recorded assets; unreadable tables give a warning."""
         checked = {check.asset_key for check in self._checks}
         with self._run_context.components.cache:
             for step in self._steps:
@@ -310,10 +292,7 @@ class _ChainRun:
             return True
 
     def _retire(self, step: Step, states: Sequence[PartitionState]) -> Iterator[StepResult]:
-        """Yield a last result for each partition whose trees no longer reach the step's asset.
-
-        Dagster cannot remove the materialization of one partition.
-        """
+        """Yield a last result for each partition whose trees no longer reach the step's asset."""
         checks = sorted(check for check in self._checks if check.asset_key == step.key)
         for state in self._recorded(step, states):
             self._run_context.tables.delete(step.key.path, state.name)

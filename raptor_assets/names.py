@@ -37,12 +37,7 @@ Checks = list[tuple[str, CheckInfo]]
 
 @dataclass(frozen=True)
 class CorpusNames:
-    """Names of one corpus in Dagster; the default is for a corpus without a name.
-
-    Attributes:
-        corpus: name of the corpus, the prefix of its jobs, sensor, pool and partitions.
-        assets: keys in Dagster, such as "handbook/layer_1/summaries", by the chain's names.
-    """
+    """Names of one corpus in Dagster: its prefix, and keys of assets by the chain's names."""
 
     corpus: str = ""
     assets: Mapping[str, str] = field(default_factory=dict)

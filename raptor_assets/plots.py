@@ -45,10 +45,7 @@ def distribution_svg(cluster_sizes: Sequence[int], compression_ratios: Sequence[
 
 
 def map_svg(points: NDArray[np.float64], cluster_of: NDArray[np.int64]) -> str:
-    """Draw a layer's nodes at ``points`` of shape ``(n, 2)``, coloured by cluster.
-
-    Colours repeat if there are more clusters than colours.
-    """
+    """Draw a layer's nodes at ``points`` of shape ``(n, 2)``, coloured by cluster."""
     drawing = Drawing(WIDTH, _MAP_HEIGHT)
     panel = Panel(drawing, 0, _MAP_HEIGHT)
     n_clusters = len(np.unique(cluster_of))
@@ -85,10 +82,7 @@ def layers_svg(n_nodes: Sequence[int], n_tokens: Sequence[int]) -> str:
 
 
 def cost_svg(builds: Sequence[Mapping[str, float]], unit: str) -> str:
-    """Draw the costs of the last build, and of all builds from the oldest on, by part.
-
-    ``builds`` map a part, such as "layer 1", to its amount in ``unit``.
-    """
+    """Draw the costs in ``unit`` of the last build and of all builds, oldest first, by part."""
     names = list(dict.fromkeys(name for build in builds for name in build))
     colors = {name: PALETTE[at % len(PALETTE)] for at, name in enumerate(names)}
     height = max(HEIGHT, 52 + ROW * len(names))

@@ -89,14 +89,7 @@ class KnownStore:
 
 
 class RunContext:
-    """Components and places of one run; ``published`` holds the results of ``look_up``.
-
-    Args:
-        components: components with this run's ledger and decisions.
-        names: returns the run's partitions.
-        warn: called with each warning.
-        working: called with the number of texts that a step has made, and of all of them.
-    """
+    """Components and places of one run; ``published`` holds the results of ``look_up``."""
 
     def __init__(
         self,
@@ -140,15 +133,7 @@ class RunContext:
         return corpus
 
     def require_known(self, partition: str, ids: Collection[str]) -> None:
-        """Refuse to build a partition of documents that cannot be read now.
-
-        Args:
-            partition: to build.
-            ids: of its documents that were read.
-
-        Raises:
-            SourceError: names such a document, and the place that could not be read.
-        """
+        """Raise a SourceError if documents of a partition cannot be read now."""
         unread = Unread(self.corpus.skipped)
         if not unread:
             return

@@ -152,10 +152,7 @@ def _description(key: dg.AssetKey, settings: Settings) -> str:
 
 @dataclass(frozen=True, slots=True)
 class RaptorAsset:
-    """Asset of a corpus with its default spec.
-
-    ``name`` is the chain's name, such as "documents", "layer_1/summaries" or "tree".
-    """
+    """Asset of a corpus and its default spec; ``name`` is the chain's, as layer_1/summaries."""
 
     corpus: str
     name: str

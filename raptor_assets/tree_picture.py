@@ -21,14 +21,7 @@ _ALL_EDGES = 600
 def tree_svg(
     trees: Mapping[str, Sequence[Node]], chosen: Mapping[str, Sequence[str]], title: str
 ) -> str:
-    """Draw trees below one another, leaves at the bottom of each.
-
-    Args:
-        trees: all nodes of each tree, by its name.
-        chosen: ids of nodes by the strategy that chose them, best first; each strategy has a
-            colour, and a node shows its rank.
-        title: title of the picture, such as the question.
-    """
+    """Draw trees below one another, with the nodes that each strategy chose, best first."""
     heights = [70 + _LAYER * max(node.layer for node in nodes) for nodes in trees.values()]
     head = 32 + _LINE * len(chosen)
     drawing = Drawing(WIDTH, head + sum(heights))

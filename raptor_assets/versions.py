@@ -113,8 +113,5 @@ def published_version(documents: str, build: str, marks: Sequence[str]) -> str:
 
 
 def source_version(documents: str, build: str) -> str:
-    """Return the part of ``published_version`` that is known before the build.
-
-    It shows without the store whether a partition is up to date.
-    """
+    """Return the part of ``published_version`` that is known before the build."""
     return f"{documents[:16]}-{build[:16]}"

@@ -94,10 +94,7 @@ _owners: WeakValueDictionary[str, Resources] = WeakValueDictionary()
 
 
 def _claim_places(resources: Resources) -> None:
-    """Raise a SettingsError if another corpus of this process has the home, tables or collection.
-
-    Before the first run the home does not yet name its corpus.
-    """
+    """Raise a SettingsError if another corpus of this process has a place of this one."""
     corpus, store = resources.names.corpus, resources.settings.store
     resources.home.check_owner(corpus)
     places = [f"home {resources.home.path.resolve()}"]
@@ -119,13 +116,7 @@ def define_corpus(
     specs: Mapping[dg.AssetKey, dg.AssetSpec] | None = None,
     progress: Watch = ignore_progress,
 ) -> dg.Definitions:
-    """Return the definitions of a corpus.
-
-    Args:
-        resources: resources of its home, with its settings and names.
-        specs: specs by the chain's keys; None for the default ones.
-        progress: called for each step of a run in this process.
-    """
+    """Return the definitions of a corpus; ``progress`` is called for each step of a run here."""
     settings, corpus = resources.settings, resources.names
     if specs is None:
         defaults = _default_specs(settings, follows=corpus.follows)

@@ -36,12 +36,7 @@ def corpus_tree_resources(below: Resources) -> Resources:
 
 
 def refresh(above: Resources) -> int:
-    """Keep the top nodes below as rows if the store changed, and return the number of trees.
-
-    Raises:
-        StoreError: the store below is locked, damaged or unreachable.
-        SourceError: the home cannot be written.
-    """
+    """Keep the top nodes below as rows if the store changed, and return the number of trees."""
     below = above.below
     assert below is not None  # noqa: S101 - only the corpus tree has resources below it
     file = above.home.followed / "stamp.json"

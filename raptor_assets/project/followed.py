@@ -75,11 +75,7 @@ def build_source_asset(
 
 
 def rows_of(value: Any, settings: Settings) -> Iterator[Mapping[str, Any]]:
-    """Yield the rows of a data frame, of a list of documents, or of several by partition key.
-
-    Raises:
-        SourceError: the value has another type, or no column of the text.
-    """
+    """Yield the rows of a data frame, of documents, or of several by partition key."""
     if hasattr(value, "to_pandas"):
         value = value.to_pandas()
     if hasattr(value, "to_dict") and hasattr(value, "columns"):
@@ -133,10 +129,7 @@ def _keep(folder: Path, source: Mapping[str, Any], *, is_confirmed: bool) -> Non
 
 @contextmanager
 def _restored_on_failure(folder: Path) -> Iterator[None]:
-    """Restore the source of a home if the block fails.
-
-    After the death of the process the next look decides on removals by itself.
-    """
+    """Restore the source of a home if the block fails."""
     copies = {folder / name: folder / f"{name}.previous" for name in (ROWS, ROWS_PLACE)}
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -176,11 +169,7 @@ def _plain(value: object) -> object:
 
 
 def _named_paths(instance: dg.DagsterInstance, key: dg.AssetKey, path_entry: str) -> list[str]:
-    """Return the paths in the metadata of the latest materialization, of each partition.
-
-    Raises:
-        SourceError: there is no materialization, or one names no path.
-    """
+    """Return the paths that the latest materialization of each partition names."""
     ids = instance.get_latest_storage_id_by_partition(key, MATERIALIZED).values()
     query = dg.AssetRecordsFilter(key, storage_ids=list(ids)) if ids else key
     materializations = instance.fetch_materializations(query, limit=len(ids) or 1).records
@@ -200,12 +189,7 @@ def _named_paths(instance: dg.DagsterInstance, key: dg.AssetKey, path_entry: str
 
 
 def _source_metadata(instance: dg.DagsterInstance, resources: Resources) -> dict[str, Any]:
-    """Return the numbers of documents and of partitions that are not built yet.
-
-    Raises:
-        EmptySourceError: the source holds no document.
-        SourceError: so many documents are gone that a person has to confirm it.
-    """
+    """Return numbers of documents and partitions to build; raise for an unconfirmed removal."""
     inventory = resources.source.inventory()
     records = DagsterRecords(instance, resources.names)
     changes = resources.changes(records, inventory=inventory)

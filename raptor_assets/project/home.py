@@ -52,10 +52,7 @@ def unreadable_config(config: Path, error: Exception) -> SettingsError:
 
 @dataclass(frozen=True, slots=True)
 class Home(HomeFolder):
-    """Paths of one home, those of builds added to those of readers.
-
-    Methods that write raise a SettingsError if the home refuses or would hold wrong settings.
-    """
+    """Paths of one home, for builds too; methods that write may raise a SettingsError."""
 
     @property
     def owner(self) -> Home:
@@ -153,10 +150,7 @@ class Home(HomeFolder):
         return CorpusNames(declared["corpus"], declared["assets"]) if declared else CorpusNames()
 
     def check_owner(self, corpus: str) -> None:
-        """Raise a SettingsError if another corpus builds into this home.
-
-        ``corpus`` is a name in Dagster, "" for the raptor command.
-        """
+        """Raise a SettingsError if another corpus builds here; the command's name is empty."""
         unnamed = "" if self.settings.exists() else corpus
         owner = self.read_declaration().get("corpus", unnamed)
         if owner != corpus:
@@ -185,10 +179,7 @@ class Home(HomeFolder):
         group_by: str = "document",
         is_complete: bool = False,
     ) -> bool:
-        """Make the home with a commented settings file; return False if it has a file already.
-
-        With ``is_complete`` the file shows every setting, else the common ones.
-        """
+        """Make the home with a settings file; return False if it has a file already."""
         text = settings_text(
             sources=sources, preset=preset, group_by=group_by, is_complete=is_complete
         )

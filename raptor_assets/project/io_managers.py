@@ -20,20 +20,13 @@ WHOLE = "all"  # file name of a table without partitions
 
 
 class TablesIOManager(dg.IOManager):
-    """IO manager of data frames as Parquet files on any fsspec path.
-
-    A downstream asset of several partitions gets its data frames by partition key.
-    """
+    """IO manager of data frames as Parquet files, several by partition key."""
 
     def __init__(self, resources: Resources) -> None:
         self._resources = resources
 
     def handle_output(self, context: dg.OutputContext, obj: Any) -> None:
-        """Write the data frame of one partition.
-
-        Raises:
-            TableError: the output is no data frame, or spans several partitions.
-        """
+        """Write the data frame of one partition; all else raises a TableError."""
         import pandas as pd
 
         name = context.asset_key.to_user_string()
@@ -72,28 +65,17 @@ class TablesIOManager(dg.IOManager):
 
 
 class QdrantLayersIOManager(TablesIOManager):
-    """IO manager of ``layer_k/embeddings``: a layer's nodes with a ``vector`` column, float32.
-
-    Vectors come from the cache of unfinished work, or from the store once they are published.
-    """
+    """IO manager of ``layer_k/embeddings``: a layer's nodes with their vectors, float32."""
 
     def handle_output(self, context: dg.OutputContext, obj: Any) -> None:
-        """Refuse: only the chain makes layers.
-
-        Raises:
-            StoreError: always.
-        """
+        """Raise a StoreError, since only the chain makes layers."""
         raise StoreError(
             f"asset {context.asset_key.to_user_string()} cannot write layers: {type(obj).__name__} "
             "given. Only the chain makes them; use another io_manager_key"
         )
 
     def read(self, key: dg.AssetKey, partition: str) -> pd.DataFrame:
-        """Read nodes and vectors of one layer and partition.
-
-        Raises:
-            StoreError: a vector is neither kept nor published.
-        """
+        """Read nodes and vectors of one layer and partition; all vectors must be known."""
         layer = layer_of(key.to_user_string())
         frame = super().read(keys.of(names.nodes(layer)), partition)
         with self._resources.store.open_existing() as store:

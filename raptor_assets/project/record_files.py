@@ -34,10 +34,7 @@ _WAIT_SECONDS = 60.0  # time to wait for another process that writes
 
 @dataclass(frozen=True, slots=True)
 class CheckOutcome:
-    """Last result of a check, without details if it passed on a partition.
-
-    ``severity`` is "error" or "warn".
-    """
+    """Last result of a check, without details if it passed; severity is error or warn."""
 
     passed: bool = True
     severity: str = "warn"
@@ -65,10 +62,7 @@ class Records(Protocol):
         """Return the number of the latest materialization by partition; numbers grow with time."""
 
     def outcomes(self, checks: names.Checks) -> CheckOutcomes:
-        """Return the last result of each check, on every partition or on none.
-
-        A check that was only planned, by a run that died or failed, has no result.
-        """
+        """Return the last result of each check by partition or None, none of a planned check."""
 
 
 Read = Callable[..., list[Any]]  # function that returns the rows of a statement with its parameters

@@ -116,10 +116,7 @@ def is_postgres(instance: dg.DagsterInstance) -> bool:
 
 
 def keep_connections(instance: dg.DagsterInstance) -> ExitStack:
-    """Keep a process's connections to PostgreSQL, and return the stack that closes them.
-
-    Dagster opens one for each statement, which takes more than half of a build's time.
-    """
+    """Keep a process's connections to PostgreSQL, for speed, and return what closes them."""
     stack = ExitStack()
     if is_postgres(instance):
         from dagster_postgres.utils import create_pg_engine
@@ -161,10 +158,7 @@ KEEPALIVES = {"keepalives": 1} | {f"keepalives_{k}": v for k, v in _KEEPALIVE_VA
 def separate_engine(
     instance: dg.DagsterInstance, *, isolation_level: Any = None, **arguments: Any
 ) -> Any:
-    """Return an engine of new connections to an instance's PostgreSQL.
-
-    ``isolation_level`` is SQLAlchemy's, None for the server's; ``arguments`` are psycopg2's.
-    """
+    """Return an engine of new connections to PostgreSQL; ``arguments`` are psycopg2's."""
     from dagster_postgres.utils import create_pg_engine
 
     storage: Any = instance.event_log_storage
@@ -221,13 +215,7 @@ def database_errors() -> tuple[type[Exception], ...]:
 
 @contextmanager
 def _opening_lock(folder: Path) -> Iterator[None]:
-    """Keep other processes from opening the records in a folder at the same time.
-
-    Two processes that make Dagster's tables at once leave them unreadable.
-
-    Raises:
-        RecordsError: another process held the lock all the time, or the disk refuses.
-    """
+    """Let one process at a time open the records: two leave Dagster's tables unreadable."""
     path = folder / "opening.lock"
     with ExitStack() as lock:
         try:

@@ -45,15 +45,7 @@ if TYPE_CHECKING:
 
 
 class Resources:
-    """Resources of the corpus of one home, loaded at their first use.
-
-    Args:
-        settings: settings of the corpus.
-        home: home of the corpus.
-        components: components instead of those of the settings.
-        scan: scan of the source, if there is one already.
-        names: names of the corpus in Dagster; None for those of the home.
-    """
+    """Resources of the corpus of one home, loaded at their first use."""
 
     below: Resources | None = None
     """Resources of the corpus below, for a corpus tree."""
@@ -83,11 +75,7 @@ class Resources:
         return self.home.table_store(self.settings)
 
     def components(self, instance: dg.DagsterInstance | None = None) -> Components:
-        """Return chunker, embedder, clusterer and summarizer, made once in a process.
-
-        Their results are kept in the home, or in the PostgreSQL database of an instance's records,
-        for runs on all machines.
-        """
+        """Return the components, whose results go into the home or an instance's PostgreSQL."""
         if instance is None or self._is_shared:
             return self._components
         from raptor_assets.project.records import is_postgres
@@ -121,11 +109,7 @@ class Resources:
         return open_dataset(path, self.settings.source, split=evaluation.split)
 
     def declare(self) -> None:
-        """Write the names of a named corpus in Dagster into its home.
-
-        Raises:
-            SettingsError: another corpus builds into this home.
-        """
+        """Write the names of a named corpus into its home, unless another corpus builds there."""
         if self.names.corpus:
             self.home.check_owner(self.names.corpus)
             effective = self.settings.model_copy(update={"source": self.source.settings})
@@ -139,10 +123,7 @@ class Resources:
         *,
         is_confirmed: bool = False,
     ) -> Changes:
-        """Return the partitions to build and to drop; see ``find_changes``.
-
-        Without an inventory the source is scanned.
-        """
+        """Return the partitions to build and to drop; see ``find_changes``."""
         return find_changes(
             records,
             self.settings,
@@ -167,10 +148,7 @@ class Resources:
 
 
 class SourceResource:
-    """Source of the settings, with its scan if there is one already.
-
-    Methods that read it raise a SourceError if it is missing, unreachable or empty.
-    """
+    """Source of the settings; reading raises a SourceError if it is missing or empty."""
 
     def __init__(self, resources: Resources, scan: Scan | None) -> None:
         self._resources = resources
@@ -204,10 +182,7 @@ class SourceResource:
         return json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
 
     def corpus(self, partitions: Collection[str] | None = None) -> Corpus:
-        """Read the documents of these partitions, or of all, without those that people set aside.
-
-        Files without documents of these partitions are not read again.
-        """
+        """Read the documents of these partitions, or all, without those that people set aside."""
         corpus, aside = self._read(partitions), self._resources.curation().documents
         if not aside:
             return corpus
@@ -238,10 +213,7 @@ class SourceResource:
         return {tree_name(name, grouping) for name in self.inventory().documents.ids()}
 
     def inventory(self) -> Inventory:
-        """Scan the source by hashes, without documents that people set aside.
-
-        Only files that changed are read.
-        """
+        """Scan the source for changes, without documents that people set aside."""
         scan = self._scan
         if scan is None:
             source = self.settings
@@ -252,10 +224,7 @@ class SourceResource:
 
 
 class StoreResource:
-    """Vector store, embedded in the home or on a server.
-
-    Methods that open it raise a StoreError if it is locked, damaged or unreachable.
-    """
+    """Vector store in the home or on a server; opening it may raise a StoreError."""
 
     def __init__(self, resources: Resources, settings: StoreSettings | None = None) -> None:
         self._resources = resources
@@ -263,10 +232,7 @@ class StoreResource:
         self._root = resources.home.qdrant
 
     def open(self) -> VectorStore:
-        """Open the collection of the settings' embedder; a new one is made.
-
-        If the live collection has another embedder, readers see this one after ``promote``.
-        """
+        """Open the collection of the settings' embedder, which readers see after ``promote``."""
         identity = self._resources.components().store_identity
         owner = self._resources.names.corpus
         return open_store(self._settings, self._root, identity, beside=True, owner=owner)

@@ -76,10 +76,7 @@ _UNDER_WAY = [_STATUS.STARTING, _STATUS.STARTED, _STATUS.CANCELING]
 def partitions_under_way(
     instance: dg.DagsterInstance, order: Sequence[str], corpus: CorpusNames
 ) -> set[str] | None:
-    """Return the partitions of a corpus's unfinished runs, None without such runs.
-
-    ``order`` is the definition's, for ranges.
-    """
+    """Return the partitions of a corpus's unfinished runs, None without such runs."""
     runs = instance.get_runs(dg.RunsFilter(statuses=_UNFINISHED))
     runs = [run for run in runs if _is_of(run, corpus)]
     if not runs:
@@ -100,10 +97,7 @@ _KILLED = (
 
 
 def fail_dead_runs(instance: dg.DagsterInstance) -> list[str]:
-    """Mark the runs whose process has ended as failed, free their pools, and return their ids.
-
-    With PostgreSQL this covers processes on all machines, else on this one.
-    """
+    """Mark runs whose process has ended as failed, free their pools, and return their ids."""
     dead = []
     for run in _without_process(instance):
         now = instance.get_run_by_id(run.run_id)

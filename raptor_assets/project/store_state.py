@@ -26,10 +26,7 @@ COUNTED_TREES = 1000  # whose nodes are counted at once
 def read_store_state(
     place: StoreResource, grouping: GroupingSettings, *, mend: bool = False
 ) -> StoreState | None:
-    """Read what every collection of the corpus holds; None while another process has the store.
-
-    With ``mend`` every point is read, and damaged ones are removed to be built again.
-    """
+    """Read what each collection holds, None if the store is in use; ``mend`` removes damage."""
     try:
         return tuple(_marks(_complete(store, mend=mend), grouping) for store in place.open_each())
     except StoreLockedError:  # the process that publishes finds the store usable

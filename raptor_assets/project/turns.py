@@ -55,10 +55,7 @@ _of_thread = threading.local()  # turn of the latest run of a thread
 def begin_turn(
     folder: Path, instance: dg.DagsterInstance, run_id: str, warn: Callable[[str], None]
 ) -> Turn:
-    """Begin the turn of a run in this process, and end that of this thread's previous run.
-
-    ``folder`` is that of lock files; ``warn`` is called when the turn waits.
-    """
+    """Begin the turn of a run and end this thread's last one; ``warn`` says when it waits."""
     previous: Turn | None = getattr(_of_thread, "turn", None)
     if previous is not None:
         previous.close()
