@@ -15,7 +15,7 @@ from raptor_assets.cli.output import print_json
 from raptor_assets.cli.terminal import say
 from raptor_assets.project.home import Home
 from raptor_assets.serving.mcp import make_server
-from raptor_assets.serving.reading import Reading
+from raptor_assets.serving.reading import HomeReader
 from raptor_assets.standalone import CODE_LOCATION
 from raptor_assets.standalone.curating import Curator
 from raptor_assets.standalone.instance import open_instance
@@ -129,7 +129,7 @@ def serve_command(
     hosts = None if key else ("localhost", "127.0.0.1", host)
     retriever = HomeRetriever(home)
     retriever.load_model()
-    app = make_app(Reading(retriever), key, hosts, curator=Curator(home), writing_key=writing_key)
+    app = make_app(HomeReader(retriever), key, hosts, curator=Curator(home), writing_key=writing_key)
     run_server(app, host, port)
 
 
