@@ -17,9 +17,7 @@ from raptor_core.nodes import Node
 from raptor_core.retrieval import Family, Retrieval, Trace
 from raptor_core.store.base import Hit, Manifest
 
-NAMED_DOCUMENTS = 20
-"""Maximal number of documents in a list; ``n_documents`` counts all."""
-
+NAMED_DOCUMENTS = 20  # maximal number of documents in a list; ``n_documents`` counts all
 BEGINNING_CHARS = 200
 
 
@@ -76,10 +74,7 @@ def _derived(node: Node) -> dict[str, Any]:
 
 
 class FoundNode(FullNode):
-    """Hit of a search; a higher score is better, within one search.
-
-    ``parts`` are the terms of its score by name, where the strategy has several.
-    """
+    """Hit of a search; ``parts`` are the terms of its score, if the strategy has several."""
 
     score: float
     parts: dict[str, float]

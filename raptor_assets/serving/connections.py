@@ -11,20 +11,11 @@ from typing import Any
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-MAX_HEAD_BYTES = 64 << 10
-"""Bound of a request line with its headers; a long question in an address fits."""
-
-MAX_UNREAD_BYTES = 2 * MAX_HEAD_BYTES
-"""Bound of the bytes that a client sends ahead of the answer to its present request."""
-
-MAX_CONNECTIONS = 256
-"""Open connections at most; 40 threads answer them."""
-
-PATIENCE_SECONDS = 30.0
-"""Time that a client may send nothing of a request and read nothing of an answer."""
-
-ENDING_SECONDS = 20
-"""Time that a server waits for open requests when it shuts down."""
+MAX_HEAD_BYTES = 64 << 10  # bound of a request line with its headers
+MAX_UNREAD_BYTES = 2 * MAX_HEAD_BYTES  # bound of bytes that are sent ahead of an answer
+MAX_CONNECTIONS = 256  # open connections at most; 40 threads answer them
+PATIENCE_SECONDS = 30.0  # time that a client may send and read nothing
+ENDING_SECONDS = 20  # time that a server waits for open requests when it shuts down
 
 
 def run_server(app: Any, host: str, port: int, log_level: str = "info") -> None:
@@ -43,10 +34,9 @@ def run_server(app: Any, host: str, port: int, log_level: str = "info") -> None:
 
 
 class BoundedProtocol(H11Protocol):
-    """HTTP connection that is closed when its client stalls.
+    """HTTP connection that is closed when its client stalls, or when a new one needs its place.
 
-    A new connection above the limit closes the one that has waited longest for its client.
-    uvicorn's second implementation of HTTP, httptools, keeps headers of any size.
+    It is not of httptools, which keeps headers of any size.
     """
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
@@ -64,10 +54,7 @@ class BoundedProtocol(H11Protocol):
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Pass the bytes on in pieces, so that the bound of a head holds for a large packet too.
-
-        Pipelined requests stay in a buffer that nothing else bounds.
-        """
+        """Pass the bytes on in pieces, so that heads and pipelined requests stay within bounds."""
         for start in range(0, len(data), MAX_HEAD_BYTES):
             if self.transport.is_closing():
                 return
@@ -96,7 +83,6 @@ class BoundedProtocol(H11Protocol):
         self._timer = self.loop.call_later(PATIENCE_SECONDS, self._check_progress)
 
     def _make_room(self) -> None:
-        """Close the connection that has waited longest for its client, or else this one."""
         idle = [
             peer
             for peer in self.connections

@@ -63,9 +63,7 @@ try:
 except ModuleNotFoundError as error:
     raise MissingExtraError("http", "serving over HTTP") from error
 
-MAX_BODY_BYTES = 1 << 20
-"""Bound of a request's body; a question and a thousand names fit."""
-
+MAX_BODY_BYTES = 1 << 20  # bound of a request's body; a question and a thousand names fit
 _STATUS: tuple[tuple[type[RaptorError], int, str], ...] = (
     (UnknownTreeError, 404, "UnknownTreeError"),
     (CurationError, 422, "CurationError"),
@@ -77,9 +75,7 @@ _STATUS: tuple[tuple[type[RaptorError], int, str], ...] = (
 """Status and name of each error that a request may cause; others are 500, with their text in the
 log alone."""
 
-SWAGGER_FILES = "docs/files"
-"""Path of the Swagger UI's files."""
-
+SWAGGER_FILES = "docs/files"  # path of the Swagger UI's files
 SWAGGER_POLICY = (
     "default-src 'none'; script-src 'self' 'sha256-{digest}'; style-src 'self' 'unsafe-inline'; "
     "img-src 'self' data:; connect-src 'self'; frame-ancestors 'none'; form-action 'none'"
@@ -261,7 +257,7 @@ class Decide(BaseModel):
 
 
 class Decisions(ApiModel):
-    """All decisions, oldest first. ``can_decide`` says whether this server takes new ones."""
+    """Decisions, oldest first; ``can_decide`` is true if this server records new ones."""
 
     can_decide: bool
     decisions: list[Decision]
@@ -304,8 +300,6 @@ def _decisions(curator: Curator, reads: list[Any], writes: list[Any]) -> APIRout
 
 
 def _guard(*keys: str) -> Any:
-    """Make a dependency that refuses a request without one of the keys."""
-
     def check(sent: Annotated[HTTPAuthorizationCredentials | None, Depends(_SCHEME)]) -> None:
         key_sent = b"" if sent is None else sent.credentials.encode()
         # A sum compares every key, so that the time does not say which of them is nearer.
@@ -317,7 +311,6 @@ def _guard(*keys: str) -> Any:
 
 
 def _problem(status: int, name: str) -> Callable[[Request, Exception], JSONResponse]:
-    """Make a handler that answers with an error's message."""
     headers = {"Retry-After": "1"} if status == 503 else {}
     return lambda _request, error: _answer(status, name, str(error), headers)
 

@@ -24,13 +24,7 @@ all trees.
 
 
 def make_server(retriever: HomeRetriever) -> MCPServer:
-    """Make a server of a home; ``run()`` serves standard input and output.
-
-    While it serves, all other output goes to standard error.
-
-    Raises:
-        MissingExtraError: the SDK is not installed.
-    """
+    """Make a server of a home; ``run()`` serves standard input and output."""
     try:
         from mcp.server import MCPServer
         from mcp.server.mcpserver.tools import Tool

@@ -33,9 +33,7 @@ from raptor_core.tree.corpus_tree import CORPUS_TREE_NAME
 
 Item = TypeVar("Item")
 
-MAX_QUESTION_CHARS = 10_000
-"""Bound of a question; an embedder reads far less of it."""
-
+MAX_QUESTION_CHARS = 10_000  # bound of a question; an embedder reads far less of it
 Name = Annotated[str, Field(max_length=MAX_ID_BYTES)]
 Line = Annotated[str, Field(max_length=4096)]
 Names = Annotated[list[Name] | None, Field(max_length=1000)]
@@ -206,7 +204,6 @@ class HomeReader:
         return retriever.read(lambda store: map_values(home, store, tree))
 
     def _home_of(self, tree: str | None) -> tuple[StoreRetriever, Home]:
-        """Return the retriever and home of a tree; the corpus tree has its own."""
         reader = self._retriever.reader_of(tree)
         return reader, Home(reader.home.path)
 

@@ -37,9 +37,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-NAMED_DOCUMENTS = 20
-"""Maximal number of documents of a tree on the corpus page."""
-
+NAMED_DOCUMENTS = 20  # maximal number of documents of a tree on the corpus page
 ABOVE = "The corpus tree"
 
 

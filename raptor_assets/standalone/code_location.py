@@ -27,17 +27,13 @@ def build_definitions(
         home: None for the folder that ``RAPTOR_HOME`` names, else ``.raptor``.
         resources: replacement for the resources of ``settings`` and ``home``.
         progress: callback for each step of a run in this process.
-
-    Raises:
-        SettingsError: the settings file or the environment is wrong.
     """
     if resources is None:
         home = home or Home.at()
         settings = settings or load_settings(home.settings if home.settings.exists() else None)
         resources = Resources(home.resolve_precision(settings, quick=True), home)
     definitions = dg.Definitions.merge(
-        define_corpus(resources, progress=progress),
-        dg.Definitions(executor=dg.in_process_executor),
+        define_corpus(resources, progress=progress), dg.Definitions(executor=dg.in_process_executor)
     )
     with warnings.catch_warnings():
         # Resolving a sensor's jobs passes a parameter that is in beta and not used here.

@@ -44,9 +44,7 @@ class Curator:
     """Recorder of decisions on the published nodes and documents of a home.
 
     Published trees do not change before the next build. Methods raise CurationError where a
-    decision is not possible, UnknownTreeError for an unknown node id, and TableError where the
-    record cannot be read or written. A missing home or wrong settings raise MissingHomeError or
-    SettingsError.
+    decision is not possible, UnknownTreeError for an unknown id, TableError if the record fails.
     """
 
     def __init__(self, home: str | Path | None = None) -> None:

@@ -39,10 +39,7 @@ class BuildReport:
     """Result of a build.
 
     Attributes:
-        changes: plan of the build.
-        skipped: files of the source that could not be read.
         built, failed, dropped: partitions; a failed one keeps its published trees.
-        run_ids: Dagster runs, in order.
         odd: documents by partition whose text looks wrongly extracted.
         produced: number of new embeddings and summaries by asset, without reused ones.
     """
@@ -91,15 +88,14 @@ def build(
 
     Args:
         partitions: only these, and no drop; None for all.
-        force: also build partitions that are up to date. All published trees are read first and
-            damaged ones removed; finished work is reused.
+        force: also build partitions that are up to date, after removing damaged trees; finished
+            work is reused.
         scan: scan of the source, if the caller has one.
         components: replacement for the components of the settings.
 
     Raises:
         UnknownTreeError: the source has no such partition.
-        SourceError, StoreError, ModelError, MissingKeyError, EndpointError: the source, the store,
-            the token counter or an endpoint cannot be used; nothing was changed.
+        RaptorError: source, store, token counter or an endpoint cannot be used; nothing was changed.
     """
     scan = scan or look(home.table_store(settings), settings.source)
     resources = Resources(settings, home, components=components, scan=scan)
@@ -129,7 +125,7 @@ def update_corpus_tree(
     on_plan: Planned = _ignore_plan,
     on_progress: Watch = ignore_progress,
 ) -> BuildReport | None:
-    """Build the corpus tree over the published trees; None where there is none. Raises as ``build``."""
+    """Build the corpus tree, if the settings have one. Raises as ``build``."""
     from raptor_assets.project.corpus_tree import corpus_tree_resources, refresh
     from raptor_core.tree.corpus_tree import CORPUS_TREE_NAME
 
@@ -158,7 +154,6 @@ def _run_plan(
     on_plan: Planned,
     watch: Watch,
 ) -> None:
-    """Build partitions, then drop the removed ones whose documents no failed partition takes over."""
     from raptor_assets import keys
     from raptor_assets.project.runs import runs_over
 
@@ -176,12 +171,7 @@ def _run_plan(
 
 
 def look_up_endpoints(settings: Settings) -> None:
-    """Check each endpoint of a build once: that it accepts the key and has the model.
-
-    Raises:
-        MissingKeyError: an endpoint needs a key, and none is set.
-        EndpointError: an endpoint was not reached, or refuses.
-    """
+    """Check each endpoint of a build once: that it accepts the key and has the model."""
     endpoints = settings.build_endpoints.values()
     distinct = {(part.base_url, part.model, part.api_key_env): part for part in endpoints}
     for part in distinct.values():
@@ -189,11 +179,7 @@ def look_up_endpoints(settings: Settings) -> None:
 
 
 def drop(home: Home, settings: Settings, partitions: Sequence[str]) -> BuildReport:
-    """Remove partitions with their vectors and tables, even if no home records them.
-
-    Raises:
-        UnknownTreeError: there is no such partition.
-    """
+    """Remove partitions with their vectors and tables, even if no home records them."""
     resources = Resources(settings, home)
     report = BuildReport(Changes((), (), (), tuple(partitions), (), {}))
     with open_instance(home) as instance:
@@ -208,11 +194,7 @@ class _Runner:
     """Runner of a home's jobs in this process, which adds their results to a report."""
 
     def __init__(
-        self,
-        instance: dg.DagsterInstance,
-        resources: Resources,
-        report: BuildReport,
-        watch: Watch,
+        self, instance: dg.DagsterInstance, resources: Resources, report: BuildReport, watch: Watch
     ) -> None:
         from raptor_assets.standalone.code_location import build_definitions
 

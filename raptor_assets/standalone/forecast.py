@@ -45,11 +45,7 @@ def forecast(
     *,
     components: Components | None = None,
 ) -> Forecast:
-    """Plan the trees that a build would build or drop, in all partitions or only in ``partitions``.
-
-    Raises:
-        StoreError: the store is damaged, or locked by another process.
-    """
+    """Plan the trees that a build of ``partitions``, or of all, would build or drop."""
     resources = Resources(settings, home, components=components, scan=scan)
     is_new = not (home.dagster.exists() or resources.names.corpus)
     nothing = RecordFiles(lambda *_: [], resources.names)
@@ -72,10 +68,7 @@ def forecast(
 
 
 def _plan_corpus_tree(below: Resources, plan: RebuildPlan) -> tuple[TreePlan, ...]:
-    """Plan the corpus tree as if the top text of every changed tree changed.
-
-    The new texts are not written yet: the present text, or the tree's name, stands for each.
-    """
+    """Plan the corpus tree; present top texts, or tree names, represent those of changed trees."""
     from raptor_assets.project.corpus_tree import (  # load Dagster
         corpus_tree_resources,
         documents_above,
@@ -103,7 +96,6 @@ def _plan_corpus_tree(below: Resources, plan: RebuildPlan) -> tuple[TreePlan, ..
 def _documents_by_tree(
     resources: Resources, keys: Collection[str]
 ) -> dict[str, tuple[Document, ...]]:
-    """Return the documents of each tree of these partitions."""
     documents = resources.source.corpus(keys).documents
     partitions = Partitions(documents, resources.settings.grouping)
     return {tree: members for trees in partitions.values() for tree, members in trees.items()}

@@ -24,10 +24,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def open_instance(home: Home) -> Iterator[dg.DagsterInstance]:
-    """Open Dagster's instance of a home, and mark killed runs as failed.
-
-    A corpus in a team's Dagster project has the instance of ``DAGSTER_HOME``.
-    """
+    """Open Dagster's instance of a home, or of ``DAGSTER_HOME``, and mark killed runs as failed."""
     from raptor_assets.project.records import open_records
     from raptor_assets.project.runs import fail_dead_runs
 

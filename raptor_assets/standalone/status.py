@@ -35,10 +35,7 @@ class CheckResult:
 
 @dataclass(frozen=True, slots=True)
 class TreeStatus:
-    """Published tree, its partition, and the results of checks on its layers.
-
-    ``n_absent_checks`` counts the checks on layers that it does not have.
-    """
+    """Published tree with the results of checks on its layers; checks on others are counted."""
 
     manifest: Manifest
     partition: str

@@ -37,8 +37,7 @@ from sqlalchemy.pool import NullPool
 
 from raptor_assets.project.event_text import pack, unpack
 
-BUSY_SECONDS = 60
-"""Time to wait for another process that writes."""
+BUSY_SECONDS = 60  # time to wait for another process that writes
 
 
 class PooledSqliteEventLogStorage(SqliteEventLogStorage):
@@ -75,10 +74,7 @@ class PooledSqliteEventLogStorage(SqliteEventLogStorage):
 
     @property
     def supports_partition_subset_in_asset_materialization_planned_events(self) -> bool:
-        """Whether a run plans an asset by one event, not by one for each partition.
-
-        Most of those would be for layers that no tree has.
-        """
+        """Whether a run plans an asset by one event, not by one for each partition."""
         return True
 
     def store_event(self, event: EventLogEntry) -> None:
@@ -132,7 +128,7 @@ class PooledSqliteEventLogStorage(SqliteEventLogStorage):
                 self.store_asset_check_event(event, event_id)
 
     def _event_to_row(self, event: EventLogEntry) -> dict[str, Any]:
-        """Return the columns of an event; the last ones are cached, as a check stores them twice."""
+        """Return the columns of an event; the last are cached, as a check needs them twice."""
         last, row = self._last
         if last is not event:
             row = super()._event_to_row(event)
@@ -216,7 +212,7 @@ class PooledSqliteEventLogStorage(SqliteEventLogStorage):
             yield begun[shard]
 
     def _engine(self, shard: str) -> Engine:
-        """Return the engine of a database; that of an earlier version's run closes after each use."""
+        """Return the engine of a database; a sharded run's closes after each use."""
         if shard not in self._engines:
             is_index = shard == INDEX_SHARD_NAME
             engine = sa.create_engine(
@@ -235,7 +231,6 @@ _ADD_EVENT = SqlEventLogStorageTable.insert()
 
 @cache
 def _put(table: sa.Table, key: tuple[str, ...], columns: tuple[str, ...]) -> Insert:
-    """Build a statement that inserts a row, or updates these columns of the row with its key."""
     row = insert(table)
     new = {name: row.excluded[name] for name in columns}
     return row.on_conflict_do_update(index_elements=key, set_=new)

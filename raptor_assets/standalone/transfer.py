@@ -56,8 +56,7 @@ def export_home(home: Home, settings: Settings, url: str, trees: Sequence[str] =
 
     Raises:
         UnknownTreeError: a tree is not published.
-        ExportError: the folder holds an export already, or cannot be written.
-        StoreError: the store is locked, damaged or unreachable, or a tree is incomplete.
+        ExportError, StoreError: the folder cannot be written, or the store cannot be read.
     """
     folder = ExportFolder(url)
     check_target(folder)
@@ -97,9 +96,8 @@ def import_home(
         replace: also import trees that are published with other content.
 
     Raises:
-        ExportError: a file is missing, damaged or newer; nothing was changed.
+        ExportError, UnknownTreeError: the export is damaged, or lacks one of ``trees``.
         StoreMismatchError: the embedder differs, or trees would be replaced without ``replace``.
-        UnknownTreeError: the export lacks one of ``trees``.
         StoreError: the store cannot be written; published trees stay.
     """
     folder = ExportFolder(url)
@@ -143,7 +141,6 @@ def _check_tables(
     names: Iterable[str],
     grouping: GroupingSettings,
 ) -> None:
-    """Refuse tables with rows that belong to no tree of their partition."""
     trees: dict[str, set[str]] = {}
     for name in names:
         trees.setdefault(partition_key(name, grouping), set()).add(name)
@@ -165,7 +162,6 @@ def _acts(folder: ExportFolder, export: Export, trees: Collection[str]) -> list[
 
 
 def _check_known(folder: ExportFolder, place: Folder, acts: Iterable[TableFile]) -> None:
-    """Refuse decisions that differ from the home's decision of the same id."""
     for act in acts:
         known = place.find(table_name(act.key, act.partition))
         if known is not None and known != folder.read(act.name, act.stamp):
@@ -179,7 +175,6 @@ def _check_known(folder: ExportFolder, place: Folder, acts: Iterable[TableFile])
 def _complete_partitions(
     selected: Collection[str], live: Iterable[str], grouping: GroupingSettings
 ) -> list[str]:
-    """Return the partitions whose live trees are all selected, sorted."""
     incomplete = {partition_key(tree, grouping) for tree in set(live) - set(selected)}
     return sorted({partition_key(tree, grouping) for tree in selected} - incomplete)
 

@@ -17,11 +17,7 @@ from raptor_core.errors import SettingsError
 
 
 def make_worker_app() -> Celery:
-    """Make the app on the broker that the environment names.
-
-    Raises:
-        SettingsError: the environment names no broker.
-    """
+    """Make the app on the broker that the environment names."""
     url = os.environ.get(BROKER_VARIABLE)
     if not url:
         raise SettingsError(
