@@ -221,7 +221,7 @@ def read_verdicts(path: Path, drawn: Drawn, *, partly: bool) -> dict[tuple[str, 
         partly: accept sentences without a verdict; they are left out.
 
     Raises:
-        SettingsError: the file differs from the sample, or lacks a valid verdict; it names the rows.
+        SettingsError: the file differs from the sample, or lacks a verdict; it names the rows.
     """
     known = {node.id: node for node in drawn.nodes}
     verdicts: dict[tuple[str, int], SheetVerdict] = {}

@@ -82,8 +82,9 @@ def print_table(table: EvaluationTable) -> None:
     """Print a table with its title above and its note below."""
     from rich.table import Table
 
-    options = {"title": table.title, "caption": table.note}
-    shown = Table(title_justify="left", caption_justify="left", **options)
+    shown = Table(
+        title=table.title, caption=table.note, title_justify="left", caption_justify="left"
+    )
     for name in table.head:
         shown.add_column(name, justify="right" if shown.columns else "left", no_wrap=True)
     for row in table.rows:

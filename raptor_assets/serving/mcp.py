@@ -43,8 +43,10 @@ def make_server(retriever: HomeRetriever) -> MCPServer:
         model.model_rebuild(force=True)
         tool.parameters = model.model_json_schema(by_alias=True)
         tools.append(tool)
-    options = {"instructions": INSTRUCTIONS, "tools": tools, "log_level": "WARNING"}
-    return MCPServer("raptor", version=version("raptor-assets"), **options)
+    name, number = "raptor", version("raptor-assets")
+    return MCPServer(
+        name, instructions=INSTRUCTIONS, version=number, tools=tools, log_level="WARNING"
+    )
 
 
 def _report(call: Callable[..., Any]) -> Callable[..., Any]:

@@ -95,7 +95,7 @@ def build(
 
     Raises:
         UnknownTreeError: the source has no such partition.
-        RaptorError: source, store, token counter or an endpoint cannot be used; nothing was changed.
+        RaptorError: source, store, token counter or an endpoint cannot be used; nothing changed.
     """
     scan = scan or look(home.table_store(settings), settings.source)
     resources = Resources(settings, home, components=components, scan=scan)

@@ -162,7 +162,7 @@ def build_command(
             opened.add_sources(absolute_sources(sources))
         settings = bounded(settings, bounds)
         keys = _partition_keys(partitions, scan.inventory, settings)
-        hooks = {"force": force, "on_plan": progress.plan, "on_progress": progress.step}
+        hooks: dict[str, Any] = {"force": force, "on_plan": progress.plan, "on_progress": progress.step}
         report = build(opened, settings, keys, scan=scan, **hooks)
         enabled = settings.corpus_tree.enabled
         above = update_corpus_tree(opened, settings, **hooks) if enabled else None
