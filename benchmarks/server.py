@@ -145,7 +145,7 @@ def systems(
             row = number % len(texts)
             asked = Questions((texts[row],), questions[row : row + 1])
             found = STRATEGIES[strategy]
-            return store.steady(lambda: found.retrieve(asked, query, store))
+            return store.read_consistently(lambda read: found.retrieve(asked, query, read))
 
         return ask
 

@@ -145,9 +145,9 @@ class RememberingStore:
         self._inner = inner
         self._known: dict[bytes, Any] = {}
 
-    def steady(self, read: Callable[[], Any]) -> Any:
-        """What a retrieval reads, call by call."""
-        return read()
+    def read_consistently(self, read: Callable[[Any], Any]) -> Any:
+        """Return the result of a retrieval, whose calls this store answers."""
+        return read(self)
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
         method = getattr(self._inner, name)

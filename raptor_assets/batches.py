@@ -1,4 +1,4 @@
-"""Which partitions go through all layers together: what bounds a run's memory."""
+"""Batches of partitions that go through all layers together; they bound a run's memory."""
 
 from __future__ import annotations
 
@@ -8,34 +8,33 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 BATCH_PARTITIONS = 64
-"""Partitions of one batch; what is published before the next begin."""
+"""Partitions of one batch; they are published before the next batch begins."""
 
 BATCH_CHARS = 2_000_000
 """Characters of the documents of one batch, unless a single partition has more."""
 
 BATCH_TREES = 1_000
-"""Trees of one batch, unless a single partition has more: each takes memory besides its text."""
+"""Trees of one batch, unless a single partition has more."""
 
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """What a partition, or a batch of some, holds: trees, and characters of their documents."""
+    """Size of a partition or a batch: its trees, and the characters of their documents."""
 
     n_trees: int = 0
     n_chars: int = 0
 
-    def __add__(self, other: Size) -> Size:
-        """Both together."""
-        return Size(self.n_trees + other.n_trees, self.n_chars + other.n_chars)
+    def __add__(self, size: Size) -> Size:
+        return Size(self.n_trees + size.n_trees, self.n_chars + size.n_chars)
 
     @property
     def fits(self) -> bool:
-        """Whether one batch may hold so much."""
+        """Whether one batch may have this size."""
         return self.n_trees <= BATCH_TREES and self.n_chars <= BATCH_CHARS
 
 
 def batches(names: Iterable[str], sizes: Mapping[str, Size]) -> Iterator[list[str]]:
-    """``names`` in order, in batches; one that ``sizes`` does not know counts as empty."""
+    """Yield ``names`` in order, in batches; a name without a size counts as empty."""
     batch: list[str] = []
     total = Size()
     for name in names:
@@ -49,8 +48,8 @@ def batches(names: Iterable[str], sizes: Mapping[str, Size]) -> Iterator[list[st
         yield batch
 
 
-def give_memory_back() -> None:
-    """Hand to the system what a batch has freed, which glibc keeps: some 70 MB, in pieces."""
+def release_memory() -> None:
+    """Return freed memory to the system, some 70 MB for each batch, which glibc keeps."""
     if sys.platform == "linux":
         trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # other libraries have none
         if trim is not None:

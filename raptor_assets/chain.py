@@ -1,8 +1,8 @@
 """The chain as one multi-asset: all layers of many partitions in one step and process.
 
-Why one step: docs/adr/0001-one-op-for-the-chain.md. Every partition's materializations and
-check results are logged one by one; a partition that fails is left out of what follows, the
-others are finished and published, and the step then fails with the names of those that did not.
+docs/adr/0001-one-op-for-the-chain.md gives the reasons. Each partition's materializations and check
+results are logged one by one. A failed partition stops; the others are published, and the step then
+fails and names the failed ones. The steps are in ``steps``, what Dagster logs in ``evaluations``.
 """
 
 import logging
@@ -18,8 +18,8 @@ from dagster._core.definitions.asset_checks.asset_check_evaluation import (
 from dagster._core.events import AssetMaterializationPlannedData, DagsterEvent
 from pydantic import Field
 
-from raptor_assets import keys
-from raptor_assets.batches import Size, batches, give_memory_back
+from raptor_assets import keys, names
+from raptor_assets.batches import Size, batches, release_memory
 from raptor_assets.evaluations import (
     GOLDEN_KEY,
     evaluation,
@@ -29,16 +29,15 @@ from raptor_assets.evaluations import (
     run_failure,
     spread_markdown,
 )
-from raptor_assets.names import CHAIN
 from raptor_assets.partition_state import PartitionState, StepResult
 from raptor_assets.process import endpoints_usage, run_spending_tags, turn_tags
 from raptor_assets.progress import (
     Failure,
     Progress,
-    StepUnderWay,
+    StepProgress,
     Watch,
+    describe_step,
     ignore_progress,
-    told_step,
 )
 from raptor_assets.project.resources import Resources
 from raptor_assets.project.turns import begin_turn
@@ -54,16 +53,18 @@ from raptor_core.quality.checks import blocking_failures
 from raptor_core.quality.document_text import document_text
 from raptor_core.store import check_writable
 
+_TREE = keys.of(names.TREE)
+
 Events = Iterator[dg.AssetMaterialization | dg.AssetCheckEvaluation | dg.AssetObservation]
 
 
-def _is_told(record: logging.LogRecord) -> bool:
-    """False for the line by which Dagster misses outputs of checks, whose results are logged."""
+def _is_shown(record: logging.LogRecord) -> bool:
+    """Return False for Dagster's line on missing outputs of checks, whose results are logged."""
     return "did not yield or return expected outputs" not in record.getMessage()
 
 
 class ChainConfig(dg.Config):
-    """Which partitions a run is over, where Dagster's tags do not say it."""
+    """Partitions of a run, if Dagster's tags do not name them."""
 
     partitions: list[str] = Field(
         default=[], description="Partitions to make; empty takes those that were chosen at launch."
@@ -73,17 +74,17 @@ class ChainConfig(dg.Config):
 def build_chain(
     specs: Sequence[dg.AssetSpec], resources: Resources, progress: Watch = ignore_progress
 ) -> dg.AssetsDefinition:
-    """The multi-asset of the whole chain of a corpus.
+    """Return the multi-asset of the chain of a corpus.
 
     Args:
-        specs: of all its assets, as the corpus shows them.
-        resources: of the corpus; they belong to this definition, and have no keys in Dagster.
-        progress: told of each step of a run in this process.
+        specs: specs of all its assets, with their keys in Dagster.
+        resources: resources of the corpus; they have no keys in Dagster.
+        progress: called for each step of a run in this process.
     """
     corpus = resources.names
 
     @dg.multi_asset(
-        name=corpus.of(CHAIN),
+        name=corpus.of(names.CHAIN),
         description="Documents to published trees, layer by layer, for many partitions at once.",
         specs=specs,
         check_specs=build_check_specs(resources.settings, corpus),
@@ -93,13 +94,13 @@ def build_chain(
         pool=corpus.of(keys.POOL),
     )
     def raptor(context: dg.AssetExecutionContext, config: ChainConfig) -> Events:
-        yield from _Run(context, config.partitions, resources, progress).events()
+        yield from _ChainRun(context, config.partitions, resources, progress).events()
 
     return raptor
 
 
-class _Run:
-    """One execution of the step."""
+class _ChainRun:
+    """Execution of the step in one run."""
 
     def __init__(
         self,
@@ -113,13 +114,14 @@ class _Run:
         self._settings = resources.settings
         self._golden = resources.golden_cases
         self._corpus = resources.names
-        own = {self._shown(key): key for key in keys.chain_keys(self._settings.tree.max_layers)}
-        self._selected = {own[key] for key in context.selected_asset_keys}
+        chain = keys.chain_keys(self._settings.tree.max_layers)
+        chain_key = {self._shown(key): key for key in chain}
+        self._selected = {chain_key[key] for key in context.selected_asset_keys}
         self._checks = {
-            dg.AssetCheckKey(own[check.asset_key], check.name)
+            dg.AssetCheckKey(chain_key[check.asset_key], check.name)
             for check in context.selected_asset_check_keys
         }
-        self._struck: Failure | None = None
+        self._stopped: Failure | None = None
         self._numbers: dict[dg.AssetCheckKey, dict[str, Mapping[str, float]]] = {}
         resources.declare()
         warn = context.log.warning
@@ -127,9 +129,9 @@ class _Run:
         self._watch = watch
         components = resources.components(context.instance)
         components.curation = resources.curation()
-        self._at = StepUnderWay(lambda: endpoints_usage(components.ledger, self._settings), watch)
+        self._at = StepProgress(lambda: endpoints_usage(components.ledger, self._settings), watch)
         self._run_context = RunContext(
-            resources, components, lambda: self._names, warn=warn, working=self._at.tell
+            resources, components, lambda: self._partitions, warn=warn, working=self._at.report
         )
         self._steps = build_steps(self._settings.tree.max_layers)
 
@@ -137,48 +139,56 @@ class _Run:
         return keys.shown(self._corpus, key)
 
     def events(self) -> Events:
-        """Log everything, then fail if a partition did.
+        """Build all partitions in batches and yield their events.
 
         Raises:
-            Failure: it names each failed partition with asset, reason and remedy.
+            Failure: some partitions failed; it names each with asset, reason and remedy.
             StoreError: the store's key may not write; nothing was begun.
         """
-        self._context.log.addFilter(_is_told)
+        self._context.log.addFilter(_is_shown)
         if self._selected:
             check_writable(self._settings.store)
         self._run_context.components.ledger.begin()
-        context, max_layers = self._context, self._settings.tree.max_layers
-        self._tag(turn_tags(context))
-        depends = keys.dependencies(max_layers, follows=self._corpus.follows)
+        self._tag(turn_tags(self._context))
         cases = self._golden() if GOLDEN_KEY in self._checks else ()
-        names = self._names
         failures: dict[str, Failure] = {}
-        for batch in batches(names, self._sizes()):
-            if self._struck:
-                told = f"not started, since the run stopped there: {self._struck.reason}"
-                left_out = dict.fromkeys(batch, replace(self._struck, reason=told))
-                failures |= left_out
-                self._watch(Progress(self._struck.asset, (), 0, 0.0, failed=left_out))
-                for name, failure in left_out.items():
-                    yield from failure_events(self._shown(keys.TREE), name, failure, ())
+        for batch in batches(self._partitions, self._sizes()):
+            if self._stopped:
+                failures |= (skipped := self._skip(batch, self._stopped))
+                for name, failure in skipped.items():
+                    yield from failure_events(self._shown(_TREE), name, failure, ())
                 continue
             states = [PartitionState(name, self._run_context) for name in batch]
             with self._turn.take(batch):
-                self._run_context.look_again()
-                self._provenance = Provenance(
-                    context.instance, batch, self._run_context.versions, depends, self._corpus
-                )
+                self._begin(batch)
                 yield from self._batch(states) if self._selected else self._check(states)
             failures |= {state.name: state.failure for state in states if state.failure}
-        if cases and not self._struck:
-            yield from golden_events(self._run_context, cases, context.instance, self._corpus)
+        if cases and not self._stopped:
+            instance = self._context.instance
+            yield from golden_events(self._run_context, cases, instance, self._corpus)
         self._tag(run_spending_tags(self._run_context.components.ledger, self._settings))
         if failures:
-            raise run_failure(failures, len(names))
+            raise run_failure(failures, len(self._partitions))
+
+    def _begin(self, batch: Sequence[str]) -> None:
+        """Forget what was read for the batch of before, which other runs may have changed."""
+        context = self._run_context
+        context.forget_published()
+        upstream = keys.dependencies(self._settings.tree.max_layers, follows=self._corpus.follows)
+        self._provenance = Provenance(
+            self._context.instance, batch, context.versions, upstream, self._corpus
+        )
+
+    def _skip(self, batch: Sequence[str], cause: Failure) -> dict[str, Failure]:
+        """Return a failure for each partition of a batch that is not started."""
+        reason = f"not started, since the run stopped there: {cause.reason}"
+        skipped = dict.fromkeys(batch, replace(cause, reason=reason))
+        self._watch(Progress(cause.asset, (), 0, 0.0, failed=skipped))
+        return skipped
 
     @cached_property
-    def _names(self) -> list[str]:
-        """The partitions of this run; of one that only checks, and names none, all that there are.
+    def _partitions(self) -> list[str]:
+        """Partitions of this run; all, if the run only checks and names none.
 
         Raises:
             Failure: assets are to be made, and no partition was chosen.
@@ -197,14 +207,14 @@ class _Run:
         return list(context.instance.get_dynamic_partitions(self._corpus.partitions))
 
     def _check(self, states: Sequence[PartitionState]) -> Events:
-        """Execute the chosen checks on what is recorded of these partitions; nothing is made.
+        """Execute the chosen checks on the recorded assets of these partitions; nothing is made.
 
-        A partition that has no such layer, or whose tables cannot be read, is left out and told.
+        A partition whose tables cannot be read gives a warning.
         """
-        asked = {check.asset_key for check in self._checks}
+        checked = {check.asset_key for check in self._checks}
         with self._run_context.components.cache:
             for step in self._steps:
-                if step.key in asked:
+                if step.key in checked:
                     for state in self._recorded(step, states):
                         yield from self._check_one(step, state)
             self._run_context.store.release()
@@ -219,18 +229,18 @@ class _Run:
         yield from self._evaluations(step, StepResult(state, None, {}, 0, verdicts=verdicts))
 
     def _recorded(self, step: Step, states: Sequence[PartitionState]) -> list[PartitionState]:
-        """Those of the partitions for which the step's asset is recorded."""
+        """Return the partitions for which the step's asset is recorded."""
         recorded = self._provenance.latest(step.key) if states else {}
-        there = ((state, recorded.get(state.name)) for state in states)
-        return [s for s, last in there if last and last.data_version not in (PAST_TOP, DROPPED)]
+        pairs = ((state, recorded.get(state.name)) for state in states)
+        return [s for s, last in pairs if last and last.data_version not in (PAST_TOP, DROPPED)]
 
     def _sizes(self) -> Mapping[str, Size]:
-        """What each partition holds, where this run reads the source."""
-        if keys.DOCUMENTS not in self._selected:
+        """Return the size of each partition, if this run reads the source."""
+        if keys.of(names.DOCUMENTS) not in self._selected:
             return {}
         try:
             return self._run_context.sizes
-        except RaptorError:  # the first step meets it again, and tells it
+        except RaptorError:  # the first step raises it again
             return {}
 
     def _tag(self, tags: dict[str, str]) -> None:
@@ -238,8 +248,8 @@ class _Run:
             self._context.instance.add_run_tags(self._context.run.run_id, tags)
 
     def _batch(self, states: Sequence[PartitionState]) -> Events:
-        if keys.TREE in self._selected:
-            self._plan(keys.TREE, [state.name for state in states])
+        if _TREE in self._selected:
+            self._plan(_TREE, [state.name for state in states])
         with self._run_context.components.cache:
             try:
                 for step in self._steps:
@@ -248,66 +258,66 @@ class _Run:
                         yield from self._step(step, alive)
             finally:
                 self._run_context.store.release()
-                give_memory_back()
+                release_memory()
 
-    def _plan(self, key: dg.AssetKey, names: Iterable[str]) -> None:
-        """Say that partitions are to be made: if the run ends without them, they have failed."""
+    def _plan(self, key: dg.AssetKey, partitions: Iterable[str]) -> None:
+        """Record partitions as planned: they count as failed if the run ends without them."""
         run = self._context.run
         step = str(self._context.op_execution_context.op_handle)
-        for name in names:
+        for name in partitions:
             planned = AssetMaterializationPlannedData(
                 self._shown(key), partition=name, partitions_subset=None
             )
-            told = DagsterEvent.build_asset_materialization_planned_event(
+            event = DagsterEvent.build_asset_materialization_planned_event(
                 run.job_name, step, planned
             )
-            self._context.instance.report_dagster_event(told, run.run_id, logging.DEBUG)
+            self._context.instance.report_dagster_event(event, run.run_id, logging.DEBUG)
 
     def _step(self, step: Step, states: Sequence[PartitionState]) -> Events:
         self._at.begin(step.key.to_user_string(), tuple(state.name for state in states))
-        self._at.tell(0, 0)
-        there = {state.name: state for state in states if self._has(step, state)}
-        results = self._attempt(step, list(there.values())) if there else []
+        self._at.report(0, 0)
+        tall = {state.name: state for state in states if self._has(step, state)}
+        results = self._attempt(step, list(tall.values())) if tall else []
         seconds = self._at.seconds
-        results += self._retire(step, [state for state in states if state.name not in there])
+        results += self._retire(step, [state for state in states if state.name not in tall])
         failed = [state for state in states if state.failure]
-        for state in failed:  # first: the list of checks in the UI shows what was logged last
+        for state in failed:  # first, since the UI's list of checks shows the last logged ones
             yield from self._failed(step, state, judged=False)
         for result in results:
             if result.data_version is not None:
                 yield self._materialization(step, result, results, seconds)
         if results:
-            self._provenance.recorded(step.key)
+            self._provenance.forget(step.key)
         for result in results:
             yield from self._evaluations(step, result, is_last=result is results[-1])
             if refused := blocking_failures(result.verdicts):
-                told = "; ".join(f"check {v.name}: {v.summary} {v.remedy}" for v in refused)
-                result.state.failure = Failure(step.key.to_user_string(), told)
+                reasons = "; ".join(f"check {v.name}: {v.summary} {v.remedy}" for v in refused)
+                result.state.failure = Failure(step.key.to_user_string(), reasons)
         for state in states:
             if state.failure and state not in failed:
                 yield from self._failed(step, state, judged=True)
         self._report(step, states, results, seconds)
 
     def _failed(self, step: Step, state: PartitionState, *, judged: bool) -> Events:
-        """Say why, where a person looks: at the asset, in its checks, and at the tree."""
-        assert state.failure is not None  # noqa: S101 - of those that failed
-        asked = () if judged else sorted(self._checks - {GOLDEN_KEY})
-        checks = [check.name for check in asked if check.asset_key == step.key]
+        """Report a failure at the asset, in its checks unless they gave it, and at the tree."""
+        assert state.failure is not None  # noqa: S101 - callers pass failed partitions
+        pending = () if judged else sorted(self._checks - {GOLDEN_KEY})
+        checks = [check.name for check in pending if check.asset_key == step.key]
         yield from failure_events(self._shown(step.key), state.name, state.failure, checks)
-        if step.key != keys.TREE and keys.TREE in self._selected:
-            yield from failure_events(self._shown(keys.TREE), state.name, state.failure, ())
+        if step.key != _TREE and _TREE in self._selected:
+            yield from failure_events(self._shown(_TREE), state.name, state.failure, ())
 
     def _has(self, step: Step, state: PartitionState) -> bool:
-        """Whether a tree of the partition goes up to the step's asset."""
+        """Return whether a tree of the partition is high enough for the step's asset."""
         try:
             return state.has_layer(keys.needed_layer(step.key))
-        except RaptorError:  # the step meets it again, and tells it
+        except RaptorError:  # the step raises it again
             return True
 
     def _retire(self, step: Step, states: Sequence[PartitionState]) -> Iterator[StepResult]:
-        """A last result of each partition whose trees went up to the step's asset and no longer do.
+        """Yield a last result for each partition whose trees no longer reach the step's asset.
 
-        Dagster has no way to take back the materialization of one partition.
+        Dagster cannot remove the materialization of one partition.
         """
         checks = sorted(check for check in self._checks if check.asset_key == step.key)
         for state in self._recorded(step, states):
@@ -316,19 +326,18 @@ class _Run:
             yield StepResult(state, PAST_TOP, metadata, 0, verdicts=past_top(checks))
 
     def _attempt(self, step: Step, states: Sequence[PartitionState]) -> list[StepResult]:
-        """Run the step on all partitions, or on each alone, to spare the others.
+        """Run the step on all partitions, or on each alone after an error of a model or a server.
 
-        That is when a model fails, or a server refuses what was published together. What strikes
-        two in a row, or is no matter of one partition's text (the store, a key, the source, the
-        disk), strikes all, and the run starts no further partition.
+        An error of two partitions in a row stops all of them, and the run starts no further one.
+        So does any other error, such as one of the store, a key, the source or the disk.
         """
         try:
             self._turn.require()
             return step.run(self._run_context, states)
         except RaptorError as error:
-            apart = isinstance(error, ModelError | EndpointError | StoreRefusedError)
-            if not apart or len(states) == 1:
-                self._strike(step, states, error)
+            is_local = isinstance(error, ModelError | EndpointError | StoreRefusedError)
+            if not is_local or len(states) == 1:
+                self._stop(step, states, error)
                 return []
         results: list[StepResult] = []
         for at, state in enumerate(states):
@@ -337,24 +346,20 @@ class _Run:
             except RaptorError as error:
                 state.fail(step.key, error)
                 if at and states[at - 1].failure:
-                    self._strike(step, states[at:], error)
+                    self._stop(step, states[at:], error)
                     break
         return results
 
-    def _strike(self, step: Step, states: Sequence[PartitionState], error: RaptorError) -> None:
+    def _stop(self, step: Step, states: Sequence[PartitionState], error: RaptorError) -> None:
         for state in states:
             state.fail(step.key, error)
-        self._struck = states[0].failure
+        self._stopped = states[0].failure
 
     def _materialization(
-        self,
-        step: Step,
-        result: StepResult,
-        results: Sequence[StepResult],
-        seconds: float,
+        self, step: Step, result: StepResult, results: Sequence[StepResult], seconds: float
     ) -> dg.AssetMaterialization:
-        """``seconds`` of the step are shared out by rows, since it works on all at once."""
-        total = sum(other.n_rows + 1 for other in results)
+        """Return a partition's materialization, with its share of the step's seconds, by rows."""
+        total = sum(each.n_rows + 1 for each in results)
         name = result.state.name
         return dg.AssetMaterialization(
             asset_key=self._shown(step.key),
@@ -369,7 +374,7 @@ class _Run:
         )
 
     def _evaluations(self, step: Step, result: StepResult, *, is_last: bool = False) -> Events:
-        """Verdicts on a partition; those on the last of a step tell of all before it, too."""
+        """Yield the check results of a partition; the last of a step shows the spread of all."""
         name = result.state.name
         recorded = self._provenance.latest(step.key).get(name) if result.verdicts else None
         run_id = self._context.run.run_id
@@ -396,7 +401,7 @@ class _Run:
         results: Sequence[StepResult],
         seconds: float,
     ) -> None:
-        names = tuple(result.state.name for result in results)
+        partitions = tuple(result.state.name for result in results)
         failed = {state.name: state.failure for state in states if state.failure}
         for name, failure in failed.items():
             self._context.log.error(f"{name}: {failure.asset}: {failure.reason}")
@@ -410,7 +415,7 @@ class _Run:
             if verdict.name == document_text.name and not verdict.passed
         }
         asset, usage = step.key.to_user_string(), self._at.usage
-        done = Progress(asset, names, n_rows, seconds, n_made, failed, odd, usage=usage)
+        done = Progress(asset, partitions, n_rows, seconds, n_made, failed, odd, usage=usage)
         if results:
-            self._context.log.info(told_step(done))
+            self._context.log.info(describe_step(done))
         self._watch(done)

@@ -1,7 +1,4 @@
-"""Metadata of what endpoints took: for the summaries that a run made, and build by build.
-
-A partition's costs by layer are kept with ``tree``, and pictured.
-"""
+"""Metadata of costs: of a run's summaries, and of a partition's last builds by layer."""
 
 from __future__ import annotations
 
@@ -27,10 +24,10 @@ def paid_metadata(
     settings: Settings,
     link: NodeLink = str,
 ) -> Metadata:
-    """Sums, tokens of a summary, the costliest nodes; nothing where no endpoint was called.
+    """Return sums, tokens of a summary and the costliest nodes; nothing without calls.
 
-    ``paid`` are the partition's summaries of this run by content key, ``judged`` is what judging
-    them took before they were kept; ``link`` makes the cell of a node from its id.
+    ``paid`` are usages of this run's summaries by content key, ``judged`` is the usage of judging
+    them before they were kept. ``link`` makes a cell from the id of a node.
     """
     metadata: Metadata = {}
     if paid and is_metered(settings):
@@ -46,13 +43,13 @@ def paid_metadata(
 
 
 def costliest(usages: Usages) -> list[tuple[str, Usage]]:
-    """By money, then by tokens; what has no price by tokens alone. The costliest come first."""
+    """Return usages from the costliest on, by money, then by tokens."""
     ranked = sorted((-(u.usd or 0.0), -u.tokens, -u.retries, key) for key, u in usages.items())
     return [(key, usages[key]) for *_, key in ranked]
 
 
 def _costliest_markdown(nodes: Mapping[str, Sequence[Node]], paid: Usages, link: NodeLink) -> str:
-    by_id = {node.id: node for of_tree in nodes.values() for node in of_tree}
+    by_id = {node.id: node for members in nodes.values() for node in members}
     shown = costliest(node_usages(by_id.values(), paid))[:SHOWN_ROWS]
     priced = any(usage.usd is not None for _, usage in shown)
     head = ("node", "tree", "calls", "retries", "prompt tokens", "completion tokens")
@@ -69,31 +66,28 @@ def _costliest_markdown(nodes: Mapping[str, Sequence[Node]], paid: Usages, link:
 
 
 KEPT_BUILDS = 12
-"""Builds that are remembered and pictured."""
+"""Builds that are kept and shown."""
 
 Costs = Sequence[Mapping[str, float]]
-"""One entry per build that paid, oldest first: tokens, and USD where known, of each layer."""
+"""Tokens of each layer, and USD if known, for each build that paid, oldest first."""
 
 _TOKENS, _USD = "tokens layer ", "usd layer "
 
 
-def cost_history(before: Costs, charged: Mapping[int, Usage]) -> Costs:
-    """The costs of a partition's last builds, this run's last where it was charged for layers."""
+def cost_history(previous: Costs, charged: Mapping[int, Usage]) -> Costs:
+    """Add this run's costs by layer, if it has any, to those of the previous builds."""
     paid = [(layer, charged[layer]) for layer in sorted(charged) if charged[layer].calls]
     if not paid:
-        return before
+        return previous
     build = {f"{_TOKENS}{layer}": float(usage.tokens) for layer, usage in paid}
     usd = {f"{_USD}{layer}": round(usage.usd, 9) for layer, usage in paid if usage.usd is not None}
-    if len(usd) == len(paid):  # or else a price is not set
+    if len(usd) == len(paid):  # every price is set
         build |= usd
-    return [*before, build][-KEPT_BUILDS:]
+    return [*previous, build][-KEPT_BUILDS:]
 
 
 def cost_metadata(costs: Costs) -> Metadata:
-    """A picture of what builds were paid for; empty where none was.
-
-    In USD, or in tokens where one of the builds has no price.
-    """
+    """Draw the costs of builds, if any, in USD, or in tokens if a build has no price."""
     if not costs:
         return {}
     priced = all(any(name.startswith(_USD) for name in build) for build in costs)

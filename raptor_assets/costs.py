@@ -1,9 +1,8 @@
-"""What each summary was paid for, in a small table beside its layer's.
+"""Cost of each summary, in a small table next to its layer's table.
 
-A cost is no part of a node: it stands in no version, and a table of nodes is the same whatever
-its nodes cost. Rows are by content key and written at the end of a step, also of one that an error
-or the budget ended: a later run, which goes on from what is finished, finds its cost too. Only a
-process that is killed takes with it what it knew of the layer under way.
+A cost is no part of a node, of its table or of a version. Rows are by content key and are written
+at the end of a step, also after an error, so that a later run finds the costs of finished texts.
+Only a killed process loses the costs of its current layer.
 """
 
 from __future__ import annotations
@@ -23,19 +22,16 @@ COUNTED = ("calls", "retries", "prompt_tokens", "completion_tokens")
 """Fields of a usage, in the order in which they are shown."""
 
 Usages = Mapping[str, Usage]
-"""By content key; all attempts at the text together, failed ones too."""
+"""Usages by content key, of all attempts at the text, failed ones too."""
 
 
 def is_metered(settings: Settings) -> bool:
-    """Whether summaries may be paid for; what quotes takes nothing worth keeping."""
+    """Return whether summaries may cost money; the extractive summarizer never does."""
     return settings.summarizer.kind == "openai" or bool(settings.components.summarizer)
 
 
 def read_usages(tables: TableStore, partition: str, layers: Iterable[int]) -> dict[str, Usage]:
-    """What the summaries of some layers were paid for; a text without a record is left out.
-
-    A damaged table counts as none: what its texts cost is no longer known.
-    """
+    """Read the usages of the summaries of some layers; a damaged table counts as empty."""
     read: dict[str, Usage] = {}
     for layer in layers:
         with suppress(DamagedTableError):
@@ -45,7 +41,7 @@ def read_usages(tables: TableStore, partition: str, layers: Iterable[int]) -> di
 
 
 def add_usages(tables: TableStore, partition: str, layer: int, paid: Usages) -> None:
-    """Add what was paid just now; nothing is written where nothing was."""
+    """Add usages to a layer's table; nothing is written without any."""
     if paid:
         known = read_usages(tables, partition, [layer])
         more = {key: known.get(key, Usage()) + usage for key, usage in paid.items()}
@@ -53,11 +49,11 @@ def add_usages(tables: TableStore, partition: str, layer: int, paid: Usages) -> 
 
 
 def keep_usages(
-    tables: TableStore, partition: str, layer: int, wanted: Collection[str], others: Usages
+    tables: TableStore, partition: str, layer: int, content_keys: Collection[str], moved: Usages
 ) -> None:
-    """Keep the costs of the wanted texts of a layer alone; ``others`` may know what is missing."""
+    """Keep the costs of these texts of a layer only; ``moved`` adds those from other partitions."""
     known = read_usages(tables, partition, [layer])
-    kept = {key: usage for key, usage in {**others, **known}.items() if key in set(wanted)}
+    kept = {key: usage for key, usage in {**moved, **known}.items() if key in set(content_keys)}
     if kept and kept != known:
         tables.write(usages(layer).split("/"), partition, usages_to_table(kept))
     elif known and not kept:
@@ -65,6 +61,6 @@ def keep_usages(
 
 
 def node_usages(nodes: Iterable[Node], usages: Usages) -> dict[str, Usage]:
-    """Usages by node id. Nodes with one text paid for it once: the first of them has it."""
-    left = dict(usages)
-    return {node.id: left.pop(node.content_key) for node in nodes if node.content_key in left}
+    """Return usages by node id; of several nodes with one text the first has its usage."""
+    rest = dict(usages)
+    return {node.id: rest.pop(node.content_key) for node in nodes if node.content_key in rest}

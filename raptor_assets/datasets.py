@@ -1,7 +1,7 @@
 """Evaluations as assets, one for each data set that the settings name.
 
-They stand beside the chain: trees over a data set's own documents, in the cache of evaluations,
-and nothing of what is published. No build makes them; they have a job of their own.
+They are no part of the chain: they build trees over a data set's documents in the cache of
+evaluations, and a separate job makes them.
 """
 
 from collections.abc import Iterator, Mapping
@@ -28,10 +28,7 @@ GROUP = "evaluation"
 
 
 def build_dataset_specs(settings: Settings, custom: Mapping[str, str]) -> list[dg.AssetSpec]:
-    """Return the specs of the assets of all data sets of the settings.
-
-    ``custom`` holds the fingerprints of custom components, see ``custom_fingerprints``.
-    """
+    """Return the specs of all data sets; ``custom`` holds fingerprints of custom components."""
     return [
         dg.AssetSpec(
             keys.evaluation(name),
@@ -48,7 +45,7 @@ def build_dataset_specs(settings: Settings, custom: Mapping[str, str]) -> list[d
 def build_dataset_assets(
     specs: Mapping[dg.AssetKey, dg.AssetSpec], resources: Resources
 ) -> list[dg.AssetsDefinition]:
-    """The assets of all data sets of the settings; ``specs`` by the keys that are their own."""
+    """Return the assets of all data sets; ``specs`` are by the chain's keys."""
     names = resources.settings.evaluation.datasets
     return [_asset(name, specs[keys.evaluation(name)], resources) for name in names]
 
@@ -86,24 +83,26 @@ def _asset(name: str, spec: dg.AssetSpec, resources: Resources) -> dg.AssetsDefi
 
 
 def _version(settings: Settings, custom: Mapping[str, str]) -> str:
-    """Fingerprint of every setting that the figures depend on; the files are none of them."""
-    measured = settings.evaluation.model_dump(mode="json", exclude={"datasets"})
-    retrieval = settings.retrieval.model_dump(mode="json")
-    hybrid = settings.hybrid.model_dump(mode="json")
-    asked = {"measured": measured, "retrieval": retrieval, "hybrid": hybrid}
-    build = build_settings_fingerprint(settings, custom)
-    return fingerprint("evaluation", {**asked, "grouping": settings.grouping.by, "build": build})
+    """Return the fingerprint of every setting that the figures depend on, without the files."""
+    values = {
+        "measured": settings.evaluation.model_dump(mode="json", exclude={"datasets"}),
+        "retrieval": settings.retrieval.model_dump(mode="json"),
+        "hybrid": settings.hybrid.model_dump(mode="json"),
+        "grouping": settings.grouping.by,
+        "build": build_settings_fingerprint(settings, custom),
+    }
+    return fingerprint("evaluation", values)
 
 
 def _compare(index: Index, settings: Settings) -> Comparison:
-    given = settings.evaluation
-    names = dict.fromkeys((BASELINE, settings.retrieval.strategy, *given.strategies))
+    options = settings.evaluation
+    names = dict.fromkeys((BASELINE, settings.retrieval.strategy, *options.strategies))
     systems = [make_system(name) for name in names]
-    return compare(index, systems, given.budgets_tokens, pooled=given.pooled)
+    return compare(index, systems, options.budgets_tokens, pooled=options.pooled)
 
 
 def _metadata(index: Index, comparison: Comparison) -> dict[str, Any]:
-    """Every mean under a name that stays, so that the UI plots it; and tables of all of them."""
+    """Return every mean under a stable name, which the UI plots, and tables of all of them."""
     numbers = {
         f"{measure}/{line.system}/{line.budget_tokens}": round(figure.mean.value, 4)
         for line in comparison.lines

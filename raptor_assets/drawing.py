@@ -1,8 +1,7 @@
-"""Pictures as SVG text, drawn by hand: milliseconds where a plotting library takes a second.
+"""Pictures as SVG text, in milliseconds and without a plotting library.
 
-A drawing is transparent and measured in pixels from its top left corner. The same strokes give
-the same bytes, and numbers are kept short, since a picture lies in an event of Dagster's log.
-Greys and colours keep their contrast on a light background and on a dark one.
+A drawing is transparent and measured in pixels from its top left corner. It is deterministic and
+short, since an event of Dagster's log holds it. Colours suit light and dark backgrounds.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ FONT = "system-ui,-apple-system,Segoe UI,Roboto,Helvetica,Arial,sans-serif"
 
 
 class Drawing:
-    """A picture of ``width`` by ``height`` pixels, empty at first."""
+    """Picture of ``width`` by ``height`` pixels, empty at first."""
 
     def __init__(self, width: float, height: float) -> None:
         self.width = width
@@ -24,7 +23,7 @@ class Drawing:
         self._parts: list[str] = []
 
     def rect(self, x: float, y: float, width: float, height: float, color: str) -> None:
-        """A filled rectangle."""
+        """Draw a filled rectangle."""
         place = f'x="{_short(x)}" y="{_short(y)}" width="{_short(width)}" height="{_short(height)}"'
         self._parts.append(f'<rect {place} fill="{color}"/>')
 
@@ -36,7 +35,7 @@ class Drawing:
         width: float = 1.0,
         dashes: str = "",
     ) -> None:
-        """A straight line; ``dashes`` as in SVG, such as "5 3"."""
+        """Draw a straight line; ``dashes`` as in SVG, such as "5 3"."""
         (x1, y1), (x2, y2) = start, end
         place = f'd="M{_short(x1)} {_short(y1)}L{_short(x2)} {_short(y2)}"'
         dashed = f' stroke-dasharray="{dashes}"' if dashes else ""
@@ -45,7 +44,7 @@ class Drawing:
         )
 
     def dots(self, points: Iterable[tuple[float, float]], size: float, color: str) -> None:
-        """Discs of one colour and of ``size`` pixels across: lines of no length with round ends."""
+        """Draw discs of ``size`` pixels across, as lines of no length with round ends."""
         place = "".join(f"M{_short(x)} {_short(y)}h0" for x, y in points)
         self._parts.append(
             f'<path d="{place}" stroke="{color}" stroke-width="{_short(size)}" '
@@ -63,7 +62,7 @@ class Drawing:
         anchor: str = "start",
         bold: bool = False,
     ) -> None:
-        """One line of text on the baseline ``y``; ``anchor`` is "start", "middle" or "end"."""
+        """Draw a line of text on the baseline ``y``; ``anchor`` is "start", "middle" or "end"."""
         weight = ' font-weight="600"' if bold else ""
         self._parts.append(
             f'<text x="{_short(x)}" y="{_short(y)}" fill="{color}" font-size="{_short(size)}" '
@@ -71,7 +70,7 @@ class Drawing:
         )
 
     def svg(self) -> str:
-        """The whole picture."""
+        """Return the picture as SVG."""
         width, height = _short(self.width), _short(self.height)
         head = (
             f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
@@ -81,26 +80,26 @@ class Drawing:
 
 
 def svg_markdown(svg: str, alt: str) -> str:
-    """Markdown that shows ``svg`` inline, with ``alt`` for those who do not see it."""
-    told = " ".join(alt.replace("[", "(").replace("]", ")").split())
+    """Return Markdown that shows ``svg`` inline, with ``alt`` as its text."""
+    label = " ".join(alt.replace("[", "(").replace("]", ")").split())
     data = base64.b64encode(svg.encode()).decode("ascii")
-    return f"![{told}](data:image/svg+xml;base64,{data})"
+    return f"![{label}](data:image/svg+xml;base64,{data})"
 
 
-def ticks(low: float, high: float, at_most: int, *, whole: bool = False) -> list[float]:
-    """Round values from ``low`` to ``high``, some ``at_most``; steps of 1, 2 or 5 by tens."""
+def ticks(low: float, high: float, at_most: int, *, integer: bool = False) -> list[float]:
+    """Return round values from ``low`` to ``high`` in steps of 1, 2 or 5 times a power of ten."""
     if not high > low:
         return [low]
     rough = (high - low) / max(at_most, 1)
     base = 10.0 ** math.floor(math.log10(rough))
     step = next(base * factor for factor in (1, 2, 5, 10) if base * factor >= rough * (1 - 1e-9))
-    step = max(1.0, round(step)) if whole else step
+    step = max(1.0, round(step)) if integer else step
     first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
     return [round(number * step, 12) for number in range(first, last + 1)]
 
 
 def _short(number: float) -> str:
-    """With one decimal at most."""
+    """Write a number with one decimal at most."""
     return f"{number:.1f}".removesuffix(".0")
 
 
@@ -112,7 +111,7 @@ PALETTE = (
     *("#5b7fe5", "#e0862e", "#3fa57a", "#c95d8f", "#9a6fd8"),
     *("#b0912f", "#4aa3c7", "#d0614f", "#7d8f3a", "#8a8f98"),
 )
-"""Colours that differ from one another and from both backgrounds."""
+"""Colours of series, distinct on both backgrounds."""
 
 WIDTH = 460
 """Pixels of a panel with its margins."""
@@ -127,12 +126,9 @@ _CHAR = 6.2
 
 
 class Panel:
-    """The inner part of one picture, or of one of those that stand side by side in it.
+    """Inner part of one of several pictures side by side, ``number`` 0 on the left.
 
-    Args:
-        drawing: the picture.
-        number: place in the row, 0 on the left.
-        height: of the panel with its margins, in pixels.
+    ``height`` includes the margins, in pixels.
     """
 
     def __init__(self, drawing: Drawing, number: int = 0, height: float = HEIGHT) -> None:
@@ -152,10 +148,10 @@ class Panel:
         """Draw the line on which bars stand."""
         self.drawing.line((self.left, self.bottom), (self.right, self.bottom), GRID)
 
-    def heights(self, highest: float, *, whole: bool) -> float:
-        """Draw the scale of heights from 0 to ``highest``; pixels of one unit."""
+    def heights(self, highest: float, *, integer: bool) -> float:
+        """Draw the scale of heights from 0 to ``highest`` and return the pixels of one unit."""
         scale = self.height / highest
-        for value in ticks(0.0, highest, 4, whole=whole):
+        for value in ticks(0.0, highest, 4, integer=integer):
             y = self.bottom - value * scale
             self.drawing.line((self.left, y), (self.right, y), GRID)
             self.drawing.text(self.left - 6, y + 4, f"{value:g}", TEXT, size=SMALL, anchor="end")
@@ -164,30 +160,29 @@ class Panel:
     def mark(
         self, x: float, label: str, color: str, *, on_left: bool, dashes: str = "", line: int = 0
     ) -> None:
-        """Draw a vertical line with a label beside it, on the other side where it has no room.
+        """Draw a vertical line with a label on its preferred side, or on the side with room.
 
-        ``line`` counts the lines of text from the top, so that labels cannot lie over one another.
+        ``line`` counts the lines of text from the top, so that labels do not overlap.
         """
         self.drawing.line((x, self.top), (x, self.bottom), color, 1.5, dashes)
         room = len(label) * _CHAR + 8
-        fits_left, fits_right = x - room > self.left, x + room < self.right
-        left = fits_left if on_left else not fits_right
-        anchor, beside = ("end", -5) if left else ("start", 5)
+        left = x - room > self.left if on_left else x + room >= self.right
+        anchor, shift = ("end", -5) if left else ("start", 5)
         y = self.top + 10 + 15 * line
-        self.drawing.text(x + beside, y, label, color, size=SMALL, anchor=anchor)
+        self.drawing.text(x + shift, y, label, color, size=SMALL, anchor=anchor)
 
     def rows(
         self, rows: Sequence[tuple[str, float, str]], colors: Mapping[str, str] | None = None
     ) -> None:
-        """Draw horizontal bars, from the top down, each with its name and its value in words."""
+        """Draw horizontal bars from the top down, each as name, value and label."""
         names = max((len(name) for name, _, _ in rows), default=0) * _CHAR
-        words = max((len(told) for _, _, told in rows), default=0) * _CHAR
+        labels = max((len(label) for _, _, label in rows), default=0) * _CHAR
         start = self.left + names - 14
         longest = max((value for _, value, _ in rows), default=0.0) or 1.0
-        scale = (self.right - start - words - 8) / longest
-        for at, (name, value, told) in enumerate(rows):
+        scale = (self.right - start - labels - 8) / longest
+        for at, (name, value, label) in enumerate(rows):
             y = self.top + at * ROW
             color = colors[name] if colors else ACCENT
             self.drawing.text(start - 8, y + 13, name, TEXT, size=SMALL, anchor="end")
             self.drawing.rect(start, y, value * scale, 18, color)
-            self.drawing.text(start + value * scale + 6, y + 13, told, TEXT, size=SMALL)
+            self.drawing.text(start + value * scale + 6, y + 13, label, TEXT, size=SMALL)

@@ -1,4 +1,4 @@
-"""What Dagster is told of partitions: verdicts of checks, and why some failed."""
+"""Dagster events of partitions: results of checks, and failures."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dagster._core.definitions.asset_checks.asset_check_evaluation import (
 )
 
 from raptor_assets import keys
-from raptor_assets.names import NOT_EXECUTED, CorpusNames
+from raptor_assets.names import NOT_EXECUTED, TREE, CorpusNames
 from raptor_assets.progress import Failure
 from raptor_assets.project.records import JUDGED
 from raptor_assets.report_pages import NodeLink
@@ -34,32 +34,32 @@ def evaluation(
     link: NodeLink = str,
     spread: str = "",
 ) -> dg.AssetCheckEvaluation:
-    """One verdict on a partition, None for all: its numbers, the worst nodes, the remedy.
+    """Return the event of a check result on a partition, None for all partitions together.
 
-    ``link`` leads from the worst nodes into the partition's page. ``spread`` is Markdown on all
-    partitions of the run, for the last of them.
+    ``link`` leads from the worst nodes to the partition's page. ``spread`` is Markdown on all
+    partitions of the run.
     """
     return dg.AssetCheckEvaluation(
         asset_key=key,
         partition=partition,
         blocking=blocking,
         target_materialization_data=target,
-        **_told(verdict, link, spread),
+        **_arguments(verdict, link, spread),
     )
 
 
 def check_result(verdict: CheckResult) -> dg.AssetCheckResult:
-    """The same of an asset that has one check and no partition."""
-    return dg.AssetCheckResult(**_told(verdict))
+    """Return the result of an asset's only check, without partitions."""
+    return dg.AssetCheckResult(**_arguments(verdict))
 
 
 def past_top(checks: Iterable[dg.AssetCheckKey]) -> list[CheckResult]:
-    """Verdicts on a layer that every tree of the partition had, and has no more."""
-    told = "This layer is above the top of every tree of this partition now."
-    return [CheckResult(check.name, True, "warn", told, {}) for check in checks]
+    """Return results for a layer that no tree of the partition has any more."""
+    summary = "This layer is above the top of every tree of this partition now."
+    return [CheckResult(check.name, True, "warn", summary, {}) for check in checks]
 
 
-def _told(verdict: CheckResult, link: NodeLink = str, spread: str = "") -> dict[str, Any]:
+def _arguments(verdict: CheckResult, link: NodeLink = str, spread: str = "") -> dict[str, Any]:
     metadata: dict[str, Any] = dict(verdict.numbers)
     if verdict.remedy:
         metadata["remedy"] = verdict.remedy
@@ -77,9 +77,9 @@ def _told(verdict: CheckResult, link: NodeLink = str, spread: str = "") -> dict[
 
 
 def spread_markdown(numbers_of: Mapping[str, Mapping[str, float]]) -> str:
-    """A check's numbers over partitions: the least, the median, the most, and where.
+    """Return a table of a check's numbers over partitions: least, median and most.
 
-    Dagster plots what a check measured by time, which says little where a run has many partitions.
+    Dagster plots a check's numbers by time only.
     """
     rows = []
     for name in dict.fromkeys(name for numbers in numbers_of.values() for name in numbers):
@@ -95,20 +95,19 @@ def spread_markdown(numbers_of: Mapping[str, Mapping[str, float]]) -> str:
 def past_values(
     instance: dg.DagsterInstance, check: dg.AssetCheckKey, name: str, last: int
 ) -> list[float]:
-    """Values of one number of the last evaluations, oldest first; one query."""
+    """Return a check's number in its last evaluations, oldest first, by one query."""
     history = instance.event_log_storage.get_asset_check_execution_history(
         check, limit=last, status=JUDGED
     )
-    done = [record.evaluation for record in reversed(history)]
     values = [
-        evaluation.metadata[name].value
-        for evaluation in done
-        if isinstance(evaluation, dg.AssetCheckEvaluation) and name in evaluation.metadata
+        done.metadata[name].value
+        for done in (record.evaluation for record in reversed(history))
+        if isinstance(done, dg.AssetCheckEvaluation) and name in done.metadata
     ]
     return [float(value) for value in values if isinstance(value, int | float)]
 
 
-GOLDEN_KEY = dg.AssetCheckKey(keys.TREE, GOLDEN_RETRIEVAL.name)
+GOLDEN_KEY = dg.AssetCheckKey(keys.of(TREE), GOLDEN_RETRIEVAL.name)
 
 
 def golden_events(
@@ -117,9 +116,9 @@ def golden_events(
     instance: dg.DagsterInstance,
     corpus: CorpusNames,
 ) -> Iterator[dg.AssetCheckEvaluation]:
-    """The check's evaluation, of no partition; none while readers see another embedder's trees.
+    """Measure the golden set, unless readers still see another embedder's trees.
 
-    When the questions cannot be asked, it warns and gives none: what is published stays so.
+    An error gives a warning only, since the trees are published already.
     """
     try:
         with context.store.open() as store:
@@ -130,7 +129,7 @@ def golden_events(
     except RaptorError as error:
         context.warn(f"the golden set was not measured: {error}")
         return
-    check = dg.AssetCheckKey(keys.shown(corpus, keys.TREE), GOLDEN_RETRIEVAL.name)
+    check = dg.AssetCheckKey(keys.shown(corpus, keys.of(TREE)), GOLDEN_RETRIEVAL.name)
     past = past_values(instance, check, "hit_rate", context.settings.checks.history_builds)
     verdict = evaluate_golden(report, context.settings.checks, past)
     yield evaluation(check.asset_key, None, verdict, blocking=False)
@@ -142,12 +141,12 @@ NAMED_FAILURES = 20
 def failure_events(
     key: dg.AssetKey, name: str, failure: Failure, checks: Iterable[str]
 ) -> Iterator[dg.AssetObservation | dg.AssetCheckEvaluation]:
-    """Why a partition went no further: on the partition's page of an asset, and in its checks."""
-    told = f"The build of this partition failed at {failure.asset}: {failure.reason}"
+    """Report a partition's failure on its page of an asset, and in the asset's checks."""
+    description = f"The build of this partition failed at {failure.asset}: {failure.reason}"
     yield dg.AssetObservation(
         asset_key=key,
         partition=name,
-        description=told,
+        description=description,
         metadata={"failed_at": failure.asset, "reason": failure.reason},
     )
     for check in checks:
@@ -157,12 +156,12 @@ def failure_events(
             partition=name,
             passed=False,
             severity=dg.AssetCheckSeverity.WARN,
-            description=f"{NOT_EXECUTED} {told}",
+            description=f"{NOT_EXECUTED} {description}",
         )
 
 
 def run_failure(failures: Mapping[str, Failure], n_partitions: int) -> dg.Failure:
-    """What fails a step of ``n_partitions``; it names each failed one, asset and reason."""
+    """Return the error of a step of ``n_partitions``, which names each failed one."""
     named = [
         f"- {name}, at {failure.asset}: {failure.reason}" for name, failure in failures.items()
     ]

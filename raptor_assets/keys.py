@@ -1,6 +1,7 @@
 """Asset keys, their order and their dependencies, and the partitions that all of them share.
 
-These are the chain's own keys; a corpus with a name has others in Dagster, see ``CorpusNames``.
+The keys are the chain's own and are made from ``names``. A corpus with a name has other keys in
+Dagster, see ``CorpusNames``.
 """
 
 from __future__ import annotations
@@ -12,109 +13,85 @@ import dagster as dg
 from raptor_assets import names
 
 POOL = "builds"
-"""Dagster's pool of builds. Its limit says how many builds run at once on all machines. Times the
-calls that one build has under way, it bounds the calls to an endpoint."""
+"""Dagster's pool of builds: its limit bounds the builds that run at once on all machines."""
 
-SOURCE = dg.AssetKey(names.SOURCE)
-DOCUMENTS = dg.AssetKey(names.DOCUMENTS)
-CHUNKS = dg.AssetKey(names.CHUNKS)
-TREE = dg.AssetKey(names.TREE)
-REPORT = dg.AssetKey(names.REPORT)
+
+def of(name: str) -> dg.AssetKey:
+    """Return the asset key of a name, such as "layer_1/summaries"."""
+    return dg.AssetKey.from_user_string(name)
 
 
 def corpus_partitions(corpus: str = "") -> dg.DynamicPartitionsDefinition:
-    """Partitions of a corpus, each of which holds one tree or more (``grouping`` settings).
+    """Return the partitions of a corpus, for assets of a team downstream of it.
 
-    For assets of a team's own that stand downstream of it.
+    Each partition holds one tree or more (``grouping`` settings).
     """
     return dg.DynamicPartitionsDefinition(name=names.CorpusNames(corpus).partitions)
 
 
 def shown(corpus: names.CorpusNames, key: dg.AssetKey) -> dg.AssetKey:
-    """The key in Dagster of one of the chain's own."""
-    return dg.AssetKey.from_user_string(corpus.shown(key.to_user_string()))
+    """Return the key in Dagster of one of the chain's keys."""
+    return of(corpus.shown(key.to_user_string()))
 
 
-def own(corpus: names.CorpusNames, key: dg.AssetKey) -> dg.AssetKey | None:
-    """The chain's own key of one in Dagster; None where it is not an asset of the corpus."""
-    name = corpus.own(key.to_user_string())
-    return None if name is None else dg.AssetKey.from_user_string(name)
+def chain_key(corpus: names.CorpusNames, key: dg.AssetKey) -> dg.AssetKey | None:
+    """Return the chain's key of a key in Dagster, None outside of the corpus."""
+    name = corpus.asset_of(key.to_user_string())
+    return None if name is None else of(name)
 
 
 def evaluation(dataset: str) -> dg.AssetKey:
-    """What was measured on a data set; no part of the chain."""
+    """Return the key of the evaluation on a data set, which is no part of the chain."""
     return dg.AssetKey(["evaluation", dataset])
 
 
-def embeddings(layer: int) -> dg.AssetKey:
-    """The nodes of a layer with their vectors, not yet published."""
-    return dg.AssetKey([f"layer_{layer}", "embeddings"])
-
-
-def clusters(layer: int) -> dg.AssetKey:
-    """The clusters over layer ``layer - 1`` that layer ``layer`` is made of."""
-    return dg.AssetKey([f"layer_{layer}", "clusters"])
-
-
-def summaries(layer: int) -> dg.AssetKey:
-    """The summary nodes of a layer, from 1."""
-    return dg.AssetKey([f"layer_{layer}", "summaries"])
-
-
-def findings(layer: int) -> dg.AssetKey:
-    """What the audit found in a sample of a layer's summaries, a row for each sentence."""
-    return dg.AssetKey([f"layer_{layer}", "findings"])
-
-
-def nodes(layer: int) -> dg.AssetKey:
-    """The table that holds a layer's nodes: chunks for layer 0, summaries above."""
-    return summaries(layer) if layer else CHUNKS
+def chain_keys(max_layers: int) -> tuple[dg.AssetKey, ...]:
+    """Return all keys of the chain in the order in which the assets are made."""
+    return tuple(map(of, names.chain(max_layers)))
 
 
 def needed_layer(key: dg.AssetKey) -> int:
-    """The top that a partition's highest tree has at the least, where it has this asset.
+    """Return the least top layer of a partition's highest tree that gives it this asset.
 
-    A layer's clusters stand over the layer below, and say why a tree ended there.
+    Clusters say why a tree ended below their layer, so they need the layer below only.
     """
     layer = names.layer_of(key.to_user_string())
-    return layer - 1 if key == clusters(layer) else layer
-
-
-def chain_keys(max_layers: int) -> tuple[dg.AssetKey, ...]:
-    """All assets of the chain in the order in which they are made."""
-    return tuple(map(dg.AssetKey.from_user_string, names.chain(max_layers)))
+    return layer - 1 if key == of(names.clusters(layer)) else layer
 
 
 def table_paths() -> list[Sequence[str]]:
-    """Paths of all tables that a partition may have, in the order in which they are made."""
+    """Return the paths of all tables that a partition may have, in the order of the chain."""
     layers = range(1, names.MAX_LAYERS + 1)
-    beside = [named(layer) for layer in layers for named in (names.usages, names.hand_findings)]
-    return [name.split("/") for name in (*names.chain(names.MAX_LAYERS), *beside)]
+    more = [table(layer) for layer in layers for table in (names.usages, names.manual_findings)]
+    return [name.split("/") for name in (*names.chain(names.MAX_LAYERS), *more)]
 
 
 def dependencies(
     max_layers: int, *, follows: bool = False
 ) -> dict[dg.AssetKey, tuple[dg.AssetKey, ...]]:
-    """What each asset of the chain is made from; ``follows`` where documents come from an asset."""
-    made_from: dict[dg.AssetKey, tuple[dg.AssetKey, ...]] = {
-        DOCUMENTS: (SOURCE,) if follows else (),
-        CHUNKS: (DOCUMENTS,),
-        embeddings(0): (CHUNKS,),
+    """Return what each asset of the chain is made from.
+
+    With ``follows`` the documents come from an upstream asset.
+    """
+    layers = range(1, max_layers + 1)
+    upstream: dict[str, list[str]] = {
+        names.DOCUMENTS: [names.SOURCE] if follows else [],
+        names.CHUNKS: [names.DOCUMENTS],
+        names.embeddings(0): [names.CHUNKS],
+        names.TREE: [names.embeddings(layer) for layer in (0, *layers)],
+        names.REPORT: [names.TREE],
     }
-    for layer in range(1, max_layers + 1):
-        made_from[clusters(layer)] = (embeddings(layer - 1),)
-        made_from[summaries(layer)] = (embeddings(layer - 1), clusters(layer))
-        made_from[findings(layer)] = (summaries(layer),)
-        made_from[embeddings(layer)] = (summaries(layer), findings(layer))
-    made_from[TREE] = tuple(embeddings(layer) for layer in range(max_layers + 1))
-    made_from[REPORT] = (TREE,)
-    return made_from
+    for layer in layers:
+        below = names.embeddings(layer - 1)
+        upstream[names.clusters(layer)] = [below]
+        upstream[names.summaries(layer)] = [below, names.clusters(layer)]
+        upstream[names.findings(layer)] = [names.summaries(layer)]
+        upstream[names.embeddings(layer)] = [names.summaries(layer), names.findings(layer)]
+    return {of(name): tuple(map(of, parents)) for name, parents in upstream.items()}
 
 
 def group_name(key: dg.AssetKey) -> str:
-    """Name of the group that shows an asset: the source, its layer, or what is published."""
-    if key == DOCUMENTS:
-        return "source"
-    if key in {TREE, REPORT}:
-        return "published"
-    return "layer_0" if key == CHUNKS else key.path[0]
+    """Return the group that shows an asset: "source", its layer, or "published"."""
+    groups = {names.DOCUMENTS: "source", names.CHUNKS: "layer_0"}
+    groups |= dict.fromkeys((names.TREE, names.REPORT), "published")
+    return groups.get(key.to_user_string(), key.path[0])

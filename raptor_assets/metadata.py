@@ -1,6 +1,6 @@
-"""Metadata of the assets: numbers that are plotted over time, samples, pictures.
+"""Metadata of the assets: numbers that the UI plots over time, samples, pictures.
 
-Names are stable from build to build. A number that nothing was measured for is left out.
+Names are stable from build to build. ``cost_metadata`` has the costs, ``plots`` draws the pictures.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ SHOWN_ROWS = 8
 
 
 def documents_metadata(trees: Mapping[str, Sequence[Document]], corpus: Corpus) -> Metadata:
-    """Of ``documents``. ``n_not_read`` counts what the whole source holds and cannot be read."""
-    documents = [document for of_tree in trees.values() for document in of_tree]
+    """Return metadata of ``documents``; ``n_not_read`` counts unreadable files of the source."""
+    documents = [document for members in trees.values() for document in members]
     rows = [
         (document.id, shorten(document.title, 60), str(len(document.text)))
         for document in documents[:SHOWN_ROWS]
@@ -50,7 +50,7 @@ def documents_metadata(trees: Mapping[str, Sequence[Document]], corpus: Corpus) 
 
 
 def nodes_metadata(nodes: Mapping[str, Sequence[Node]]) -> Metadata:
-    """Of ``chunks``: counts, tokens, sample nodes."""
+    """Return metadata of ``chunks``: counts, tokens, sample nodes."""
     flat = _flat(nodes)
     tokens = [node.n_tokens for node in flat]
     return {
@@ -67,9 +67,9 @@ def nodes_metadata(nodes: Mapping[str, Sequence[Node]]) -> Metadata:
 def embeddings_metadata(
     nodes: Sequence[Node], known: frozenset[str], components: Components, usage: Usage
 ) -> Metadata:
-    """Of ``layer_k/embeddings``. ``known`` are the embedding keys that were known before.
+    """Return metadata of ``layer_k/embeddings``; ``known`` are the reused embedding keys.
 
-    ``usage`` is the partition's share, by texts, of what the embedder's endpoint took.
+    ``usage`` is the partition's share, by texts, of the usage of the embedder's endpoint.
     """
     distinct = {node.embedding_key for node in nodes}
     return {
@@ -88,9 +88,9 @@ def embeddings_metadata(
 def clusters_metadata(
     clusterings: Sequence[Clustering], below: Mapping[str, Layer], *, pictured: bool
 ) -> Metadata:
-    """Of ``layer_k/clusters``: clusters, trees that ended here and why, a map.
+    """Return metadata of ``layer_k/clusters``: clusters, trees that ended here and why, a map.
 
-    ``below`` are the layers that were clustered, by tree; with ``pictured`` the largest is drawn.
+    ``below`` are the clustered layers by tree; with ``pictured`` the largest is drawn.
     """
     sizes = [len(group) for done in clusterings for group in done.groups]
     ended = {done.tree: done.end for done in clusterings if done.end}
@@ -103,7 +103,7 @@ def clusters_metadata(
     if sizes:
         metadata["cluster_size_mean"] = sum(sizes) / len(sizes)
         metadata["cluster_size_maximum"] = max(sizes)
-        details: Counter[str] = Counter()  # what the clusterer says of its work, over the trees
+        details: Counter[str] = Counter()
         for done in clusterings:
             details.update(done.details)
         del details["threshold"]
@@ -124,19 +124,20 @@ def summaries_metadata(
     below: Mapping[str, Sequence[Node]],
     known: frozenset[str] | None,
 ) -> Metadata:
-    """Of ``layer_k/summaries``.
+    """Return metadata of ``layer_k/summaries``.
 
-    ``known`` are the content keys whose texts were known before; None when the whole table was
-    reused.
+    ``known`` are the content keys of reused texts; None if the complete table was reused.
     """
     flat = _flat(nodes)
     content = {node.content_key for node in flat}
-    made = set() if known is None else content - known
-    metadata = {**nodes_metadata(nodes), "n_made": len(made), "n_reused": len(content - made)}
+    n_made = 0 if known is None else len(content - known)
     sizes = [len(node.children) for node in flat]
-    ratios = [one.ratio for one in compressions(flat, {node.id: node for node in _flat(below)})]
+    by_id = {node.id: node for node in _flat(below)}
+    ratios = [compression.ratio for compression in compressions(flat, by_id)]
     return {
-        **metadata,
+        **nodes_metadata(nodes),
+        "n_made": n_made,
+        "n_reused": len(content) - n_made,
         **distribution("children", sizes),
         **distribution("compression", ratios),
         **distributions_picture(sizes, ratios),
@@ -144,7 +145,7 @@ def summaries_metadata(
 
 
 def usage_metadata(usage: Usage, prefix: str = "") -> Metadata:
-    """Calls, tokens and money; nothing without calls, no money where a price is not set."""
+    """Return calls, tokens and money; nothing without calls, no money without a price."""
     if not usage.calls:
         return {}
     metadata: Metadata = {f"{prefix}{name}": getattr(usage, name) for name in COUNTED}
@@ -160,7 +161,7 @@ def published_metadata(
     dropped: Sequence[str],
     settings: Settings,
 ) -> Metadata:
-    """Of ``tree``: shapes, what publishing changed, where it is kept."""
+    """Return metadata of ``tree``: shapes, changes by the publication, the collection."""
     rows = [
         (
             tree.name,
@@ -173,7 +174,7 @@ def published_metadata(
     layers = Counter(node.layer for tree in trees for node in tree.nodes())
     tokens: Counter[int] = Counter()
     for tree in trees:
-        tokens.update({at: sum(n.n_tokens for n in of.nodes) for at, of in enumerate(tree.layers)})
+        tokens.update({at: sum(n.n_tokens for n in x.nodes) for at, x in enumerate(tree.layers)})
     return {
         "state": "published",
         "n_trees": len(trees),
@@ -182,8 +183,8 @@ def published_metadata(
         **{f"n_nodes_layer_{layer}": count for layer, count in sorted(layers.items())},
         **{f"n_tokens_layer_{layer}": count for layer, count in sorted(tokens.items())},
         **{
-            f"n_nodes_{what}": sum(getattr(done, what) for done in published)
-            for what in ("added", "updated", "unchanged", "removed")
+            f"n_nodes_{change}": sum(getattr(counts, change) for counts in published)
+            for change in ("added", "updated", "unchanged", "removed")
         },
         "n_nodes_quarantined": sum(len(m.quarantined) for m in manifests.values()),
         "n_trees_dropped": len(dropped),
@@ -196,48 +197,45 @@ def published_metadata(
 
 
 def _titles(tree: Tree) -> list[str]:
-    """The titles of the documents of a tree, each once."""
+    """Return the titles of the documents of a tree, each once."""
     titles = (str(leaf.metadata.get("title", "")) for leaf in tree.layers[0].nodes)
     return list(dict.fromkeys(filter(None, titles)))
 
 
 def _flat(nodes: Mapping[str, Sequence[Node]]) -> list[Node]:
-    return [node for of_tree in nodes.values() for node in of_tree]
+    return [node for members in nodes.values() for node in members]
 
 
 SHOWN_LAYERS = 24
 
 
 def rebuild_metadata(state: PartitionState) -> Metadata:
-    """Planned against actual; empty where this run did not cluster the leaves."""
+    """Return planned and actual numbers; nothing if this run did not cluster the leaves."""
     if not state.plans:
         return {}
-    plan = RebuildPlan(state.plans)
+    plan, costs = RebuildPlan(state.plans), state.costs
     metadata: Metadata = {
         "plan_is_exact": plan.exact,
         "summaries_planned": plan.summaries.calls,
-        "summaries_made": state.n_summarized,
+        "summaries_made": costs.n_summarized,
         "summaries_lower_bound": plan.lower_bound,
         "summaries_reused": sum(layer.n_reused for tree in plan.trees for layer in tree.layers),
-        "texts_embedded": state.n_embedded,
+        "texts_embedded": costs.n_embedded,
         "leaves_added": sum(tree.n_leaves_added for tree in plan.trees),
         "leaves_removed": sum(tree.n_leaves_removed for tree in plan.trees),
         "tokens_planned": plan.cost.tokens,
-        "tokens_used": state.usage.tokens,
+        "tokens_used": costs.usage.tokens,
         "plan": dg.MetadataValue.md(_plan_markdown(plan.trees)),
     }
     if plan.cost.usd is not None:
         metadata["usd_planned"] = round(plan.cost.usd, 6)
-    if state.usage.usd is not None:
-        metadata["usd_spent"] = round(state.usage.usd, 6)
+    if costs.usage.usd is not None:
+        metadata["usd_spent"] = round(costs.usage.usd, 6)
     return metadata
 
 
 def drift_metadata(trees: Sequence[Tree]) -> Metadata:
-    """Of every layer: share of nodes placed since its last fit, cohesion, trees fitted now.
-
-    Over several trees the shares are of all nodes together, the cohesion is their mean.
-    """
+    """Return each layer's share of nodes placed since its last fit, and its mean cohesion."""
     metadata: Metadata = {}
     depth = max(len(tree.fits) for tree in trees)
     for number in range(depth):
@@ -271,10 +269,9 @@ SHOWN_CHARS = 160
 
 
 def findings_metadata(report: AuditReport, usage: Usage, link: NodeLink = str) -> Metadata:
-    """Of ``layer_k/findings``.
+    """Return metadata of ``layer_k/findings``; ``link`` makes a cell from the id of a node.
 
-    ``usage`` is what the judge's endpoint took: the partition's share by nodes, where it was asked
-    about several partitions at once; ``link`` makes the cell of a node from its id.
+    ``usage`` is the partition's share, by nodes, of the usage of the judge's endpoint.
     """
     rows = [
         (
@@ -307,7 +304,7 @@ def findings_metadata(report: AuditReport, usage: Usage, link: NodeLink = str) -
 
 
 def audit_metadata(state: PartitionState, trees: Sequence[Tree]) -> Metadata:
-    """What this run's audits found, and how much of it the layers above tell again."""
+    """Return the numbers of this run's audits, and of findings that upper layers repeat."""
     if not state.audits:
         return {}
     total = Propagation()
@@ -315,7 +312,7 @@ def audit_metadata(state: PartitionState, trees: Sequence[Tree]) -> Metadata:
         layers = [t.layers[number + 1] for t in trees if number + 1 < len(t.layers)]
         above = ((node.text, node.children) for layer in layers for node in layer.nodes)
         total += measure_propagation(report.findings, above)
-    audits, usage = state.audits.values(), state.audit_usage
+    audits, usage = state.audits.values(), state.costs.audit_usage
     return {
         "summaries_audited": sum(len(report.audited) for report in audits),
         "summaries_judged": sum(report.n_judged for report in audits),

@@ -1,4 +1,8 @@
-"""Names that Dagster's records have of the chain, for whoever reads them without Dagster."""
+"""Names of a corpus's assets, tables and checks, without Dagster.
+
+``keys`` makes asset keys of them. ``CorpusNames`` translates the chain's names, such as
+"layer_1/summaries", to those of a corpus in Dagster.
+"""
 
 from __future__ import annotations
 
@@ -29,30 +33,26 @@ MAX_LAYERS = 12
 """Summary layers that the settings allow at the most."""
 
 NOT_EXECUTED = "Not executed."
-"""Beginning of a check's description where its asset's build failed before it: it says nothing of
-what is published."""
+"""Beginning of a check's description when its asset's build failed before the check."""
 
 Checks = list[tuple[str, CheckInfo]]
-"""Assets as Dagster shows them, as "layer_1/summaries", each with one of its checks."""
+"""Names of assets, such as "layer_1/summaries", each with one of its checks."""
 
 
 @dataclass(frozen=True)
 class CorpusNames:
-    """What a corpus is called in Dagster; by default as where nothing else is.
-
-    The chain, its tables and its versions go by names of their own, such as "layer_1/summaries".
-    They are translated where Dagster is told or asked of them.
+    """Names of one corpus in Dagster; the default is for a corpus without a name.
 
     Attributes:
-        corpus: name of the corpus, which all but its assets begin with.
-        assets: keys of its assets in Dagster, as "handbook/layer_1/summaries", by their own names.
+        corpus: name of the corpus, the prefix of its jobs, sensor, pool and partitions.
+        assets: keys in Dagster, such as "handbook/layer_1/summaries", by the chain's names.
     """
 
     corpus: str = ""
     assets: Mapping[str, str] = field(default_factory=dict)
 
     def of(self, word: str) -> str:
-        """The corpus's own job, sensor, pool, or whatever else is called so."""
+        """Return the corpus's name for a job, a sensor, a pool or another definition."""
         return f"{self.corpus}_{word}" if self.corpus else word
 
     @property
@@ -61,76 +61,101 @@ class CorpusNames:
         return self.of(PARTITIONS)
 
     def shown(self, asset: str) -> str:
-        """An asset's key in Dagster."""
+        """Return the key in Dagster of one of the chain's assets."""
         return self.assets.get(asset, asset)
 
-    def own(self, key: str) -> str | None:
-        """The own name of an asset with this key; None of an asset that is not the corpus's."""
+    def asset_of(self, key: str) -> str | None:
+        """Return the chain's name of the asset with this key, None outside of the corpus."""
         if not self.assets:
             return key
         return next((asset for asset, shown in self.assets.items() if shown == key), None)
 
     @property
     def follows(self) -> bool:
-        """Whether its documents come from an asset of the team's own."""
+        """Whether the documents come from an upstream asset of the team."""
         return SOURCE in self.assets
 
     def corpus_tree(self) -> CorpusNames:
         """Return the names of the corpus tree: "corpus_tree/tree", "corpus_tree/layer_1/…"."""
         prefix = f"{self.shown(TREE).removesuffix(TREE)}{CORPUS_TREE}"
-        own = (SOURCE, *chain(MAX_LAYERS))
-        return CorpusNames(self.of(CORPUS_TREE), {name: f"{prefix}/{name}" for name in own})
+        assets = {name: f"{prefix}/{name}" for name in (SOURCE, *chain(MAX_LAYERS))}
+        return CorpusNames(self.of(CORPUS_TREE), assets)
 
 
-def chain(max_layers: int) -> list[str]:
-    """All assets of the chain in the order in which they are made."""
-    parts = ("clusters", "summaries", "findings", "embeddings")
-    above = [f"layer_{layer}/{part}" for layer in range(1, max_layers + 1) for part in parts]
-    return [DOCUMENTS, CHUNKS, "layer_0/embeddings", *above, TREE, REPORT]
+def embeddings(layer: int) -> str:
+    """Name the asset of a layer's nodes with their vectors."""
+    return f"layer_{layer}/embeddings"
+
+
+def clusters(layer: int) -> str:
+    """Name the asset of the clusters over layer ``layer - 1`` that make layer ``layer``."""
+    return f"layer_{layer}/clusters"
+
+
+def summaries(layer: int) -> str:
+    """Name the asset of a layer's summary nodes, from layer 1."""
+    return f"layer_{layer}/summaries"
+
+
+def findings(layer: int) -> str:
+    """Name the asset of the audit of a sample of a layer's summaries, a row for each sentence."""
+    return f"layer_{layer}/findings"
+
+
+def nodes(layer: int) -> str:
+    """Name the table that holds a layer's nodes: chunks for layer 0, else summaries."""
+    return summaries(layer) if layer else CHUNKS
 
 
 def usages(layer: int) -> str:
-    """What each summary of a layer was paid for; a table that is no asset."""
+    """Name the table of what each summary of a layer cost; it is no asset."""
     return f"layer_{layer}/usages"
 
 
-def hand_findings(layer: int) -> str:
-    """What people found in a layer's summaries; a table that is no asset."""
+def manual_findings(layer: int) -> str:
+    """Name the table of what people found in a layer's summaries; it is no asset."""
     return f"layer_{layer}/findings_by_hand"
 
 
-def partition_checks(settings: Settings) -> Checks:
-    """The checks of every partition, in the order of the chain."""
-    layers = range(1, settings.tree.max_layers + 1)
-    checks: Checks = [(DOCUMENTS, document_text), (CHUNKS, chunk_length)]
-    checks += [(f"layer_{layer}/summaries", check) for layer in layers for check in LAYER_CHECKS]
-    audit = audit_check(settings.audit)
-    checks += [(f"layer_{layer}/findings", audit) for layer in layers]
-    return checks + [(TREE, check) for check in PUBLISHED_CHECKS]
+def chain(max_layers: int) -> list[str]:
+    """Return all assets of the chain in the order in which they are made."""
+    parts = (clusters, summaries, findings, embeddings)
+    above = [part(layer) for layer in range(1, max_layers + 1) for part in parts]
+    return [DOCUMENTS, CHUNKS, embeddings(0), *above, TREE, REPORT]
 
 
 def layer_of(asset: str) -> int:
-    """The layer of summaries that an asset is of; 0 of those that every tree has."""
+    """Return the layer of summaries that an asset belongs to; 0 for all others."""
     layer, _, _ = asset.rpartition("/")
     return int(layer.removeprefix("layer_")) if layer.startswith("layer_") else 0
 
 
+def partition_checks(settings: Settings) -> Checks:
+    """Return the checks of every partition, in the order of the chain."""
+    layers = range(1, settings.tree.max_layers + 1)
+    checks: Checks = [(DOCUMENTS, document_text), (CHUNKS, chunk_length)]
+    checks += [(summaries(layer), check) for layer in layers for check in LAYER_CHECKS]
+    audit = audit_check(settings.audit)
+    checks += [(findings(layer), audit) for layer in layers]
+    return checks + [(TREE, check) for check in PUBLISHED_CHECKS]
+
+
 def golden_checks(settings: Settings) -> Checks:
-    """The check on all published trees together, where the settings name a golden set."""
+    """Return the check of the golden set on all published trees, if the settings name one."""
     return [] if settings.checks.golden is None else [(TREE, GOLDEN_RETRIEVAL)]
 
 
 def dataset_checks(settings: Settings) -> Checks:
-    """The check of each data set that the settings name."""
+    """Return the check of each data set that the settings name."""
     return [(f"evaluation/{name}", DEFAULT_STRATEGY) for name in settings.evaluation.datasets]
 
 
 def counted(count: int, noun: str, plural: str = "") -> str:
-    """A number of things, such as "1 partition" or "2,000 partitions"."""
+    """Write a count with its noun, such as "1 partition" or "2,000 partitions"."""
     return f"{count:,} {noun if count == 1 else plural or f'{noun}s'}"
 
 
 def listed(names: Sequence[str], at_most: int) -> str:
-    """The first names, and how many more there are."""
+    """Write the first names, and how many more there are."""
     more = len(names) - at_most
     return ", ".join(names[:at_most]) + (f" and {more} more" if more > 0 else "")

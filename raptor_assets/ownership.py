@@ -1,4 +1,4 @@
-"""Which trees a partition published and may take away again."""
+"""Ownership of published trees: the trees that a partition may remove."""
 
 from __future__ import annotations
 
@@ -20,37 +20,36 @@ def abandoned_trees(
     published: Callable[[str], Iterable[str]],
     live: Collection[str] = (),
 ) -> list[str]:
-    """Trees that stand in the partition's tables and not in ``live``, sorted.
+    """Return the trees of the partition's tables that are not in ``live``, sorted.
 
-    A tree that moved to another partition, as a change of ``grouping.shards`` moves it, belongs
-    to that one and is left out. A damaged table tells nothing: then the trees that are
-    ``published`` by names of the partition stand in for it (``Listing``).
+    A tree that moved to another partition, for example with ``grouping.shards``, is left out. If
+    a table is damaged, the ``published`` trees with names of the partition replace it.
     """
-    own = [_trees(tables, asset, partition) for asset in (names.TREE, names.DOCUMENTS)]
-    own_trees = {tree for trees in own for tree in trees or ()}
-    if None in own:
-        own_trees.update(published(partition))
+    listed = [_trees(tables, asset, partition) for asset in (names.TREE, names.DOCUMENTS)]
+    trees = {tree for of_table in listed for tree in of_table or ()}
+    if None in listed:
+        trees.update(published(partition))
     return sorted(
         tree
-        for tree in own_trees - set(live)
+        for tree in trees - set(live)
         if (owner := partition_key(tree, grouping)) == partition
         or tree not in (_trees(tables, names.DOCUMENTS, owner) or ())
     )
 
 
-class Listing:
-    """Names of trees by the partition that their names belong to, listed when one is asked for."""
+class TreeIndex:
+    """Index of trees by the partition of their names, made at the first look-up."""
 
     def __init__(self, listed: Callable[[], Iterable[str]], grouping: GroupingSettings) -> None:
         self._listed = listed
         self._grouping = grouping
 
     def __call__(self, partition: str) -> set[str]:
-        """The names of one partition."""
-        return set(self._found.get(partition, ()))
+        """Return the names of one partition's trees."""
+        return set(self._by_partition.get(partition, ()))
 
     @cached_property
-    def _found(self) -> Mapping[str, list[str]]:
+    def _by_partition(self) -> Mapping[str, list[str]]:
         by_partition: defaultdict[str, list[str]] = defaultdict(list)
         for tree in self._listed():
             by_partition[partition_key(tree, self._grouping)].append(tree)
@@ -58,7 +57,7 @@ class Listing:
 
 
 def _trees(tables: TableStore, asset: str, partition: str) -> set[str] | None:
-    """Names of the trees in a table; None where it is damaged."""
+    """Return the names of the trees in a table, None for a damaged one."""
     try:
         table = tables.find((asset,), partition, ["tree"])
     except DamagedTableError:

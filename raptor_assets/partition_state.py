@@ -1,9 +1,11 @@
-"""One partition on its way through the chain, and what each step says of it."""
+"""One partition in work: its documents, nodes, vectors and clusters, and their tables.
+
+``PartitionCosts`` counts what the work took. The steps are in ``steps``.
+"""
 
 from __future__ import annotations
 
 import json
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -11,18 +13,19 @@ from typing import TYPE_CHECKING, Any
 
 import dagster as dg
 
-from raptor_assets import keys
+from raptor_assets import names
+from raptor_assets.partition_costs import PartitionCosts
 from raptor_assets.progress import Failure
 from raptor_assets.run_context import KnownStore, RunContext
 from raptor_core.audit.report import AuditReport
 from raptor_core.documents.base import Document
 from raptor_core.documents.grouping import partition_key
 from raptor_core.errors import DamagedTableError, DamagedTreeError, RaptorError, StoreError
-from raptor_core.models.money.usage import Usage
 from raptor_core.nodes import Layer, Node, Tree, grouped
 from raptor_core.quality.checks import CheckResult
 from raptor_core.rebuild import TreePlan
 from raptor_core.rebuild.plan import plan_tree
+from raptor_core.store.store import VectorStore
 from raptor_core.tables.values import table_to_clusterings, table_to_documents, table_to_nodes
 from raptor_core.tree.cache import ChainedKnown
 from raptor_core.tree.cluster import Clustering, cluster_top
@@ -36,9 +39,9 @@ Nodes = dict[str, tuple[Node, ...]]
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """What is known of a partition's table: its data version, and of what it was made.
+    """Data version of a partition's table, the digest of its inputs, and its history.
 
-    ``history`` are means of the tables that stood here, oldest first, this one's last.
+    ``history`` holds means of the earlier tables, oldest first, and of this one.
     """
 
     data_version: str
@@ -48,45 +51,27 @@ class Record:
 
 @dataclass
 class PartitionState:
-    """One partition. What a step needs and no step of this run made is read from its table.
+    """Work on one partition; what no step of this run made is read from its table.
 
     Attributes:
-        verdicts: on the summaries of a layer as they are now.
-        plans: of its trees, made before their first summary.
-        n_summarized, n_embedded: texts that this run wrote or embedded, which took ``usage``.
-        audits: of this run, by layer; with what was judged before it was kept they took
-            ``audit_usage``.
-        paid: what the summaries of a layer took in this run, by content key; judging them took
-            ``judged``.
-        charged: all that endpoints took, by the layer that it was for.
+        verdicts: results of the checks on a layer's summaries as they are now.
+        audits: audits of this run, by layer.
+        plans: plans of its trees, made before their first summary.
+        costs: what this run made and what it took.
     """
 
     name: str
     context: RunContext = field(repr=False)
     failure: Failure | None = None
+    verdicts: dict[int, list[CheckResult]] = field(default_factory=dict)
+    audits: dict[int, AuditReport] = field(default_factory=dict)
+    plans: tuple[TreePlan, ...] = ()
+    costs: PartitionCosts = field(default_factory=PartitionCosts)
     _nodes: dict[int, Nodes] = field(default_factory=dict)
     _layers: dict[int, dict[str, Layer]] = field(default_factory=dict)
     _clusterings: dict[int, dict[str, Clustering]] = field(default_factory=dict)
     _earlier: dict[str, Tree | None] | None = None
-    _foretold: dict[str, Clustering] = field(default_factory=dict)
-    verdicts: dict[int, list[CheckResult]] = field(default_factory=dict)
-    audits: dict[int, AuditReport] = field(default_factory=dict)
-    plans: tuple[TreePlan, ...] = ()
-    n_summarized: int = 0
-    n_embedded: int = 0
-    usage: Usage = field(default_factory=Usage)
-    audit_usage: Usage = field(default_factory=Usage)
-    paid: dict[int, dict[str, Usage]] = field(default_factory=dict)
-    judged: defaultdict[int, Usage] = field(default_factory=lambda: defaultdict(Usage))
-    charged: defaultdict[int, Usage] = field(default_factory=lambda: defaultdict(Usage))
-
-    def pay(self, layer: int, paid: Mapping[str, Usage], judged: Usage) -> None:
-        """Count what summaries took, by content key, and what judging them took."""
-        known = self.paid.setdefault(layer, {})
-        known |= {key: known.get(key, Usage()) + usage for key, usage in paid.items()}
-        self.usage += sum(paid.values(), Usage())
-        self.judged[layer] += judged
-        self.audit_usage += judged
+    _planned_clusters: dict[str, Clustering] = field(default_factory=dict)
 
     def fail(self, key: dg.AssetKey, error: RaptorError) -> None:
         """Stop this partition at an asset."""
@@ -95,18 +80,18 @@ class PartitionState:
     @cached_property
     def documents(self) -> Mapping[str, tuple[Document, ...]]:
         """Documents by tree."""
-        return table_to_documents(self._read(keys.DOCUMENTS))
+        return table_to_documents(self._read(names.DOCUMENTS))
 
     def nodes(self, layer: int) -> Nodes:
-        """Nodes of a layer by tree; a tree that ended below is left out."""
+        """Return the nodes of a layer by tree, without trees that ended below it."""
         if layer not in self._nodes:
-            is_there = self.has_layer(layer)
-            nodes = table_to_nodes(self._read(keys.nodes(layer))) if is_there else ()
+            is_present = self.has_layer(layer)
+            nodes = table_to_nodes(self._read(names.nodes(layer))) if is_present else ()
             self.put_nodes(layer, nodes)
         return self._nodes[layer]
 
     def has_layer(self, layer: int) -> bool:
-        """Whether a tree of the partition goes on to a layer; above, it has no tables."""
+        """Return whether a tree of the partition has this layer."""
         return layer == 0 or (
             self.has_layer(layer - 1)
             and any(done.groups for done in self.clusterings(layer).values())
@@ -114,114 +99,115 @@ class PartitionState:
 
     @property
     def summary_layers(self) -> list[int]:
-        """Numbers of the layers of summaries that the partition has."""
+        """Numbers of the partition's layers of summaries."""
         layers = range(1, self.context.settings.tree.max_layers + 1)
         return [layer for layer in layers if self.has_layer(layer)]
 
     def audited(self, layer: int) -> str:
-        """Version of the findings on a layer of summaries; empty where it was never audited."""
-        properties = self.context.tables.properties(keys.findings(layer).path, self.name)
+        """Return the version of a layer's findings, "" for a layer that was never audited."""
+        properties = self.context.tables.properties(names.findings(layer).split("/"), self.name)
         return properties.get("data_version", "") if properties else ""
 
     def flat_nodes(self, layer: int) -> list[Node]:
-        """Nodes of a layer, of all trees."""
+        """Return the nodes of a layer, of all trees."""
         return [node for members in self.nodes(layer).values() for node in members]
 
+    def nodes_by_id(self, layer: int) -> dict[str, Node]:
+        """Return the nodes of a layer by id, of all trees."""
+        return {node.id: node for node in self.flat_nodes(layer)}
+
     def layers(self, layer: int) -> dict[str, Layer]:
-        """Nodes of a layer with their vectors, by tree.
+        """Return the nodes of a layer with their vectors, by tree.
 
         Raises:
             StoreError: a vector is neither published nor kept.
         """
         if layer not in self._layers:
             nodes = self.nodes(layer)
-            wanted = {node.embedding_key for members in nodes.values() for node in members}
+            vector_keys = {node.embedding_key for members in nodes.values() for node in members}
             vectors = {}
-            if wanted:
+            if vector_keys:
                 known = ChainedKnown(self.context.components.cache, KnownStore(self.context.store))
-                vectors = known.vectors(wanted)
-            if missing := wanted - vectors.keys():
+                vectors = known.vectors(vector_keys)
+            if missing := vector_keys - vectors.keys():
                 raise StoreError(
-                    f"partition {self.name!r}: {len(missing)} of {len(wanted)} vectors of layer "
-                    f"{layer} are neither published nor kept; materialize "
-                    f"{keys.embeddings(layer).to_user_string()} for this partition first"
+                    f"partition {self.name!r}: {len(missing)} of {len(vector_keys)} vectors of "
+                    f"layer {layer} are neither published nor kept; materialize "
+                    f"{names.embeddings(layer)} for this partition first"
                 )
             self.put_vectors(layer, vectors)
         return self._layers[layer]
 
-    def earlier(self) -> dict[str, Tree | None]:
-        """What the partition's trees go on from, with vectors; read once in a run.
+    def earlier_trees(self) -> dict[str, Tree | None]:
+        """Return the published tree that each tree builds on, with vectors; read once in a run.
 
-        A tree that is damaged is warned of, and built from scratch.
+        A damaged tree gives a warning and None: it is built from scratch.
         """
         if self._earlier is None:
-            leaves = self.nodes(0)
-            documents = {tree: self.documents[tree] for tree in leaves}
+            documents = {tree: self.documents[tree] for tree in self.nodes(0)}
             self._earlier = dict.fromkeys(documents)
             self.context.look_up(documents)
-            published = self.context.published
-            if any(published.source(tree, members) for tree, members in documents.items()):
+            source = self.context.published.source
+            if any(source(tree, members) for tree, members in documents.items()):
                 with self.context.store.open() as store:
-                    for tree, members in documents.items():
-                        try:
-                            self._earlier[tree] = published.earlier_tree(
-                                store, tree, members, leaves.__getitem__
-                            )
-                        except DamagedTreeError as error:
-                            self.context.warn(f"{error} It is built from scratch now.")
+                    self._earlier = {tree: self._earlier_tree(store, tree) for tree in documents}
         return self._earlier
 
+    def _earlier_tree(self, store: VectorStore, tree: str) -> Tree | None:
+        published, documents = self.context.published, self.documents[tree]
+        try:
+            return published.earlier_tree(store, tree, documents, self.nodes(0).__getitem__)
+        except DamagedTreeError as error:
+            self.context.warn(f"{error} It is built from scratch now.")
+            return None
+
     @property
-    def before(self) -> Mapping[str, Tree | None]:
-        """What ``earlier`` gave in this run: nothing where no tree had to be planned."""
+    def known_earlier_trees(self) -> Mapping[str, Tree | None]:
+        """Result of ``earlier_trees`` in this run; empty if no tree had to be planned."""
         return self._earlier or {}
 
     def sources(self) -> set[str]:
-        """Other partitions whose published trees this one's go on from under new names."""
-        trees = self.documents
+        """Return other partitions whose published trees continue here under new names."""
+        trees, source = self.documents, self.context.published.source
         self.context.look_up(trees)
-        sources = (
-            self.context.published.source(tree, documents) for tree, documents in trees.items()
-        )
+        sources = (source(tree, documents) for tree, documents in trees.items())
         grouping = self.context.settings.grouping
-        names = {partition_key(source.tree, grouping) for source in sources if source}
-        return names - {self.name}
+        return {partition_key(tree.tree, grouping) for tree in sources if tree} - {self.name}
 
-    def foresee(self) -> None:
+    def plan_rebuild(self) -> None:
         """Plan every tree of the partition, whose leaves are embedded."""
-        earlier = self.earlier()
+        earlier = self.earlier_trees()
         plans = []
         with self.context.store.open() as store:
             for tree, leaves in self.layers(0).items():
                 plan, clusters = plan_tree(earlier[tree], leaves, self.context.components, store)
                 plans.append(plan)
                 if clusters:
-                    self._foretold[tree] = clusters
+                    self._planned_clusters[tree] = clusters
         self.plans = tuple(plans)
 
     def cluster(self, layer: int, tree: str) -> Clustering:
-        """The clusters that a layer of a tree is made of; over the leaves, the plan's."""
-        if layer == 1 and tree in self._foretold:
-            return self._foretold[tree]
+        """Return the clusters that make a layer of a tree; layer 1 has those of the plan."""
+        if layer == 1 and tree in self._planned_clusters:
+            return self._planned_clusters[tree]
         layers = [self.layers(number)[tree] for number in range(layer)]
-        return cluster_top(tree, layers, self.context.components, self.earlier()[tree])
+        return cluster_top(tree, layers, self.context.components, self.earlier_trees()[tree])
 
     def clusterings(self, layer: int) -> dict[str, Clustering]:
-        """Clusters that a layer is made of, by tree of the layer below."""
+        """Return the clusters that a layer is made of, by tree of the layer below."""
         if layer not in self._clusterings:
-            table = self._read(keys.clusters(layer))
-            self._clusterings[layer] = table_to_clusterings(table)
+            self._clusterings[layer] = table_to_clusterings(self._read(names.clusters(layer)))
         return self._clusterings[layer]
 
     def put_nodes(self, layer: int, nodes: Sequence[Node]) -> None:
-        """Keep what a step made; ``nodes`` of any trees, in document order within each."""
+        """Keep a layer's nodes of any trees, in document order within each."""
         by_tree = grouped(nodes, lambda node: node.tree)
         self._nodes[layer] = {tree: tuple(members) for tree, members in by_tree.items()}
         self._layers.pop(layer, None)
         self.verdicts.pop(layer, None)
 
     def put_vectors(self, layer: int, vectors: Mapping[str, Any]) -> None:
-        """Keep the vectors of a layer whose nodes are known, by embedding key."""
+        """Keep the vectors of a layer, by embedding key; its nodes are kept already."""
         import numpy as np
 
         self._layers[layer] = {
@@ -230,13 +216,13 @@ class PartitionState:
         }
 
     def put_clusterings(self, layer: int, clusterings: Mapping[str, Clustering]) -> None:
-        """Keep what a step made."""
+        """Keep the clusters that make a layer, by tree."""
         self._clusterings[layer] = dict(clusterings)
 
     def recorded(self, key: dg.AssetKey) -> Record | None:
-        """The record of the partition's table; None where there is none.
+        """Return the record of the partition's table, None without one.
 
-        A damaged table counts as none and is warned of: the step writes it anew.
+        A damaged table gives a warning and None: the step writes it again.
         """
         try:
             properties = self.context.tables.properties(key.path, self.name)
@@ -249,7 +235,7 @@ class PartitionState:
         return Record(properties.get("data_version", ""), properties.get("inputs", ""), history)
 
     def recorded_version(self, key: dg.AssetKey, inputs: str) -> str | None:
-        """Data version of the partition's table when it was made from the same inputs."""
+        """Return the data version of the partition's table if it has the same inputs."""
         record = self.recorded(key)
         return record.data_version if record and record.inputs == inputs else None
 
@@ -261,23 +247,25 @@ class PartitionState:
         inputs: str,
         history: Sequence[Mapping[str, float]] = (),
     ) -> None:
-        """Write the partition's table with what ``recorded`` gives back of it."""
+        """Write the partition's table with its ``Record``."""
         properties = {"data_version": version, "inputs": inputs}
         if history:
             properties["history"] = json.dumps([dict(means) for means in history])
         self.context.tables.write(key.path, self.name, table, properties)
 
-    def _read(self, key: dg.AssetKey) -> pa.Table:
-        return self.context.tables.read(key.path, self.name)
+    def _read(self, asset: str) -> pa.Table:
+        return self.context.tables.read(asset.split("/"), self.name)
 
 
 @dataclass(frozen=True)
 class StepResult:
-    """What one step made of one partition.
+    """Result of one step for one partition.
 
-    ``data_version`` is None when a check refused the result, which is then not materialized.
-    ``metadata`` are raw metadata values. ``reused`` says that nothing had to be computed.
-    ``verdicts`` are those of the asset's checks, empty where it has none.
+    Attributes:
+        data_version: None if a check refused the result, which is then not materialized.
+        metadata: raw metadata values.
+        reused: nothing had to be computed.
+        verdicts: results of the asset's checks.
     """
 
     state: PartitionState

@@ -34,7 +34,7 @@ _MAX_BINS = 24
 
 
 def distribution_svg(cluster_sizes: Sequence[int], compression_ratios: Sequence[float]) -> str:
-    """Children per summary beside compression ratios, with the paper's means marked."""
+    """Draw children per summary and compression ratios, with the paper's means marked."""
     drawing = Drawing(2 * WIDTH, HEIGHT)
     left, right = Panel(drawing, 0), Panel(drawing, 1)
     left.title("Cluster size", "children per summary")
@@ -45,15 +45,15 @@ def distribution_svg(cluster_sizes: Sequence[int], compression_ratios: Sequence[
 
 
 def map_svg(points: NDArray[np.float64], cluster_of: NDArray[np.int64]) -> str:
-    """A layer's nodes on a plane, ``points`` of shape ``(n, 2)``, coloured by cluster.
+    """Draw a layer's nodes at ``points`` of shape ``(n, 2)``, coloured by cluster.
 
-    Colours come again where there are more clusters than colours: neighbours then differ by place.
+    Colours repeat if there are more clusters than colours.
     """
     drawing = Drawing(WIDTH, _MAP_HEIGHT)
     panel = Panel(drawing, 0, _MAP_HEIGHT)
     n_clusters = len(np.unique(cluster_of))
-    told = f"{len(points)} nodes in {n_clusters} clusters"
-    panel.title(told, "principal axes of the clusters")
+    title = f"{len(points)} nodes in {n_clusters} clusters"
+    panel.title(title, "principal axes of the clusters")
     if len(points) > _MAX_POINTS:
         kept = np.linspace(0, len(points) - 1, _MAX_POINTS).astype(np.int64)
         points, cluster_of = points[kept], cluster_of[kept]
@@ -72,7 +72,7 @@ def map_svg(points: NDArray[np.float64], cluster_of: NDArray[np.int64]) -> str:
 
 
 def layers_svg(n_nodes: Sequence[int], n_tokens: Sequence[int]) -> str:
-    """Nodes and tokens by layer, leaves at the bottom."""
+    """Draw nodes and tokens by layer, leaves at the bottom."""
     drawing = Drawing(2 * WIDTH, 52 + ROW * len(n_nodes))
     names = [f"layer {at}" for at in range(len(n_nodes))]
     pairs = ((n_nodes, "Nodes by layer"), (n_tokens, "Tokens by layer"))
@@ -85,7 +85,7 @@ def layers_svg(n_nodes: Sequence[int], n_tokens: Sequence[int]) -> str:
 
 
 def cost_svg(builds: Sequence[Mapping[str, float]], unit: str) -> str:
-    """What builds were paid for, oldest first: the last by part, and all of them in bars of parts.
+    """Draw the costs of the last build, and of all builds from the oldest on, by part.
 
     ``builds`` map a part, such as "layer 1", to its amount in ``unit``.
     """
@@ -104,10 +104,7 @@ def cost_svg(builds: Sequence[Mapping[str, float]], unit: str) -> str:
 
 
 def _histogram(panel: Panel, values: Sequence[float], reference: float) -> None:
-    """Bars of the finite ``values``, their mean, and the ``reference`` where it is in sight.
-
-    Whole numbers get a bar each while they span at most 24.
-    """
+    """Draw bars of the finite ``values``, their mean and the ``reference``."""
     drawing, data = panel.drawing, np.asarray(values, dtype=np.float64)
     if not len(data):
         middle = (panel.left + panel.right) / 2
@@ -115,7 +112,7 @@ def _histogram(panel: Panel, values: Sequence[float], reference: float) -> None:
         return
     edges = _edges(data)
     counts, _ = np.histogram(data, edges)
-    unit = panel.heights(float(counts.max()) * 1.22, whole=True)
+    unit = panel.heights(float(counts.max()) * 1.22, integer=True)
     low, high = min(edges[0], reference), max(edges[-1], reference)
     margin = 0.04 * (high - low)
     start, scale = low - margin, panel.width / (high - low + 2 * margin)
@@ -131,12 +128,11 @@ def _histogram(panel: Panel, values: Sequence[float], reference: float) -> None:
     x_mean, x_paper = (panel.left + (value - start) * scale for value in (mean, reference))
     on_left = x_mean < x_paper
     panel.mark(x_mean, f"mean {mean:.3g}", TEXT, line=1, on_left=on_left)
-    told = f"paper {reference:g}"
-    panel.mark(x_paper, told, REFERENCE, dashes="5 3", on_left=not on_left)
+    panel.mark(x_paper, f"paper {reference:g}", REFERENCE, dashes="5 3", on_left=not on_left)
 
 
 def _edges(data: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Bin edges, shape ``(n_bins + 1,)``."""
+    """Return bin edges, shape ``(n_bins + 1,)``; integers over a short range have a bin each."""
     low, high = float(data.min()), float(data.max())
     if np.array_equal(data, np.round(data)) and high - low < _MAX_BINS:
         return np.arange(low - 0.5, high + 1.0)
@@ -146,7 +142,7 @@ def _edges(data: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _stacks(panel: Panel, builds: Sequence[Mapping[str, float]], colors: Mapping[str, str]) -> None:
-    """One bar per build, its parts on top of one another, with its sum in words."""
+    """Draw a bar of stacked parts for each build, with its sum."""
     drawing = panel.drawing
     highest = max(sum(build.values()) for build in builds) or 1.0
     scale = (panel.height - 18) / highest
@@ -160,8 +156,8 @@ def _stacks(panel: Panel, builds: Sequence[Mapping[str, float]], colors: Mapping
             if height:
                 drawing.rect(x - width / 2, y, width, height, color)
         if at == len(builds) - 1 or len(builds) <= 6:
-            told = _amount(sum(build.values()))
-            drawing.text(x, y - 6, told, TEXT, size=SMALL, anchor="middle")
+            total = _amount(sum(build.values()))
+            drawing.text(x, y - 6, total, TEXT, size=SMALL, anchor="middle")
     panel.baseline()
 
 
@@ -170,14 +166,14 @@ def _amount(value: float) -> str:
 
 
 MIN_PICTURED = 5
-"""Fewer values than these make nothing to look at."""
+"""Least number of values that are drawn."""
 
 Metadata = dict[str, Any]
 """Raw values of metadata by their names."""
 
 
 def distributions_picture(sizes: Sequence[int], ratios: Sequence[float]) -> Metadata:
-    """Cluster sizes and compression ratios of a layer, with the paper's means."""
+    """Draw cluster sizes and compression ratios of a layer, unless they are few."""
     if len(sizes) < MIN_PICTURED:
         return {}
     svg = distribution_svg(sizes, ratios)
@@ -185,7 +181,7 @@ def distributions_picture(sizes: Sequence[int], ratios: Sequence[float]) -> Meta
 
 
 def layers_picture(nodes: Mapping[int, int], tokens: Mapping[int, int]) -> Metadata:
-    """Nodes and tokens by layer; empty where there is one layer, which its numbers tell."""
+    """Draw nodes and tokens by layer, unless there is one layer only."""
     if len(nodes) == 1:
         return {}
     svg = layers_svg([nodes[at] for at in sorted(nodes)], [tokens[at] for at in sorted(tokens)])
@@ -193,7 +189,7 @@ def layers_picture(nodes: Mapping[int, int], tokens: Mapping[int, int]) -> Metad
 
 
 def map_picture(clusterings: Sequence[Clustering], below: Mapping[str, Layer]) -> Metadata:
-    """The clusters of the tree that has most of them; empty where they are too few to look at."""
+    """Draw the clusters of the tree that has most of them, unless they are few."""
     largest = max(clusterings, key=lambda done: len(done.groups))
     if len(largest.groups) < MIN_PICTURED:
         return {}

@@ -1,4 +1,4 @@
-"""How far a run of the chain is, for whoever watches: step by step, and while one works."""
+"""Progress of a run of the chain: step by step, and while a step works."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from raptor_core.models.money.usage import Usage
 
 @dataclass(frozen=True)
 class Failure:
-    """Why a partition went no further: the asset at which it stopped, and the error's words.
+    """Failure of a partition: the asset at which it stopped, and the message.
 
-    ``error`` is the name of the error's class, empty where a check refused the result.
+    ``error`` is the name of the error's class, "" if a check refused the result.
     """
 
     asset: str
@@ -24,11 +24,14 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """A step is done for some partitions, or, where ``share`` is below 1, at them.
+    """Progress of a step over some partitions.
 
-    ``failed`` holds those that it stopped, and why. ``n_made`` counts the texts that it embedded or
-    wrote; what was known is not among them. ``odd`` says by partition what the check on its
-    documents found. ``usage`` is what endpoints took for the step so far.
+    Attributes:
+        n_made: texts that it embedded or wrote, without reused ones.
+        failed: failures by partition.
+        odd: findings of the check on documents, by partition.
+        share: 1 for a step that is done, less for a step that works.
+        usage: usage of endpoints by the step so far.
     """
 
     asset: str
@@ -46,11 +49,11 @@ Watch = Callable[[Progress], None]
 
 
 def ignore_progress(_progress: Progress) -> None:
-    """Where nobody watches."""
+    """Ignore all progress."""
 
 
-class StepUnderWay:
-    """The step that a run is at; ``spent`` says what endpoints took in the run so far."""
+class StepProgress:
+    """Step at which a run works; ``spent`` returns the usage of endpoints in the run so far."""
 
     def __init__(self, spent: Callable[[], Usage], watch: Watch) -> None:
         self._spent = spent
@@ -58,36 +61,36 @@ class StepUnderWay:
         self.begin("", ())
 
     def begin(self, asset: str, partitions: tuple[str, ...]) -> None:
-        """Another step begins."""
+        """Begin a step."""
         self._asset, self._partitions = asset, partitions
-        self._before, self._started = self._spent(), time.monotonic()
+        self._spent_at_start, self._started = self._spent(), time.monotonic()
 
     @property
     def seconds(self) -> float:
-        """Since it began."""
+        """Seconds since the step began."""
         return time.monotonic() - self._started
 
     @property
     def usage(self) -> Usage:
-        """What endpoints took for it so far."""
-        return self._spent() - self._before
+        """Usage of endpoints by the step so far."""
+        return self._spent() - self._spent_at_start
 
-    def tell(self, n_done: int, n_texts: int) -> None:
-        """Tell how far it is, in texts that it makes."""
-        share = n_done / (n_texts + 1)  # what comes after the last text is work too
+    def report(self, n_done: int, n_texts: int) -> None:
+        """Report how many of the step's texts are made."""
+        share = n_done / (n_texts + 1)  # the step still works after the last text
         at = Progress(self._asset, self._partitions, 0, self.seconds, share=share, usage=self.usage)
         self._watch(at)
 
 
-def told_step(done: Progress) -> str:
-    """A step in one line, such as "chunks: 3 partitions, 40 rows, 0.2 s"."""
-    told = [counted(len(done.partitions), "partition"), counted(done.n_rows, "row")]
-    told += [f"{done.seconds:.1f} s", *told_usage(done.usage)]
-    return f"{done.asset}: {', '.join(told)}"
+def describe_step(done: Progress) -> str:
+    """Describe a step in one line, such as "chunks: 3 partitions, 40 rows, 0.2 s"."""
+    phrases = [counted(len(done.partitions), "partition"), counted(done.n_rows, "row")]
+    phrases += [f"{done.seconds:.1f} s", *usage_phrases(done.usage)]
+    return f"{done.asset}: {', '.join(phrases)}"
 
 
-def told_usage(usage: Usage) -> list[str]:
-    """Such as "53 calls" and "0.021 USD"; nothing where no endpoint was called."""
+def usage_phrases(usage: Usage) -> list[str]:
+    """Return phrases such as "53 calls" and "0.021 USD", none without calls."""
     if not usage.calls:
         return []
     return [counted(usage.calls, "call"), *([] if usage.usd is None else [f"{usage.usd:.4g} USD"])]

@@ -1,8 +1,7 @@
 """Version tags of a materialization, as Dagster writes them for an output.
 
-The chain logs one materialization per partition itself, because in a run over several
-partitions an output has one data version for all of them. With these tags staleness and
-provenance in the UI are what they would be with outputs.
+The chain logs one materialization per partition, since an output of a run over several partitions
+has one data version for all of them. The tags give the UI the staleness and provenance of outputs.
 """
 
 from __future__ import annotations
@@ -29,17 +28,16 @@ MATERIALIZED = dg.DagsterEventType.ASSET_MATERIALIZATION
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """The latest materialization of one partition of an asset."""
+    """Latest materialization of one partition of an asset."""
 
     data_version: str
     storage_id: int
 
 
 class Provenance:
-    """Knows the latest materializations of a batch of partitions, and tags new ones.
+    """Latest materializations of one batch of partitions in one run, and tags for new ones.
 
-    One instance serves one batch in one run. ``code_versions`` and ``dependencies`` are by asset,
-    and ``corpus`` says what those are called in Dagster.
+    ``code_versions`` and ``dependencies`` are by the chain's keys.
     """
 
     def __init__(
@@ -59,7 +57,7 @@ class Provenance:
         self._tagged: dict[dg.AssetKey, dict[str, str]] = {}
 
     def tags(self, key: dg.AssetKey, partition: str, data_version: str) -> dict[str, str]:
-        """Tags of a new materialization."""
+        """Return the tags of a new materialization."""
         tags = {CODE_VERSION_TAG: self._code_versions[key]}
         for upstream in self._dependencies[key]:
             recorded = self.latest(upstream).get(partition)
@@ -72,7 +70,7 @@ class Provenance:
         return tags | version_tags(data_version)
 
     def latest(self, key: dg.AssetKey) -> Mapping[str, Recorded]:
-        """What is recorded of an asset, by partition; asked of the instance once."""
+        """Return the recorded materializations of an asset by partition; one query each."""
         if key not in self._known:
             shown = keys.shown(self._corpus, key)
             ids = self._instance.get_latest_storage_id_by_partition(
@@ -87,20 +85,20 @@ class Provenance:
             }
         return self._known[key]
 
-    def recorded(self, key: dg.AssetKey) -> None:
-        """Forget what was known of an asset: new materializations of it are in the log."""
+    def forget(self, key: dg.AssetKey) -> None:
+        """Forget the materializations of an asset, since new ones are in the log."""
         self._known.pop(key, None)
 
 
 def version_tags(data_version: str) -> dict[str, str]:
-    """Tags of a materialization with this version."""
+    """Return the tags of a materialization with this version."""
     return {DATA_VERSION_TAG: data_version, DATA_VERSION_IS_USER_PROVIDED_TAG: "true"}
 
 
 def recorded_versions(
     instance: dg.DagsterInstance, key: dg.AssetKey, partitions: Sequence[str] | None = None
 ) -> dict[str, str]:
-    """Data version of the latest materialization by partition; of these, or of all."""
+    """Return the latest data version by partition, of all partitions or of the listed ones."""
     tags_by_partition = instance.event_log_storage.get_latest_tags_by_partition(
         key, MATERIALIZED, [DATA_VERSION_TAG], asset_partitions=partitions
     )

@@ -1,4 +1,4 @@
-"""What a partition's report is made of beside its nodes: change, cost, findings."""
+"""Contents of a partition's report besides its nodes: change, cost, findings."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from raptor_assets import keys
+from raptor_assets import names
 from raptor_assets.costs import COUNTED
-from raptor_assets.names import hand_findings
 from raptor_assets.partition_state import PartitionState
 from raptor_assets.specs import REPORTS
 from raptor_core.audit.base import SentenceFinding
@@ -37,10 +36,11 @@ Cost = Mapping[str, Figure]
 
 @dataclass(frozen=True, slots=True)
 class TreeRecord:
-    """What is kept of a tree beside its page: what the next build's change is measured from.
+    """Record of a tree in its report's table, from which the next build's change is measured.
 
-    ``cost`` is of the build that made the tree, of its whole partition; None where it is unknown.
-    ``rebuilds`` are the last ones, newest first.
+    Attributes:
+        cost: cost of the partition's build that made the tree; None if unknown.
+        rebuilds: last rebuilds, newest first.
     """
 
     tree: str
@@ -53,45 +53,46 @@ class TreeRecord:
 
 
 def read_records(tables: TableStore, partition: str) -> dict[str, TreeRecord]:
-    """What is kept of a partition's trees, by name; nothing where it has no report yet."""
-    table = tables.find(keys.REPORT.path, partition)
+    """Return the records of a partition's trees by name, none before its first report."""
+    table = tables.find(names.REPORT.split("/"), partition)
     rows = () if table is None else REPORTS.rows(table)
     records = {}
-    for tree, build_id, published_at, node_ids, told, cost, kept in rows:
-        change = RebuildChange(told["previous"], tuple(told["added"]), told["n_removed"])
+    for tree, build_id, published_at, node_ids, values, cost, kept in rows:
+        change = RebuildChange(values["previous"], tuple(values["added"]), values["n_removed"])
         rebuilds = tuple(map(_rebuild, kept or ()))
         records[tree] = TreeRecord(tree, build_id, published_at, node_ids, change, cost, rebuilds)
     return records
 
 
 def _rebuild(values: Mapping[str, Any]) -> Rebuild:
-    pairs = ({**one, "documents": tuple(one["documents"])} for one in values["replaced"])
+    pairs = ({**pair, "documents": tuple(pair["documents"])} for pair in values["replaced"])
     sizes = {name: tuple(values[name]) for name in ("sizes_before", "sizes_after")}
-    return Rebuild(**{**values, **sizes, "replaced": tuple(ReplacedNode(**one) for one in pairs)})
+    replaced = tuple(ReplacedNode(**pair) for pair in pairs)
+    return Rebuild(**{**values, **sizes, "replaced": replaced})
 
 
 def records_table(records: Iterable[TreeRecord]) -> pa.Table:
-    """One row per tree; the columns are a record's fields in their order."""
+    """Return a table with a row for each tree; its columns are the fields of a record."""
     return REPORTS.table(tuple(asdict(record).values()) for record in records)
 
 
 def next_record(
-    tree: ReportTree, record: TreeRecord | None, cost: Cost | None, before: Tree | None, n_kept: int
+    tree: ReportTree, record: TreeRecord | None, cost: Cost | None, basis: Tree | None, n_kept: int
 ) -> TreeRecord:
-    """The record of a tree: the old one while its content is the same, else what changed.
+    """Return the next record of a tree, the last one if the content is the same.
 
     Args:
-        record: the last one.
-        cost: of this build.
-        before: the tree that was built upon; None where this run read none.
-        n_kept: rebuilds whose words are kept.
+        record: last record.
+        cost: cost of this build.
+        basis: tree that was built upon; None if this run read none.
+        n_kept: number of rebuilds to keep.
     """
     if record and record.build_id == tree.build_id:
         return record
     node_ids = tuple(node.id for node in tree.nodes)
     previous = (record.published_at, record.node_ids) if record else ("", ())
     change = change_since(*previous, node_ids)
-    rebuilds = _rebuilds(tree, record, cost, before, change)[:n_kept] if record else ()
+    rebuilds = _rebuilds(tree, record, cost, basis, change)[:n_kept] if record else ()
     at = tree.published_at
     return TreeRecord(tree.name, tree.build_id, at, node_ids, change, cost, rebuilds)
 
@@ -100,15 +101,14 @@ def _rebuilds(
     tree: ReportTree,
     record: TreeRecord,
     cost: Cost | None,
-    before: Tree | None,
+    basis: Tree | None,
     change: RebuildChange,
 ) -> tuple[Rebuild, ...]:
-    """This rebuild and those before it, without the words of documents that are gone.
+    """Return this rebuild and the earlier ones, without the text of removed documents.
 
-    Where the run that published it died, what it built upon is the tree itself, and its words are
-    not known.
+    If the run that published the tree died, ``basis`` is the tree itself and says nothing.
     """
-    earlier = list(before.nodes()) if before else []
+    earlier = list(basis.nodes()) if basis else []
     is_known = {node.id for node in earlier} == set(record.node_ids)
     newest = Rebuild(
         previous=record.published_at,
@@ -131,16 +131,17 @@ def _sizes(nodes: Iterable[Node]) -> tuple[int, ...]:
 
 
 def build_cost(state: PartitionState) -> Cost | None:
-    """What this run's build of a partition took, audits included; None where it built nothing.
+    """Return the cost of this run's build, with audits; None if it built nothing.
 
-    Calls and tokens are left out where no endpoint was called; money is None without a price.
+    Calls and tokens are left out without calls; money is None without a price.
     """
     if not state.plans:
         return None
-    used = state.usage + state.audit_usage
+    costs = state.costs
+    used = costs.usage + costs.audit_usage
     cost: dict[str, Figure] = {
-        "summaries_made": state.n_summarized,
-        "texts_embedded": state.n_embedded,
+        "summaries_made": costs.n_summarized,
+        "texts_embedded": costs.n_embedded,
         "summaries_audited": sum(report.n_judged for report in state.audits.values()),
     }
     if used.calls:
@@ -149,7 +150,7 @@ def build_cost(state: PartitionState) -> Cost | None:
 
 
 def merged_cost(records: Sequence[TreeRecord]) -> Cost | None:
-    """The cost that a page of these trees shows: of the newest build among them."""
+    """Return the cost on a page of these trees: that of the newest build."""
     known = [record for record in records if record.cost is not None]
     return max(known, key=lambda record: record.published_at).cost if known else None
 
@@ -157,13 +158,10 @@ def merged_cost(records: Sequence[TreeRecord]) -> Cost | None:
 def read_findings(
     tables: TableStore, partition: str, layers: Iterable[int], curation: Curation
 ) -> tuple[SentenceFinding, ...] | None:
-    """Findings of judges and people on some layers, in their order; None where there are none.
-
-    With the marks that people gave them.
-    """
-    places = ([keys.findings(layer).path, hand_findings(layer).split("/")] for layer in layers)
-    given = (tables.find(key, partition) for key in itertools.chain(*places))
-    known = [table for table in given if table is not None]
+    """Return the findings of judges and people with people's marks, None without any table."""
+    assets = [name(layer) for layer in layers for name in (names.findings, names.manual_findings)]
+    tables_found = (tables.find(asset.split("/"), partition) for asset in assets)
+    known = [table for table in tables_found if table is not None]
     if not known:
         return None
     return tuple(with_marks(itertools.chain(*map(table_to_findings, known)), curation))

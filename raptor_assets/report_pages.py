@@ -1,7 +1,7 @@
-"""The pages of the reports: where they are kept, and links from the UI into them.
+"""Files of the report pages, and links from the UI to them.
 
-A page is a file, and a browser follows no link from a web page to a file: the UI shows such a
-link as text. So there are links only where the settings say under which address the pages are.
+A browser follows no link from a web page to a file. So there are links only if the settings give
+the address of the pages.
 """
 
 from __future__ import annotations
@@ -18,31 +18,30 @@ from raptor_core.settings import Settings
 
 
 class ReportFolder:
-    """Pages under one folder, a file for each partition.
+    """Folder of pages, a file for each partition.
 
-    Where a partition holds several trees, pages of single ones stand in a folder of its name, so
-    that they go when the partition changes or goes. A disk that refuses is a StoreError; what stood
-    there before is then unharmed.
+    Pages of single trees of a partition are in a folder of its name, which a change of the
+    partition deletes. A disk that refuses raises a StoreError and leaves the earlier pages.
     """
 
     def __init__(self, path: Path) -> None:
         self._path = path
 
     def path(self, partition: str, tree: str | None = None) -> Path:
-        """Path of a partition's page; with ``tree``, of one of the several trees in it."""
+        """Return the path of a partition's page, or of the page of one ``tree`` in it."""
         if tree is None:
             return self._path / f"{safe_name(partition)}.html"
         return self._trees(partition) / f"{safe_name(tree)}.html"
 
     def write(self, partition: str, page: str) -> Path:
-        """Write a partition's page, whole or not at all; pages of its single trees go."""
+        """Write a partition's page atomically, and delete the pages of its single trees."""
         path = self.path(partition)
         write_page(path, page)
         self._delete_trees(partition)
         return path
 
     def delete(self, partition: str) -> bool:
-        """Delete a partition's pages; whether it had one."""
+        """Delete a partition's pages, and return whether it had one."""
         path = self.path(partition)
         with disk_errors(path):
             existed = path.exists()
@@ -51,7 +50,7 @@ class ReportFolder:
         return existed
 
     def _trees(self, partition: str) -> Path:
-        """Return the folder of a partition's trees; no page has its ending."""
+        """Return the folder of a partition's trees."""
         return self._path / f"{safe_name(partition)}.trees"
 
     def _delete_trees(self, partition: str) -> None:
@@ -62,24 +61,24 @@ class ReportFolder:
 
 
 def write_page(path: Path, page: str) -> None:
-    """Replace ``path`` by the page, whole or not at all; its folder is made where it is missing."""
+    """Replace ``path`` by the page atomically; a missing folder is made."""
     with disk_errors(path):
         replace_file(path, page.encode())
 
 
 NodeLink = Callable[[str], str]
-"""From the id of a node to a cell of a table that links to it."""
+"""Function that makes a table cell with a link from the id of a node."""
 
 
 def page_url(settings: Settings, partition: str) -> str | None:
-    """Address of a partition's page; None where the pages are served nowhere."""
+    """Return the address of a partition's page; None if the pages have no address."""
     if not settings.report.url:
         return None
     return f"{settings.report.url.rstrip('/')}/{quote(safe_name(partition), safe='')}.html"
 
 
 def node_link(settings: Settings, partition: str | None) -> NodeLink:
-    """Links to nodes of a partition's page; the ids as they are where it has no address."""
+    """Return a function that links node ids to a partition's page, if it has an address."""
     page = None if partition is None else page_url(settings, partition)
 
     def linked(node_id: str) -> str:

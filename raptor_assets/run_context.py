@@ -1,4 +1,4 @@
-"""What the steps of a run work with: settings, components, tables, the vector store, the source."""
+"""Context of a run for its steps: settings, components, tables, the vector store, the source."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from raptor_assets.project.resources import Resources, StoreResource
 from raptor_assets.versions import code_versions
 from raptor_core.documents.base import Corpus, Document
 from raptor_core.documents.grouping import Partitions
-from raptor_core.errors import TableError
+from raptor_core.documents.removal import Unread
+from raptor_core.errors import DamagedTableError, SourceError, TableError
 from raptor_core.quality.document_text import MIN_DOCUMENTS, CommonText
 from raptor_core.store.store import VectorStore
 from raptor_core.tables.schema import Schema
@@ -23,20 +24,18 @@ from raptor_core.vectors import Vectors
 Trees = Mapping[str, Sequence[Document]]
 """Documents of one partition by tree."""
 
-
 _COMMON_TEXT = ("common_text",)
 _COUNTS = Schema(("counts", "json"))
 
 HELD_NODES = 1000
-"""Nodes that local models finish within seconds: for so few the store stays open meanwhile."""
+"""Nodes that local models finish within seconds; for so few the store stays open."""
 
 
 class HeldStore:
-    """Opens the store; between ``hold`` and ``release`` it stays open from its first use on.
+    """Store that stays open from its first use between ``hold`` and ``release``.
 
-    Opening an embedded store takes a tenth of a second, and while it is open readers in other
-    processes wait. So it is held for short work, and else opened for each call: then a reader waits
-    for a look-up or a publication, never for a model.
+    Opening an embedded store takes a tenth of a second, and readers in other processes wait while
+    it is open. So it is held for short work; else a reader waits for a call, never for a model.
     """
 
     def __init__(self, opener: StoreResource) -> None:
@@ -58,51 +57,48 @@ class HeldStore:
         return self._opener.promote(trees)
 
     def hold(self) -> None:
-        """Keep the store open once it is opened."""
+        """Keep the store open from its next use."""
         if self._held is None:
             self._held = ExitStack()
 
     def release(self) -> None:
-        """Close what is held, and hold no longer."""
-        held, self._held, self._store = self._held, None, None
-        if held is not None:
-            held.close()
+        """Close the store, and keep it open no longer."""
+        stack, self._held, self._store = self._held, None, None
+        if stack is not None:
+            stack.close()
 
 
 class KnownStore:
-    """What the vector store knows, opened for each look-up."""
+    """Vectors and texts of the vector store, which is opened for each look-up."""
 
     def __init__(self, opener: StoreResource | HeldStore) -> None:
         self._opener = opener
 
     def vectors(self, embedding_keys: Iterable[str]) -> dict[str, Vectors]:
         """See ``Known.vectors``."""
-        wanted = list(embedding_keys)
-        if not wanted:
+        keys = list(embedding_keys)
+        if not keys:
             return {}
         with self._opener.open() as store:
-            return store.vectors(wanted)
+            return store.vectors(keys)
 
     def texts(self, content_keys: Iterable[str]) -> dict[str, str]:
         """See ``Known.texts``."""
-        wanted = list(content_keys)
-        if not wanted:
+        keys = list(content_keys)
+        if not keys:
             return {}
         with self._opener.open() as store:
-            return store.texts(wanted)
+            return store.texts(keys)
 
 
 class RunContext:
-    """One run's components and places.
-
-    ``published`` is what ``look_up`` found.
+    """Components and places of one run; ``published`` holds the results of ``look_up``.
 
     Args:
-        resources: of the corpus.
-        components: as this run uses them.
-        names: gives the run's partitions.
-        warn: told what a person should know.
-        working: told how many texts the step under way has made, and of how many.
+        components: components with this run's ledger and decisions.
+        names: returns the run's partitions.
+        warn: called with each warning.
+        working: called with the number of texts that a step has made, and of all of them.
     """
 
     def __init__(
@@ -122,6 +118,7 @@ class RunContext:
         self.tables = resources.tables
         self.store = HeldStore(resources.store)
         self.source = resources.source
+        self._places = resources.places
         self.reports = resources.reports
         self.warn = warn
         self.working = working
@@ -130,27 +127,46 @@ class RunContext:
 
     @property
     def is_quick(self) -> bool:
-        """Whether no step waits for an endpoint or for a large model of its own."""
+        """Whether no step waits for an endpoint or for a custom component."""
         settings = self.settings
-        own = settings.components
+        custom = settings.components
         local = settings.embedder.kind != "openai" and settings.summarizer.kind == "extractive"
-        local = local and not (own.embedder or own.summarizer or own.judge)
+        local = local and not (custom.embedder or custom.summarizer or custom.judge)
         return local and settings.audit.judge in ("support", "overlap")
 
     @cached_property
     def corpus(self) -> Corpus:
-        """The source, read once in a run; what it could not read is warned of by name."""
+        """Documents of the source, read once in a run; unreadable files give warnings."""
         corpus = self.source.corpus(self._names())
         for skipped in corpus.skipped:
             self.warn(f"not read: {skipped.name}: {skipped.reason}")
         return corpus
 
+    def require_known(self, partition: str, ids: Collection[str]) -> None:
+        """Refuse to build a partition of documents that cannot be read now.
+
+        Args:
+            partition: to build.
+            ids: of its documents that were read.
+
+        Raises:
+            SourceError: names such a document, and the place that could not be read.
+        """
+        unread = Unread(self.corpus.skipped)
+        if not unread:
+            return
+        with suppress(DamagedTableError):  # it is written again
+            for document_id, source in self._places(partition):
+                if document_id not in ids and (place := unread.place_of(document_id, source)):
+                    raise SourceError(
+                        f"partition {partition!r} stays as published: its document "
+                        f"{document_id!r} cannot be read now, since {place!r} cannot. Make that "
+                        "readable, or remove it from the source"
+                    )
+
     @cached_property
     def common_text(self) -> CommonText:
-        """What the source's documents have in common, as far as runs have seen them.
-
-        Of the run's documents; of an earlier run's that had more than twice as many.
-        """
+        """Text that documents share, in this run or in an earlier one with over twice as many."""
         counted = CommonText()
         for document in self.corpus.documents:
             counted.add(document)
@@ -164,12 +180,12 @@ class RunContext:
             self.tables.write(_COMMON_TEXT, "documents", _COUNTS.table([(counted.counts(),)]))
         return counted
 
-    def look_again(self) -> None:
-        """Forget what was published before, which other runs may have changed."""
+    def forget_published(self) -> None:
+        """Forget all look-ups, since other runs may have published."""
         self.published = PublishedTrees()
 
     def look_up(self, trees: Trees) -> None:
-        """Learn what these trees go on from; what was looked up before is not asked for again."""
+        """Look up the published trees that these trees build on, each once."""
         unknown = self.published.unknown(trees)
         if unknown:
             with self.store.open() as store:
@@ -177,12 +193,12 @@ class RunContext:
 
     @cached_property
     def partitions(self) -> Partitions[Document]:
-        """The source's documents by partition and tree."""
+        """Documents of the source by partition and tree."""
         return Partitions(self.corpus.documents, self.settings.grouping)
 
     @property
     def sizes(self) -> dict[str, Size]:
-        """What the source holds for each partition."""
+        """Size of each partition in the source."""
         return {
             name: Size(
                 len(trees),

@@ -1,4 +1,4 @@
-"""Specs of the assets and checks of the chain, their columns, and what a corpus makes of them."""
+"""Specs of the assets and checks of the chain, their columns, their translation."""
 
 from __future__ import annotations
 
@@ -54,14 +54,14 @@ SCHEMAS = {
     "tree": TREES,
     "tree_report": REPORTS,
 }
-"""By the last part of an asset's key; ``layer_k/embeddings`` has none, but nodes and vectors."""
+"""Schema by the last part of an asset's key; ``layer_k/embeddings`` has nodes and vectors."""
 
 TABLE_SCHEMAS = {**SCHEMAS, "usages": USAGES, "findings_by_hand": FINDINGS}
-"""Schemas of all tables of a partition, those that are no assets among them."""
+"""Schemas of all tables of a partition, with the tables that are no assets."""
 
 
 def column_schema(key: dg.AssetKey) -> dg.TableSchema:
-    """What readers of an asset get."""
+    """Return the columns that readers of an asset get."""
     columns = [
         dg.TableColumn(column.name, column.kind, description=column.description or None)
         for column in SCHEMAS.get(key.path[-1], NODES).columns
@@ -72,9 +72,9 @@ def column_schema(key: dg.AssetKey) -> dg.TableSchema:
 
 
 def build_source_spec() -> dg.AssetSpec:
-    """Spec of what an asset of the team's own gave, which is taken over as soon as it is made."""
+    """Return the spec of the documents of an upstream asset, which are copied at once."""
     return dg.AssetSpec(
-        keys.SOURCE,
+        keys.of(names.SOURCE),
         description="The documents as the upstream asset gave them last. The sensor requests the "
         "partitions whose documents changed.",
         kinds={"json"},
@@ -83,7 +83,7 @@ def build_source_spec() -> dg.AssetSpec:
 
 
 def _eager_or_missing() -> dg.AutomationCondition[Any]:
-    """Dagster's ``eager``, and also what is missing already at its first evaluation, once."""
+    """Return Dagster's ``eager``, extended to assets that are missing at its first evaluation."""
     condition = dg.AutomationCondition
     return condition.eager() | (
         condition.missing()
@@ -97,10 +97,7 @@ def _eager_or_missing() -> dg.AutomationCondition[Any]:
 def build_asset_specs(
     settings: Settings, custom: Mapping[str, str], *, follows: bool = False
 ) -> list[dg.AssetSpec]:
-    """Return the specs of the whole chain in the order in which the assets are made.
-
-    ``custom`` holds the fingerprints of custom components, see ``custom_fingerprints``.
-    """
+    """Return the specs of the chain in its order; ``custom`` holds fingerprints of components."""
     versions, kinds = code_versions(settings, custom), _kinds(settings)
     depends = keys.dependencies(settings.tree.max_layers, follows=follows)
     return [
@@ -119,7 +116,7 @@ def build_asset_specs(
 
 
 def _kinds(settings: Settings) -> dict[str, set[str]]:
-    """By the last part of an asset's key."""
+    """Return the kinds of assets by the last part of their keys."""
     calls = settings.summarizer.kind == "openai" and not settings.components.summarizer
     return {
         "documents": {"parquet"},
@@ -134,9 +131,9 @@ def _kinds(settings: Settings) -> dict[str, set[str]]:
 
 
 def _description(key: dg.AssetKey, settings: Settings) -> str:
-    layer, own = names.layer_of(key.to_user_string()), settings.components
+    layer, custom = names.layer_of(key.to_user_string()), settings.components
     is_bundled = settings.embedder.kind == "bundled"
-    model = own.embedder or ("all-MiniLM-L6-v2" if is_bundled else settings.embedder.model)
+    model = custom.embedder or ("all-MiniLM-L6-v2" if is_bundled else settings.embedder.model)
     descriptions = {
         "documents": "The partition's documents as they were read from the source.",
         "chunks": "The leaves: spans of the documents, cut at sentence ends, of at most "
@@ -146,7 +143,7 @@ def _description(key: dg.AssetKey, settings: Settings) -> str:
         "clusters": f"Soft clusters over layer {layer - 1} (`{settings.clustering.method}`): each "
         f"becomes one summary of layer {layer}. Says where and why a tree ended.",
         "summaries": f"Summary nodes of layer {layer} "
-        f"(`{own.summarizer or settings.summarizer.kind}`).",
+        f"(`{custom.summarizer or settings.summarizer.kind}`).",
         "findings": f"The audit (`{settings.audit.judge}`) of a sample of layer {layer}: sentence "
         "by sentence, whether the children support it.",
         "tree": "The published trees: what readers see in Qdrant. A structural check that fails "
@@ -159,9 +156,9 @@ def _description(key: dg.AssetKey, settings: Settings) -> str:
 
 @dataclass(frozen=True, slots=True)
 class RaptorAsset:
-    """An asset of a corpus, with the spec that it has unless a translator gives it another.
+    """Asset of a corpus with its default spec.
 
-    ``name`` is the chain's own, such as "documents", "layer_1/summaries" or "tree".
+    ``name`` is the chain's name, such as "documents", "layer_1/summaries" or "tree".
     """
 
     corpus: str
@@ -170,18 +167,18 @@ class RaptorAsset:
 
     @property
     def layer(self) -> int:
-        """The layer that it belongs to; 0 for leaves, and for what belongs to no layer."""
+        """Layer of the asset; 0 for leaves and for assets without a layer."""
         return names.layer_of(self.name)
 
 
 class RaptorTranslator:
-    """Gives each asset of a corpus its spec; subclass it, and change what the team wants."""
+    """Translator that gives each asset of a corpus its spec, to be subclassed by a team."""
 
     def get_asset_spec(self, asset: RaptorAsset) -> dg.AssetSpec:
-        """The spec of an asset.
+        """Return the spec of an asset.
 
-        Key, group, description, owners, tags, kinds, metadata and automation condition may be
-        others than those of ``asset.spec``; what builds depend on may not.
+        It may change key, group, description, owners, tags, kinds, metadata and automation
+        condition of ``asset.spec``, nothing else.
         """
         return asset.spec
 
@@ -192,36 +189,41 @@ def corpus_specs(
     key_of: Callable[[dg.AssetKey], dg.AssetKey] = lambda key: key,
     translator: RaptorTranslator | None = None,
 ) -> tuple[CorpusNames, dict[dg.AssetKey, dg.AssetSpec]]:
-    """Specs as a corpus shows them, by the chain's own keys, and all names that it has in Dagster.
+    """Translate specs for a corpus.
 
     Args:
-        specs: by the chain's own keys.
-        corpus: its name; each asset is then shown in a group of this name.
-        key_of: gives the key in Dagster of one of the chain's own.
-        translator: has the last word on a spec.
+        specs: specs with the chain's keys.
+        corpus: name of the corpus, and of the group of its assets.
+        key_of: returns the key in Dagster of one of the chain's keys.
+        translator: makes the last changes to a spec.
+
+    Returns:
+        The names of the corpus in Dagster, and its specs by the chain's keys.
 
     Raises:
-        SettingsError: two assets have one key, or the translator changed what it may not.
+        SettingsError: two assets have one key, or the translator changed a fixed attribute.
     """
     translator = translator or RaptorTranslator()
     translated: dict[dg.AssetKey, dg.AssetSpec] = {}
-    taken: dict[str, str] = {}
+    asset_by_key: dict[str, str] = {}
     for spec in specs:
-        given = spec.replace_attributes(key=key_of(spec.key), group_name=corpus or spec.group_name)
+        default = spec.replace_attributes(
+            key=key_of(spec.key), group_name=corpus or spec.group_name
+        )
         if io_manager := spec.metadata.get(_IO_MANAGER):
-            given = given.with_io_manager_key(CorpusNames(corpus).of(str(io_manager)))
+            default = default.with_io_manager_key(CorpusNames(corpus).of(str(io_manager)))
         asset = spec.key.to_user_string()
-        told = translator.get_asset_spec(RaptorAsset(corpus, asset, given))
-        _check_translated(asset, given, told)
-        shown = told.key.to_user_string()
-        if shown in taken:
+        result = translator.get_asset_spec(RaptorAsset(corpus, asset, default))
+        _check_translated(asset, default, result)
+        shown = result.key.to_user_string()
+        if shown in asset_by_key:
             raise SettingsError(
-                f"the translator gives {taken[shown]} and {asset} one key, {shown}; "
-                "give each its own"
+                f"the translator gives {asset_by_key[shown]} and {asset} one key, {shown}; "
+                "give each a different one"
             )
-        taken[shown] = asset
-        translated[spec.key] = told
-    assets = {asset: shown for shown, asset in taken.items()}
+        asset_by_key[shown] = asset
+        translated[spec.key] = result
+    assets = {asset: shown for shown, asset in asset_by_key.items()}
     named = CorpusNames(corpus, {} if all(a == s for a, s in assets.items()) else assets)
     return named, {
         key: spec.replace_attributes(
@@ -231,10 +233,10 @@ def corpus_specs(
     }
 
 
-def _check_translated(asset: str, given: dg.AssetSpec, told: dg.AssetSpec) -> None:
+def _check_translated(asset: str, default: dg.AssetSpec, translated: dg.AssetSpec) -> None:
     fixed = ("deps", "skippable", "code_version", "partitions_def")
-    changed = [name for name in fixed if getattr(given, name) != getattr(told, name)]
-    if given.metadata.get(_IO_MANAGER) != told.metadata.get(_IO_MANAGER):
+    changed = [name for name in fixed if getattr(default, name) != getattr(translated, name)]
+    if default.metadata.get(_IO_MANAGER) != translated.metadata.get(_IO_MANAGER):
         changed.append("io_manager_key")
     if changed:
         raise SettingsError(
@@ -246,17 +248,16 @@ def _check_translated(asset: str, given: dg.AssetSpec, told: dg.AssetSpec) -> No
 def build_check_specs(
     settings: Settings, corpus: CorpusNames | None = None
 ) -> list[dg.AssetCheckSpec]:
-    """Specs of the checks, on every layer of summaries and on the published trees."""
+    """Return the specs of the checks, on every layer of summaries and on the published trees."""
     corpus = corpus or CorpusNames()
     partitions = keys.corpus_partitions(corpus.corpus)
     checks: list[tuple[str, CheckInfo, dg.PartitionsDefinition[str] | None]] = [
         *((asset, check, partitions) for asset, check in names.partition_checks(settings)),
-        # Without partitions: they are of all published trees together.
+        # Without partitions, since they concern all published trees together.
         *((asset, check, None) for asset, check in names.golden_checks(settings)),
     ]
     with warnings.catch_warnings():
-        # Partitioned checks are in preview; without them a check would say of all partitions
-        # what it last found in one.
+        # Partitioned checks are in preview; without them one partition's result counts for all.
         warnings.simplefilter("ignore", dg.PreviewWarning)
         return [
             dg.AssetCheckSpec(

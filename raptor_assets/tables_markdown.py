@@ -17,17 +17,17 @@ if TYPE_CHECKING:
 _TEXT_CHARS = 160
 _SHOWN_NODES = 5
 _MARKUP = re.compile(r"([\\`*_{}\[\]()#+!|~$^=:@-])")
-"""A summary is any text: it must neither end its cell nor become markup, HTML or a link."""
+"""Characters to escape: a summary must neither end its cell nor become markup, HTML or a link."""
 
 
 class Markdown(str):
-    """A cell that is Markdown already, on one line and without a bar outside of it."""
+    """Cell that is Markdown already, on one line and without a bar."""
 
     __slots__ = ()
 
 
 def nodes_markdown(nodes: Sequence[Node]) -> str:
-    """Table of the first nodes of a layer; empty without nodes."""
+    """Return a table of the first nodes of a layer, "" without nodes."""
     if not nodes:
         return ""
     are_leaves = nodes[0].is_leaf
@@ -40,9 +40,9 @@ def nodes_markdown(nodes: Sequence[Node]) -> str:
 
 
 def worst_markdown(worst: Sequence[WorstNode], link: Callable[[str], str] = str) -> str:
-    """Table of the nodes that a check wants looked at, and how to see one; empty without nodes.
+    """Return a table of a check's worst nodes and the commands that show one, "" without nodes.
 
-    ``link`` makes the cell of a node from its id.
+    ``link`` makes a cell from the id of a node.
     """
     if not worst:
         return ""
@@ -64,7 +64,7 @@ def worst_markdown(worst: Sequence[WorstNode], link: Callable[[str], str] = str)
 
 
 def code(text: str) -> str:
-    """``text`` as Markdown that shows it as code, whatever backticks are in it."""
+    """Return Markdown that shows ``text``, with any backticks, as code."""
     line = "".join(c if c.isprintable() else " " for c in text)
     fence = "`" * (1 + max(map(len, re.findall("`+", line)), default=0))
     space = " " if line[:1] == "`" or line[-1:] == "`" else ""
@@ -72,16 +72,16 @@ def code(text: str) -> str:
 
 
 def markdown_table(headers: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table of plain texts, which it escapes, and ``Markdown``; one row of it is one line."""
+    """Return a table of plain texts, which are escaped, and ``Markdown``, a line for each row."""
     head, *lines = ["| " + " | ".join(map(_cell, row)) + " |" for row in (headers, *rows)]
     return "\n".join([head, "| " + " | ".join(["---"] * len(headers)) + " |", *lines])
 
 
 def table_markdown(table: Table) -> str:
-    """A table of figures under its title; its cells are shown as Markdown reads them."""
+    """Return a table of figures under its title; its cells are Markdown."""
     rows = [[Markdown(cell.replace("|", "\\|")) for cell in row] for row in table.rows]
-    told = markdown_table([Markdown(cell) for cell in table.head], rows)
-    return "\n\n".join(filter(None, (f"## {table.title}", table.note, told)))
+    figures = markdown_table([Markdown(cell) for cell in table.head], rows)
+    return "\n\n".join(filter(None, (f"## {table.title}", table.note, figures)))
 
 
 def _cell(text: str) -> str:
@@ -89,16 +89,13 @@ def _cell(text: str) -> str:
 
 
 def escape_cell(text: str) -> str:
-    """``text`` as Markdown that shows it as it is, on one line."""
+    """Return Markdown that shows ``text`` literally, on one line."""
     line = " ".join("".join(c if c.isprintable() else " " for c in text).split())
     return _MARKUP.sub(r"\\\1", escape(line, quote=False))
 
 
 def shorten(text: str, max_chars: int = 300) -> str:
-    """``text`` on one line, cut at a word and ended by an ellipsis when it is too long.
-
-    The result has at most ``max_chars`` characters. A text without spaces is cut anywhere.
-    """
+    """Return ``text`` on one line of at most ``max_chars``, cut at a word and with an ellipsis."""
     line = " ".join(text.split())
     if len(line) <= max_chars:
         return line

@@ -17,19 +17,19 @@ _LAYER = 64.0
 _NODE, _CHOSEN = 5.0, 12.0
 _LINE = 18.0
 _ALL_EDGES = 600
-"""Nodes of a tree up to which every edge is drawn; above, those that end at a chosen node."""
+"""Nodes of a tree up to which every edge is drawn; in larger trees, only chosen nodes' edges."""
 
 
 def tree_svg(
     trees: Mapping[str, Sequence[Node]], chosen: Mapping[str, Sequence[str]], title: str
 ) -> str:
-    """Trees below one another, leaves at the bottom of each.
+    """Draw trees below one another, leaves at the bottom of each.
 
     Args:
-        trees: all nodes of each, by name.
-        chosen: ids of nodes by the strategy that chose them, best first; each strategy has a colour
-            of its own, and the rank stands in the node.
-        title: above all, such as the question.
+        trees: all nodes of each tree, by its name.
+        chosen: ids of nodes by the strategy that chose them, best first; each strategy has a
+            colour, and a node shows its rank.
+        title: title of the picture, such as the question.
     """
     heights = [70 + _LAYER * max(node.layer for node in nodes) for nodes in trees.values()]
     head = 32 + _LINE * len(chosen)
@@ -62,20 +62,20 @@ def _draw_tree(
     for layer in range(highest + 1):
         y = top + 44 + _LAYER * (highest - layer)
         drawing.text(_LEFT - 14, y, f"layer {layer}", TEXT, size=SMALL, anchor="end")
-    told = {node_id for ids in chosen.values() for node_id in ids}
+    marked = {node_id for ids in chosen.values() for node_id in ids}
     for node in nodes:
         for child in node.children:
-            if len(nodes) <= _ALL_EDGES or node.id in told or child in told:
+            if len(nodes) <= _ALL_EDGES or node.id in marked or child in marked:
                 drawing.line(places[node.id], places[child], GRID)
-    drawing.dots([place for node_id, place in places.items() if node_id not in told], _NODE, TEXT)
-    for node_id in sorted(told & places.keys()):
+    drawing.dots([place for node_id, place in places.items() if node_id not in marked], _NODE, TEXT)
+    for node_id in sorted(marked & places.keys()):
         _draw_chosen(drawing, node_id, places[node_id], chosen)
 
 
 def _draw_chosen(
     drawing: Drawing, node_id: str, place: tuple[float, float], chosen: Mapping[str, Sequence[str]]
 ) -> None:
-    """A disc with its rank for each strategy that chose the node, one below another."""
+    """Draw a disc with the rank for each strategy that chose the node, one below another."""
     ranks = [(at, ids.index(node_id)) for at, ids in enumerate(chosen.values()) if node_id in ids]
     x, y = place
     for number, (at, rank) in enumerate(ranks):
@@ -85,7 +85,7 @@ def _draw_chosen(
 
 
 def _across(nodes: Sequence[Node], highest: int) -> Iterator[tuple[int, str, float]]:
-    """Leaves in document order at equal distances, and each summary over its children's middle."""
+    """Yield places: leaves at equal distances, each summary over the mean of its children."""
     leaves = sorted((node for node in nodes if node.is_leaf), key=lambda node: node.order)
     step = (WIDTH - _LEFT - _RIGHT) / max(len(leaves), 1)
     known = {leaf.id: _LEFT + (at + 0.5) * step for at, leaf in enumerate(leaves)}
@@ -100,8 +100,8 @@ def _across(nodes: Sequence[Node], highest: int) -> Iterator[tuple[int, str, flo
 def _by_layer(trees: Mapping[str, Sequence[Node]], ids: Sequence[str]) -> str:
     layers = {node.id: node.layer for nodes in trees.values() for node in nodes}
     counts = Counter(layers[node_id] for node_id in ids)
-    told = (f"{counts[layer]} of layer {layer}" for layer in sorted(counts))
-    return ", ".join(told) or "no nodes"
+    phrases = (f"{counts[layer]} of layer {layer}" for layer in sorted(counts))
+    return ", ".join(phrases) or "no nodes"
 
 
 def _color(strategy: int) -> str:

@@ -1,8 +1,7 @@
 """Code versions from the settings, data versions from content.
 
 A code version is the fingerprint of the settings that an asset's result depends on, so that a
-changed setting makes exactly those assets stale. A data version is a digest of the result, so
-that an unchanged result has an unchanged version.
+changed setting makes exactly those assets stale. A data version is a digest of the result.
 """
 
 from __future__ import annotations
@@ -25,20 +24,17 @@ if TYPE_CHECKING:
     from raptor_core.tree.cluster import Clustering
 
 METHOD = "1"
-"""Raise it when the code of a step changes its result under the same settings."""
+"""Version of the code; raise it when a step's result changes under the same settings."""
 
 PAST_TOP = "past_top"
-"""Data version of an asset of a layer that no tree of its partition has any more."""
+"""Data version of an asset whose layer no tree of its partition has any more."""
 
 DROPPED = "dropped"
 """Data version of an asset whose partition was dropped."""
 
 
 def code_versions(settings: Settings, custom: Mapping[str, str]) -> dict[dg.AssetKey, str]:
-    """Return the code version of every asset of the chain.
-
-    ``custom`` holds the fingerprints of custom components, see ``custom_fingerprints``.
-    """
+    """Return the code version of every asset; ``custom`` holds fingerprints of components."""
     from raptor_assets import keys
 
     def version(*groups: str, **values: object) -> str:
@@ -46,7 +42,7 @@ def code_versions(settings: Settings, custom: Mapping[str, str]) -> dict[dg.Asse
         return fingerprint("asset", {"method": METHOD, **content, **values})
 
     checks = settings.checks
-    # The judge, where it has a say in what summaries are kept.
+    # The judge decides which summaries are kept.
     judged = ("audit",) if settings.audit.on_unsupported == "resummarize" else ()
     versions = {
         "documents": version(),
@@ -62,10 +58,7 @@ def code_versions(settings: Settings, custom: Mapping[str, str]) -> dict[dg.Asse
 
 
 def build_version(settings: Settings, custom: Mapping[str, str]) -> str:
-    """Return the fingerprint of all settings that a published tree, its audit and place depend on.
-
-    ``custom`` holds the fingerprints of custom components, see ``custom_fingerprints``.
-    """
+    """Return the fingerprint of all settings of a published tree, its audit and its place."""
     store = settings.store
     place = {"kind": store.kind, "corpus": store.corpus, "url": store.url}
     build = build_settings_fingerprint(settings, custom)
@@ -77,22 +70,22 @@ def build_version(settings: Settings, custom: Mapping[str, str]) -> str:
 def documents_version(
     trees: Mapping[str, Sequence[Document | Entry]], curation: Curation | None = None
 ) -> str:
-    """Digest of one partition's documents, of how they are grouped, and of what people decided."""
+    """Return the digest of a partition's documents, their grouping, and people's decisions."""
     lines = [
         f"{tree}\0{document.version}" for tree, documents in trees.items() for document in documents
     ]
-    decided = {tree: curation.digest(tree) for tree in trees} if curation else {}
-    lines += [f"{tree}\0curated\0{digest_of}" for tree, digest_of in decided.items() if digest_of]
+    decisions = {tree: curation.digest(tree) for tree in trees} if curation else {}
+    lines += [f"{tree}\0curated\0{decision}" for tree, decision in decisions.items() if decision]
     return digest("documents", *sorted(lines))
 
 
 def nodes_version(nodes: Sequence[Node]) -> str:
-    """Digest of all fields of all nodes."""
+    """Return the digest of all fields of all nodes."""
     return build_id(nodes)
 
 
 def clusters_version(clusterings: Sequence[Clustering]) -> str:
-    """Digest of the groups of every tree, and of where and why a tree ended."""
+    """Return the digest of the groups of every tree, and of where and why a tree ended."""
     lines = []
     for done in sorted(clusterings, key=lambda done: done.tree):
         lines.append(f"{done.tree}\0{done.layer}\0{done.end.reason if done.end else ''}")
@@ -101,33 +94,32 @@ def clusters_version(clusterings: Sequence[Clustering]) -> str:
 
 
 def findings_version(report: AuditReport) -> str:
-    """Digest of who judged what, and of the findings."""
+    """Return the digest of the audited nodes, of the judge and of its findings."""
     lines = [f"{node.id}\0{key}" for node, key in zip(report.audited, report.keys, strict=True)]
     return digest("findings", *lines, *map(repr, report.findings))
 
 
 def audited_version(version: str, findings: Sequence[str]) -> str:
-    """Version of what was audited: what it is, then what was found.
+    """Add the versions of the findings by layer to an asset's version.
 
-    ``findings`` are versions by layer. Staleness is not transitive in Dagster: whatever stands
-    between findings and the page that shows them has their version in its own (ADR 1).
+    Staleness is not transitive in Dagster, so every asset between findings and page needs it.
     """
     return f"{version}-{digest('audited', *findings)[:16]}"
 
 
 def published_mark(manifest: Manifest | Mark) -> str:
-    """What of a published tree its partition's version depends on."""
+    """Return the part of a published tree's manifest that its partition's version depends on."""
     return "\0".join((manifest.build_id, *manifest.quarantined))
 
 
 def published_version(documents: str, build: str, marks: Sequence[str]) -> str:
-    """Beginning of the data version of ``tree``: what it was built from, then what came of it.
-
-    The first two parts say without opening the store whether a partition is up to date.
-    """
+    """Return the beginning of the data version of ``tree``: its inputs, then its content."""
     return f"{source_version(documents, build)}-{digest('tree', *sorted(marks))[:16]}"
 
 
 def source_version(documents: str, build: str) -> str:
-    """The part of ``published_version`` that is known before anything is built."""
+    """Return the part of ``published_version`` that is known before the build.
+
+    It shows without the store whether a partition is up to date.
+    """
     return f"{documents[:16]}-{build[:16]}"

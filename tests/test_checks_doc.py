@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from raptor_assets import keys
+from raptor_assets import keys, names
 from raptor_assets.names import dataset_checks
 from raptor_assets.specs import build_check_specs
 from raptor_assets.versions import code_versions
@@ -53,11 +53,17 @@ def test_the_check_of_a_data_set_is_listed():
 def test_the_listed_checks_are_those_that_dagster_is_given():
     settings = Settings(checks=CheckSettings(golden="questions.jsonl"))
     specs = build_check_specs(settings)
-    on_tree = {(s.name, bool(s.blocking)) for s in specs if s.asset_key == keys.TREE}
-    on_layer = {(s.name, bool(s.blocking)) for s in specs if s.asset_key == keys.summaries(1)}
-    on_findings = {(s.name, bool(s.blocking)) for s in specs if s.asset_key == keys.findings(1)}
-    on_documents = {(s.name, bool(s.blocking)) for s in specs if s.asset_key == keys.DOCUMENTS}
-    on_chunks = {(s.name, bool(s.blocking)) for s in specs if s.asset_key == keys.CHUNKS}
+    on_tree = {(s.name, bool(s.blocking)) for s in specs if s.asset_key == keys.of(names.TREE)}
+    on_layer = {
+        (s.name, bool(s.blocking)) for s in specs if s.asset_key == keys.of(names.summaries(1))
+    }
+    on_findings = {
+        (s.name, bool(s.blocking)) for s in specs if s.asset_key == keys.of(names.findings(1))
+    }
+    on_documents = {
+        (s.name, bool(s.blocking)) for s in specs if s.asset_key == keys.of(names.DOCUMENTS)
+    }
+    on_chunks = {(s.name, bool(s.blocking)) for s in specs if s.asset_key == keys.of(names.CHUNKS)}
     assert on_chunks == {(name, severity == "error") for name, severity in ON_CHUNKS}
     assert on_documents == {(name, severity == "error") for name, severity in ON_DOCUMENTS}
     assert on_findings == {(name, severity == "error") for name, severity in ON_FINDINGS}

@@ -7,7 +7,7 @@ import pytest
 import qdrant_edge
 from support.workshop import Workshop, prose
 
-from raptor_assets import keys
+from raptor_assets import names
 from raptor_core.errors import DamagedTableError, RaptorError
 
 pytestmark = pytest.mark.slow
@@ -128,12 +128,12 @@ def test_every_table_that_changed_is_made_anew(home):
     for path in tables:
         change(path, 1 << rng.randrange(8))
     with pytest.raises(DamagedTableError, match="force"):
-        workshop.resources().tables.read(keys.DOCUMENTS.path, "a.md")
+        workshop.resources().tables.read(names.DOCUMENTS.split("/"), "a.md")
     report = workshop.build(force=True)
     assert (report.built, report.failed) == (["a.md", "b.md"], {})
     assert seen(workshop) == before
     tables = workshop.resources().tables
-    assert len(tables.read(keys.DOCUMENTS.path, "a.md"))
+    assert len(tables.read(names.DOCUMENTS.split("/"), "a.md"))
 
 
 def test_a_removed_document_goes_though_its_tables_are_damaged(home):

@@ -7,11 +7,11 @@ import pytest
 from support.build_process import Starter
 from support.workshop import Workshop, prose
 
-from raptor_assets import keys
+from raptor_assets import keys, names
 
 pytestmark = pytest.mark.slow
 
-ASSETS = [key.to_user_string() for key in keys.chain_keys(2) if key != keys.REPORT]
+ASSETS = [key.to_user_string() for key in keys.chain_keys(2) if key != keys.of(names.REPORT)]
 
 
 def finished(root):

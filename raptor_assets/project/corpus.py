@@ -13,6 +13,7 @@ import dagster as dg
 from raptor_assets import keys
 from raptor_assets.chain import build_chain
 from raptor_assets.datasets import build_dataset_assets, build_dataset_specs
+from raptor_assets.names import SOURCE
 from raptor_assets.progress import Watch, ignore_progress
 from raptor_assets.project.corpus_tree import corpus_tree_resources, corpus_tree_source_spec
 from raptor_assets.project.followed import Upstream, build_source_asset
@@ -86,7 +87,7 @@ def build_raptor_corpus(
     definitions = define_corpus(resources, specs)
     if upstream is None:
         return definitions
-    source = build_source_asset(specs[keys.SOURCE], upstream, upstream_path, resources)
+    source = build_source_asset(specs[keys.of(SOURCE)], upstream, upstream_path, resources)
     return dg.Definitions.merge(definitions, dg.Definitions(assets=[source]))
 
 

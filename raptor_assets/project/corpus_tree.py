@@ -13,7 +13,7 @@ from typing import Any
 
 import dagster as dg
 
-from raptor_assets import keys
+from raptor_assets import keys, names
 from raptor_assets.names import CorpusNames
 from raptor_assets.project.followed import keep_rows
 from raptor_assets.project.resources import Resources
@@ -99,8 +99,8 @@ def prepare(above: Resources, instance: dg.DagsterInstance) -> str:
 def corpus_tree_source_spec(below: CorpusNames) -> dg.AssetSpec:
     """The top nodes of a corpus, between its trees and the tree above them in the lineage."""
     return dg.AssetSpec(
-        keys.shown(below.corpus_tree(), keys.SOURCE),
-        deps=[keys.shown(below, keys.TREE)],
+        keys.shown(below.corpus_tree(), keys.of(names.SOURCE)),
+        deps=[keys.shown(below, keys.of(names.TREE))],
         group_name=below.corpus_tree().corpus,
         kinds={"qdrant"},
         description="The top nodes of all published trees, which the tree above them is made of.",

@@ -5,19 +5,22 @@ the sensor, the command and every run read the same, and none of them loads what
 """
 
 import json
+import shutil
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import dagster as dg
 from dagster._core.definitions.data_version import DEFAULT_DATA_VERSION
+from pydantic import Field
 
 from raptor_assets.project.records import DagsterRecords
 from raptor_assets.project.resources import Resources
 from raptor_assets.provenance import MATERIALIZED
 from raptor_core.disk import disk_remedy, replace_file
 from raptor_core.documents import Document
-from raptor_core.errors import EmptySourceError, SourceError
+from raptor_core.errors import SourceError
 from raptor_core.layout import ROWS, ROWS_PLACE
 from raptor_core.settings import Settings
 
@@ -25,13 +28,23 @@ Upstream = dg.AssetKey | str | list[str] | dg.AssetsDefinition | dg.AssetSpec
 """An asset, however it is named."""
 
 
+class SourceConfig(dg.Config):
+    """Configuration of a materialization of the source."""
+
+    confirm_removal: bool = Field(
+        default=False, description="Documents that are missing are gone on purpose, however many."
+    )
+
+
 def build_source_asset(
     spec: dg.AssetSpec, upstream: Upstream, path_entry: str | None, resources: Resources
 ) -> dg.AssetsDefinition:
     """The asset that takes over what an upstream asset gives, whenever that is materialized.
 
-    ``path_entry`` names the entry of the upstream's metadata that holds a file, a folder or a URL;
-    without it documents are its value, as its IO manager loads it.
+    It fails, and the source stays as it was, where that is no document, or where so many documents
+    are gone that a person has to confirm it (``SourceConfig``). ``path_entry`` names the entry of
+    the upstream's metadata that holds a file, a folder or a URL; without it documents are its
+    value, as its IO manager loads it.
     """
     key = dg.AssetDep(upstream).asset_key
 
@@ -40,16 +53,22 @@ def build_source_asset(
         specs=[spec.replace_attributes(deps=[key])],
         ins={} if path_entry else {"upstream": dg.AssetIn(key)},
     )
-    def source(context: dg.AssetExecutionContext, **inputs: Any) -> dg.MaterializeResult[Any]:
+    def source(
+        context: dg.AssetExecutionContext, config: SourceConfig, **inputs: Any
+    ) -> dg.MaterializeResult[Any]:
         resources.home.check_owner(resources.names.corpus)
-        if path_entry:
-            told = {"paths": _named_paths(context.instance, key, path_entry)}
-            _write(resources.home.followed / ROWS_PLACE, json.dumps(told))
-        else:
-            keep_rows(resources.home.followed, rows_of(inputs["upstream"], resources.settings))
+        folder, is_confirmed = resources.home.followed, config.confirm_removal
+        with _restored_on_failure(folder):
+            if path_entry:
+                paths = _named_paths(context.instance, key, path_entry)
+                _keep(folder, {"paths": paths}, is_confirmed=is_confirmed)
+            else:
+                rows = rows_of(inputs["upstream"], resources.settings)
+                keep_rows(folder, rows, is_confirmed=is_confirmed)
+            metadata = _source_metadata(context.instance, resources)
         resources.declare()
         return dg.MaterializeResult(
-            metadata=_told(context.instance, resources),
+            metadata=metadata,
             # Its partitions tell by their documents what changed; that it was read says nothing.
             data_version=DEFAULT_DATA_VERSION,
         )
@@ -61,11 +80,12 @@ def rows_of(value: Any, settings: Settings) -> Iterator[Mapping[str, Any]]:
     """The rows of a data frame, of a list of documents, or of several such by partition key.
 
     Raises:
-        SourceError: it is something else.
+        SourceError: it is something else, or a data frame without the column of the text.
     """
     if hasattr(value, "to_pandas"):
         value = value.to_pandas()
     if hasattr(value, "to_dict") and hasattr(value, "columns"):
+        _require_text_column(list(value.columns), len(value), settings)
         # What is missing is null in a row, and no text such as "nan" or "NaT".
         yield from value.astype(object).where(value.notna(), None).to_dict("records")
     elif isinstance(value, Mapping) and settings.source.text_field in value:
@@ -89,12 +109,58 @@ def rows_of(value: Any, settings: Settings) -> Iterator[Mapping[str, Any]]:
         )
 
 
-def keep_rows(folder: Path, rows: Iterable[Mapping[str, Any]]) -> None:
+def _require_text_column(columns: list[Any], n_rows: int, settings: Settings) -> None:
+    text = settings.source.text_field
+    if n_rows and text not in columns:
+        raise SourceError(
+            f"the upstream asset gave a data frame without the column {text!r} "
+            f"(source.text_field); its columns: {', '.join(map(str, columns))}. The source stays "
+            "as it was"
+        )
+
+
+def keep_rows(
+    folder: Path, rows: Iterable[Mapping[str, Any]], *, is_confirmed: bool = False
+) -> None:
     """Keep rows as the source of a home, in place of what was kept."""
     lines = "".join(f"{json.dumps(row, ensure_ascii=False, default=_plain)}\n" for row in rows)
     table = folder / ROWS
     _write(table, lines)
-    _write(folder / ROWS_PLACE, json.dumps({"rows": str(table)}))
+    _keep(folder, {"rows": str(table)}, is_confirmed=is_confirmed)
+
+
+def _keep(folder: Path, source: Mapping[str, Any], *, is_confirmed: bool) -> None:
+    """Keep where the source of a home is, and whether a person confirmed what it does not hold."""
+    _write(folder / ROWS_PLACE, json.dumps({**source, "is_confirmed": is_confirmed}))
+
+
+@contextmanager
+def _restored_on_failure(folder: Path) -> Iterator[None]:
+    """Put the source of a home back as it was where the block fails.
+
+    Where the process ends before that, the next look decides on removals by itself.
+    """
+    copies = {folder / name: folder / f"{name}.previous" for name in (ROWS, ROWS_PLACE)}
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for path, copy in copies.items():
+            if path.exists():
+                shutil.copy2(path, copy)
+    except OSError as error:
+        raise SourceError(
+            f"cannot write {folder}: {error}; free space, or fix its rights"
+        ) from error
+    try:
+        yield
+    except BaseException:
+        for path, copy in copies.items():
+            path.unlink(missing_ok=True)
+            if copy.exists():
+                copy.replace(path)
+        raise
+    finally:
+        for copy in copies.values():
+            copy.unlink(missing_ok=True)
 
 
 def _write(path: Path, text: str) -> None:
@@ -136,14 +202,22 @@ def _named_paths(instance: dg.DagsterInstance, key: dg.AssetKey, path_entry: str
     return list(dict.fromkeys(paths))
 
 
-def _told(instance: dg.DagsterInstance, resources: Resources) -> dict[str, Any]:
-    """What was found, and what of it is not built yet."""
-    try:
-        inventory = resources.source.inventory()
-    except EmptySourceError:
-        return {"dagster/row_count": 0}
+def _source_metadata(instance: dg.DagsterInstance, resources: Resources) -> dict[str, Any]:
+    """Return the numbers of documents and of partitions that are not built yet.
+
+    Raises:
+        EmptySourceError: the source holds no document.
+        SourceError: so many documents are gone that a person has to confirm it.
+    """
+    inventory = resources.source.inventory()
     records = DagsterRecords(instance, resources.names)
     changes = resources.changes(records, inventory=inventory)
+    if changes.doubt:
+        raise SourceError(
+            f"{changes.doubt}. Nothing is removed, and the source stays as it was. Correct what "
+            "the upstream asset gives, or materialize this asset with `confirm_removal: true` in "
+            "its configuration"
+        )
     skipped = [f"{item.name}: {item.reason}" for item in inventory.skipped]
     return {
         "dagster/row_count": sum(1 for _ in inventory.documents.ids()),

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import dagster as dg
 
-from raptor_assets import keys
+from raptor_assets import keys, names
 from raptor_assets.names import layer_of
 from raptor_assets.project.resources import Resources
 from raptor_assets.specs import SCHEMAS
@@ -62,7 +62,7 @@ class TablesIOManager(dg.IOManager):
         tables = self._resources.tables
         table = tables.find(key.path, partition)
         schema = SCHEMAS.get(key.path[-1]) if len(key.path) > 1 else None
-        if table is None and schema and tables.exists(keys.TREE.path, partition):
+        if table is None and schema and tables.exists(names.TREE.split("/"), partition):
             table = schema.table(())
         whole = tables.read(key.path, partition) if table is None else table
         frame: pd.DataFrame = whole.to_pandas(use_threads=False)
@@ -70,7 +70,7 @@ class TablesIOManager(dg.IOManager):
 
     def _own(self, key: dg.AssetKey) -> dg.AssetKey:
         """The chain's own key of its assets; others have a folder beside theirs."""
-        return keys.own(self._resources.names, key) or key.with_prefix("assets")
+        return keys.chain_key(self._resources.names, key) or key.with_prefix("assets")
 
 
 class QdrantLayersIOManager(TablesIOManager):
@@ -98,7 +98,7 @@ class QdrantLayersIOManager(TablesIOManager):
             StoreError: a vector is neither kept nor published.
         """
         layer = layer_of(key.to_user_string())
-        frame = super().read(keys.nodes(layer), partition)
+        frame = super().read(keys.of(names.nodes(layer)), partition)
         with self._resources.store.open_existing() as store:
             known = ChainedKnown(self._resources.components().cache, store)
             vectors = known.vectors(frame["embedding_key"])

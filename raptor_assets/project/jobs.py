@@ -7,8 +7,9 @@ import dagster as dg
 
 from raptor_assets import keys
 from raptor_assets.names import CorpusNames
-from raptor_assets.ownership import Listing, abandoned_trees
+from raptor_assets.ownership import TreeIndex, abandoned_trees
 from raptor_assets.process import turn_tags
+from raptor_assets.project.records import DagsterRecords
 from raptor_assets.project.resources import Resources
 from raptor_assets.project.turns import begin_turn
 from raptor_assets.provenance import MATERIALIZED, version_tags
@@ -22,9 +23,10 @@ _DROP_OP = "drop"
 
 
 class DropConfig(dg.Config):
-    """Which partitions to drop."""
+    """Partitions to drop; with ``only_gone`` only those whose documents are gone when it runs."""
 
     partitions: list[str]
+    only_gone: bool = False
 
 
 def build_asset_job(
@@ -56,7 +58,13 @@ def build_drop_job(resources: Resources) -> dg.JobDefinition:
             resources.home.turns, context.instance, context.run_id, context.log.warning
         )
         context.instance.add_run_tags(context.run_id, turn_tags(context))
-        for partition in config.partitions:
+        partitions = config.partitions
+        if config.only_gone:  # the run may have waited long for its turn
+            removed = resources.changes(DagsterRecords(context.instance, corpus)).removed
+            partitions = [name for name in partitions if name in removed]
+            if spared := sorted({*config.partitions} - {*partitions}):
+                context.log.info(f"not dropped, since not gone any more: {', '.join(spared)}")
+        for partition in partitions:
             with turn.take([partition]):
                 cache = resources.components(context.instance).cache
                 n_nodes = _drop(partition, resources, cache)
@@ -79,9 +87,12 @@ def build_drop_job(resources: Resources) -> dg.JobDefinition:
     return drop_job
 
 
-def drop_config(partitions: list[str], corpus: CorpusNames) -> dict[str, Any]:
+def drop_config(
+    partitions: list[str], corpus: CorpusNames, *, only_gone: bool = False
+) -> dict[str, Any]:
     """Run configuration of the drop job."""
-    return {"ops": {corpus.of(_DROP_OP): {"config": {"partitions": partitions}}}}
+    config = {"partitions": partitions, "only_gone": only_gone}
+    return {"ops": {corpus.of(_DROP_OP): {"config": config}}}
 
 
 def _drop(partition: str, resources: Resources, cache: NodeCache) -> int:
@@ -90,13 +101,13 @@ def _drop(partition: str, resources: Resources, cache: NodeCache) -> int:
     Of a partition without tables, which another home built, all trees go that have its name.
     """
     tables, place, grouping = resources.tables, resources.store, resources.settings.grouping
-    listing = Listing(place.trees, grouping)
+    listing = TreeIndex(place.trees, grouping)
     gone = abandoned_trees(tables, grouping, partition, listing) or sorted(listing(partition))
     n_nodes = 0
     for store in place.open_each():
         with store.publishing() as publishing:
             n_nodes += publishing.drop(gone)
-    cache.forget({*gone, *Listing(cache.unfinished, grouping)(partition)})
+    cache.forget({*gone, *TreeIndex(cache.unfinished, grouping)(partition)})
     for path in reversed(keys.table_paths()):
         tables.delete(path, partition)
     return n_nodes

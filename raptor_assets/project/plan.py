@@ -18,10 +18,20 @@ from raptor_assets.versions import (
     source_version,
 )
 from raptor_core.curation import Curation
-from raptor_core.documents import Document, Entry, Inventory, Skipped, document_partition
+from raptor_core.documents import (
+    Document,
+    Entry,
+    Inventory,
+    Partitions,
+    decide_removals,
+    document_partition,
+)
 from raptor_core.errors import DamagedTableError
 from raptor_core.identity import digest
 from raptor_core.settings import Settings
+
+_NAMED = 10
+"""Partitions that an explanation names."""
 
 Grouped = Mapping[str, Mapping[str, Sequence[Document | Entry]]]
 """Documents by partition and tree."""
@@ -111,8 +121,11 @@ class Changes:
         unchanged: published from these documents with these settings.
         removed: partitions whose documents are gone; also those that are in no record any more,
             where a table shows that they were built here.
-        held: partitions whose documents were not read this time, though something is there by
-            that name, or is being written; they stay as they are.
+        held: partitions of documents that are unknown, or being written; they stay as they are.
+        unconfirmed: partitions that lost documents, where so many are gone that a person has to
+            confirm it. Until then nothing is built or dropped: what is built would be counted
+            among the documents that are there, and the next look would let the removal pass.
+        doubt: why a person has to; "" if nobody has to.
         tokens: of ``new``, ``changed`` and ``removed``: differs whenever the same partition has
             to be built or dropped again, whatever its content was before.
         renamed: ids of documents whose content stood under another id, now gone, by new id.
@@ -135,21 +148,30 @@ class Changes:
     unreported: frozenset[str] = frozenset()
     lost: frozenset[str] = frozenset()
     orphaned: tuple[str, ...] = ()
+    unconfirmed: tuple[str, ...] = ()
+    doubt: str = ""
 
     @property
     def to_build(self) -> tuple[str, ...]:
         """New and changed partitions, sorted."""
         return tuple(sorted((*self.new, *self.changed)))
 
+    def explain_doubt(self) -> str:
+        """Return why nothing is built or dropped, and how a person confirms the removal."""
+        return (
+            f"{self.doubt}. Nothing is built or removed; concerned are "
+            f"{names.listed(self.unconfirmed, _NAMED)}. Bring the documents back, or confirm by "
+            "`raptor build --confirm-removal`"
+        )
+
     def droppable(self, unfinished: Collection[str]) -> tuple[str, ...]:
-        """Removed partitions whose documents did not move to an unfinished one.
+        """Return the removed partitions whose documents did not move to an unfinished one.
 
         Until the new place is published, the old one serves readers and spares model calls.
         """
+        waiting = {*unfinished, *self.held, *self.unconfirmed}
         return tuple(
-            name
-            for name in self.removed
-            if not any(other in unfinished for other in self.successors.get(name, ()))
+            name for name in self.removed if waiting.isdisjoint(self.successors.get(name, ()))
         )
 
     def in_order(self, due: Iterable[str]) -> list[str]:
@@ -165,17 +187,22 @@ def find_changes(
     known: Known = lambda _partition: (),
     store_state: StoreState | None = None,
     curation: Curation | None = None,
+    *,
+    is_confirmed: bool = False,
 ) -> Changes:
     """Compare what the source holds with what is recorded.
 
     Args:
-        records: what was materialized, and in which version.
+        records: what is recorded.
         settings: of the corpus.
         build: code version of the trees to be published, see ``Resources.build_version``.
         inventory: what the source holds.
-        known: documents that a partition was built from: they tell renamed ones from deleted ones.
-        store_state: trees that the vector store holds; None trusts the records.
-        curation: decisions of people, an input as the documents are.
+        known: gives the documents of a partition, by which those that are gone, unknown and
+            renamed are told apart.
+        store_state: what the vector store holds: what it lost counts as changed. None trusts the
+            record.
+        curation: what people decided: an input as the documents are.
+        is_confirmed: a person confirmed that documents are gone; see ``decide_removals``.
     """
     grouping = settings.grouping
     partitions = inventory.partitions(grouping)
@@ -198,13 +225,27 @@ def find_changes(
     current = {name for name in in_step if reported.get(name, 0) > latest[name]}
     unrecorded, orphaned = _unrecorded(existing | wanted.keys(), store_state, known)
     absent = unrecorded | (existing - wanted.keys())
-    unread = {name for name in absent if _is_unread(name, inventory.skipped, settings, known)}
-    held = unread | (moving & (existing | wanted.keys())) - current
-    removed, to_build = absent - held, wanted.keys() - current - held
-    read_anew = {name for name in to_build & existing if snapshots.get(name) != versions[name]}
+    stale = wanted.keys() - current
+    read_anew = {name for name in stale & existing if snapshots.get(name) != versions[name]}
+    previous = _previous(known, absent, read_anew)
+    unpublished = wanted.keys() - existing - _stored(store_state)
     # A snapshot that a failed run wrote does not tell what is published.
     told = {n for n in read_anew if published.get(n, "").startswith(snapshots.get(n, "")[:16])}
-    renames = find_renames(partitions, to_build, (*removed, *read_anew), told, known)
+    renames = find_renames(partitions, stale, previous, told, lambda n: previous[n] or ())
+    removals = decide_removals(
+        previous,
+        _present(inventory, previous),
+        inventory.skipped,
+        settings=settings.source,
+        grouping=grouping,
+        explained={*renames.documents.values(), *(curation.documents if curation else ())},
+        empty_sources=inventory.empty_sources,
+        n_others=_count_others(inventory, partitions, {*previous, *unpublished}),
+        is_confirmed=is_confirmed,
+    )
+    held = removals.unknown.keys() | (moving & (existing | wanted.keys())) - current
+    kept = held | removals.unconfirmed
+    removed, to_build = absent - kept, stale - kept
     # The same each time for a report alone, so that one that fails is tried once more.
     was = {**numbers, **{name: f"report of {published[name]}" for name in in_step}}
     return Changes(
@@ -220,7 +261,43 @@ def find_changes(
         unreported=frozenset(to_build & in_step),
         lost=frozenset(to_build & recorded - in_step),
         orphaned=tuple(sorted(orphaned)),
+        unconfirmed=tuple(sorted(removals.unconfirmed - held)),
+        doubt=removals.reason,
     )
+
+
+def _previous(
+    known: Known, absent: Iterable[str], read_anew: Iterable[str]
+) -> dict[str, Sequence[Document] | None]:
+    """Return the documents of partitions that may have lost some, as ``decide_removals`` asks.
+
+    A damaged table of a partition that is in the source is left out: it is written again.
+    """
+    previous: dict[str, Sequence[Document] | None] = {}
+    for name in sorted(absent):
+        try:
+            previous[name] = list(known(name))
+        except DamagedTableError:
+            previous[name] = None
+    for name in sorted(read_anew):
+        if documents := _documents(known, name):
+            previous[name] = documents
+    return previous
+
+
+def _present(inventory: Inventory, previous: Mapping[str, Sequence[Document] | None]) -> set[str]:
+    """Return the ids of the previous documents that are in the source."""
+    ids = {document.id for documents in previous.values() for document in documents or ()}
+    return ids.intersection(inventory.documents.ids()) if ids else ids
+
+
+def _count_others(
+    inventory: Inventory, partitions: Partitions[Entry], excluded: Collection[str]
+) -> int:
+    """Return the number of documents in all partitions of the source but these."""
+    names = partitions.keys() & excluded
+    n_excluded = sum(len(members) for name in names for members in partitions[name].values())
+    return len(inventory.documents) - n_excluded
 
 
 def _unrecorded(
@@ -230,9 +307,14 @@ def _unrecorded(
 
     Records of Dagster are lost more easily than tables.
     """
-    stored = {name for held in store_state or () for name in held}.difference(recorded)
+    stored = _stored(store_state).difference(recorded)
     ours = {name for name in stored if _documents(known, name)}
     return ours, stored - ours
+
+
+def _stored(store_state: StoreState | None) -> set[str]:
+    """Return the partitions of which the vector store has trees."""
+    return {name for marks in store_state or () for name in marks}
 
 
 def _in_store(
@@ -252,27 +334,3 @@ def _in_store(
             for held in store_state
         )
     }
-
-
-def _is_unread(
-    partition: str, skipped: Sequence[Skipped], settings: Settings, known: Known
-) -> bool:
-    """Whether a document of the partition was skipped this time, rather than removed."""
-    unread = [item for item in skipped if not item.is_empty]
-    if not unread:
-        return False
-    grouping = settings.grouping
-    by_document = not grouping.shards and grouping.by == "document"
-    if by_document and partition in {document_partition(item.name, grouping) for item in unread}:
-        return True
-    named = {item.name for item in unread}
-    try:
-        documents = list(known(partition))
-    except DamagedTableError:  # it may have been any of them
-        return True
-    return any(
-        document.id in named
-        or document.source in named
-        or any(document.source.endswith(f"/{name}") for name in named)
-        for document in documents
-    )

@@ -140,13 +140,32 @@ class Resources:
         records: Records,
         store_state: StoreState | None = None,
         inventory: Inventory | None = None,
+        *,
+        is_confirmed: bool = False,
     ) -> Changes:
-        """What has to be built and dropped, see ``find_changes``; ``inventory`` is the source's."""
-        inventory = inventory or self.source.inventory()
-        curation = self.curation()
+        """Return what has to be built and dropped; see ``find_changes``.
+
+        Args:
+            records: what is recorded.
+            store_state: what the vector store holds; None trusts the record.
+            inventory: what the source holds; None looks.
+            is_confirmed: a person confirmed that documents are gone.
+        """
         return find_changes(
-            records, self.settings, self.build_version, inventory, self.known, store_state, curation
+            records,
+            self.settings,
+            self.build_version,
+            inventory or self.source.inventory(),
+            self.known,
+            store_state,
+            self.curation(),
+            is_confirmed=is_confirmed or self.source.is_confirmed,
         )
+
+    def places(self, partition: str) -> list[tuple[str, str]]:
+        """Return id and source of each document that a partition was last built from."""
+        table = self.tables.find((DOCUMENTS,), partition, ["id", "source"])
+        return [] if table is None else list(zip(*table.to_pydict().values(), strict=True))
 
     def known(self, partition: str) -> Iterable[Document]:
         """Documents that a partition was last built from."""
@@ -172,8 +191,7 @@ class SourceResource:
         given = self._settings.source
         if not self._resources.names.follows:
             return given
-        file = self._resources.home.followed / ROWS_PLACE
-        told = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
+        told = self._followed()
         # Whoever materialized it has finished writing.
         read: dict[str, Any] = {"tables": (), "settle_seconds": 0.0}
         if "rows" not in told:
@@ -182,6 +200,16 @@ class SourceResource:
         size_mb = Path(told["rows"]).stat().st_size / MEGABYTE
         limit = float(max(given.max_file_mb, 2 ** (int(size_mb).bit_length() + 1)))
         return given.model_copy(update={**read, **whole, "max_file_mb": limit})
+
+    @property
+    def is_confirmed(self) -> bool:
+        """Whether a person confirmed which documents the upstream asset gave last."""
+        return self._resources.names.follows and bool(self._followed().get("is_confirmed"))
+
+    def _followed(self) -> dict[str, Any]:
+        """Return what the home keeps of the upstream asset; see ``followed``."""
+        file = self._resources.home.followed / ROWS_PLACE
+        return json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
 
     def corpus(self, partitions: Collection[str] | None = None) -> Corpus:
         """The documents of these partitions, or all, and what could not be read.

@@ -95,7 +95,7 @@ def _is_of(run: dg.DagsterRun, corpus: CorpusNames) -> bool:
     """Whether a run builds or drops anything of a corpus."""
     if run.job_name in (corpus.of(BUILD), corpus.of(DROP)):
         return True
-    return any(keys.own(corpus, key) is not None for key in run.asset_selection or ())
+    return any(keys.chain_key(corpus, key) is not None for key in run.asset_selection or ())
 
 
 _KILLED = (

@@ -57,7 +57,8 @@ def build_source_sensor(resources: Resources, targets: Sequence[Any]) -> dg.Sens
 
     It is off until somebody switches it on, in the UI or by ``source.watch``, because what it
     requests may cost money. A source that cannot be read fails the tick, an empty one skips it;
-    neither removes anything.
+    neither removes anything. Where so many documents are gone that a person has to confirm it
+    (``decide_removals``), each tick says so and requests nothing.
     Each change is requested once, and what failed ``runs.retries`` times more: then it stays red
     until it is started again, in the UI or by ``raptor build``, or until the documents change.
 
@@ -119,6 +120,10 @@ def _tick(
     changes = resources.changes(DagsterRecords(context.instance, corpus), store_state, inventory)
     for new, old in changes.renamed.items():
         context.log.info(f"{new} was {old}: its texts and vectors are reused")
+    if changes.doubt:
+        return dg.SkipReason(
+            f"{changes.explain_doubt()}; or drop them by the job {corpus.of(DROP)}"
+        )
     if changes.orphaned:
         context.log.warning(
             f"published by another home of the corpus, or by a lost one; the job {corpus.of(DROP)} "
@@ -177,8 +182,8 @@ def _request(
         for part in runs_over(to_build, runs.max_partitions)
     ]
     if drops := [name for name in removed if name in due]:
-        asked.append((DROP, drops, {}, drop_config(drops, corpus)))
-    is_waiting = len(removed) < len(changes.removed)
+        asked.append((DROP, drops, {}, drop_config(drops, corpus, only_gone=True)))
+    is_waiting = len(removed) < len(changes.removed) or changes.held
     seen = "" if is_waiting else cursor.seen
     after = cursor.model_copy(update={"seen": seen, "requested": wanted, "left": changes.removed})
     return dg.SensorResult(

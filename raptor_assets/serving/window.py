@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from raptor_assets import keys
+from raptor_assets import names
 from raptor_assets.costs import node_usages, read_usages
 from raptor_assets.project.home import Home
 from raptor_assets.report import TreeRecord, read_findings, read_records
@@ -107,7 +107,7 @@ def read_report(
     nodes = store.nodes(Where(trees=(tree,)))
     tables = home.table_store(settings)
     partition = partition_key(tree, settings.grouping)
-    table = tables.find(keys.DOCUMENTS.path, partition)
+    table = tables.find(names.DOCUMENTS.split("/"), partition)
     documents = {} if table is None else table_to_documents(table)
     layers = range(1, len(manifest.layer_sizes))
     record = read_records(tables, partition).get(tree)

@@ -21,6 +21,7 @@ from raptor_assets.project.store_state import partitions_there, read_store_state
 from raptor_assets.standalone import CODE_LOCATION
 from raptor_assets.standalone.instance import open_instance, recorded
 from raptor_core.documents import Scan, Skipped
+from raptor_core.errors import SourceError
 from raptor_core.home.published import refuse_unknown
 from raptor_core.models.endpoints.client import EndpointClient
 from raptor_core.settings import Settings
@@ -79,6 +80,7 @@ def build(
     partitions: Collection[str] | None = None,
     *,
     force: bool = False,
+    confirm_removal: bool = False,
     scan: Scan | None = None,
     components: Components | None = None,
     on_plan: Planned = _ignore_plan,
@@ -90,19 +92,23 @@ def build(
         partitions: only these, and no drop; None for all.
         force: also build partitions that are up to date, after removing damaged trees; finished
             work is reused.
+        confirm_removal: drop removed documents, however many.
         scan: scan of the source, if the caller has one.
         components: replacement for the components of the settings.
 
     Raises:
         UnknownTreeError: the source has no such partition.
-        RaptorError: source, store, token counter or an endpoint cannot be used; nothing changed.
+        SourceError: the source cannot be read, or a removal must be confirmed; nothing changed.
+        RaptorError: store, token counter or an endpoint cannot be used; nothing changed.
     """
     scan = scan or look(home.table_store(settings), settings.source)
     resources = Resources(settings, home, components=components, scan=scan)
     with recorded(home) as records:
         keep_look(resources.tables, settings.source, scan)
         store_state = read_store_state(resources.store, settings.grouping, mend=force)
-        changes = resources.changes(records, store_state)
+        changes = resources.changes(records, store_state, is_confirmed=confirm_removal)
+    if changes.doubt and partitions is None:
+        raise SourceError(changes.explain_doubt())
     to_build = _select(changes, partitions, force=force)
     removed = changes.removed if partitions is None else ()
     report = BuildReport(changes, scan.inventory.skipped)

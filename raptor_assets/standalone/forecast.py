@@ -10,7 +10,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass, replace
 
 from raptor_assets import names
-from raptor_assets.ownership import Listing, abandoned_trees
+from raptor_assets.ownership import TreeIndex, abandoned_trees
 from raptor_assets.project.home import Home
 from raptor_assets.project.plan import Changes
 from raptor_assets.project.record_files import RecordFiles
@@ -107,10 +107,10 @@ def _dropped_trees(
     """Return the trees of removed partitions, and those that changed partitions lose."""
     tables, grouping = resources.tables, resources.settings.grouping
     dropped: set[str] = set()
-    listing = Listing(resources.store.trees, grouping)
+    index = TreeIndex(resources.store.trees, grouping)
     for name in partitions:
         if tables.exists((names.DOCUMENTS,), name) or tables.exists((names.TREE,), name):
-            dropped.update(abandoned_trees(tables, grouping, name, listing, live))
+            dropped.update(abandoned_trees(tables, grouping, name, index, live))
     return dropped
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import dagster as dg
 
-from raptor_assets import keys
+from raptor_assets import keys, names
 from raptor_assets.project.home import Home
 from raptor_assets.provenance import version_tags
 from raptor_assets.specs import TABLE_SCHEMAS
@@ -202,7 +202,7 @@ def _record(home: Home, grouping: GroupingSettings, trees: Iterable[str]) -> Non
         for partition in partitions:
             instance.report_runless_asset_event(
                 dg.AssetMaterialization(
-                    asset_key=keys.shown(corpus, keys.TREE),
+                    asset_key=keys.shown(corpus, keys.of(names.TREE)),
                     partition=partition,
                     description="Its trees came by `raptor import`.",
                     metadata={"state": IMPORTED},

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from raptor_assets import keys
 from raptor_assets.steps.base import Step
+from raptor_assets.steps.findings import FindingsStep
 from raptor_assets.steps.layers import ChunksStep, ClustersStep, DocumentsStep, EmbeddingsStep
 from raptor_assets.steps.publish import PublishStep
 from raptor_assets.steps.report import ReportStep
-from raptor_assets.steps.summaries import FindingsStep, SummariesStep
+from raptor_assets.steps.summaries import SummariesStep
 
 _STEPS: dict[str, type[Step]] = {
     "documents": DocumentsStep,
@@ -19,9 +20,9 @@ _STEPS: dict[str, type[Step]] = {
     "tree": PublishStep,
     "tree_report": ReportStep,
 }
-"""By the last part of an asset's key."""
+"""Step by the last part of its asset's key."""
 
 
 def build_steps(max_layers: int) -> list[Step]:
-    """All steps of the chain, in the order of ``keys.chain_keys``."""
+    """Return all steps of the chain, in the order of ``keys.chain_keys``."""
     return [_STEPS[key.path[-1]](key) for key in keys.chain_keys(max_layers)]

@@ -1,4 +1,4 @@
-"""What the steps share: their seam, and what each does for one partition after another."""
+"""Interface of the steps, and the loop over partitions that most of them use."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from raptor_core.quality.checks import CheckResult
 
 
 class Step:
-    """Makes one asset of many partitions: one after another, or all at once by its own ``run``."""
+    """Step that makes one asset of many partitions, in turn or, with another ``run``, together."""
 
     def __init__(self, key: dg.AssetKey) -> None:
         self.key = key
         self.layer = layer_of(key.to_user_string())
 
     def run(self, _context: RunContext, states: Sequence[PartitionState]) -> list[StepResult]:
-        """Make the asset for every partition; one that fails is marked and has no outcome.
+        """Make the asset for every partition; a failed partition is marked and has no result.
 
         Raises:
-            RaptorError: something that concerns all partitions failed, such as the store.
+            RaptorError: the failure concerns all partitions, such as that of the store.
         """
         results = []
         for state in states:
@@ -36,18 +36,18 @@ class Step:
         return results
 
     def make(self, state: PartitionState) -> StepResult:
-        """Make the asset of a partition; what is raised is why it failed."""
+        """Make the asset of a partition; an error says why it failed."""
         raise NotImplementedError
 
     def check(self, _state: PartitionState) -> list[CheckResult]:
-        """Verdicts on what is recorded of a partition; the asset is not made.
+        """Execute the checks on a partition's recorded asset, which is not made.
 
         Raises:
-            RaptorError: what they are about cannot be read.
+            RaptorError: the asset cannot be read.
         """
         return []
 
 
 def inputs_digest(context: RunContext, key: dg.AssetKey, *parts: str) -> str:
-    """Digest of all that a step's result depends on: its code version and its input."""
+    """Return the digest of a step's code version and of its inputs."""
     return digest("inputs", context.versions[key], *parts)

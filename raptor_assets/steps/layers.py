@@ -1,4 +1,4 @@
-"""From documents to clusters: what the source holds, its leaves, their vectors, their clusters."""
+"""Steps from documents to clusters; ``summaries`` makes layers of them."""
 
 from __future__ import annotations
 
@@ -33,12 +33,13 @@ from raptor_core.tree.leaves import make_leaves
 
 
 class DocumentsStep(Step):
-    """Reads the source once and writes each partition's part of it."""
+    """Step that reads the source once and writes each partition's documents."""
 
     def make(self, state: PartitionState) -> StepResult:
         """See ``Step.make``."""
         context = state.context
-        trees = context.partitions.get(state.name)
+        trees = context.partitions.get(state.name, {})
+        context.require_known(state.name, {d.id for members in trees.values() for d in members})
         if not trees:
             raise SourceError(
                 f"the source holds no document of partition {state.name!r}; it was removed or "
@@ -65,7 +66,7 @@ def _verdict(trees: Trees, context: RunContext) -> CheckResult:
 
 
 class ChunksStep(Step):
-    """Cuts documents into leaves."""
+    """Step that cuts documents into leaves."""
 
     def make(self, state: PartitionState) -> StepResult:
         """See ``Step.make``."""
@@ -101,9 +102,9 @@ class ChunksStep(Step):
         documents = state.documents
         leaves: list[Node] = []
         for tree, members in documents.items():
-            made = make_leaves(tree, members, state.context.components)
-            leaves += made
-            if not made:
+            of_tree = make_leaves(tree, members, state.context.components)
+            leaves += of_tree
+            if not of_tree:
                 state.context.warn(f"tree {tree!r} has no text and is not built")
         if not leaves:
             raise EmptySourceError(
@@ -114,14 +115,14 @@ class ChunksStep(Step):
 
 
 class ClustersStep(Step):
-    """Clusters every tree that goes on above the layer below."""
+    """Step that clusters every tree that has the layer below."""
 
     def run(self, context: RunContext, states: Sequence[PartitionState]) -> list[StepResult]:
         """See ``Step.run``."""
-        if self.layer == 1:  # what all trees go on from, at once: each look-up opens the store
+        if self.layer == 1:  # one look-up for all trees, since each look-up opens the store
             trees: dict[str, Sequence[Document]] = {}
             for state in states:
-                with suppress(TableError):  # it is raised again, and told, in this partition's turn
+                with suppress(TableError):  # ``make`` raises it again for this partition
                     trees |= state.documents
             context.look_up(trees)
         return super().run(context, states)
@@ -129,39 +130,39 @@ class ClustersStep(Step):
     def make(self, state: PartitionState) -> StepResult:
         """See ``Step.make``."""
         if self.layer == 1:
-            state.foresee()
+            state.plan_rebuild()
         inputs = inputs_digest(state.context, self.key, *self._input(state))
-        before = state.recorded(self.key)
-        version = before.data_version if before else ""
-        if not before or before.inputs != inputs:
+        record = state.recorded(self.key)
+        version = record.data_version if record else ""
+        if not record or record.inputs != inputs:
             done = {tree: state.cluster(self.layer, tree) for tree in state.nodes(self.layer - 1)}
             state.put_clusterings(self.layer, done)
             version = clusters_version(list(done.values()))
             state.save(self.key, clusterings_to_table(done.values()), version, inputs)
-        reused = before is not None and before.data_version == version
+        reused = record is not None and record.data_version == version
         clusterings = list(state.clusterings(self.layer).values())
         below = {} if reused else state.layers(self.layer - 1)
         metadata = clusters_metadata(clusterings, below, pictured=not reused)
         return StepResult(state, version, metadata, metadata["n_clusters"], reused)
 
     def _input(self, state: PartitionState) -> list[str]:
-        """All that the clusters depend on: vectors, tokens and order, not the rest of a node.
+        """Return all that the clusters depend on.
 
-        And the clusters of the published tree, since they are kept.
+        These are vectors, tokens and order of the nodes, and the published clusters to keep.
         """
         lines = [
             f"{tree}\0{node.id}\0{node.embedding_key}\0{node.n_tokens}"
             for tree, nodes in state.nodes(self.layer - 1).items()
             for node in nodes
         ]
-        for tree, published in state.earlier().items():
+        for tree, published in state.earlier_trees().items():
             earlier = earlier_clusters(published, self.layer - 1)
             lines.append(f"{tree}\0{earlier.digest if earlier else ''}")
         return lines
 
 
 class EmbeddingsStep(Step):
-    """Embeds the nodes of all partitions at once; known vectors are reused."""
+    """Step that embeds the nodes of all partitions at once; known vectors are reused."""
 
     def run(self, context: RunContext, states: Sequence[PartitionState]) -> list[StepResult]:
         """See ``Step.run``."""
@@ -177,14 +178,12 @@ class EmbeddingsStep(Step):
         n_computed = list(map(len, fresh))
         shares = embedded.usage.shares(n_computed)
         results = []
-        for state, own, count, share in zip(states, flat, n_computed, shares, strict=True):
+        for state, members, count, share in zip(states, flat, n_computed, shares, strict=True):
             state.put_vectors(self.layer, vectors)
-            state.n_embedded += count
-            state.usage += share
-            state.charged[self.layer] += share
-            version = nodes_version(own)
+            state.costs.add_embeddings(self.layer, count, share)
+            version = nodes_version(members)
             if self.layer:
                 version = audited_version(version, [state.audited(self.layer)])
-            metadata = embeddings_metadata(own, embedded.reused, context.components, share)
-            results.append(StepResult(state, version, metadata, len(own), reused=not count))
+            metadata = embeddings_metadata(members, embedded.reused, context.components, share)
+            results.append(StepResult(state, version, metadata, len(members), reused=not count))
         return results

@@ -1,4 +1,4 @@
-"""``tree``: the checks on whole trees, then publication, then what the store holds of them."""
+"""``tree``: the checks on complete trees, their publication, then the checks on the store."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from raptor_assets import keys
+from raptor_assets import keys, names
 from raptor_assets.cost_metadata import cost_history, cost_metadata
 from raptor_assets.metadata import (
     audit_metadata,
@@ -14,12 +14,13 @@ from raptor_assets.metadata import (
     published_metadata,
     rebuild_metadata,
 )
-from raptor_assets.ownership import Listing, abandoned_trees
+from raptor_assets.ownership import TreeIndex, abandoned_trees
 from raptor_assets.partition_state import PartitionState, StepResult
 from raptor_assets.run_context import RunContext
 from raptor_assets.specs import TREES
 from raptor_assets.steps.base import Step
-from raptor_assets.steps.summaries import SummariesStep, quarantined
+from raptor_assets.steps.findings import quarantined
+from raptor_assets.steps.summaries import SummariesStep
 from raptor_assets.versions import (
     audited_version,
     documents_version,
@@ -31,7 +32,7 @@ from raptor_core.nodes import End, Layer, Tree
 from raptor_core.quality.checks import CheckedTrees, CheckResult, blocking_failures, require
 from raptor_core.quality.registry import check_trees
 from raptor_core.quality.stored import StoredTree, embedding, staleness
-from raptor_core.quality.stored import store as whole_in_store
+from raptor_core.quality.stored import store as check_store
 from raptor_core.settings import Settings
 from raptor_core.store.base import Edition, Manifest, PublicationCounts, StoreIdentity
 from raptor_core.store.publishing import PublicationBatch
@@ -46,26 +47,26 @@ if TYPE_CHECKING:
 
 @dataclass
 class _Ready:
-    """A partition whose trees keep the laws: what checks say of it, and what publishing makes.
+    """Partition whose trees keep the laws, with its check results and its publication.
 
-    ``gone`` are trees that it published, or began, before and no longer has.
+    ``removed`` are trees that it published or began earlier and no longer has.
     """
 
     state: PartitionState
     trees: Sequence[Tree]
     verdicts: list[CheckResult]
-    gone: Sequence[str] = ()
+    removed: Sequence[str] = ()
     manifests: Mapping[str, Manifest] = field(default_factory=dict)
     published: Sequence[PublicationCounts] = ()
 
     @property
     def is_refused(self) -> bool:
-        """Whether a check forbids to publish it."""
+        """Whether a check refuses the publication."""
         return bool(blocking_failures(self.verdicts))
 
 
 class PublishStep(Step):
-    """Publishes the trees of every partition that keeps the laws."""
+    """Step that publishes the trees of every partition that keeps the laws."""
 
     def run(self, context: RunContext, states: Sequence[PartitionState]) -> list[StepResult]:
         """See ``Step.run``."""
@@ -85,14 +86,14 @@ class PublishStep(Step):
                 store.optimize()
                 is_live = store.live
             done = [part for part in ready if part.published and not part.state.failure]
-            finished = [name for part in done for name in (*part.manifests, *part.gone)]
+            finished = [name for part in done for name in (*part.manifests, *part.removed)]
             context.components.cache.forget(finished)
         except StoreRefusedError as error:
             if len(ready) > 1:
                 raise
             ready[0].state.fail(self.key, error)
             return []
-        finally:  # a store whose commit failed is closed, and nobody goes on with it
+        finally:  # a store whose commit failed must not be used again
             context.store.release()
         if not is_live:
             self._promote(context)
@@ -147,16 +148,16 @@ class PublishStep(Step):
         return end
 
     def _judge(self, state: PartitionState, trees: Sequence[Tree]) -> list[CheckResult]:
-        """Verdicts on the trees, when nothing forbids to publish them.
+        """Execute the checks on the trees before their publication.
 
         Raises:
             InvariantError: a law is broken; it names checks, nodes and remedies.
         """
         depth = max(len(tree.layers) for tree in trees)
         for layer in range(1, depth):
-            require(SummariesStep(keys.summaries(layer)).check(state))
+            require(SummariesStep(keys.of(names.summaries(layer))).check(state))
         verdicts = check_trees(CheckedTrees(trees, state.context.settings))
-        broken = [told for tree in trees for told in violations(tree)]
+        broken = [violation for tree in trees for violation in violations(tree)]
         if broken and not blocking_failures(verdicts):
             raise InvariantError(
                 f"{len(broken)} invariants are broken, first: {broken[0]}. Nothing was published"
@@ -164,29 +165,29 @@ class PublishStep(Step):
         return verdicts
 
     def _publish(self, context: RunContext, store: VectorStore, ready: Sequence[_Ready]) -> None:
-        """Publish what no check refuses, many partitions in one commit.
+        """Publish all partitions that no check refuses, many in one commit.
 
         Raises:
-            StoreError: a commit failed; what of the partitions is published is not known.
+            StoreError: a commit failed; which of the partitions are published is not known.
         """
         grouping = context.settings.grouping
-        unfinished = Listing(context.components.cache.unfinished, grouping)
-        listing = Listing(lambda: [mark.tree for mark in store.marks()], grouping)
+        unfinished = TreeIndex(context.components.cache.unfinished, grouping)
+        stored = TreeIndex(lambda: [mark.tree for mark in store.marks()], grouping)
         with store.publishing() as publishing:
             for part in ready:
                 name, live = part.state.name, {tree.name for tree in part.trees}
                 try:
-                    known = abandoned_trees(context.tables, grouping, name, listing, live)
-                    part.gone = sorted({*known, *unfinished(name) - live})
+                    abandoned = abandoned_trees(context.tables, grouping, name, stored, live)
+                    part.removed = sorted({*abandoned, *unfinished(name) - live})
                     part.verdicts.append(
                         _embedded_verdict(part.trees, store.identity, context.settings)
                     )
                     if not part.is_refused:
-                        self._give(publishing, part)
+                        self._publish_partition(publishing, part)
                 except RaptorError as error:
                     part.state.fail(self.key, error)
 
-    def _give(self, publishing: PublicationBatch, part: _Ready) -> None:
+    def _publish_partition(self, publishing: PublicationBatch, part: _Ready) -> None:
         documents = part.state.documents
         hidden = quarantined(part.state)
         part.manifests = {
@@ -201,7 +202,7 @@ class PublishStep(Step):
                 for tree in part.trees
             ]
         )
-        publishing.drop(part.gone)
+        publishing.drop(part.removed)
 
     def _results(self, store: VectorStore, ready: Sequence[_Ready]) -> list[StepResult]:
         results = []
@@ -227,11 +228,11 @@ class PublishStep(Step):
         )
         audited = [state.audited(layer) for layer in state.summary_layers]
         version = audited_version(version, audited)
-        before = state.recorded(self.key)
-        costs = cost_history(before.history if before else (), state.charged)
+        record = state.recorded(self.key)
+        costs = cost_history(record.history if record else (), state.costs.charged)
         state.save(self.key, _table(trees, manifests), version, version, costs)
         metadata = {
-            **published_metadata(trees, manifests, part.published, part.gone, context.settings),
+            **published_metadata(trees, manifests, part.published, part.removed, context.settings),
             **rebuild_metadata(state),
             **drift_metadata(trees),
             **audit_metadata(state, trees),
@@ -260,7 +261,7 @@ def _embedded_verdict(
 def _staleness_verdicts(
     state: PartitionState, manifests: Mapping[str, Manifest]
 ) -> list[CheckResult]:
-    """Check whether the published trees are stale; skip an unreadable source."""
+    """Check if the published trees are stale; an unreadable source gives a warning instead."""
     try:
         source = state.context.partitions.get(state.name, {})
     except SourceError as error:
@@ -268,18 +269,18 @@ def _staleness_verdicts(
         return []
     published = {tree: manifest.documents for tree, manifest in manifests.items()}
     textless = state.documents.keys() - published.keys()
-    there = {
+    present = {
         tree: {document.id: document.content_hash for document in members}
         for tree, members in source.items()
         if tree not in textless
     }
-    return [staleness(published, there)]
+    return [staleness(published, present)]
 
 
 def _stored_verdict(store: VectorStore, trees: Sequence[Tree]) -> CheckResult:
     """Check what the store holds of the published trees."""
     stored = {manifest.tree: manifest for manifest in store.manifests([t.name for t in trees])}
-    return whole_in_store(
+    return check_store(
         [
             StoredTree(
                 stored.get(tree.name), store.point_ids(tree.name), [n.id for n in tree.nodes()]

@@ -1,4 +1,4 @@
-"""``tree_report``: one HTML page that shows the published trees of a partition."""
+"""``tree_report``: one HTML page with the published trees of a partition."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import dagster as dg
 
-from raptor_assets import keys
+from raptor_assets import keys, names
 from raptor_assets.costs import node_usages, read_usages
 from raptor_assets.partition_state import PartitionState, StepResult
 from raptor_assets.report import (
@@ -33,7 +33,7 @@ Findings = tuple[SentenceFinding, ...] | None
 
 
 class ReportStep(Step):
-    """Writes the page of every partition whose trees, findings or settings have changed."""
+    """Step that writes the page of a partition whose trees, findings or settings changed."""
 
     def make(self, state: PartitionState) -> StepResult:
         """See ``Step.make``."""
@@ -42,7 +42,7 @@ class ReportStep(Step):
         curation = context.components.curation
         findings = read_findings(context.tables, state.name, layers, curation)
         settings = settings_text(context.settings)
-        published = state.recorded(keys.TREE)
+        published = state.recorded(keys.of(names.TREE))
         version = published.data_version if published else ""
         shown = (version, repr(findings), settings, page_version())
         inputs = inputs_digest(context, self.key, *shown)
@@ -53,27 +53,25 @@ class ReportStep(Step):
         if not same:
             trees = self._trees(state)
             paid = read_usages(context.tables, state.name, layers)
-            cost = build_cost(state)
+            cost, earlier = build_cost(state), state.known_earlier_trees
             n_kept = context.settings.report.rebuilds
-            made = [
-                next_record(t, records.get(t.name), cost, state.before.get(t.name), n_kept)
-                for t in trees
-            ]
-            records = {record.tree: record for record in made}
-            shown_trees = [
-                replace(t, change=records[t.name].change, rebuilds=records[t.name].rebuilds)
-                for t in trees
-            ]
+            for tree in trees:
+                record, basis = records.get(tree.name), earlier.get(tree.name)
+                records[tree.name] = next_record(tree, record, cost, basis, n_kept)
+            records = {tree.name: records[tree.name] for tree in trees}
             report = Report(
                 state.name,
-                tuple(shown_trees),
+                tuple(
+                    replace(t, change=records[t.name].change, rebuilds=records[t.name].rebuilds)
+                    for t in trees
+                ),
                 findings,
                 settings,
-                merged_cost(made),
+                merged_cost(list(records.values())),
                 node_usages((node for tree in trees for node in tree.nodes), paid),
             )
             context.reports.write(state.name, render_report(report))
-            state.save(self.key, records_table(made), inputs, inputs)
+            state.save(self.key, records_table(records.values()), inputs, inputs)
         metadata = {
             **_numbers(list(records.values()), findings),
             "path": dg.MetadataValue.path(str(path)),
@@ -84,13 +82,12 @@ class ReportStep(Step):
         return StepResult(state, inputs, metadata, len(records), same)
 
     def _trees(self, state: PartitionState) -> list[ReportTree]:
-        """The published trees, from their tables: neither vectors nor the store are needed."""
-        documents = state.documents
-        nodes: dict[str, list[Node]] = {}
+        """Read the published trees from their tables, without vectors and without the store."""
+        documents, nodes = state.documents, dict[str, list[Node]]()
         for layer in (0, *state.summary_layers):
             for tree, members in state.nodes(layer).items():
                 nodes.setdefault(tree, []).extend(members)
-        rows = TREES.rows(state.context.tables.read(keys.TREE.path, state.name))
+        rows = TREES.rows(state.context.tables.read(names.TREE.split("/"), state.name))
         return [
             ReportTree(
                 name=tree,

@@ -11,6 +11,7 @@ from raptor_core.documents.catalog.scan import (
     scan_source,
 )
 from raptor_core.documents.grouping import Partitions, document_partition, partition_key, tree_name
+from raptor_core.documents.removal import Removals, Unread, decide_removals
 from raptor_core.documents.sources.base import SourceFile
 from raptor_core.documents.sources.load import list_files, load_documents
 
@@ -23,9 +24,12 @@ __all__ = [
     "Inventory",
     "Partitions",
     "Reading",
+    "Removals",
     "Scan",
     "Skipped",
     "SourceFile",
+    "Unread",
+    "decide_removals",
     "document_partition",
     "list_files",
     "load_documents",

@@ -100,14 +100,21 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """A file or record that was not read, and why, in words for a person.
+    """File, folder or record that was not read, and why, in words for a person.
 
-    ``is_empty`` says that it was read and holds no text: what it held before is gone.
+    Attributes:
+        name: for people; a row's name ends in its number ("papers.jsonl:7").
+        reason: why it was not read.
+        is_empty: it is known to hold no text of its own: documents that it held are gone. Without
+            it they are unknown.
+        place: id of the document, or path of the file or folder, whose documents are unknown;
+            "" for ``name``.
     """
 
     name: str
     reason: str
     is_empty: bool = False
+    place: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -142,8 +142,8 @@ class Retriever(AsyncSearch):
         if not questions:
             return []
         batch = Questions(tuple(questions), vectors, self._embedder)
-        strategy, store = STRATEGIES[query.strategy], self._store
-        return store.steady(lambda: strategy.retrieve(batch, query, store))
+        strategy = STRATEGIES[query.strategy]
+        return self._store.read_consistently(lambda store: strategy.retrieve(batch, query, store))
 
     def trace(self, node_id: str) -> Trace:
         """Return the exact spans of the documents under a node.

@@ -87,6 +87,10 @@ class SourceSettings(Part):
         parse_seconds: time limit for reading a PDF file, in seconds.
         ocr: languages of tesseract, such as ``eng`` or ``deu+eng``, for pages of PDF files that are
             pictures; empty reads none. The program has to be installed.
+        max_removed: share of the published documents that may be gone at once, 0 to 1. A look that
+            misses more changes nothing until a person confirms it, nor one that finds a named
+            source empty. 0 asks for every document, 1 never asks.
+        max_removed_documents: most documents that may be gone at once.
         watch: switch the sensor on from the start; it builds changed documents without a command.
     """
 
@@ -107,6 +111,8 @@ class SourceSettings(Part):
     settle_seconds: float = Field(2.0, ge=0, le=3600)
     parse_seconds: float = Field(120.0, gt=0)
     ocr: str = Field("", pattern=r"^[A-Za-z_+]*$")
+    max_removed: float = Field(0.5, ge=0, le=1)
+    max_removed_documents: int = Field(1000, ge=0)
     watch: bool = False
 
     @model_validator(mode="after")

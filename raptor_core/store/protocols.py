@@ -59,10 +59,10 @@ class Searcher(Protocol):
     def manifests(self, trees: Sequence[str] | None = None) -> list[Manifest]:
         """Return the manifests of these trees, or of all, by tree name."""
 
-    def steady(self, read: Callable[[], Read]) -> Read:
-        """Return the result of ``read``, which sees one version of each tree.
+    def read_consistently(self, read: Callable[[Searcher], Read]) -> Read:
+        """Return the result of ``read``, whose searcher returns one version of each tree.
 
-        ``read`` may be called again, where a tree that it read was published meanwhile.
+        ``read`` is called again where a tree that it read was published meanwhile.
         """
 
 

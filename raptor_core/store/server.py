@@ -83,7 +83,6 @@ class ServerCorpus(CorpusCollections):
             engine.apply,
             lambda: None,  # a server has no lock of ours to release
             None if is_live else partial(self.promote, chosen),
-            steady=engine.steady,
             turn=nullcontext(),
         )
 

@@ -44,6 +44,7 @@ from raptor_core.store.engines.base import (
     Engine,
     Match,
     Point,
+    PointReader,
     Question,
     live_condition,
     query_units,
@@ -60,68 +61,24 @@ _STORED_TOLERANCE = UNIT_TOLERANCE + 1e-6
 Row = TypeVar("Row")
 
 
-class VectorStore(AbstractContextManager["VectorStore"]):
-    """Open collection, from ``open_store``. An embedded engine is locked while it is open.
-
-    It is a ``Searcher``, a ``Publisher`` and a ``Maintainer``.
-    """
+class StoreReader:
+    """Reads of a store, over its engine or over one consistent read. It is a ``Searcher``."""
 
     def __init__(
         self,
-        engine: Engine,
+        reader: PointReader,
         identity: StoreIdentity,
-        commit: Callable[[Batch], None],
-        release: Callable[[], None],
-        promote: Callable[[], None] | None = None,
-        steady: Callable[[Callable[[], Any]], Any] = lambda read: read(),
-        turn: AbstractContextManager[Any] | None = None,
+        opened: Callable[[], AbstractContextManager[None]],
     ) -> None:
-        """Wrap an open engine.
-
-        Args:
-            commit: applies a batch so that a crash leaves all or nothing for the next reader.
-            release: releases the lock or the files of an embedded engine.
-            promote: makes the collection the live one; None where it is.
-            steady: calls a read until it saw one version of each tree; an embedded engine needs
-                one call.
-            turn: context of each call; None is a lock of this store.
-        """
-        self._engine = engine
+        """Wrap a reader of points; ``opened`` is the context of each call."""
+        self._reader = reader
         self._identity = identity
-        self._commit = commit
-        self._release = release
-        self._promote = promote
-        self._steady = steady
-        self._turn = turn or RLock()
-        self._closed = False
+        self._open = opened
 
     @property
     def identity(self) -> StoreIdentity:
         """Corpus and embedder that the store was made for."""
         return self._identity
-
-    @contextmanager
-    def _open(self) -> Iterator[None]:
-        with self._turn:
-            if self._closed:
-                raise StoreError(f"store {self._identity.corpus!r} is closed; open it again")
-            yield
-
-    def close(self) -> None:
-        """Release the engine and its lock; closing twice is allowed."""
-        with self._turn:
-            if self._closed:
-                return
-            self._closed = True
-            try:
-                self._engine.close()
-            finally:
-                self._release()
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    # -- searching
 
     def search(
         self, vectors: Vectors, limit: int, where: Where = EVERYWHERE, *, exact: bool = False
@@ -137,7 +94,7 @@ class VectorStore(AbstractContextManager["VectorStore"]):
         return self._hits([_question(query_vector(text), where) for text in texts], limit)
 
     def _hits(self, questions: Sequence[Question | None], limit: int) -> list[list[Hit]]:
-        rows = self._answers(self._engine.search, questions, limit)
+        rows = self._answers(self._reader.search, questions, limit)
         return [[Hit(payload_to_node(hit.payload), hit.score) for hit in row or ()] for row in rows]
 
     def candidates(
@@ -151,7 +108,7 @@ class VectorStore(AbstractContextManager["VectorStore"]):
         filters = [where] * len(texts) if isinstance(where, Where) else where
         queries = [*query_units(vectors, self._identity), *map(query_vector, texts)]
         questions = list(map(_question, queries, [*filters, *filters]))
-        answers = self._answers(self._engine.outlines, questions, limit)
+        answers = self._answers(self._reader.outlines, questions, limit)
         rows = [row or NOTHING for row in answers]
         return list(zip(rows[: len(texts)], rows[len(texts) :], strict=True))
 
@@ -169,11 +126,12 @@ class VectorStore(AbstractContextManager["VectorStore"]):
             answers = dict(zip(kept, search(list(kept.values()), limit), strict=True))
         return [answers.get(row) for row in range(len(questions))]
 
-    def steady(self, read: Callable[[], Row]) -> Row:
+    def read_consistently(self, read: Callable[[StoreReader], Row]) -> Row:
         """See ``Searcher``."""
         with self._open():
-            result: Row = self._steady(read)
-        return result
+            return self._reader.read_consistently(
+                lambda reader: read(StoreReader(reader, self._identity, self._open))
+            )
 
     def nodes(self, where: Where = EVERYWHERE) -> list[Node]:
         """See ``Searcher``."""
@@ -188,7 +146,7 @@ class VectorStore(AbstractContextManager["VectorStore"]):
         if condition is None:
             return []
         with self._open():
-            return self._engine.scroll(condition, fields, dense=dense)
+            return self._reader.scroll(condition, fields, dense=dense)
 
     def titles(self) -> dict[str, str]:
         """Return the titles of all documents that have one, by document; no text is read."""
@@ -208,7 +166,7 @@ class VectorStore(AbstractContextManager["VectorStore"]):
         if condition is None:
             return 0
         with self._open():
-            return self._engine.count(condition)
+            return self._reader.count(condition)
 
     def vectors(self, embedding_keys: Iterable[str]) -> dict[str, Vectors]:
         """Return live vectors of any tree by embedding key; unknown keys are left out.
@@ -251,6 +209,59 @@ class VectorStore(AbstractContextManager["VectorStore"]):
     def _manifests(self, *matches: Match) -> list[Manifest]:
         records = self._points(Condition(matches), None)
         return sorted((payload_to_manifest(r.payload) for r in records), key=attrgetter("tree"))
+
+
+class VectorStore(StoreReader, AbstractContextManager["VectorStore"]):
+    """Open collection, from ``open_store``. An embedded engine is locked while it is open.
+
+    It is a ``Searcher``, a ``Publisher`` and a ``Maintainer``.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        identity: StoreIdentity,
+        commit: Callable[[Batch], None],
+        release: Callable[[], None],
+        promote: Callable[[], None] | None = None,
+        turn: AbstractContextManager[Any] | None = None,
+    ) -> None:
+        """Wrap an open engine.
+
+        Args:
+            commit: applies a batch so that a crash leaves all or nothing for the next reader.
+            release: releases the lock or the files of an embedded engine.
+            promote: makes the collection the live one; None where it is.
+            turn: context of each call; None is a lock of this store.
+        """
+        super().__init__(engine, identity, self._opened)
+        self._engine = engine
+        self._commit = commit
+        self._release = release
+        self._promote = promote
+        self._turn = turn or RLock()
+        self._closed = False
+
+    @contextmanager
+    def _opened(self) -> Iterator[None]:
+        with self._turn:
+            if self._closed:
+                raise StoreError(f"store {self._identity.corpus!r} is closed; open it again")
+            yield
+
+    def close(self) -> None:
+        """Release the engine and its lock; closing twice is allowed."""
+        with self._turn:
+            if self._closed:
+                return
+            self._closed = True
+            try:
+                self._engine.close()
+            finally:
+                self._release()
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     def marks(self) -> list[Mark]:
         """See ``Publisher``."""

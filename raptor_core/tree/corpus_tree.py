@@ -56,7 +56,7 @@ def corpus_tree_settings(settings: Settings) -> Settings:
     """Return the settings of the corpus tree over the trees of ``settings``."""
     longest = max(settings.chunking.max_tokens, settings.summarizer.max_tokens)
     parts = {
-        "source": SourceSettings(),
+        "source": SourceSettings(max_removed=1.0),  # top nodes go with their trees
         "grouping": GroupingSettings(by="corpus"),
         "chunking": settings.chunking.model_copy(update={"context": False, "max_tokens": longest}),
         "components": settings.components.model_copy(

@@ -13,7 +13,7 @@ from raptor_assets.cli.evals.published import ask_published
 from raptor_assets.cli.options import home_and_json, home_settings, make_query, query_options
 from raptor_assets.cli.output import print_json, print_table
 from raptor_assets.cli.terminal import say
-from raptor_assets.hand import keep_hand_findings
+from raptor_assets.manual_findings import keep_manual_findings
 from raptor_assets.project.home import Home
 from raptor_core.audit import make_judge
 from raptor_core.audit.base import Judge, SentenceFinding
@@ -190,7 +190,7 @@ def _keep(home: Path, drawn: Drawn, findings: Sequence[SentenceFinding]) -> int:
     trees = tuple({node.tree for node in drawn.nodes})
     with open_published(opened, settings) as store:
         nodes = [n for n in same_nodes(drawn, store.nodes(Where(trees=trees))) if n.id in judged]
-    keep_hand_findings(opened.table_store(settings), settings, nodes, findings)
+    keep_manual_findings(opened.table_store(settings), settings, nodes, findings)
     return len(nodes)
 
 

@@ -313,7 +313,7 @@ def _scatter(
     everything = [point for points in series.values() for point in points]
     furthest = max(x for x, _ in everything)
     highest = max(y for _, y in everything) or 1.0
-    across, up = panel.width / furthest, panel.heights(highest, whole=False)
+    across, up = panel.width / furthest, panel.heights(highest, integer=False)
     panel.baseline()
     for value in ticks(0.0, furthest, 5):
         place = panel.left + value * across

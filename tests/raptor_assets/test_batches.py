@@ -14,7 +14,7 @@ from raptor_assets.batches import (
     BATCH_TREES,
     Size,
     batches,
-    give_memory_back,
+    release_memory,
 )
 
 CHARS = st.integers(0, BATCH_CHARS * 2) | st.integers(0, 40_000)
@@ -60,7 +60,7 @@ def resident_bytes():
 
 def test_memory_that_a_batch_freed_is_given_back():
     if sys.platform != "linux":
-        give_memory_back()
+        release_memory()
         return
     library = ctypes.CDLL(None)
     library.malloc.restype, library.free.argtypes = ctypes.c_void_p, [ctypes.c_void_p]
@@ -70,6 +70,6 @@ def test_memory_that_a_batch_freed_is_given_back():
     for block in blocks[:-1]:  # the last one keeps the heap from shrinking by itself
         library.free(block)
     kept = resident_bytes()
-    give_memory_back()
+    release_memory()
     library.free(blocks[-1])
     assert kept - resident_bytes() > 50_000_000

@@ -143,7 +143,7 @@ def test_scales_have_round_numbers(low, high, at_most, expected):
 
 
 def test_a_scale_of_counts_has_whole_numbers():
-    assert ticks(0, 1.2, 4, whole=True) == [0, 1]
+    assert ticks(0, 1.2, 4, integer=True) == [0, 1]
 
 
 def test_the_plane_keeps_clusters_apart_and_is_the_same_every_time():

@@ -82,6 +82,7 @@ class Place:
         """Put settings of one section, ``"[section]\\nkey = value"``, into the settings file."""
         section, _, values = lines.partition("\n")
         text = self.settings.read_text(encoding="utf-8")
-        assert f"\n{section}\n" in text
+        if f"\n{section}\n" not in text:
+            text += f"\n{section}\n"
         changed = text.replace(f"\n{section}\n", f"\n{section}\n{values}\n")
         self.settings.write_text(changed, encoding="utf-8")

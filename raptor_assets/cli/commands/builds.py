@@ -21,6 +21,7 @@ from raptor_assets.cli.output import join_reasons, print_json, print_orphaned
 from raptor_assets.cli.terminal import say
 from raptor_assets.names import counted
 from raptor_assets.project.home import Home
+from raptor_assets.project.plan import Changes
 from raptor_assets.project.resources import Resources
 from raptor_assets.project.source_state import look
 from raptor_assets.project.store_state import partitions_there
@@ -65,6 +66,8 @@ def _plan_values(planned: Forecast) -> dict[str, Any]:
         "changed": changes.changed,
         "removed": changes.removed,
         "held": changes.held,
+        "unconfirmed": changes.unconfirmed,
+        "doubt": changes.doubt,
         "orphaned": changes.orphaned,
         "n_unchanged": len(changes.unchanged),
         **planned.plan.as_dict(),
@@ -73,10 +76,14 @@ def _plan_values(planned: Forecast) -> dict[str, Any]:
 
 def _print_plan(planned: Forecast) -> None:
     changes, plan = planned.changes, planned.plan
-    words = ("new", "changed", "to drop", "held back", "unchanged")
-    lists = (changes.new, changes.changed, changes.removed, changes.held, changes.unchanged)
-    counts = [f"{len(names)} {word}" for names, word in zip(lists, words, strict=True) if names]
+    words = ("new", "changed", "to drop", "held back", "to confirm", "unchanged")
+    kinds = ("new", "changed", "removed", "held", "unconfirmed", "unchanged")
+    lists = {word: getattr(changes, kind) for kind, word in zip(kinds, words, strict=True)}
+    counts = [f"{len(names)} {word}" for word, names in lists.items() if names]
     say(f"partitions: {', '.join(counts) or 'none'}")
+    _print_held(changes)
+    if changes.doubt:
+        say(changes.explain_doubt(), fg="red", err=True)
     print_orphaned(changes.orphaned)
     for tree in plan.trees[:NAMED]:
         _print_tree(tree)
@@ -132,12 +139,14 @@ def _print_total(plan: RebuildPlan) -> None:
 @click.argument("sources", nargs=-1)
 @click.option("--partition", "partitions", multiple=True, help="Only this one; may be repeated.")
 @click.option("--force", is_flag=True, help="Also trees that are up to date; reuses finished work.")
+@click.option("--confirm-removal", is_flag=True, help="Drop documents, however many were removed.")
 @budget_options("this run")
 @home_and_json
 def build_command(
     sources: tuple[str, ...],
     partitions: tuple[str, ...],
     force: bool,
+    confirm_removal: bool,
     home: Path,
     as_json: bool,
     **bounds: float | None,
@@ -145,9 +154,10 @@ def build_command(
     """Build what is new or changed in the source, and publish it.
 
     SOURCES are added to the home's settings; without any, those of the settings are read. Trees
-    whose documents were removed from the source are dropped. A published tree stays until its
-    successor is published. A run stops before it exceeds a bound; the next run continues from the
-    finished work.
+    whose documents were removed from the source are dropped. If more were removed than
+    source.max_removed allows, nothing is built or dropped without --confirm-removal. A published
+    tree stays until its successor is published. A run stops before it exceeds a bound; the next run
+    continues from the finished work.
     """
     from raptor_assets.cli.progress import build_progress
 
@@ -162,8 +172,9 @@ def build_command(
             opened.add_sources(absolute_sources(sources))
         settings = bounded(settings, bounds)
         keys = _partition_keys(partitions, scan.inventory, settings)
-        hooks: dict[str, Any] = {"force": force, "on_plan": progress.plan, "on_progress": progress.step}
-        report = build(opened, settings, keys, scan=scan, **hooks)
+        hooks: dict[str, Any] = {"on_plan": progress.plan, "on_progress": progress.step}
+        hooks["force"] = force
+        report = build(opened, settings, keys, confirm_removal=confirm_removal, scan=scan, **hooks)
         enabled = settings.corpus_tree.enabled
         above = update_corpus_tree(opened, settings, **hooks) if enabled else None
     seconds = time.monotonic() - started
@@ -210,8 +221,7 @@ def _n_produced(report: BuildReport, kind: str) -> int:
 
 def _print(report: BuildReport, home: Home, seconds: float) -> None:
     _name([f"skipped {item.name}: {item.reason}" for item in report.skipped], "files")
-    why = "as published: its documents could not be read"
-    _name([f"kept {name} {why}" for name in report.changes.held], "partitions")
+    _print_held(report.changes)
     print_orphaned(report.changes.orphaned)
     _name(join_reasons(report.odd.items()), "partitions")
     _name_failed(report, "partitions")
@@ -229,6 +239,11 @@ def _print(report: BuildReport, home: Home, seconds: float) -> None:
     )
     if report.run_ids and not home.names().corpus:
         say(f"see the run in the UI: {hint('ui', home.path)}", dim=True)
+
+
+def _print_held(changes: Changes) -> None:
+    why = "as published: its documents cannot be read now"
+    _name([f"kept {name} {why}" for name in changes.held], "partitions")
 
 
 def _name_failed(report: BuildReport, plural: str) -> None:

@@ -26,7 +26,7 @@ from raptor_core.settings import SourceSettings
 PARSERS = "2"
 """Raise it when a parser gives another document for the same bytes."""
 
-PACKING = "1"
+PACKING = "2"
 """Raise it when readings are packed in another way."""
 
 _HEAD = struct.Struct("<16s16s??dIII")
@@ -69,7 +69,7 @@ class Reading:
         stamp, content = bytes.fromhex(self.stamp), bytes.fromhex(self.content)
         lengths = (len(entries.ids), len(entries.names), len(entries.hashes))
         head = _HEAD.pack(stamp, content, bool(content), self.is_final, self.first_seen, *lengths)
-        told = [[item.name, item.reason, item.is_empty] for item in self.skipped]
+        told = [[item.name, item.reason, item.is_empty, item.place] for item in self.skipped]
         skipped = json.dumps(told).encode() if told else b""
         return b"".join((head, entries.ids, entries.names, entries.hashes, skipped))
 

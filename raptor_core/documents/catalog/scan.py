@@ -40,12 +40,14 @@ class Inventory:
     """What a source holds, by hashes alone; documents are ordered by id.
 
     ``unsettled`` names the files that are being written now, each with the ids of the documents
-    that were in it before. Those documents are listed as they were.
+    that were in it before. Those documents are listed as they were. ``empty_sources`` are the
+    sources that list no file and no row.
     """
 
     documents: Entries
     skipped: tuple[Skipped, ...] = ()
     unsettled: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    empty_sources: tuple[str, ...] = ()
     _grouped: dict[GroupingSettings, Partitions[Entry]] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
@@ -121,6 +123,7 @@ class Scanning:
 
     def __post_init__(self) -> None:
         self.listed = list_sources(named_sources((), self.settings), self.skipped)
+        self.empty_sources = tuple(source.name for source, files in self.listed if not files)
 
     def read(self) -> None:
         """Sort the files into unchanged, unsettled and the others, and read these."""
@@ -178,7 +181,7 @@ class Scanning:
             skipped = self._tell_clashes(taken)
         if not documents and not self.unsettled:
             raise explain_empty((), self.settings, skipped)
-        inventory = Inventory(documents, tuple(skipped), self.unsettled)
+        inventory = Inventory(documents, tuple(skipped), self.unsettled, self.empty_sources)
         n_read = sum(len(files) for _, files in self.queue)
         self.readings.forget_unread()
         return Scan(inventory, self.readings, n_read, self.listed, is_new, self.parsed)

@@ -13,6 +13,7 @@ from raptor_core.documents.base import Document, MetadataValue, Section, Skipped
 from raptor_core.documents.formats.archive import refuse_damage
 from raptor_core.documents.formats.encoding import decode
 from raptor_core.documents.formats.parsed import (
+    EmptyFileError,
     Heading,
     UnreadableError,
     check_size,
@@ -51,9 +52,11 @@ def read_json_lines(
             continue
         name = f"{table.name}:{number}"
         try:
-            yield name, row_document(_load(line), table, settings)
+            row = _load(line)
         except UnreadableError as error:
-            yield Skipped(name, str(error))
+            yield Skipped(name, str(error), place=table.name)
+        else:
+            yield read_row(row, name, table, settings)
 
 
 def _load(line: str) -> Mapping[str, Any]:
@@ -68,6 +71,25 @@ def _load(line: str) -> Mapping[str, Any]:
     return row
 
 
+def read_row(
+    row: Mapping[str, Any], name: str, table: Table, settings: SourceSettings
+) -> Named | Skipped:
+    """Return the document of a row under its name, or why the row holds none.
+
+    A row that cannot be read is known by its id. Without an id it may have held any document of
+    its table, so it is known by the table.
+    """
+    try:
+        return name, row_document(row, table, settings)
+    except UnreadableError as error:
+        try:
+            row_id = _identify(row, settings.id_field)[1]
+        except UnreadableError:
+            row_id = ""
+        is_empty = isinstance(error, EmptyFileError)
+        return Skipped(name, str(error), is_empty, row_id or table.name)
+
+
 def row_document(row: Mapping[str, Any], table: Table, settings: SourceSettings) -> Document:
     """The document in one row.
 
@@ -76,6 +98,7 @@ def row_document(row: Mapping[str, Any], table: Table, settings: SourceSettings)
     object ``metadata``, become metadata (the latter win); nested and missing ones are left out.
 
     Raises:
+        EmptyFileError: the text is blank.
         UnreadableError: no text, or no id in the field that was named.
     """
     raw = row.get(settings.text_field)
@@ -86,7 +109,7 @@ def row_document(row: Mapping[str, Any], table: Table, settings: SourceSettings)
         )
     text = clean_text(raw)
     if not text.strip():
-        raise UnreadableError("holds no text")
+        raise EmptyFileError("holds no text")
     id_field, row_id = _identify(row, settings.id_field)
     title = row.get(settings.title_field)
     used = {id_field, settings.text_field, settings.title_field, "metadata", "sections"}
@@ -223,11 +246,7 @@ def read_parquet(data: bytes, table: Table, settings: SourceSettings) -> Iterato
             check_size(n_bytes, settings.max_file_mb, MAX_EXPANSION)
             for row in batch.to_pylist():
                 number += 1
-                name = f"{table.name}:{number}"
-                try:
-                    yield name, row_document(row, table, settings)
-                except UnreadableError as error:
-                    yield Skipped(name, str(error))
+                yield read_row(row, f"{table.name}:{number}", table, settings)
 
 
 def _columns(schema: Any, settings: SourceSettings) -> list[str]:

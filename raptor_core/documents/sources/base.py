@@ -143,13 +143,15 @@ class Content:
 class Source(Protocol):
     """A file, a folder or a table that can be listed and read.
 
-    ``is_transactional`` says that nobody can see it half written, as rows of a database.
+    ``name`` is for people, without secrets. ``is_transactional`` says that nobody can see it half
+    written, as rows of a database.
     """
 
+    name: str
     is_transactional: bool
 
     def list(self) -> Listing:
-        """What there is to read.
+        """List the files to read; what cannot be looked at is skipped by name, never left out.
 
         Raises:
             SourceError: the source as a whole is missing or cannot be reached.

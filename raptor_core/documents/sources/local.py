@@ -36,6 +36,7 @@ class LocalSource:
     def __init__(self, path: str, settings: SourceSettings) -> None:
         self._settings = settings
         self._root = Path(path).expanduser()
+        self.name = str(self._root)
 
     def list(self) -> Listing:
         """What there is to read; see ``Source.list``."""
@@ -72,7 +73,13 @@ class LocalSource:
     def _rules(self) -> Rules:
         path = self._root / IGNORE_FILE
         try:
-            lines = decode(path.read_bytes() if path.is_file() else b"").splitlines()
+            path.lstat()
+        except FileNotFoundError:
+            return Rules.of(self._settings, ())
+        except OSError as error:
+            raise SourceError(f"cannot look at the ignore rules in {path}: {error}") from error
+        try:  # a link that leads nowhere is no file that is missing: its rules are unknown
+            lines = decode(path.read_bytes()).splitlines()
         except (OSError, UnreadableError) as error:
             raise SourceError(f"cannot read the ignore rules in {path}: {error}") from error
         return Rules.of(self._settings, lines)
@@ -91,13 +98,14 @@ class _Walk:
     def folder(self, path: Path, relative: str) -> Iterator[SourceFile | Skipped]:
         """All below one folder whose path relative to the source is ``relative``."""
         try:
-            entries = sorted(os.scandir(path), key=lambda entry: entry.name)
+            with os.scandir(path) as listing:
+                entries = sorted(listing, key=lambda entry: entry.name)
         except OSError as error:
             if not relative:
                 raise SourceError(
                     f"cannot list the source folder {path}: {error.strerror}"
                 ) from error
-            yield Skipped(relative, f"cannot be listed: {error.strerror}")
+            yield Skipped(_printable(relative), f"cannot be listed: {error.strerror}")
             return
         refusal = refuse_folder(relative, [entry.name for entry in entries], self._read_head)
         if refusal and relative:
@@ -127,7 +135,9 @@ class _Walk:
         if omission:
             self.omitted.append(Skipped(_printable(f"{name}/" if is_folder else name), omission))
             return
-        problem = _unstorable(name) or (self._link(entry, name) if entry.is_symlink() else None)
+        problem = _unstorable(name)
+        if not problem and entry.is_symlink():
+            problem = self._link(entry, name, is_folder=is_folder)
         if problem:
             yield problem
         elif is_folder:
@@ -135,8 +145,11 @@ class _Walk:
         else:
             yield _file(entry.path.removeprefix(_HERE), name)
 
-    def _link(self, entry: os.DirEntry[str], name: str) -> Skipped | None:
-        """Why a symbolic link is not followed, if so."""
+    def _link(self, entry: os.DirEntry[str], name: str, *, is_folder: bool) -> Skipped | None:
+        """Return why a symbolic link is not followed, or None.
+
+        A link to a folder that is read elsewhere holds nothing of its own.
+        """
         try:
             target = Path(entry.path).resolve(strict=True)
         except (OSError, RuntimeError):  # Python 3.11 and 3.12 raise RuntimeError on a loop
@@ -147,11 +160,12 @@ class _Walk:
                 f"is a symbolic link that leaves the source, to {_printable(str(target))}; "
                 f"name that path as a source of its own to read it",
             )
-        if target.is_dir():
+        if is_folder:
             if Path(entry.path).parent.resolve().is_relative_to(target):
-                return Skipped(name, "is a symbolic link to a folder that holds it")
+                return Skipped(name, "is a symbolic link to a folder that holds it", is_empty=True)
             if target in self._followed:
-                return Skipped(name, "is a further symbolic link to a folder already read")
+                reason = "is a further symbolic link to a folder already read"
+                return Skipped(name, reason, is_empty=True)
             self._followed.add(target)
         return None
 

@@ -62,14 +62,19 @@ def load_files(
 
 
 def _parse(file: SourceFile, data: bytes, settings: SourceSettings) -> list[Named | Skipped]:
-    """Documents of a file by name; of a damaged table none rather than some."""
+    """Return the documents of a file by name; of a damaged table none rather than some.
+
+    A table without a row may have been cut short: its documents are unknown.
+    """
     kind = FORMATS[file.extension]
     if not file.is_named and (reason := refuse_file(kind, data)):
         return [Skipped(file.id, reason, is_empty=True)]
     try:
-        return list(parse_file(file, data, settings))
+        items = list(parse_file(file, data, settings))
     except UnreadableError as error:
-        return [Skipped(file.id, str(error), isinstance(error, EmptyFileError))]
+        is_empty = isinstance(error, EmptyFileError) and file.only_id is not None
+        return [Skipped(file.id, str(error), is_empty)]
+    return items or [Skipped(file.id, "holds no row")]
 
 
 def parse_file(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, MutableSequence, Sequence
+from collections.abc import Iterable, Iterator, Mapping, MutableSequence, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from typing import Any
@@ -27,6 +27,10 @@ from raptor_core.places import answer_within, open_place, reached
 from raptor_core.redaction import hide_secrets
 from raptor_core.settings import SourceSettings
 
+Info = Mapping[str, Any]
+Infos = dict[str, Info]
+"""What fsspec says of files, by path."""
+
 _MODIFIED = ("mtime", "modified", "LastModified", "last_modified", "updated", "created")
 _ETAGS = ("ETag", "etag", "md5Hash", "content_md5", "content_hash", "blob_id", "sha", "hex")
 """Names by which storages tell the version of a file's content."""
@@ -39,6 +43,7 @@ class RemoteSource:
 
     def __init__(self, url: str, settings: SourceSettings) -> None:
         check_protocols(url, settings)
+        self.name = hide_secrets(url)
         self._url = url
         self._settings = settings
         self._fs, self._root = open_place(
@@ -100,34 +105,91 @@ class RemoteSource:
         return head
 
     def _folder(self, omitted: MutableSequence[Skipped]) -> Iterator[SourceFile | Skipped]:
-        """The files that pass the rules; ``omitted`` takes the others."""
+        """Yield the files that pass the rules; ``omitted`` takes those that do not."""
         base = self._base
-        listed: Mapping[str, Mapping[str, Any]] = self._fs.find(self._root, detail=True)
-        path = f"{base}{IGNORE_FILE}"
+        listed, unlisted = _list_below(self._fs, self._root)
+        # Some storages list keys without the leading slash that their root has.
+        prefix = base if all(path.startswith(base) for path in listed) else base.lstrip("/")
+        path = f"{prefix}{IGNORE_FILE}"
         try:
             lines = decode(self._fs.cat_file(path) if path in listed else b"").splitlines()
         except UnreadableError as error:
-            raise SourceError(f"{hide_secrets(self._url)}/{IGNORE_FILE} {error}") from error
+            raise SourceError(f"{self.name}/{IGNORE_FILE} {error}") from error
         rules = Rules.of(self._settings, lines)
-        # Some storages list keys without the leading slash that their root has.
-        prefix = base if all(path.startswith(base) for path in listed) else base.lstrip("/")
         names = (path.removeprefix(prefix) for path in listed)
         refused = refuse_folders(names, lambda name: self._read_head(f"{prefix}{name}"))
         if "" in refused:  # somebody named it, and has to be told
-            yield Skipped(hide_secrets(self._url), refused[""], is_empty=True)
+            yield Skipped(self.name, refused[""], is_empty=True)
             return
-        named: set[str] = set()
-        for path in sorted(listed):
+        omitted += (
+            Skipped(f"{folder}/", reason)
+            for folder, reason in refused.items()
+            if not _omission(rules, folder, is_folder=True)
+        )
+        for path in sorted([*listed, *unlisted]):
             name = path.removeprefix(prefix)
-            omission = _omission(rules, name) if name else ""
-            folder = next((folder for folder in refused if name.startswith(f"{folder}/")), "")
-            if folder and not omission:
-                omitted += () if folder in named else (Skipped(f"{folder}/", refused[folder]),)
-                named.add(folder)
-            elif omission:
-                omitted.append(Skipped(name, omission))
-            elif name:
+            is_folder = path in unlisted
+            omission = _omission(rules, name, is_folder=is_folder) if name else ""
+            is_refused = any(name.startswith(f"{folder}/") for folder in refused)
+            if not name or (is_refused and not omission):
+                continue
+            if omission:
+                omitted.append(Skipped(f"{name}/" if is_folder else name, omission))
+            elif is_folder:
+                yield Skipped(name, f"cannot be listed: {unlisted[path]}")
+            else:
                 yield _file(name, f"{self._url.rstrip('/')}/{name}", listed[path])
+
+
+def _list_below(files: Any, root: str) -> tuple[Infos, dict[str, str]]:
+    """Return all files below a folder, and the folders that the storage refuses to list.
+
+    fsspec's ``find`` takes a folder that it cannot list for an empty one. So folders are listed one
+    by one, except where the storage lists all files itself: that fails as a whole.
+
+    Raises:
+        OSError: the root cannot be listed, or the storage failed otherwise than by refusing.
+    """
+    if _lists_all_files(files):
+        return files.find(root, detail=True), {}
+    listed: Infos = {}
+    unlisted: dict[str, str] = {}
+    folders = [root]
+    while folders:
+        folder = folders.pop()
+        try:
+            inner, infos = _list_folder(files, folder)
+        except (FileNotFoundError, PermissionError) as error:
+            if folder == root or isinstance(error.__cause__, SourceError):
+                raise
+            unlisted[folder] = type(error).__name__
+        else:
+            folders += (info["name"] for info in inner)
+            listed |= {info["name"]: info for info in infos}
+    return listed, unlisted
+
+
+def _lists_all_files(files: Any) -> bool:
+    """Return whether a storage has a ``find`` of its own, as object stores and archives have."""
+    from fsspec import AbstractFileSystem
+    from fsspec.asyn import AsyncFileSystem
+
+    find = getattr(files._find if files.async_impl else files.find, "__func__", None)  # noqa: SLF001
+    return find not in (None, AbstractFileSystem.find, AsyncFileSystem._find)  # noqa: SLF001
+
+
+def _list_folder(files: Any, folder: str) -> tuple[Iterable[Info], Iterable[Info]]:
+    """Return what fsspec says of the folders and of the files in a folder.
+
+    Raises:
+        PermissionError: FTP, whose client makes an empty listing of a refusal and keeps no copy.
+    """
+    walk = files.walk(folder, maxdepth=1, detail=True, on_error="raise")
+    _, folders, infos = next(walk)
+    is_ftp = type(getattr(files, "fs", files)).__name__ == "FTPFileSystem"
+    if is_ftp and not (folders or infos) and folder not in files.dircache:
+        raise PermissionError(folder)
+    return folders.values(), infos.values()
 
 
 def _file(name: str, path: str, info: Mapping[str, Any], *, is_named: bool = False) -> SourceFile:
@@ -139,11 +201,11 @@ def _file(name: str, path: str, info: Mapping[str, Any], *, is_named: bool = Fal
     return SourceFile(name, path, info.get("size"), known, etag, is_named=is_named)
 
 
-def _omission(rules: Rules, name: str) -> str:
-    """Why a file, or a folder that it is in, is left out; empty if none is."""
+def _omission(rules: Rules, name: str, *, is_folder: bool) -> str:
+    """Return why a path, or a folder above it, is left out; "" if neither is."""
     steps = (at for at, char in enumerate(name) if char == "/")
     folders = (rules.omission(name[:at], is_folder=True) for at in steps)
-    return next(filter(None, folders), "") or rules.omission(name)
+    return next(filter(None, folders), "") or rules.omission(name, is_folder=is_folder)
 
 
 @contextmanager

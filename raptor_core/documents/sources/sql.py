@@ -52,6 +52,7 @@ class SqlSource:
     is_transactional = True
 
     def __init__(self, table: DatabaseTable, timeout_seconds: float = TIMEOUT_SECONDS) -> None:
+        self.name = f"table {table.label!r}"
         self._table = table
         self._timeout_seconds = timeout_seconds
         self._raw_ids: dict[str, Any] = {}
@@ -69,6 +70,7 @@ class SqlSource:
         files: dict[str, SourceFile] = {}
         skipped: list[Skipped] = []
         with self._connected() as connection:
+            self._require_columns(connection)
             for number, row in enumerate(connection.execute(query), start=1):
                 name = _id_text(row[0])
                 file = self._file(name, row[1] if table.updated_field else None)
@@ -79,6 +81,26 @@ class SqlSource:
                 files[file.id] = file
                 self._raw_ids[file.id] = row[0]
         return Listing([files[name] for name in sorted(files)], tuple(skipped))
+
+    def _require_columns(self, connection: sa.Connection) -> None:
+        """Refuse a table without the columns of the settings, as where one was renamed.
+
+        Raises:
+            SourceError: names the columns that are missing, and those that there are.
+        """
+        table = self._table
+        query: Any = sa.select(sa.literal_column("*")).select_from(self._from()).where(sa.false())
+        columns = list(connection.execute(query).keys())
+        needed = {"id_field": table.id_field, "text_field": table.text_field}
+        if table.updated_field:
+            needed["updated_field"] = table.updated_field
+        missing = [f"{name!r} ({key})" for key, name in needed.items() if name not in columns]
+        if missing:
+            raise SourceError(
+                f"the table {table.label!r} has no column {', '.join(missing)}; its columns: "
+                f"{', '.join(columns)}. Correct the fields under [[source.tables]]; nothing is "
+                "removed"
+            )
 
     def load(self, files: Sequence[SourceFile]) -> Iterator[Content]:
         """See ``Source.load``; a row that is gone by now is one that cannot be read."""

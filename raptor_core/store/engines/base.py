@@ -10,7 +10,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
@@ -117,11 +117,17 @@ class Condition:
     hidden_ids: tuple[str, ...] = ()
 
 
-class Engine(Protocol):
-    """A place that holds points. Every failure is a StoreError that names the place."""
+Read = TypeVar("Read")
 
-    def apply(self, batch: Batch) -> None:
-        """Write and delete, in this order; readable when it returns."""
+
+class PointReader(Protocol):
+    """Reads of points. Every failure is a StoreError that names the place."""
+
+    def read_consistently(self, read: Callable[[PointReader], Read]) -> Read:
+        """Return the result of ``read``, whose reader returns one version of each tree.
+
+        ``read`` is called again where a tree that it read was published meanwhile.
+        """
 
     def scroll(
         self, condition: Condition, fields: Sequence[str] | None, *, dense: bool = False
@@ -136,6 +142,13 @@ class Engine(Protocol):
 
     def count(self, condition: Condition) -> int:
         """Number of points that match, exactly."""
+
+
+class Engine(PointReader, Protocol):
+    """A place that holds points."""
+
+    def apply(self, batch: Batch) -> None:
+        """Write and delete, in this order; readable when it returns."""
 
     def flush(self) -> None:
         """Make everything that was applied survive a loss of power."""

@@ -15,10 +15,10 @@ ranks them is in a file of its own (``outlines.py``); payloads are read of what 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from uuid import UUID
 
 import numpy as np
@@ -42,6 +42,8 @@ from raptor_core.store.engines.base import (
 from raptor_core.store.lexical import Sparse
 from raptor_core.store.outlines import Candidates, OutlineFile
 from raptor_core.store.payload import Payload, damaged
+
+Read = TypeVar("Read")
 
 KEYS = "keys"
 REST = "rest"
@@ -175,6 +177,10 @@ class EdgeEngine:
             raise
         live = (p.payload for p in batch.upserts if p.payload["state"] == "live")
         self._outlines.change(batch.deletes, live)
+
+    def read_consistently(self, read: Callable[[EdgeEngine], Read]) -> Read:
+        """Return the result of ``read``; no other thread publishes meanwhile."""
+        return read(self)
 
     def fetch(self, ids: Sequence[str], *, dense: bool = False) -> list[Point]:
         """The points that exist among ``ids``, with their whole payloads."""

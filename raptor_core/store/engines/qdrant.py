@@ -12,11 +12,12 @@ import json
 import pickle
 import sqlite3
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
+from functools import cached_property
 from io import BytesIO
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from qdrant_client import QdrantClient, models
@@ -57,6 +58,8 @@ Row = tuple[str, float, Payload]
 Look = tuple[tuple[str, str], ...]
 """Ids of manifests, and the ``birth`` that each should have."""
 
+Read = TypeVar("Read")
+
 UNSCORED = 2.0**20
 """Score of a manifest that was looked at, over every other; one more where it is as it should."""
 
@@ -73,7 +76,34 @@ class Search(NamedTuple):
     look: Look = ()
 
 
-class ClientEngine:
+class QuerySearch:
+    """Searches that rank the points of ``query``, which a subclass defines."""
+
+    def query(self, searches: Sequence[Search], fields: Sequence[str] | None) -> list[list[Row]]:
+        """Return the best points of each search; ``fields`` None reads whole payloads."""
+        raise NotImplementedError
+
+    def search(self, questions: Sequence[Question], limit: int) -> list[list[Scored]]:
+        """Return the best points of each search, with their payloads."""
+        rows = self._ranked(questions, limit, None)
+        return [[Scored(payload, score) for _, score, payload in row] for row in rows]
+
+    def outlines(self, questions: Sequence[Question], limit: int) -> list[Candidates]:
+        """Return the outlines of the points that ``search`` returns."""
+        rows = self._ranked(questions, limit, OUTLINED)
+        return [outlined((payload, score) for _, score, payload in row) for row in rows]
+
+    def _ranked(
+        self, questions: Sequence[Question], limit: int, fields: Sequence[str] | None
+    ) -> list[list[Row]]:
+        def ask(least: Mapping[int, float | None], n: int) -> list[list[Any]]:
+            searches = [Search(questions[row], n, score) for row, score in least.items()]
+            return self.query(searches, fields)
+
+        return ranked(ask, len(questions), limit)
+
+
+class ClientEngine(QuerySearch):
     """One collection behind a qdrant-client."""
 
     def __init__(
@@ -233,27 +263,6 @@ class ClientEngine:
             if offset is None:
                 return records
 
-    def search(self, questions: Sequence[Question], limit: int) -> list[list[Scored]]:
-        """Best points for each question, in one request."""
-        rows = self._ranked(questions, limit, None)
-        return [[Scored(payload, score) for _, score, payload in row] for row in rows]
-
-    def outlines(self, questions: Sequence[Question], limit: int) -> list[Candidates]:
-        """What ``search`` finds, to be ranked."""
-        rows = self._ranked(questions, limit, OUTLINED)
-        return [outlined((payload, score) for _, score, payload in row) for row in rows]
-
-    def _ranked(
-        self, questions: Sequence[Question], limit: int, fields: Sequence[str] | None
-    ) -> list[list[Row]]:
-        """The best points of each question with these fields, or whole payloads."""
-
-        def ask(least: Mapping[int, float | None], n: int) -> list[list[Any]]:
-            searches = [Search(questions[row], n, score) for row, score in least.items()]
-            return self.query(searches, fields)
-
-        return ranked(ask, len(questions), limit)
-
     def query(self, searches: Sequence[Search], fields: Sequence[str] | None) -> list[list[Row]]:
         """The best points of each search, in one request; ``fields`` None gives whole payloads."""
         payload = True if fields is None else list(fields) or False
@@ -290,6 +299,21 @@ class ClientEngine:
         with self._place.errors():
             (answer,) = self._client.query_batch_points(self._collection, [_looking(found, look)])
         return [(str(p.id), p.score, p.payload or {}) for p in answer.points]
+
+    @cached_property
+    def can_check(self) -> bool:
+        """Whether a request for points can check manifests: one copy of one shard answers.
+
+        A shard runs prefetches before it scores them, so it reads the manifests after the points.
+        """
+        if self._consistency:
+            return False
+        with self._place.errors():
+            return self._client.get_collection(self._collection).config.params.shard_number == 1
+
+    def read_consistently(self, read: Callable[[ClientEngine], Read]) -> Read:
+        """Return the result of ``read``; no other thread publishes meanwhile."""
+        return read(self)
 
     def count(self, condition: Condition) -> int:
         """Number of points that match."""

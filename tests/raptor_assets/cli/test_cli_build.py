@@ -231,3 +231,17 @@ def test_two_homes_do_not_see_each_other(own, tmp_path):
     found = other.call("query", "crab", "--json").json
     assert {node["tree"] for node in found["nodes"]} == {"soup.md"}
     assert "pumpkin" in found["nodes"][0]["text"]
+
+
+def test_a_mass_removal_is_told_by_the_plan_and_waits_for_a_flag(own):
+    for name in ALL[:2]:
+        (own.docs / name).unlink()
+    planned = own.call("plan")
+    assert "2 to confirm" in planned.out
+    assert "2 of 3 published documents are gone" in planned.err
+    printed = own.call("build")
+    assert printed.code == 4
+    assert "confirm by `raptor build --confirm-removal`" in printed.err
+    told = own.call("plan", "--json").json
+    assert (told["unconfirmed"], told["removed"]) == (ALL[:2], [])
+    assert own.call("build", "--confirm-removal", "--json").json["dropped"] == ALL[:2]

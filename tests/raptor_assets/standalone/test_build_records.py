@@ -9,7 +9,7 @@ from dagster._core.loader import LoadingContextForTest
 from dagster._core.storage.partition_status_cache import get_and_update_asset_status_cache_value
 from support.workshop import Workshop, prose
 
-from raptor_assets import keys
+from raptor_assets import keys, names
 from raptor_assets.specs import build_check_specs
 from raptor_assets.standalone import CODE_LOCATION
 from raptor_core.tables.files import TableStore
@@ -143,11 +143,11 @@ def test_every_check_of_what_a_tree_has_has_a_result(built):
 
 
 def test_a_check_points_at_the_materialization_that_it_judged(built):
-    key = dg.AssetCheckKey(keys.summaries(1), "coverage")
+    key = dg.AssetCheckKey(keys.of(names.summaries(1)), "coverage")
     with built.instance() as instance:
         records = instance.event_log_storage.get_asset_check_execution_history(key, limit=5)
         latest = instance.get_latest_storage_id_by_partition(
-            keys.summaries(1), dg.DagsterEventType.ASSET_MATERIALIZATION
+            keys.of(names.summaries(1)), dg.DagsterEventType.ASSET_MATERIALIZATION
         )
     for record in records:
         evaluation = record.event.dagster_event.event_specific_data

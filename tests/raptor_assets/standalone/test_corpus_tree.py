@@ -44,9 +44,9 @@ class CorpusTreeWorkshop(Workshop):
     def above(self):
         return update_corpus_tree(self.home, self.settings, components=self.components)
 
-    def build_all(self):
-        """The trees, then the tree above; summaries made for it."""
-        self.build()
+    def build_all(self, **options):
+        """Build the trees, then the tree above; return that and the summaries made for it."""
+        self.build(**options)
         before = self.summarizer.n_made
         done = self.above()
         return done, self.summarizer.n_made - before
@@ -186,7 +186,7 @@ def test_with_too_few_trees_there_is_none(workshop):
     workshop.build_all()
     for number in range(2, N_DOCUMENTS):
         workshop.remove(f"{number:02}.md")
-    done, n_made = workshop.build_all()
+    done, n_made = workshop.build_all(confirm_removal=True)
     assert (done.dropped, n_made) == ([CORPUS_TREE_NAME], 0)
     assert [tree.manifest.tree for tree in read_status(workshop.home, workshop.settings).trees] == [
         "00.md",

@@ -6,7 +6,7 @@ import sys
 import dagster as dg
 import pytest
 
-from raptor_assets import keys
+from raptor_assets import keys, names
 from raptor_assets.project.home import Home
 from raptor_assets.specs import build_check_specs
 from raptor_assets.standalone.code_location import build_definitions
@@ -77,8 +77,8 @@ def test_every_layer_and_the_tree_carry_their_checks(definitions):
     found = {(key.asset_key, key.name) for key in graph.asset_check_keys}
     assert found == {(spec.asset_key, spec.name) for spec in build_check_specs(Settings())}
     for layer in range(1, 6):
-        names = {name for key, name in found if key == keys.summaries(layer)}
-        assert names >= {
+        on_layer = {name for key, name in found if key == keys.of(names.summaries(layer))}
+        assert on_layer >= {
             "compression_ratio",
             "cluster_size",
             "token_budget",
@@ -87,8 +87,8 @@ def test_every_layer_and_the_tree_carry_their_checks(definitions):
             "truncation",
             "language_switch",
         }
-        assert (keys.findings(layer), "hallucination_audit") in found
-    assert {name for key, name in found if key == keys.TREE} >= {"shrink", "store"}
+        assert (keys.of(names.findings(layer)), "hallucination_audit") in found
+    assert {name for key, name in found if key == keys.of(names.TREE)} >= {"shrink", "store"}
 
 
 def test_structural_checks_block_and_statistical_ones_do_not():
@@ -118,11 +118,11 @@ def test_structural_checks_block_and_statistical_ones_do_not():
 def test_kinds_follow_the_settings(tmp_path):
     settings = Settings.model_validate({"summarizer": {"kind": "openai"}})
     graph = build_definitions(settings, Home(tmp_path)).resolve_asset_graph()
-    assert "openai" in graph.get(keys.summaries(1)).kinds
-    assert "qdrant" in graph.get(keys.embeddings(0)).kinds
+    assert "openai" in graph.get(keys.of(names.summaries(1))).kinds
+    assert "qdrant" in graph.get(keys.of(names.embeddings(0))).kinds
 
 
 def test_jobs_and_sensor_are_there(definitions):
-    names = {job.name for job in definitions.resolve_all_job_defs()}
-    assert names >= {"build", "drop_partitions"}
+    jobs = {job.name for job in definitions.resolve_all_job_defs()}
+    assert jobs >= {"build", "drop_partitions"}
     assert definitions.resolve_sensor_def("source_sensor")

@@ -103,7 +103,7 @@ def test_after_documents_went_and_a_partition_was_dropped(workshop):
 
 def test_after_an_asset_was_wiped_and_a_partition_deleted_in_the_ui(workshop):
     with workshop.instance() as instance:
-        instance.wipe_assets([keys.TREE])
+        instance.wipe_assets([keys.of(names.TREE)])
         instance.delete_dynamic_partition(names.PARTITIONS, GONE)
     found = told_by_both(workshop)
     assert found["changes"].changed == (LONG, SHORT)
@@ -118,7 +118,7 @@ def test_events_before_a_wipe_count_for_nothing(workshop):
     with closing(sqlite3.connect(index)) as opened:
         kept = opened.execute("SELECT * FROM event_logs").fetchall()
     with workshop.instance() as instance:
-        instance.wipe_assets([keys.TREE])
+        instance.wipe_assets([keys.of(names.TREE)])
     with closing(sqlite3.connect(index)) as opened, opened:
         marks = ", ".join("?" * len(kept[0]))
         opened.executemany(f"INSERT OR IGNORE INTO event_logs VALUES ({marks})", kept)

@@ -6,7 +6,7 @@ from dagster._core.storage.partition_status_cache import get_and_update_asset_st
 from support.summarizers import ScriptedSummarizer
 from support.workshop import Workshop, prose
 
-from raptor_assets import keys
+from raptor_assets import keys, names
 from raptor_assets.project.io_managers import QdrantLayersIOManager, TablesIOManager
 from raptor_assets.standalone.status import read_status
 from raptor_core.errors import TableError
@@ -41,7 +41,7 @@ def n_events(workshop, key):
 
 def test_tables_of_lost_layers_go_and_the_record_says_so(shrunken):
     tables = shrunken.resources().tables
-    assert tables.exists(keys.clusters(1).path, NAME)
+    assert tables.exists(names.clusters(1).split("/"), NAME)
     for key in gone(shrunken):
         assert not tables.exists(key.path, NAME)
         found = shrunken.metadata(key.to_user_string(), NAME)
@@ -69,7 +69,7 @@ def test_a_lost_layer_is_told_once_and_may_come_back(shrunken):
     shrunken.write(NAME, prose(40, seed=1))
     assert shrunken.build().succeeded
     assert shrunken.metadata("layer_1/summaries", NAME)["state"] == "built"
-    assert shrunken.resources().tables.exists(keys.summaries(1).path, NAME)
+    assert shrunken.resources().tables.exists(names.summaries(1).split("/"), NAME)
 
 
 def test_dropping_tells_only_of_what_there_was(tmp_path):
@@ -78,7 +78,7 @@ def test_dropping_tells_only_of_what_there_was(tmp_path):
     workshop.build()
     workshop.drop(NAME)
     assert workshop.data_version("tree", NAME) == "dropped"
-    assert n_events(workshop, keys.summaries(1)) == 0
+    assert n_events(workshop, keys.of(names.summaries(1))) == 0
 
 
 def test_a_partition_that_fails_is_shown_as_failed_where_it_stopped(tmp_path):
@@ -88,22 +88,26 @@ def test_a_partition_that_fails_is_shown_as_failed_where_it_stopped(tmp_path):
     assert set(workshop.build().failed) == {"b.md"}
     with workshop.instance() as instance:
         shown = {}
-        for key in (keys.clusters(1), keys.summaries(1), keys.TREE):
+        for key in (keys.of(names.clusters(1)), keys.of(names.summaries(1)), keys.of(names.TREE)):
             status = get_and_update_asset_status_cache_value(
                 instance, key, keys.corpus_partitions()
             )
             failed = status.deserialize_failed_partition_subsets(keys.corpus_partitions())
             shown[key] = set(failed.get_partition_keys())
-    assert shown == {keys.clusters(1): set(), keys.summaries(1): {"b.md"}, keys.TREE: {"b.md"}}
+    assert shown == {
+        keys.of(names.clusters(1)): set(),
+        keys.of(names.summaries(1)): {"b.md"},
+        keys.of(names.TREE): {"b.md"},
+    }
 
 
 def test_a_table_of_a_layer_that_a_tree_lacks_is_read_without_rows(shrunken):
     parts = shrunken.resources()
     tables = TablesIOManager(parts)
     layers = QdrantLayersIOManager(parts)
-    found = tables.read(keys.summaries(1), NAME)
+    found = tables.read(keys.of(names.summaries(1)), NAME)
     assert (len(found), tuple(found)) == (0, NODES.names)
-    assert "vector" in layers.read(keys.embeddings(2), NAME)
-    assert len(layers.read(keys.embeddings(0), NAME)) == 1
+    assert "vector" in layers.read(keys.of(names.embeddings(2)), NAME)
+    assert len(layers.read(keys.of(names.embeddings(0)), NAME)) == 1
     with pytest.raises(TableError, match="materialize its asset"):
-        tables.read(keys.summaries(1), "never built")
+        tables.read(keys.of(names.summaries(1)), "never built")

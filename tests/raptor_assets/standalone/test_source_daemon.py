@@ -8,7 +8,7 @@ import pytest
 from support.processes import process_of, wait_until
 from support.workshop import Workshop, prose, settings_text
 
-from raptor_assets import keys
+from raptor_assets import keys, names
 from raptor_assets.project.jobs import BUILD, DROP
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
@@ -20,7 +20,7 @@ MARKER = "The zebra Quixotl signed here."
 def latest(instance):
     """Storage id of the latest materialization of every tree."""
     return instance.get_latest_storage_id_by_partition(
-        keys.TREE, dg.DagsterEventType.ASSET_MATERIALIZATION
+        keys.of(names.TREE), dg.DagsterEventType.ASSET_MATERIALIZATION
     )
 
 
@@ -54,7 +54,7 @@ def log_of(home):
 
 def records(workshop, partition):
     """How often a tree was materialized."""
-    chosen = dg.AssetRecordsFilter(asset_key=keys.TREE, asset_partitions=[partition])
+    chosen = dg.AssetRecordsFilter(asset_key=keys.of(names.TREE), asset_partitions=[partition])
     with workshop.instance() as instance:
         return len(instance.fetch_materializations(chosen, limit=10).records)
 

@@ -8,7 +8,7 @@ from support.sensor_daemon import Daemon
 from support.summarizers import ScriptedSummarizer
 from support.workshop import Workshop, prose
 
-from raptor_assets import keys
+from raptor_assets import keys, names
 from raptor_core.errors import SourceError
 
 pytestmark = pytest.mark.slow
@@ -54,7 +54,7 @@ def test_changes_apart_from_each_other_share_a_run(workshop):
 
 
 def n_materializations(workshop, partition):
-    chosen = dg.AssetRecordsFilter(asset_key=keys.TREE, asset_partitions=[partition])
+    chosen = dg.AssetRecordsFilter(asset_key=keys.of(names.TREE), asset_partitions=[partition])
     with workshop.instance() as instance:
         return len(instance.fetch_materializations(chosen, limit=9).records)
 

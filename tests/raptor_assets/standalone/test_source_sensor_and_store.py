@@ -7,7 +7,7 @@ import pytest
 from support.sensor_daemon import Daemon
 from support.workshop import Workshop, prose
 
-from raptor_assets import keys
+from raptor_assets import names
 from raptor_assets.project import store_state
 from raptor_core.errors import StoreError
 
@@ -44,7 +44,7 @@ def test_a_tick_between_a_tree_and_its_report_leaves_it_to_the_run(workshop):
     between = []
 
     def tick(progress):
-        if progress.asset == keys.TREE.to_user_string() and progress.share == 1:
+        if progress.asset == names.TREE and progress.share == 1:
             between.append(daemon.tick())
 
     assert workshop.build(on_progress=tick).succeeded

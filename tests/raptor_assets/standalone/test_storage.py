@@ -20,7 +20,7 @@ from support import build_process
 from support.stores import PROCESS_PATH
 from support.workshop import Workshop, prose
 
-from raptor_assets import keys
+from raptor_assets import keys, names
 from raptor_assets.project import records
 from raptor_assets.project.event_text import unpack
 from raptor_assets.project.records import open_records
@@ -210,7 +210,7 @@ def test_no_row_for_each_partition_is_kept_of_what_a_run_plans(tmp_path):
         workshop.write(name, "One short sentence stands here.")
     assert workshop.build().succeeded
     with workshop.instance() as instance:
-        key = dg.AssetCheckKey(keys.summaries(1), "coverage")
+        key = dg.AssetCheckKey(keys.of(names.summaries(1)), "coverage")
         assert not instance.event_log_storage.get_asset_check_execution_history(key, limit=5)
         (run,) = instance.get_runs()
         planned = instance.all_logs(
@@ -219,7 +219,7 @@ def test_no_row_for_each_partition_is_kept_of_what_a_run_plans(tmp_path):
     found = [entry.dagster_event for entry in planned]
     assert sum(not event.partition for event in found) == len(keys.chain_keys(2))
     named = {(event.asset_key, event.partition) for event in found if event.partition}
-    assert named == {(keys.TREE, "a.md"), (keys.TREE, "b.md")}
+    assert named == {(keys.of(names.TREE), "a.md"), (keys.of(names.TREE), "b.md")}
 
 
 def test_processes_that_open_a_new_home_at_once_all_get_it(tmp_path):

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from support.workshop import Workshop, prose
 
-from raptor_assets import keys
+from raptor_assets import keys, names
 from raptor_assets.specs import QDRANT, TABLES
 
 pytestmark = pytest.mark.slow
@@ -100,7 +100,7 @@ def test_a_layer_without_the_one_below_says_what_to_do(tmp_path):
             .resolve_implicit_global_asset_job_def()
             .execute_in_process(
                 instance=instance,
-                asset_selection=[keys.clusters(1)],
+                asset_selection=[keys.of(names.clusters(1))],
                 tags={"dagster/partition": "a.md"},
                 raise_on_error=False,
             )

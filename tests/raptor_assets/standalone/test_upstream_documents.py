@@ -216,3 +216,64 @@ def test_what_a_data_frame_lacks_is_null_and_not_a_text_like_nan():
     first, second = rows_of(frame, Settings())
     assert (first["title"], first["year"]) == (None, 1999)
     assert second == {"id": "b", "text": "Two.", "title": "B", "year": None, "day": None}
+
+
+class Pages:
+    """A team whose asset gives a data frame of four pages, all built; its columns may change."""
+
+    def __init__(self, root):
+        self.rows = {f"page-{n}": prose(8, seed=n) for n in range(4)}
+        self.columns = ["id", "text"]
+
+        @dg.asset
+        def pages() -> pd.DataFrame:
+            return pd.DataFrame(list(self.rows.items()), columns=self.columns)
+
+        self.team = Team(root, pages)
+        self.follow()
+        self.team.tick()
+
+    def follow(self, **config):
+        self.team.materialize(["pages"])
+        run_config = {"ops": {"wiki_source": {"config": config}}}
+        return self.team.materialize(["wiki", "source"], run_config=run_config)
+
+    @property
+    def published(self):
+        return set(self.team.instance.get_dynamic_partitions("wiki_trees"))
+
+    @property
+    def kept(self):
+        files = sorted((self.team.home / "source").iterdir())
+        return {file.name: file.read_bytes() for file in files}
+
+
+@pytest.mark.parametrize("change", ["text renamed", "no row"])
+def test_an_upstream_without_texts_fails_and_nothing_changes(tmp_path, change):
+    pages = Pages(tmp_path)
+    before, kept = pages.published, pages.kept
+    if change == "no row":
+        pages.rows = {}
+        assert "no document in" in pages.follow()
+    else:
+        pages.columns = ["id", "body"]
+        assert "without the column 'text'" in (message := pages.follow())
+        assert "its columns: id, body" in message
+    assert pages.kept == kept
+    assert pages.team.tick() == []
+    assert pages.published == before
+
+
+def test_an_upstream_that_lost_most_rows_fails_until_a_person_confirms(tmp_path):
+    pages = Pages(tmp_path)
+    before, kept = pages.published, pages.kept
+    pages.rows = {"page-0": pages.rows["page-0"]}
+    message = pages.follow()
+    assert "3 of 4 published documents are gone" in message
+    assert "confirm_removal: true" in message
+    assert pages.kept == kept
+    assert pages.team.tick() == []
+    assert pages.published == before
+    assert pages.follow(confirm_removal=True)["partitions_removed"] == 3
+    assert pages.team.tick() == [None]  # the drop job
+    assert pages.published == {"page-0"}

@@ -15,7 +15,7 @@ from support.processes import kill_group, process_of, wait_until
 from support.redis_server import redis_server
 from support.workshop import prose, settings_text
 
-from raptor_assets import keys
+from raptor_assets import keys, names
 from raptor_assets.process import PROCESS_TAG
 from raptor_assets.project.home import Home
 from raptor_assets.project.records import BROKER_VARIABLE, URL_VARIABLE, open_records
@@ -78,7 +78,7 @@ def team(postgres, s3, stand_in, tmp_path, monkeypatch):
 def published(instance):
     """Storage id of the latest materialization of every tree."""
     return instance.get_latest_storage_id_by_partition(
-        keys.TREE, dg.DagsterEventType.ASSET_MATERIALIZATION
+        keys.of(names.TREE), dg.DagsterEventType.ASSET_MATERIALIZATION
     )
 
 

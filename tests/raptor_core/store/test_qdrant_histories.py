@@ -32,9 +32,9 @@ from raptor_core.identity import embedding_key
 from raptor_core.retrying import RetryPolicy
 from raptor_core.settings import Settings
 from raptor_core.store import Edition, Where, open_store
-from raptor_core.store.engines import retries
-from raptor_core.store.engines import server as server_engine
-from raptor_core.store.engines.server import ServerEngine
+from raptor_core.store.engines import retries, sessions
+from raptor_core.store.engines.known_versions import KnownVersions
+from raptor_core.store.engines.sessions import ReadSession
 from raptor_core.store.engines.versions import ServerPublisher
 from raptor_core.tree import summarize
 from raptor_core.tree.build import build_trees
@@ -294,11 +294,11 @@ class Histories(RuleBasedStateMachine):
         """What a tree that is named shows, whose manifest is looked at in the same request."""
         where = Where(trees=(tree,))
 
-        def whole():
+        def whole(store):
             ((found, _),) = store.candidates(ENTRY, ["Entry"], 999, where)
             return store.nodes(Where(ids=tuple(found.outlines.ids())))
 
-        assert build_id(store.steady(whole)) in allowed, tree
+        assert build_id(store.read_consistently(whole)) in allowed, tree
         (hits,) = store.search(ENTRY, 1, where)
         scores = [hit.score for hit in hits]
         assert any(scores == pytest.approx(self.best(tree, build), abs=1e-5) for build in allowed)
@@ -462,22 +462,21 @@ def tell_first(publisher, changes, publication, switch=ServerPublisher._switch):
     return ours
 
 
-def pass_over(engine, searches, fields):
-    engine._reading.doubted = {}
-    return engine._queried(searches, fields)
+def pass_over(session, searches, fields):
+    return session._query(searches, fields, session._versions)[0]
 
 
-def all_stand(rows, look, parted=server_engine._parted):
-    return parted(rows, look)[0], True
+def all_stand(rows, checked, without_manifests=sessions._without_manifests):
+    return without_manifests(rows, checked)[0], True
 
 
 WRITE = ServerPublisher._write
 FAULTS = {
     "none": [],
-    "a reader that does not look again": [(ServerEngine, "_moved", lambda *_: [])],
+    "a reader that does not look again": [(KnownVersions, "check", lambda *_: [])],
     "a reader that sees all manifests stand": [
-        (ServerEngine, "query", pass_over),
-        (server_engine, "_parted", all_stand),
+        (ReadSession, "query", pass_over),
+        (sessions, "_without_manifests", all_stand),
     ],
     "a publisher that leaves what it replaced": [(ServerPublisher, "settle", lambda *_: None)],
     "a manifest before its nodes": [

@@ -31,11 +31,11 @@ def matching(store):
 def by_id(store):
     """Candidates, then some of them whole, as strategies read."""
 
-    def read():
+    def read(store):
         ((near, _),) = store.candidates(vectors_of(OLD[:1]), ["leaf"], 5)
         return [node.text for node in store.nodes(Where(ids=tuple(near.outlines.ids())))]
 
-    return store.steady(read)
+    return store.read_consistently(read)
 
 
 READS = pytest.mark.parametrize("read", [nearest, matching, by_id])
@@ -135,7 +135,7 @@ def test_points_that_leave_while_they_are_found_hide_no_node(opened, monkeypatch
         publish(local, NEW)
         with opened(identity=None) as reader:
             reader.nodes()
-            (version,) = reader._engine._versions.values()
+            (version,) = reader._engine._known.all().values()
 
             def lacking(engine, searches, fields):
                 rows = ask(engine, searches, fields)
@@ -158,7 +158,7 @@ def test_a_retriever_that_stays_open_finds_what_others_publish(opened, strategy,
     def ask():
         asked = Questions(("new leaf 2 of t",), vectors_of(now[:1]))
         way, query = STRATEGIES[strategy], Query(strategy)
-        (found,) = reader.steady(lambda: way.retrieve(asked, query, reader))
+        (found,) = reader.read_consistently(lambda store: way.retrieve(asked, query, store))
         return {hit.node.id for hit in found.hits if hit.node.tree == "t"}
 
     with opened() as store, opened(identity=None) as reader:

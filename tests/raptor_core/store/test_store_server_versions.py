@@ -20,8 +20,7 @@ from support.stores import (
 
 from raptor_core.errors import StoreError, StoreRefusedError
 from raptor_core.store import Where
-from raptor_core.store.engines import qdrant
-from raptor_core.store.engines import server as server_engine
+from raptor_core.store.engines import known_versions, qdrant, sessions
 from raptor_core.store.engines.base import Batch, Point
 from raptor_core.store.engines.qdrant import ClientEngine, point_bytes, split
 
@@ -197,7 +196,7 @@ def test_a_drop_that_began_is_completed_by_who_publishes_next(small):
 
 
 def test_a_store_that_stays_open_takes_away_what_another_left(stand_in, monkeypatch):
-    monkeypatch.setattr(server_engine, "KNOWN_SECONDS", 0.0)
+    monkeypatch.setattr(known_versions, "KNOWN_SECONDS", 0.0)
     with opened(stand_in) as store, opened(stand_in) as other:
         publish(store, OLD)
         stand_in.fail_after = 2
@@ -340,14 +339,14 @@ def test_a_read_of_many_calls_is_of_one_version_of_each_tree(stand_in):
         publish(store, OLD)
         rounds = []
 
-        def read():
-            found = [words(reader)]
+        def read(session):
+            found = [words(session)]
             if not rounds:
                 publish(store, NEW)
             rounds.append(found)
-            return [*found, words(reader)]
+            return [*found, words(session)]
 
-        assert reader.steady(read) == [{"new"}, {"new"}]
+        assert reader.read_consistently(read) == [{"new"}, {"new"}]
         assert len(rounds) == 2
 
 
@@ -356,11 +355,11 @@ def test_publishing_one_tree_does_not_make_readers_of_another_read_again(stand_i
         publish_together(store, {"t": OLD, "beside": BESIDE})
         rounds = []
 
-        def read():
+        def read(session):
             publish(store, NEW if len(rounds) % 2 else OLD)
-            rounds.append(reader.nodes(Where(trees=("beside",))))
+            rounds.append(session.nodes(Where(trees=("beside",))))
 
-        reader.steady(read)
+        reader.read_consistently(read)
         assert len(rounds) == 1
         stand_in.requests.clear()
         vectors = vectors_of(BESIDE[:1])
@@ -395,7 +394,6 @@ def test_points_that_go_before_their_outlines_come_hide_no_node(stand_in, monkey
     fetch = ClientEngine.fetch
     with opened(stand_in) as store, opened(stand_in, identity=None) as reader:
         publish(store, OLD)
-        reader._engine._glances._known_share = 1.0
 
         def late(engine, ids, fields, *, dense):
             if "children" in fields and words(store) == {"old"}:
@@ -403,7 +401,7 @@ def test_points_that_go_before_their_outlines_come_hide_no_node(stand_in, monkey
             return fetch(engine, ids, fields, dense=dense)
 
         monkeypatch.setattr(ClientEngine, "fetch", late)
-        found = reader.steady(lambda: candidates(reader))
+        found = reader.read_consistently(candidates)
         assert found == candidates(store)
 
 
@@ -445,16 +443,16 @@ def die(*_):
 
 
 def test_a_tree_that_is_published_all_the_time_is_named(stand_in, monkeypatch):
-    monkeypatch.setattr(server_engine, "READ_SECONDS", 0.0)
+    monkeypatch.setattr(sessions, "READ_SECONDS", 0.0)
     with opened(stand_in) as store, opened(stand_in, identity=None) as reader:
         publish(store, OLD)
 
-        def read():
-            reader.nodes()
+        def read(session):
+            session.nodes()
             publish(store, NEW if words(store) == {"old"} else OLD)
 
         with pytest.raises(StoreError, match="tree 't' was published again and again"):
-            reader.steady(read)
+            reader.read_consistently(read)
 
 
 def test_a_reader_that_stays_open_sees_what_others_publish_and_drop(stand_in):
@@ -476,11 +474,11 @@ def test_threads_that_share_a_store_read_at_the_same_time(stand_in):
     meeting = threading.Barrier(4)
 
     def read(tree, found):
-        def both():
+        def both(session):
             meeting.wait(20)
-            return {n.tree for n in reader.nodes(Where(trees=(tree,)))}
+            return {n.tree for n in session.nodes(Where(trees=(tree,)))}
 
-        found[tree] = [reader.steady(both) for _ in range(3)]
+        found[tree] = [reader.read_consistently(both) for _ in range(3)]
 
     with opened(stand_in) as store, opened(stand_in, identity=None) as reader:
         publish_together(store, trees)

@@ -1,7 +1,7 @@
-"""Findings of people, in a small table beside those of a layer's judge.
+"""Findings of people, in a small table next to the findings of a layer's judge.
 
-No build makes them, so they stand in no version, and no audit touches them. Reports show them with
-the others; dropping, exporting and quarantine treat both alike.
+No build makes them, so no version contains them, and no audit changes them. Reports, drops, exports
+and quarantine treat them as they treat the judge's.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
-from raptor_assets.names import hand_findings
+from raptor_assets.names import manual_findings
 from raptor_core.audit.base import SentenceFinding
 from raptor_core.audit.report import AuditReport
 from raptor_core.documents import partition_key
@@ -22,13 +22,13 @@ from raptor_core.tables.values import FINDINGS, audit_to_table
 JUDGE = "hand"
 
 
-def keep_hand_findings(
+def keep_manual_findings(
     tables: TableStore,
     settings: Settings,
     nodes: Sequence[Node],
     findings: Iterable[SentenceFinding],
 ) -> None:
-    """Keep findings on ``nodes`` in their partitions; earlier ones on the same nodes go."""
+    """Keep findings on ``nodes`` in their partitions, in place of earlier ones on these nodes."""
     by_node: dict[str, list[SentenceFinding]] = defaultdict(list)
     for finding in findings:
         by_node[finding.node_id].append(finding)
@@ -45,10 +45,10 @@ def keep_hand_findings(
             keys=tuple(digest(JUDGE, node.id, node.text) for node in members),
             by_node=tuple(tuple(by_node[node.id]) for node in members),
         )
-        key = hand_findings(layer).split("/")
-        before = tables.find(key, partition)
+        key = manual_findings(layer).split("/")
+        previous = tables.find(key, partition)
         judged = {node.id for node in members}
-        rows = [] if before is None else FINDINGS.rows(before)
+        rows = [] if previous is None else FINDINGS.rows(previous)
         kept = [row for row in rows if row[1] not in judged]
         table = FINDINGS.table([*kept, *FINDINGS.rows(audit_to_table(report))])
         tables.write(key, partition, table)

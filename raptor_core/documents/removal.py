@@ -1,0 +1,134 @@
+"""Decision on what may be dropped: only documents that are known to be gone.
+
+``decide_removals`` is the only place where absence is judged. The command, the sensor, upstream
+assets and `raptor plan` act on its answer (``raptor_assets.project.plan``), runs of the chain on
+``Unread``. How a source lists and reads is in ``sources``.
+
+| published document | state | action |
+| --- | --- | --- |
+| its id is in the source | present | built again where it changed |
+| its id, file, table or a folder above could not be read | unknown | kept as published, named |
+| equal text is new under another id | moved | dropped when the new place is published |
+| a person set it aside | set aside | dropped |
+| none of these | gone | dropped |
+| gone, and more are gone than ``source.max_removed`` allows | unconfirmed | kept until confirmed |
+| gone, and a named source holds nothing | unconfirmed | kept until confirmed |
+
+The first row that fits counts, but the last two go before "gone": then nothing is built or dropped.
+A partition is kept as a whole, since its tree holds all its documents.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import combinations
+
+from raptor_core.documents.base import Document, Skipped
+from raptor_core.documents.grouping import document_partition
+from raptor_core.settings import GroupingSettings, SourceSettings
+
+
+class Unread:
+    """Places that could not be looked at or read: all that was at or below them is unknown."""
+
+    def __init__(self, skipped: Iterable[Skipped]) -> None:
+        self._places = {item.place or item.name for item in skipped if not item.is_empty}
+
+    def __bool__(self) -> bool:
+        return bool(self._places)
+
+    def place_of(self, document_id: str, source: str) -> str:
+        """Return the unread place that holds a document, or "" where none does."""
+        places = (*_places_above(document_id), *_places_above(source))
+        return next((place for place in places if place in self._places), "")
+
+    def partitions(self, grouping: GroupingSettings) -> set[str]:
+        """Return the partitions of documents that are named as the places are."""
+        return {document_partition(place, grouping) for place in self._places}
+
+
+def _places_above(path: str) -> Iterable[str]:
+    """Yield the path and the folders above it; of a URL also each without what stands before it."""
+    parts = path.split("/")
+    if "://" not in path:
+        return ("/".join(parts[:end]) for end in range(len(parts), 0, -1))
+    return ("/".join(parts[start:end]) for start, end in combinations(range(len(parts) + 1), 2))
+
+
+@dataclass(frozen=True, slots=True)
+class Removals:
+    """Partitions that may be neither dropped nor built without some of their documents.
+
+    Attributes:
+        unknown: the unread place of some document, by partition.
+        unconfirmed: partitions of documents that are gone, where a person has to confirm it.
+        reason: why a person has to; "" if nobody has to.
+    """
+
+    unknown: Mapping[str, str] = field(default_factory=dict)
+    unconfirmed: frozenset[str] = frozenset()
+    reason: str = ""
+
+
+def decide_removals(
+    published: Mapping[str, Sequence[Document] | None],
+    present: Collection[str],
+    skipped: Sequence[Skipped],
+    *,
+    settings: SourceSettings,
+    grouping: GroupingSettings,
+    explained: Collection[str] = (),
+    empty_sources: Sequence[str] = (),
+    n_others: int = 0,
+    is_confirmed: bool = False,
+) -> Removals:
+    """Decide which partitions stay as published, by the table of this module.
+
+    Args:
+        published: documents of each partition that may have lost some. None where its table is
+            damaged, () where it is lost: either counts as one document.
+        present: ids of the documents in the source.
+        skipped: what was not read this time.
+        explained: ids of documents that moved, or that a person set aside.
+        empty_sources: named sources that list nothing.
+        n_others: number of published documents in other partitions.
+        is_confirmed: a person confirmed that documents are gone.
+    """
+    unread = Unread(skipped)
+    named = unread.partitions(grouping)
+    unknown: dict[str, str] = {}
+    n_missing: dict[str, int] = {}
+    for partition, documents in published.items():
+        missing = [document for document in documents or () if document.id not in present]
+        if documents:
+            places = (unread.place_of(document.id, document.source) for document in missing)
+            place = next(filter(None, places), "")
+        else:  # a damaged table may have held any document, a lost one tells by its name
+            place = partition if (unread if documents is None else partition in named) else ""
+        if place:
+            unknown[partition] = place
+        elif n_gone := sum(d.id not in explained for d in missing) if documents else 1:
+            n_missing[partition] = n_gone
+    n_published = n_others + sum(len(documents or ("",)) for documents in published.values())
+    reason = ""
+    if not is_confirmed:
+        reason = _doubt(sum(n_missing.values()), n_published, empty_sources, settings)
+    return Removals(unknown, frozenset(n_missing) if reason else frozenset(), reason)
+
+
+def _doubt(
+    n_gone: int, n_published: int, empty_sources: Sequence[str], settings: SourceSettings
+) -> str:
+    """Return why documents may only seem to be gone, or "" where there is no doubt."""
+    if not n_gone or settings.max_removed >= 1:
+        return ""
+    numbers = f"{n_gone:,} of {n_published:,} published documents are gone from the source"
+    if empty_sources:
+        return f"{numbers}, and {', '.join(empty_sources)} holds nothing"
+    if n_gone > settings.max_removed * n_published:
+        return f"{numbers}, more than source.max_removed = {settings.max_removed:g} allows"
+    if n_gone > settings.max_removed_documents:
+        limit = settings.max_removed_documents
+        return f"{numbers}, more than source.max_removed_documents = {limit} allows"
+    return ""

@@ -1,0 +1,130 @@
+"""A mass removal waits for a person, and nothing is built or dropped meanwhile."""
+
+import sqlite3
+from contextlib import closing
+
+import pytest
+from support.sensor_daemon import Daemon
+from support.source_homes import calls, rename
+from support.workshop import Workshop, live, prose
+
+from raptor_core.errors import SourceError
+
+pytestmark = pytest.mark.slow
+
+FEW = ("one/b.md", "two/c.md", "two/d.md")
+
+
+def remove(workshop, *names):
+    for name in names:
+        workshop.remove(name)
+
+
+def refusal(workshop):
+    with pytest.raises(SourceError) as refused:
+        workshop.build()
+    return str(refused.value)
+
+
+def test_more_than_half_stays_until_a_person_confirms(start):
+    workshop, daemon = start()
+    before = live(workshop)
+    remove(workshop, *FEW)
+    for number in range(4):  # which would make the share a small one, once they were built
+        workshop.write(f"new-{number}.md", prose(12, seed=9 + number))
+    for _ in range(2):
+        builds, dropped, reason = daemon.tick()
+        assert (builds, dropped) == ([], [])
+        for message in (reason, refusal(workshop)):
+            assert "3 of 4 published documents are gone" in message
+            assert "one/b.md, two/c.md, two/d.md" in message
+            assert "--confirm-removal" in message
+    assert live(workshop) == before
+    report = workshop.build(confirm_removal=True)
+    assert (len(report.built), report.dropped) == (4, list(FEW))
+    assert daemon.tick()[2] == "5 partitions are up to date"
+
+
+def test_a_half_is_dropped_unasked(start):
+    workshop, daemon = start()
+    remove(workshop, *FEW[:2])
+    assert daemon.settle() == ([], list(FEW[:2]))
+
+
+def test_one_tree_of_many_documents_is_not_rebuilt_without_most_of_them(start):
+    workshop, daemon = start("corpus")
+    before = live(workshop)
+    remove(workshop, *FEW)
+    assert daemon.tick()[:2] == ([], [])
+    assert "3 of 4" in refusal(workshop)
+    assert live(workshop) == before
+    assert workshop.build(confirm_removal=True).built == ["corpus"]
+    assert daemon.settle() == ([], [])
+
+
+def test_the_number_bounds_it_too(start):
+    workshop, _ = start()
+    bounded = {"max_removed": 0.9, "max_removed_documents": 2}
+    workshop.configure(tree={"max_layers": 1}, source=bounded)
+    remove(workshop, *FEW)
+    assert "max_removed_documents = 2" in refusal(workshop)
+
+
+def test_a_tree_of_folders_that_moves_is_no_removal(start):
+    workshop, daemon = start()
+    before = calls(workshop)
+    for name in (*FEW, "one/a.md"):
+        rename(workshop, name, f"moved/{name}")
+    built, dropped = daemon.settle()
+    assert (len(built), len(dropped)) == (4, 4)
+    assert calls(workshop) == before
+
+
+def test_nothing_is_dropped_while_a_named_source_is_an_empty_mount_point(start, tmp_path):
+    workshop, _ = start()
+    mount = tmp_path / "mount"
+    mount.mkdir()
+    paths = [str(workshop.docs), str(mount)]
+    workshop.configure(tree={"max_layers": 1}, source={"paths": paths})
+    assert workshop.build().changes.doubt == ""
+    workshop.remove("one/a.md")
+    assert f"{mount} holds nothing" in refusal(workshop)
+    assert "one/a.md" in live(workshop)[1]
+
+
+def test_a_table_that_a_job_truncates_keeps_its_trees(tmp_path):
+    path = tmp_path / "wiki.db"
+
+    def run(*statement):
+        with closing(sqlite3.connect(path)) as connection, connection:
+            connection.execute(*statement)
+
+    run("CREATE TABLE wiki (id INTEGER PRIMARY KEY, text TEXT, updated_at TEXT)")
+    row = prose(6, seed=9)
+    run("INSERT INTO wiki VALUES (1, ?, '2024')", (row,))
+    workshop = Workshop(tmp_path, tree={"max_layers": 1})
+    table = {"url": f"sqlite:///{path}", "table": "wiki"}
+    workshop.configure(tree={"max_layers": 1}, source={"tables": [table]})
+    for name in ("a.md", "b.md"):
+        workshop.write(name, prose(6, seed=ord(name[0])))
+    daemon = Daemon(workshop)
+    daemon.settle()
+    run("DELETE FROM wiki")
+    assert daemon.tick()[:2] == ([], [])
+    assert "table 'wiki' holds nothing" in daemon.tick()[2]
+    assert "wiki/1" in live(workshop)[1]
+    run("INSERT INTO wiki VALUES (1, ?, '2024')", (row,))
+    assert daemon.tick()[:2] == ([], [])
+
+
+def test_files_that_got_other_names_and_texts_at_once_are_a_removal(tmp_path):
+    workshop = Workshop(tmp_path, tree={"max_layers": 1})
+    for number in range(3):
+        workshop.write(f"{number}.md", prose(6, seed=number))
+    workshop.build()
+    for number in range(3):
+        workshop.remove(f"{number}.md")
+        workshop.write(f"new-{number}.md", prose(6, seed=10 + number))
+    for _ in range(2):
+        assert "3 of 3 published documents" in refusal(workshop)
+    assert live(workshop)[1] == {"0.md", "1.md", "2.md"}

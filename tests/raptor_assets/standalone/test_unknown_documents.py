@@ -1,0 +1,165 @@
+"""What cannot be looked at or read stays as published, by every grouping, in builds and runs."""
+
+import errno
+import json
+import os
+
+import pytest
+from support.sensor_daemon import Daemon
+from support.source_homes import calls
+from support.workshop import Workshop, live, prose
+
+pytestmark = pytest.mark.slow
+
+ALL = {
+    "document": {"one/a.md", "one/b.md", "two/c.md", "two/d.md"},
+    "folder": {"one", "two"},
+    "corpus": {"corpus"},
+}
+HELD = {"document": ("two/c.md", "two/d.md"), "folder": ("two",), "corpus": ("corpus",)}
+
+
+@pytest.fixture
+def unlistable(monkeypatch):
+    """Make the operating system fail to list folders; an empty list mends them."""
+    folders = []
+    original = os.scandir
+
+    def scandir(path="."):
+        if os.fspath(path) in map(str, folders):
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        return original(path)
+
+    monkeypatch.setattr(os, "scandir", scandir)
+    return folders
+
+
+@pytest.mark.parametrize("by", ["document", "folder", "corpus"])
+def test_a_folder_that_cannot_be_listed_keeps_its_trees_and_costs_nothing(start, unlistable, by):
+    workshop, daemon = start(by)
+    before, n_calls = live(workshop), calls(workshop)
+    unlistable.append(workshop.docs / "two")
+    report = workshop.build()
+    assert report.changes.held == HELD[by]
+    assert (report.built, report.dropped) == ([], [])
+    for _ in range(2):
+        builds, dropped, reason = daemon.tick()
+        assert (builds, dropped) == ([], [])
+        assert f"{len(HELD[by])} cannot be read now and stay: {HELD[by][0]}" in reason
+    assert live(workshop) == before
+    unlistable.clear()
+    report = workshop.build()
+    assert (set(report.changes.unchanged), report.run_ids) == (ALL[by], [])
+    assert calls(workshop) == n_calls
+
+
+def test_beside_it_the_rest_is_built(start, unlistable):
+    workshop, daemon = start("document")
+    unlistable.append(workshop.docs / "two")
+    workshop.write("one/a.md", prose(12, seed=9))
+    workshop.remove("one/b.md")
+    assert daemon.settle() == (["one/a.md"], ["one/b.md"])
+    assert live(workshop)[1] == {"one/a.md", "two/c.md", "two/d.md"}
+
+
+def test_a_shard_with_a_document_of_it_is_kept(tmp_path, unlistable):
+    grouping = {"by": "document", "shards": 1}
+    workshop = Workshop(tmp_path, grouping=grouping, tree={"max_layers": 1})
+    workshop.write("one/a.md", prose(6, seed=1))
+    workshop.write("two/b.md", prose(6, seed=2))
+    workshop.build()
+    unlistable.append(workshop.docs / "two")
+    report = workshop.build()
+    assert (report.changes.held, report.built) == (("shard-0000",), [])
+    assert live(workshop)[1] == {"one/a.md", "two/b.md"}
+
+
+def test_a_run_that_finds_a_folder_unlistable_publishes_nothing_without_it(start, unlistable):
+    workshop, daemon = start("corpus")
+    before = live(workshop)
+    workshop.write("one/a.md", prose(12, seed=9))
+    assert daemon.tick()[0] == [["corpus"]]
+    unlistable.append(workshop.docs / "two")
+    assert not daemon.run()
+    assert live(workshop) == before
+    unlistable.clear()
+    assert workshop.build().built == ["corpus"]
+
+
+def test_a_file_that_cannot_be_read_keeps_the_tree_of_its_folder(start):
+    workshop, _ = start("folder")
+    before = live(workshop)
+    (workshop.docs / "two/d.md").write_bytes(b"\x00\x01\x02\xff" * 400)
+    assert workshop.build().changes.held == ("two",)
+    assert live(workshop) == before
+
+
+def test_a_folder_that_became_a_file_keeps_its_trees(start):
+    workshop, _ = start()
+    before = live(workshop)
+    for name in ("two/c.md", "two/d.md"):
+        workshop.remove(name)
+    (workshop.docs / "two").rmdir()
+    workshop.write("two", "../elsewhere")  # as git writes a link where there can be none
+    report = workshop.build()
+    assert report.changes.held == HELD["document"]
+    assert live(workshop) == before
+
+
+def rows_home(root):
+    workshop = Workshop(root, tree={"max_layers": 1})
+    workshop.write("a.md", prose(6, seed=7))
+    workshop.write("b.md", prose(6, seed=8))
+    rows = [{"id": f"r{number}", "text": prose(6, seed=number)} for number in range(2)]
+    write_rows(workshop, rows)
+    workshop.build()
+    return workshop, rows
+
+
+def write_rows(workshop, rows):
+    workshop.write("t.jsonl", "".join(f"{json.dumps(row)}\n" for row in rows))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda row: {"id": row["id"], "body": row["text"]},
+        lambda row: {"body": row["text"]},
+        lambda row: {"id": row["id"], "text": None},
+    ],
+    ids=["text renamed", "text renamed and no ids", "text lost"],
+)
+def test_rows_whose_text_is_missing_keep_their_trees(tmp_path, change):
+    workshop, rows = rows_home(tmp_path)
+    before = live(workshop)
+    write_rows(workshop, map(change, rows))
+    report = workshop.build()
+    assert (report.changes.held, report.dropped) == (("r0", "r1"), [])
+    assert live(workshop) == before
+
+
+def test_a_file_of_rows_that_was_emptied_keeps_its_trees(tmp_path):
+    workshop, _ = rows_home(tmp_path)
+    workshop.write("t.jsonl", "")
+    assert workshop.build().changes.held == ("r0", "r1")
+
+
+def test_rows_that_got_other_ids_move_without_a_call(tmp_path):
+    workshop, rows = rows_home(tmp_path)
+    n_embedded = workshop.embedder.n_embedded
+    write_rows(workshop, [{"uid": row["id"], "text": row["text"]} for row in rows])
+    daemon = Daemon(workshop)
+    built, dropped = daemon.settle()
+    assert (len(built), sorted(dropped)) == (2, ["r0", "r1"])
+    assert workshop.embedder.n_embedded == n_embedded
+
+
+def test_a_drop_that_waited_spares_what_came_back(start):
+    workshop, daemon = start()
+    texts = {name: (workshop.docs / name).read_text() for name in ("one/a.md", "two/c.md")}
+    for name in texts:
+        workshop.remove(name)
+    assert daemon.tick()[1] == list(texts)
+    workshop.write("one/a.md", texts["one/a.md"])
+    assert daemon.run()
+    assert live(workshop)[1] == ALL["document"] - {"two/c.md"}

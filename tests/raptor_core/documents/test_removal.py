@@ -1,0 +1,135 @@
+"""The table of what may be dropped: a document that is unknown is never gone."""
+
+import pytest
+
+from raptor_core.documents import Document, Skipped, Unread, decide_removals
+from raptor_core.settings import GroupingSettings, SourceSettings
+
+
+def documents(*ids, source=""):
+    return [Document(name, "Text.", source=source or name) for name in ids]
+
+
+def decide(published, present=(), skipped=(), by="document", **given):
+    limits = {key: given.pop(key) for key in ("max_removed", "max_removed_documents")}
+    return decide_removals(
+        published,
+        present,
+        skipped,
+        settings=SourceSettings(**limits),
+        grouping=GroupingSettings(by=by),
+        **given,
+    )
+
+
+UNBOUNDED = {"max_removed": 1.0, "max_removed_documents": 10**9}
+BOUNDS = {"max_removed": 0.5, "max_removed_documents": 3}
+
+
+def test_what_is_present_or_gone_keeps_nothing():
+    published = {"a.md": documents("a.md"), "b.md": documents("b.md")}
+    found = decide(published, {"a.md"}, **UNBOUNDED)
+    assert (found.unknown, found.unconfirmed, found.reason) == ({}, frozenset(), "")
+
+
+@pytest.mark.parametrize(
+    ("place", "document_id", "source", "is_held"),
+    [
+        ("one", "one/a.md", "one/a.md", True),
+        ("one", "one/two/three.md", "one/two/three.md", True),
+        ("one/a.md", "one/a.md", "one/a.md", True),
+        ("on", "one/a.md", "one/a.md", False),
+        ("a.md", "one/a.md", "one/a.md", False),
+        ("one", "two/one/a.md", "two/one/a.md", False),
+        ("one/rows.jsonl", "r7", "one/rows.jsonl", True),
+        ("one", "r7", "one/rows.jsonl", True),
+        ("one", "r7", "s3://bucket/kb/one/rows.jsonl", True),
+        ("one/rows.jsonl", "r7", "s3://bucket/kb/one/rows.jsonl", True),
+        ("one", "r7", "s3://bucket/kb/stone/rows.jsonl", False),
+        ("in", "r7", "zip://::/data/a.zip/in/rows.jsonl", True),
+        ("wiki", "wiki/7", "wiki", True),
+    ],
+)
+def test_an_unread_place_holds_all_at_it_and_below(place, document_id, source, is_held):
+    unread = Unread([Skipped(place, "cannot be listed")])
+    assert bool(unread.place_of(document_id, source)) is is_held
+
+
+@pytest.mark.parametrize("by", ["document", "folder", "corpus"])
+def test_a_partition_with_an_unknown_document_is_kept_as_a_whole(by):
+    published = {"any": documents("one/a.md", "two/b.md")}
+    found = decide(published, {"two/b.md"}, [Skipped("one", "cannot be listed")], by, **UNBOUNDED)
+    assert found.unknown == {"any": "one"}
+
+
+def test_an_unread_file_without_a_published_document_keeps_nothing():
+    published = {"one": documents("one/a.md", "one/b.md")}
+    found = decide(published, {"one/a.md"}, [Skipped("one/new.pdf", "")], "folder", **UNBOUNDED)
+    assert found.unknown == {}
+
+
+def test_a_file_that_was_read_and_is_empty_keeps_nothing():
+    published = {"a.md": documents("a.md")}
+    found = decide(published, (), [Skipped("a.md", "is empty", is_empty=True)], **UNBOUNDED)
+    assert found.unknown == {}
+
+
+def test_a_row_is_known_by_its_id():
+    published = {name: documents(name, source="t.jsonl") for name in ("r1", "r2")}
+    found = decide(published, (), [Skipped("t.jsonl:1", "no text", place="r1")], **UNBOUNDED)
+    assert found.unknown == {"r1": "r1"}
+
+
+def test_a_damaged_table_may_have_held_any_unread_document():
+    skipped = [Skipped("x.md", "cannot be read")]
+    assert decide({"a.md": None}, (), skipped, **UNBOUNDED).unknown == {"a.md": "a.md"}
+    assert decide({"a.md": None}, **UNBOUNDED).unknown == {}
+
+
+def test_of_a_lost_table_the_name_tells():
+    skipped = [Skipped("a.md", "cannot be read")]
+    found = decide({"a.md": (), "b.md": ()}, (), skipped, **UNBOUNDED)
+    assert found.unknown == {"a.md": "a.md"}
+
+
+@pytest.mark.parametrize(
+    ("n_gone", "n_others", "is_stopped"),
+    [(1, 2, False), (2, 2, False), (2, 1, True), (3, 9, False), (4, 96, True), (3, 0, True)],
+)
+def test_a_share_and_a_number_bound_what_is_gone(n_gone, n_others, is_stopped):
+    published = {f"{n}.md": documents(f"{n}.md") for n in range(n_gone)}
+    found = decide(published, n_others=n_others, **BOUNDS)
+    assert bool(found.reason) is is_stopped
+    assert found.unconfirmed == (published.keys() if is_stopped else set())
+    confirmed = decide(published, n_others=n_others, is_confirmed=True, **BOUNDS)
+    assert (confirmed.unconfirmed, confirmed.reason) == (frozenset(), "")
+
+
+def test_documents_that_leave_one_tree_of_many_are_counted():
+    published = {"corpus": documents("a", "b", "c", "d")}
+    found = decide(published, {"a"}, by="corpus", **BOUNDS)
+    assert found.unconfirmed == {"corpus"}
+    assert "3 of 4 published documents are gone" in found.reason
+    assert "source.max_removed = 0.5" in found.reason
+
+
+def test_what_moved_or_was_set_aside_is_not_counted():
+    published = {f"{n}.md": documents(f"{n}.md") for n in range(4)}
+    assert decide(published, explained=set(published), **BOUNDS).reason == ""
+    assert decide(published, explained={"0.md", "1.md"}, **BOUNDS).unconfirmed == set()
+
+
+def test_an_empty_source_makes_every_absence_doubtful():
+    published = {"a.md": documents("a.md")}
+    found = decide(published, n_others=99, empty_sources=["/mnt/docs"], **BOUNDS)
+    assert found.unconfirmed == {"a.md"}
+    assert "/mnt/docs holds nothing" in found.reason
+    assert decide({}, n_others=99, empty_sources=["/mnt/docs"], **BOUNDS).reason == ""
+
+
+def test_a_share_of_one_never_asks_and_of_nothing_always():
+    published = {"a.md": documents("a.md")}
+    never = {"max_removed": 1.0, "max_removed_documents": 0}
+    assert decide(published, empty_sources=["x"], **never).reason == ""
+    always = {"max_removed": 0.0, "max_removed_documents": 9}
+    assert decide(published, n_others=99, **always).unconfirmed == {"a.md"}

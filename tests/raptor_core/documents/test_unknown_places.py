@@ -1,0 +1,244 @@
+"""Places that a source cannot look at: they are named, and never taken for empty ones."""
+
+import errno
+import json
+import os
+import sqlite3
+from contextlib import closing
+
+import pytest
+from fsspec.implementations.ftp import FTPFileSystem
+from support.ftp_server import ftp_server
+from support.object_store import forget_connections, object_store
+
+from raptor_core.documents import Skipped, Unread, load_documents, scan_source
+from raptor_core.errors import EmptySourceError, SourceError
+from raptor_core.settings import SourceSettings
+
+FILES = ("a.md", "sub/b.md", "sub/deep/c.md")
+
+
+@pytest.fixture
+def folder(tmp_path):
+    for name in FILES:
+        (tmp_path / "docs" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "docs" / name).write_text(f"Text of {name}.")
+    return tmp_path / "docs"
+
+
+@pytest.fixture
+def failing(monkeypatch):
+    """Make the operating system fail to list a folder, at once or after its first entry."""
+
+    def fail(path, number, after=0):
+        original = os.scandir
+
+        def scandir(place="."):
+            if os.fspath(place) != str(path):
+                return original(place)
+            return closing(entries(original(place))) if after else refuse()
+
+        def entries(found):
+            with found:
+                for _ in range(after):
+                    yield next(found)
+                refuse()
+
+        def refuse():
+            raise OSError(number, os.strerror(number))
+
+        monkeypatch.setattr(os, "scandir", scandir)
+
+    return fail
+
+
+def ids(corpus):
+    return [document.id for document in corpus.documents]
+
+
+def unknown(corpus):
+    """Names of what was not read, each of which holds all below it."""
+    unread = Unread(corpus.skipped)
+    return [item.name for item in corpus.skipped if unread.place_of(f"{item.name}/x.md", "")]
+
+
+@pytest.mark.parametrize("number", [errno.EACCES, errno.EIO, errno.ESTALE, errno.ENOENT])
+@pytest.mark.parametrize("after", [0, 1])
+def test_a_folder_that_cannot_be_listed_to_its_end_is_unknown(folder, failing, number, after):
+    failing(folder / "sub", number, after)
+    corpus = load_documents(folder)
+    assert ids(corpus) == ["a.md"]
+    assert unknown(corpus) == ["sub"]
+    assert "cannot be listed" in corpus.skipped[0].reason
+
+
+def test_a_root_that_cannot_be_listed_is_an_error(folder, failing):
+    failing(folder, errno.EIO)
+    with pytest.raises(SourceError, match="cannot list the source folder"):
+        load_documents(folder)
+
+
+def test_a_link_to_a_folder_that_is_away_is_unknown(folder, tmp_path):
+    (folder / "link").symlink_to(folder / "gone")
+    assert unknown(load_documents(folder)) == ["link"]
+
+
+def test_a_second_link_to_a_folder_holds_nothing_of_its_own(folder):
+    (folder / "again").symlink_to(folder / "sub")
+    (folder / "more").symlink_to(folder / "sub")
+    corpus = load_documents(folder)
+    assert [item.name for item in corpus.skipped] == ["more"]
+    assert unknown(corpus) == []
+
+
+def test_ignore_rules_behind_a_link_that_leads_nowhere_are_unknown(folder):
+    (folder / ".raptorignore").symlink_to(folder / "gone")
+    with pytest.raises(SourceError, match="cannot read the ignore rules"):
+        load_documents(folder)
+
+
+@pytest.fixture
+def ftp():
+    files = {f"/kb/{name}": b"Some text" for name in FILES}
+    with ftp_server(files) as server:
+        FTPFileSystem.clear_instance_cache()
+        yield server
+        FTPFileSystem.clear_instance_cache()
+
+
+@pytest.mark.parametrize("reply", ["550 permission denied", "450 try later"])
+def test_an_ftp_folder_that_is_refused_is_unknown(ftp, reply):
+    assert ids(load_documents(f"{ftp.url}/kb")) == list(FILES)
+    ftp.refused["/kb/sub"] = reply
+    corpus = load_documents(f"{ftp.url}/kb")
+    assert ids(corpus) == ["a.md"]
+    assert unknown(corpus) == ["sub"]
+
+
+def test_an_ftp_root_that_is_refused_is_an_error(ftp):
+    ftp.refused["/kb"] = "550 permission denied"
+    with pytest.raises(SourceError):
+        load_documents(f"{ftp.url}/kb")
+
+
+def of(url, **values):
+    return SourceSettings(paths=(url,), **values)
+
+
+def test_a_folder_behind_a_cache_that_cannot_be_listed_is_unknown(folder, failing):
+    url = f"simplecache::file://{folder}"
+    assert ids(load_documents(url)) == list(FILES)
+    failing(folder / "sub", errno.EACCES)
+    assert unknown(load_documents(url)) == ["sub"]
+    failing(folder / "sub", errno.EIO)
+    with pytest.raises(SourceError, match="does not answer, or refuses"):
+        load_documents(url)
+
+
+def test_a_folder_that_the_rules_leave_out_may_fail(ftp):
+    ftp.refused["/kb/sub"] = "550 permission denied"
+    left_out = load_documents(settings=of(f"{ftp.url}/kb", exclude=("sub/",)))
+    assert (ids(left_out), left_out.skipped) == (["a.md"], ())
+
+
+@pytest.mark.slow
+def test_a_bucket_whose_second_page_fails_is_an_error(monkeypatch):
+    from s3fs import S3FileSystem
+
+    with object_store() as store, monkeypatch.context() as patch:
+        for name, value in store.environment.items():
+            patch.setenv(name, value)
+        forget_connections()
+        bucket, client = store.new_bucket(), store.client()
+        for number in range(4):
+            client.put_object(Bucket=bucket, Key=f"kb/{number}.md", Body=b"Some text.")
+        original = S3FileSystem._call_s3
+
+        async def call(self, method, *args, **kwargs):
+            if method == "list_objects_v2":
+                if "ContinuationToken" in kwargs:
+                    raise PermissionError("Access Denied")
+                kwargs["MaxKeys"] = 2
+            return await original(self, method, *args, **kwargs)
+
+        assert len(load_documents(f"s3://{bucket}/kb").documents) == 4
+        patch.setattr(S3FileSystem, "_call_s3", call)
+        with pytest.raises(SourceError, match="Access Denied"):
+            load_documents(f"s3://{bucket}/kb")
+        forget_connections()
+
+
+def write_rows(path, rows):
+    path.write_text("\n".join(map(json.dumps, rows)))
+
+
+def test_rows_that_cannot_be_read_are_known_by_their_ids(tmp_path):
+    (tmp_path / "a.md").write_text("Some text.")
+    write_rows(tmp_path / "t.jsonl", [{"id": 1, "body": "x"}, {"id": 2, "text": " "}, {"x": 1}])
+    skipped = scan_source(of(str(tmp_path), settle_seconds=0)).inventory.skipped
+    assert [(item.name, item.place, item.is_empty) for item in skipped] == [
+        ("t.jsonl:1", "1", False),
+        ("t.jsonl:2", "2", True),
+        ("t.jsonl:3", "t.jsonl", False),
+    ]
+
+
+@pytest.mark.parametrize("content", ["", '{"id": 1, "text": "Half of it'])
+def test_a_table_of_rows_that_was_cut_short_is_unknown(tmp_path, content):
+    (tmp_path / "a.md").write_text("Some text.")
+    (tmp_path / "t.jsonl").write_text(content)
+    unread = Unread(load_documents(tmp_path).skipped)
+    assert unread.place_of("7", "t.jsonl") == "t.jsonl"
+
+
+def test_a_parquet_file_without_rows_is_unknown(tmp_path):
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    (tmp_path / "a.md").write_text("Some text.")
+    pq.write_table(pa.table({"id": pa.array([], pa.string()), "text": []}), tmp_path / "t.parquet")
+    assert load_documents(tmp_path).skipped == (Skipped("t.parquet", "holds no row"),)
+
+
+@pytest.fixture
+def database(tmp_path):
+    path = tmp_path / "wiki.db"
+
+    def run(*statements):
+        with closing(sqlite3.connect(path)) as connection, connection:
+            for statement in statements:
+                connection.execute(statement)
+
+    run(
+        "CREATE TABLE wiki (id INTEGER PRIMARY KEY, text TEXT, updated_at TEXT)",
+        "INSERT INTO wiki VALUES (1, 'First.', '2024'), (2, 'Other.', '2024')",
+    )
+    table = {"url": f"sqlite:///{path}", "table": "wiki"}
+    return run, SourceSettings(tables=(table,), settle_seconds=0)
+
+
+@pytest.mark.parametrize("column", ["id", "text", "updated_at"])
+def test_a_database_whose_column_was_renamed_is_an_error(database, column):
+    run, settings = database
+    catalog = scan_source(settings).catalog
+    run(f"ALTER TABLE wiki RENAME COLUMN {column} TO other")
+    with pytest.raises(SourceError, match=f"'{column}' .*its columns: .*other"):
+        scan_source(settings, catalog)
+
+
+def test_a_table_that_was_truncated_is_an_empty_source(database, tmp_path):
+    run, settings = database
+    (tmp_path / "a.md").write_text("Some text.")
+    beside = settings.model_copy(update={"paths": (str(tmp_path / "a.md"),)})
+    assert scan_source(beside).inventory.empty_sources == ()
+    run("DELETE FROM wiki")
+    assert scan_source(beside).inventory.empty_sources == ("table 'wiki'",)
+    with pytest.raises(EmptySourceError):
+        scan_source(settings)
+
+
+def test_a_mount_point_that_is_empty_is_an_empty_source(folder, tmp_path):
+    (tmp_path / "mount").mkdir()
+    paths = (str(folder), str(tmp_path / "mount"))
+    inventory = scan_source(SourceSettings(paths=paths, settle_seconds=0)).inventory
+    assert inventory.empty_sources == (str(tmp_path / "mount"),)
