@@ -55,7 +55,7 @@ class Row:
             raise self.wrong(key, "a text or a list of texts", value)
         return tuple(item for item in listed if item.strip())
 
-    def whole(self, key: str, low: int, high: int) -> int | None:
+    def whole_number(self, key: str, low: int, high: int) -> int | None:
         """Return a field that holds a whole number within bounds; None where missing or null."""
         value = self.values.get(key)
         if value is None:

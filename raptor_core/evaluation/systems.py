@@ -92,11 +92,11 @@ def make_system(name: str, encoders: Encoders = None) -> System:
     parts = _NAME.fullmatch(name)
     strategy = parts["strategy"] if parts else name
     if not parts or strategy not in STRATEGIES:
-        others = ", ".join((ROOT, *sorted(registered.names)))
+        systems = ", ".join((ROOT, *sorted(registered.names)))
         raise SettingsError(
             f"no strategy is called {name!r}; there are: {', '.join(STRATEGIES)}, each with or "
             f"without layers and nodes at the most, such as collapsed@0, collapsed@1-2 or "
-            f"traversal:5; and {others}"
+            f"traversal:5; and {systems}"
         )
     top_k = int(parts["top_k"]) if parts["top_k"] else None
     if parts["low"] is None:

@@ -19,7 +19,7 @@ _MARKUP = re.compile(r"</?(?:p|html|body|div|br|span)\b[^>]*>", re.IGNORECASE)
 
 
 def load_quality(path: Path, text: str) -> Dataset:
-    """The articles and their questions; lines of one article are one document.
+    """Load the articles and their questions; lines of one article are one document.
 
     ``gold`` is the gold label, which the published test set does not hold; ``hard`` is
     ``difficult``, the data set's HARD subset.
@@ -36,11 +36,11 @@ def load_quality(path: Path, text: str) -> Dataset:
 
 
 def options_of(row: Row) -> tuple[tuple[str, ...], int | None]:
-    """The options of a question, and the index of the right one, from 0."""
+    """Return the options of a question, and the index of the right one, from 0."""
     options = row.texts("options")
     if len(options) < 2:
         raise row.wrong("options", "two options or more", row.values.get("options"))
-    label = row.whole("gold_label", 1, len(options))
+    label = row.whole_number("gold_label", 1, len(options))
     return options, None if label is None else label - 1
 
 
@@ -55,7 +55,7 @@ def _document(article: str, row: Row) -> Document:
 
 def _question(name: str, article: str, row: Row) -> Question:
     options, gold = options_of(row)
-    difficult = row.whole("difficult", 0, 1)
+    difficult = row.whole_number("difficult", 0, 1)
     return Question(
         id=name,
         text=row.text("question"),

@@ -147,7 +147,7 @@ def _document(row: Row) -> Document:
 def _question(name: str, document: str, row: Row) -> Question:
     options, gold = options_of(row) if row.values.get("options") else ((), None)
     answers = row.texts("answers") or ((UNANSWERABLE,) if row.values.get("unanswerable") else ())
-    difficult = row.whole("difficult", 0, 1)
+    difficult = row.whole_number("difficult", 0, 1)
     return Question(
         id=row.text_or("qid", name),
         text=row.text("question"),
