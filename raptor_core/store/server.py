@@ -30,7 +30,7 @@ from qdrant_client.qdrant_remote import QdrantRemote
 from raptor_core.credentials import check_key
 from raptor_core.errors import StoreError
 from raptor_core.identity import NODE_NAMESPACE
-from raptor_core.redaction import told_proxy
+from raptor_core.redaction import proxy_hint
 from raptor_core.settings.stores import StoreSettings
 from raptor_core.store.base import StoreIdentity
 from raptor_core.store.corpus import (
@@ -195,7 +195,7 @@ def connect(settings: StoreSettings) -> tuple[QdrantClient, Place]:
         check_key(secret, settings.api_key_env, "the Qdrant server in store.url")
     key = f"the key in {settings.api_key_env} ({'set' if secret else 'not set'})"
     urls = [url.strip() for url in settings.url.split(",") if url.strip()]
-    through = told_proxy(urls[0]) if urls else ""
+    through = proxy_hint(urls[0]) if urls else ""
     remedy = f"check store.url, that the Qdrant server runs, and {key}{through}"
     place = Place(settings.url, remedy, secret, key)
     for url in urls if secret else ():
