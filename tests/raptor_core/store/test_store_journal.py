@@ -189,8 +189,8 @@ def test_an_id_that_is_no_uuid_is_refused_before_the_journal_is_written(tmp_path
 
 
 REFUSED = {
-    "the engine refuses to complete it": encode(Batch((Point("no-uuid", {"state": "live"}),))),
-    "Invalid base64|padding|not a publication": encode(Batch()).replace(b"[[], []]", b"{}"),
+    "is no id of a point": encode(Batch((Point("no-uuid", {"state": "live"}),))),
+    "no batch of points": encode(Batch()).replace(b"[[], []]", b"{}"),
 }
 
 
@@ -208,8 +208,7 @@ def test_a_journal_that_the_engine_refuses_is_named_and_moving_it_away_helps(
     for _ in range(2):
         with pytest.raises(StoreError, match=reason) as caught:
             open_at(tmp_path, kind)
-    told = re.search(r"[Mm]ove (\S+) away to open the store as it is", str(caught.value))
-    assert told[1] == str(journal)
+    assert re.match(rf"{journal}: .* move the file away, which opens", str(caught.value))
     journal.unlink()
     with open_at(tmp_path, kind) as store:
         publish(store, NEW)
