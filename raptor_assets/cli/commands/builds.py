@@ -66,7 +66,7 @@ def _plan_values(planned: Forecast) -> dict[str, Any]:
         "new": changes.new,
         "changed": changes.changed,
         "removed": changes.removed,
-        "held": changes.held,
+        "held": changes.withheld,
         "unconfirmed": changes.unconfirmed,
         "doubt": changes.doubt,
         "orphaned": changes.orphaned,
@@ -83,7 +83,7 @@ def _print_plan(planned: Forecast) -> None:
             (changes.new, "new"),
             (changes.changed, "changed"),
             (changes.removed, "to drop"),
-            (changes.held, "held back"),
+            (changes.withheld, "held back"),
             (changes.unconfirmed, "to confirm"),
             (changes.unchanged, "unchanged"),
         )
@@ -226,7 +226,7 @@ def _values(report: BuildReport, seconds: float) -> dict[str, Any]:
         "built": report.built,
         "unchanged": report.unchanged,
         "dropped": report.dropped,
-        "held": report.changes.held,
+        "held": report.changes.withheld,
         "orphaned": report.changes.orphaned,
         "failed": report.failed,
         "skipped": [{"name": s.name, "reason": s.reason} for s in report.skipped],
@@ -267,7 +267,7 @@ def _print(report: BuildReport, home: Home, seconds: float) -> None:
 def _print_held(changes: Changes) -> None:
     """Print which partitions stay as published, since documents of them are unknown."""
     why = "as published: what it holds cannot be read now"
-    _name([f"kept {name} {why}" for name in changes.held], "partitions")
+    _name([f"kept {name} {why}" for name in changes.withheld], "partitions")
 
 
 def _name_failed(report: BuildReport, what: str) -> None:
