@@ -11,6 +11,7 @@ from raptor_assets.ownership import TreeIndex, abandoned_trees
 from raptor_assets.process import turn_tags
 from raptor_assets.project.records import DagsterRecords
 from raptor_assets.project.resources import Resources
+from raptor_assets.project.store_state import read_store_state
 from raptor_assets.project.turns import begin_turn
 from raptor_assets.provenance import MATERIALIZED, version_tags
 from raptor_assets.versions import DROPPED
@@ -60,7 +61,9 @@ def build_drop_job(resources: Resources) -> dg.JobDefinition:
         context.instance.add_run_tags(context.run_id, turn_tags(context))
         partitions = config.partitions
         if config.only_gone:  # the run may have waited long for its turn
-            removed = resources.changes(DagsterRecords(context.instance, corpus)).removed
+            records = DagsterRecords(context.instance, corpus)
+            stored = read_store_state(resources.store, resources.settings.grouping)
+            removed = resources.changes(records, stored).removed
             partitions = [name for name in partitions if name in removed]
             if spared := sorted({*config.partitions} - {*partitions}):
                 context.log.info(f"not dropped, since not gone any more: {', '.join(spared)}")

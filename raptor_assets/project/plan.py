@@ -125,7 +125,7 @@ class Changes:
     changed: tuple[str, ...]
     unchanged: tuple[str, ...]
     removed: tuple[str, ...]
-    held: tuple[str, ...]
+    withheld: tuple[str, ...]
     tokens: Mapping[str, str]
     renamed: Mapping[str, str] = field(default_factory=dict)
     successors: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -154,7 +154,7 @@ class Changes:
 
         Until the new place is published, the old one serves readers and spares model calls.
         """
-        waiting = {*unfinished, *self.held, *self.unconfirmed}
+        waiting = {*unfinished, *self.withheld, *self.unconfirmed}
         return tuple(
             name for name in self.removed if waiting.isdisjoint(self.successors.get(name, ()))
         )
@@ -180,7 +180,7 @@ def find_changes(
     | partition | in ``Changes`` | action |
     | --- | --- | --- |
     | in the source, published from it, in the store, with its report | unchanged | none |
-    | a document of it is unknown, or is being written | held | kept as it is |
+    | a document of it is unknown, or is being written | withheld | kept as it is |
     | lost documents, and a person has to confirm that | unconfirmed | nothing is built or dropped |
     | in the source, but not in the records | new | build |
     | in the source, but not as published, in the store, or with its report | changed | build |
@@ -396,8 +396,8 @@ def decide_changes(
     """Sort the partitions into ``Changes``, by the table of ``find_changes``."""
     existing, expected = set(recorded.existing), source.expected
     writing = (set(source.writing) & (existing | expected.keys())) - states.current
-    held = removals.unknown.keys() | writing
-    kept = held | removals.unconfirmed
+    withheld = removals.unknown.keys() | writing
+    kept = withheld | removals.unconfirmed
     removed, to_build = states.absent - kept, states.stale - kept
     # The token of a missing report stays the same, so that a failed one is retried once.
     reports = {name: f"report of {recorded.published[name]}" for name in states.stored}
@@ -411,7 +411,7 @@ def decide_changes(
         changed=tuple(sorted(to_build & existing)),
         unchanged=tuple(sorted(states.current)),
         removed=tuple(sorted(removed)),
-        held=tuple(sorted(held)),
+        withheld=tuple(sorted(withheld)),
         tokens=tokens,
         renamed=renames.documents,
         successors=renames.successors,
@@ -419,6 +419,6 @@ def decide_changes(
         unreported=frozenset(to_build & states.stored),
         lost=frozenset(to_build & states.recorded - states.stored),
         orphaned=tuple(sorted(states.orphaned)),
-        unconfirmed=tuple(sorted(removals.unconfirmed - held)),
+        unconfirmed=tuple(sorted(removals.unconfirmed - withheld)),
         doubt=removals.reason,
     )

@@ -38,16 +38,16 @@ class _Cursor(BaseModel, frozen=True):
     """State between ticks; fields of later versions are ignored.
 
     Attributes:
-        seen: digest of the source at the last tick.
+        source: digest of the source at the last tick.
         requested: tokens of partitions that are requested and not finished.
-        left: partitions that were to be dropped.
+        removed: partitions that were to be dropped.
         store: the store's stamp when it last held everything that is recorded.
         lost: partitions that the last look at the store missed.
     """
 
-    seen: str = ""
+    source: str = ""
     requested: Mapping[str, str] = {}
-    left: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
     store: str = ""
     lost: tuple[str, ...] = ()
 
@@ -106,7 +106,7 @@ def _tick(
     decisions = [decision.id for decision in resources.curation().decisions]
     source_digest = _digest(inventory, resources.build_version, existing, decisions)
     stamp = stamp_now(resources)
-    is_same = cursor.seen == source_digest and cursor.store == stamp
+    is_same = cursor.source == source_digest and cursor.store == stamp
     if is_same and not cursor.requested and not inventory.unsettled:
         return dg.SkipReason(f"{len(existing)} partitions are up to date; no file changed")
     busy = partitions_under_way(context.instance, existing, corpus)
@@ -124,7 +124,7 @@ def _tick(
             f"published by another home of the corpus, or by a lost one; the job {corpus.of(DROP)} "
             f"removes them: {', '.join(changes.orphaned[:5])}"
         )
-    following = cursor.model_copy(update={"seen": source_digest})
+    following = cursor.model_copy(update={"source": source_digest})
     if store_state is not None:
         stored = "" if changes.to_build else stamp_now(resources)
         lost = tuple(sorted(changes.lost))
@@ -167,7 +167,7 @@ def _request(
     requested = cursor.requested
     removed = changes.droppable(changes.to_build)
     if changes.unsettled:
-        removed = tuple(name for name in removed if name in cursor.left)
+        removed = tuple(name for name in removed if name in cursor.removed)
     tokens = {name: token(name) for name in (*changes.to_build, *removed)}
     requests = {name: token for name, token in tokens.items() if requested.get(name, "") != token}
     new = [name for name in changes.new if name in requests]
@@ -178,8 +178,10 @@ def _request(
     ]
     if drops := [name for name in removed if name in requests]:
         jobs.append((DROP, drops, {}, drop_config(drops, corpus, only_gone=True)))
-    is_waiting = len(removed) < len(changes.removed) or changes.held
-    update = {"requested": tokens, "left": changes.removed} | ({"seen": ""} if is_waiting else {})
+    is_waiting = len(removed) < len(changes.removed) or changes.withheld
+    update = {"requested": tokens, "removed": changes.removed} | (
+        {"source": ""} if is_waiting else {}
+    )
     return dg.SensorResult(
         run_requests=[
             dg.RunRequest(
@@ -207,9 +209,9 @@ def _skip_reason(changes: Changes, n_requested: int) -> str:
     if changes.unsettled:
         unsettled = listed(changes.unsettled, NAMED)
         reasons.append(f"being written, so left for the next tick: {unsettled}")
-    if changes.held:
-        unread = listed(changes.held, NAMED)
-        reasons.append(f"{len(changes.held)} cannot be read now and stay: {unread}")
+    if changes.withheld:
+        unread = listed(changes.withheld, NAMED)
+        reasons.append(f"{len(changes.withheld)} cannot be read now and stay: {unread}")
     if changes.lost:
         lost = listed(sorted(changes.lost), NAMED)
         reasons.append(f"the store lost, and did not get back: {lost}")

@@ -69,7 +69,7 @@ def test_each_state_leads_to_its_action(source, recorded):
     assert (found.lost, found.unreported) == ({"lost"}, {"plain"})
     assert found.removed == ("old", "ours")
     assert found.orphaned == ("far",)
-    assert (found.held, found.unconfirmed) == ((), ())
+    assert (found.withheld, found.unconfirmed) == ((), ())
 
 
 def test_records_are_trusted_where_the_store_was_not_read(source, recorded):
@@ -80,7 +80,7 @@ def test_records_are_trusted_where_the_store_was_not_read(source, recorded):
 def test_partitions_of_unknown_documents_and_of_those_being_written_stay(source, recorded):
     writing = replace(source, writing={"current", "fresh"})
     found = changes(writing, recorded, Removals(unknown={"old": "a folder"}))
-    assert found.held == ("fresh", "old")
+    assert found.withheld == ("fresh", "old")
     assert (found.new, found.removed, found.unchanged) == ((), ("ours",), ("current",))
 
 

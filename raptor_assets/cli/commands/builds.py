@@ -65,7 +65,7 @@ def _plan_values(planned: Forecast) -> dict[str, Any]:
         "new": changes.new,
         "changed": changes.changed,
         "removed": changes.removed,
-        "held": changes.held,
+        "held": changes.withheld,
         "unconfirmed": changes.unconfirmed,
         "doubt": changes.doubt,
         "orphaned": changes.orphaned,
@@ -77,7 +77,7 @@ def _plan_values(planned: Forecast) -> dict[str, Any]:
 def _print_plan(planned: Forecast) -> None:
     changes, plan = planned.changes, planned.plan
     words = ("new", "changed", "to drop", "held back", "to confirm", "unchanged")
-    kinds = ("new", "changed", "removed", "held", "unconfirmed", "unchanged")
+    kinds = ("new", "changed", "removed", "withheld", "unconfirmed", "unchanged")
     lists = {word: getattr(changes, kind) for kind, word in zip(kinds, words, strict=True)}
     counts = [f"{len(names)} {word}" for word, names in lists.items() if names]
     say(f"partitions: {', '.join(counts) or 'none'}")
@@ -203,7 +203,7 @@ def _values(report: BuildReport, seconds: float) -> dict[str, Any]:
         "built": report.built,
         "unchanged": report.unchanged,
         "dropped": report.dropped,
-        "held": report.changes.held,
+        "held": report.changes.withheld,
         "orphaned": report.changes.orphaned,
         "failed": report.failed,
         "skipped": [{"name": s.name, "reason": s.reason} for s in report.skipped],
@@ -243,7 +243,7 @@ def _print(report: BuildReport, home: Home, seconds: float) -> None:
 
 def _print_held(changes: Changes) -> None:
     why = "as published: its documents cannot be read now"
-    _name([f"kept {name} {why}" for name in changes.held], "partitions")
+    _name([f"kept {name} {why}" for name in changes.withheld], "partitions")
 
 
 def _name_failed(report: BuildReport, plural: str) -> None:

@@ -290,5 +290,5 @@ def test_a_document_that_cannot_be_read_keeps_its_tree(workshop):
     workshop.build()
     (workshop.docs / "b.md").write_bytes(b"\x00\x01\x02\xff" * 400)
     report = workshop.build()
-    assert report.changes.held == ("b.md",)
+    assert report.changes.withheld == ("b.md",)
     assert set(workshop.manifests()) == {"a.md", "b.md"}

@@ -40,7 +40,7 @@ def test_a_folder_that_cannot_be_listed_keeps_its_trees_and_costs_nothing(start,
     before, n_calls = live(workshop), calls(workshop)
     unlistable.append(workshop.docs / "two")
     report = workshop.build()
-    assert report.changes.held == HELD[by]
+    assert report.changes.withheld == HELD[by]
     assert (report.built, report.dropped) == ([], [])
     for _ in range(2):
         builds, dropped, reason = daemon.tick()
@@ -70,7 +70,7 @@ def test_a_shard_with_a_document_of_it_is_kept(tmp_path, unlistable):
     workshop.build()
     unlistable.append(workshop.docs / "two")
     report = workshop.build()
-    assert (report.changes.held, report.built) == (("shard-0000",), [])
+    assert (report.changes.withheld, report.built) == (("shard-0000",), [])
     assert live(workshop)[1] == {"one/a.md", "two/b.md"}
 
 
@@ -90,7 +90,7 @@ def test_a_file_that_cannot_be_read_keeps_the_tree_of_its_folder(start):
     workshop, _ = start("folder")
     before = live(workshop)
     (workshop.docs / "two/d.md").write_bytes(b"\x00\x01\x02\xff" * 400)
-    assert workshop.build().changes.held == ("two",)
+    assert workshop.build().changes.withheld == ("two",)
     assert live(workshop) == before
 
 
@@ -102,7 +102,7 @@ def test_a_folder_that_became_a_file_keeps_its_trees(start):
     (workshop.docs / "two").rmdir()
     workshop.write("two", "../elsewhere")  # as git writes a link where there can be none
     report = workshop.build()
-    assert report.changes.held == HELD["document"]
+    assert report.changes.withheld == HELD["document"]
     assert live(workshop) == before
 
 
@@ -134,14 +134,14 @@ def test_rows_whose_text_is_missing_keep_their_trees(tmp_path, change):
     before = live(workshop)
     write_rows(workshop, map(change, rows))
     report = workshop.build()
-    assert (report.changes.held, report.dropped) == (("r0", "r1"), [])
+    assert (report.changes.withheld, report.dropped) == (("r0", "r1"), [])
     assert live(workshop) == before
 
 
 def test_a_file_of_rows_that_was_emptied_keeps_its_trees(tmp_path):
     workshop, _ = rows_home(tmp_path)
     workshop.write("t.jsonl", "")
-    assert workshop.build().changes.held == ("r0", "r1")
+    assert workshop.build().changes.withheld == ("r0", "r1")
 
 
 def test_rows_that_got_other_ids_move_without_a_call(tmp_path):
