@@ -73,7 +73,7 @@ def load_labelled(folder: Path) -> Labelled:
 
 
 def _pair(row: Row) -> LabelledClaim:
-    label = row.whole("label", 0, 1)
+    label = row.whole_number("label", 0, 1)
     if label is None:
         raise row.wrong("label", "1 (consistent) or 0", None)
     pair, dataset, document = (row.identifier(key) for key in ("pair_id", "dataset", "doc_id"))

@@ -30,4 +30,4 @@ def test_defaults_are_those_of_the_settings(name):
 
 def test_the_settings_of_a_collection_are_those_that_the_code_names():
     doc = StoreSettings.__doc__
-    assert "From ``shard_number`` to ``hnsw_ef_construct``" in doc
+    assert "Settings from ``shard_number`` to ``hnsw_ef_construct``" in doc

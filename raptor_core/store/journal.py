@@ -118,6 +118,8 @@ def decode(data: bytes, path: Path | str) -> Batch:
     try:
         points, deletes = json.loads(data[at:])
         batch = Batch(tuple(_point(*point) for point in points), tuple(deletes))
+        for point in batch.upserts:
+            point.payload["state"]
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
         raise StoreError(f"{path}: no batch of points ({error!r}); {_REMEDY}") from error
     if wrong := _find_wrong_id(batch):

@@ -10,6 +10,7 @@ from support.trees import leaf, outlined, summary, uid
 from raptor_core.chunking.paragraphs import paragraphs
 from raptor_core.documents.base import Document
 from raptor_core.documents.formats.markdown import parse_markdown
+from raptor_core.store.store import StoreReader
 from raptor_core.retrieval import Query, Retriever
 from raptor_core.retrieval.hybrid.context_packing import Packing, sort_by_document
 from raptor_core.retrieval.hybrid.passages import Filling, Passages, cut
@@ -348,9 +349,11 @@ def test_documents_that_matched_are_looked_at_whole(retriever):
 def test_documents_and_children_are_looked_into_at_once_and_children_that_are_known_not(
     retriever, monkeypatch
 ):
-    store, seen = retriever._store, []
-    real = store.candidates
-    monkeypatch.setattr(store, "candidates", lambda *given: seen.append(given) or real(*given))
+    store_class, seen = StoreReader, []
+    real = store_class.candidates
+    monkeypatch.setattr(
+        store_class, "candidates", lambda *given: seen.append(given) or real(*given)
+    )
     retriever.search("What was painted?", Query(hybrid=HybridSettings(candidates=30, documents=3)))
     everywhere, (inside, children) = (given[-1] for given in seen)
     assert (everywhere, inside) == (Where(), Where(documents=("a.md", "b.md", "c.md")))

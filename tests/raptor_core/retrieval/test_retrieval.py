@@ -8,6 +8,7 @@ from support.hashing import HashingEmbedder
 
 from raptor_core.documents.base import Corpus, Document
 from raptor_core.errors import SettingsError, StoreMismatchError, UnknownTreeError
+from raptor_core.store.store import StoreReader
 from raptor_core.retrieval import STRATEGIES, Query, Retriever, base
 from raptor_core.settings import Settings
 from raptor_core.store.base import Where
@@ -110,13 +111,14 @@ def test_a_small_budget_gets_a_node_that_fits_however_many_nearer_ones_do_not(
 def test_a_budget_that_nothing_fits_does_not_read_the_whole_corpus(uneven, monkeypatch, top_k):
     monkeypatch.setattr(base, "DEEPEST", 25)
     monkeypatch.setattr(base, "LAYER_TOP_K", 2)
-    limits, search = [], uneven._store.search
+    store_class = StoreReader
+    limits, search = [], store_class.search
 
-    def counted(vectors, limit, *given, **named):
+    def counted(store, vectors, limit, *given, **named):
         limits.append(limit)
-        return search(vectors, limit, *given, **named)
+        return search(store, vectors, limit, *given, **named)
 
-    monkeypatch.setattr(uneven._store, "search", counted)
+    monkeypatch.setattr(store_class, "search", counted)
     found = uneven.search(NEAR[0], Query("flat", budget_tokens=1, top_k=top_k))
     assert found.hits == ()
     assert 25 <= max(limits) < len(NEAR)
