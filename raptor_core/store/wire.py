@@ -1,6 +1,6 @@
-"""Bounds on what a Qdrant server answers over HTTP: it comes from that server, and it ends.
+"""Bounds on the answers of a Qdrant server over HTTP: their origin, size and time.
 
-Retries and messages are not here: see ``engines.retries``.
+Retries and the remedies of faults are in ``engines/retries.py``.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from typing import cast
 import httpx
 
 MAX_ANSWER_BYTES = 512 << 20
-"""Bound of one answer; a page of 1,000 points with long texts takes a tenth of it."""
+"""Largest size of an answer, ten times that of a page of 1,000 points with long texts."""
 
 MIN_BYTES_PER_SECOND = 16 << 10
-"""An answer that comes slower than this, after the time of a request is over, does not go on."""
+"""Least speed of an answer once the timeout of its request is over."""
 
 
 def bound_answer(response: httpx.Response) -> None:
-    """Have an answer end at its bounds.
+    """Refuse an answer from another address, and limit the size and time of others.
 
     Raises:
         ValueError: it redirects to another address, or is compressed.
@@ -40,11 +40,11 @@ def bound_answer(response: httpx.Response) -> None:
 
 
 class _BoundedStream(httpx.SyncByteStream):
-    """Body of an answer up to ``MAX_ANSWER_BYTES``, for as long as it comes fast enough."""
+    """Body of an answer of at most ``MAX_ANSWER_BYTES`` and at least the least speed."""
 
     def __init__(self, stream: httpx.SyncByteStream, seconds: float) -> None:
         self._stream = stream
-        self._until = time.monotonic() + seconds
+        self._deadline = time.monotonic() + seconds
 
     def __iter__(self) -> Iterator[bytes]:
         n_bytes = 0
@@ -52,12 +52,12 @@ class _BoundedStream(httpx.SyncByteStream):
             n_bytes += len(chunk)
             if n_bytes > MAX_ANSWER_BYTES:
                 raise ValueError(f"the answer is longer than {MAX_ANSWER_BYTES:,} bytes")
-            if time.monotonic() > self._until + n_bytes / MIN_BYTES_PER_SECOND:
+            if time.monotonic() > self._deadline + n_bytes / MIN_BYTES_PER_SECOND:
                 raise httpx.ReadTimeout("the answer comes too slowly, and was not waited for")
             yield chunk
 
     def close(self) -> None:
-        """Close the connection, or give it back."""
+        """Close the stream, which frees its connection."""
         self._stream.close()
 
 
@@ -65,5 +65,5 @@ HOOKS = {
     "request": [lambda request: request.headers.update({"accept-encoding": "identity"})],
     "response": [bound_answer],
 }
-"""Event hooks of an HTTP client. Its answers are not compressed: a small one could unpack to any
-size, and over a connection that is kept a compressed one waits 40 ms for its second piece."""
+"""Event hooks of an HTTP client. They forbid compression: a small answer could unpack to any size,
+and on a reused connection the second piece of a compressed answer comes 40 ms later."""

@@ -142,7 +142,7 @@ def create_shard(path: Path, n_dims: int) -> None:
 
 
 class EdgeEngine(Engine):
-    """Open shard."""
+    """Open shard of Qdrant Edge."""
 
     def __init__(self, path: Path, remedy: str) -> None:
         """Open the shard in the directory ``path``; ``remedy`` ends messages about its damage."""
