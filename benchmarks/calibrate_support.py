@@ -3,9 +3,9 @@
     python benchmarks/calibrate_support.py FOLDER
 
 FOLDER holds ``docs.jsonl`` and ``pairs.jsonl`` (see ``raptor eval audit --help``). Only the half
-of the documents that ``Pair.calibrates`` names is read. Weights are of logistic regression on the
-mean doubts of a claim's sentences, none above 0 (some not above ``MOST``), every data set and
-label weighing the same; a bias for each data set takes up what differs between them and is
+of the documents that ``LabelledClaim.calibrates`` names is read. Weights are of logistic regression
+on the mean doubts of a claim's sentences, none above 0 (some not above ``MOST``), every data set
+and label weighing the same; a bias for each data set takes up what differs between them and is
 averaged in the end. The bound is that of best balanced accuracy over the data sets together.
 """
 
@@ -23,7 +23,7 @@ from raptor_core.audit.support import WEIGHTS, EvidenceSentences
 from raptor_core.models.embedding import make_embedder
 from raptor_core.models.embedding.base import Embedder
 from raptor_core.settings import EmbedderSettings
-from raptor_lab.labelled import Labelled, Pair, auc, best_bound, load_labelled
+from raptor_lab.labelled import Labelled, LabelledClaim, auc, best_bound, load_labelled
 
 DOUBTS = tuple(WEIGHTS)
 RIDGE = 0.05
@@ -32,7 +32,7 @@ MOST = {"numbers": -1.0, "names": -1.0, "negations": -0.5}
 that invents writes them."""
 
 
-def doubts_of(labelled: Labelled, pairs: list[Pair], embedder: Embedder) -> np.ndarray:
+def doubts_of(labelled: Labelled, pairs: list[LabelledClaim], embedder: Embedder) -> np.ndarray:
     """Mean doubts of each claim's sentences, shape (pairs, doubts)."""
     texts = {
         name: sentence_texts(labelled.documents[name]) for name in {pair.document for pair in pairs}

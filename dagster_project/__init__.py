@@ -1,1 +1,1 @@
-"""Code location of this repository; the packages beside it hold everything else."""
+"""Code location of this repository."""

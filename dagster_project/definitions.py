@@ -1,4 +1,4 @@
-"""The code location that ``workspace.yaml`` and ``dagster dev`` load from this repository."""
+"""Definitions that ``workspace.yaml`` and ``dagster dev`` load from this repository."""
 
 from raptor_assets.standalone.definitions import defs
 

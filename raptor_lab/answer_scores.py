@@ -28,11 +28,7 @@ _CHOICE = re.compile(r"\b\d+\b")
 
 
 def score_answer(dataset: str, question: Question, answer: str) -> dict[str, float]:
-    """Score an answer by the measures that its question allows; none without a known answer.
-
-    Raises:
-        MissingExtraError: the extra ``lab`` is not installed (NarrativeQA's measures only).
-    """
+    """Score an answer by the measures that its question allows; none without a known answer."""
     if question.gold is not None:
         right = float(choice(answer, question.options) == question.gold)
         return {"accuracy": right} | ({"accuracy_hard": right} if question.hard else {})
@@ -44,10 +40,7 @@ def score_answer(dataset: str, question: Question, answer: str) -> dict[str, flo
 
 
 def choice(answer: str, options: Sequence[str]) -> int | None:
-    """The option that an answer names, from 0: by its number from 1, else by its own words.
-
-    None where it names none of them.
-    """
+    """Return the index of the option that an answer names by number or words, or None."""
     plain = _normalized(answer)
     for at, option in enumerate(options):
         if plain and plain == _normalized(option):
@@ -56,26 +49,19 @@ def choice(answer: str, options: Sequence[str]) -> int | None:
     named = [number for number in numbers if 1 <= number <= len(options)]
     if named:
         return named[0] - 1
-    told = [at for at, option in enumerate(options) if _normalized(option) in plain]
-    return told[0] if len(told) == 1 else None
+    contained = [at for at, option in enumerate(options) if _normalized(option) in plain]
+    return contained[0] if len(contained) == 1 else None
 
 
 def answer_f1(answer: str, gold: str) -> float:
-    """F1 of the words of two texts, each as often as it stands there (QASPER, after SQuAD).
-
-    Case, punctuation and articles do not count.
-    """
+    """Compute F1 of the multisets of words, without case, punctuation and articles (QASPER)."""
     ours, theirs = _normalized(answer).split(), _normalized(gold).split()
     n_same = sum((Counter(ours) & Counter(theirs)).values())
     return 2 * n_same / (len(ours) + len(theirs)) if n_same else 0.0
 
 
 def overlap_scores(answer: str, references: Sequence[str]) -> dict[str, float]:
-    """BLEU-1, BLEU-4, ROUGE-L and METEOR of one answer; case does not count.
-
-    Raises:
-        MissingExtraError: the extra ``lab`` is not installed.
-    """
+    """Compute BLEU-1, BLEU-4, ROUGE-L and METEOR of an answer in lower case."""
     try:
         from nltk.tokenize import NLTKWordTokenizer
         from nltk.translate import bleu_score, meteor_score

@@ -32,16 +32,11 @@ from raptor_core.tree.components import Components
 from raptor_core.tree.leaves import make_leaves
 from raptor_core.vectors import Vectors
 
-DPR = ("dpr", "collapsed-dpr")
-"""Baselines of two encoders."""
+DPR = ("dpr", "collapsed-dpr")  # baselines of two encoders
 
 
 def make_baseline(name: str, encoders: Encoders) -> System:
-    """Make the baseline of a name; see ``raptor_core.evaluation.systems.SYSTEMS``.
-
-    Raises:
-        SettingsError: it has two encoders, and ``encoders`` names none.
-    """
+    """Make the baseline of a name; see ``raptor_core.evaluation.systems.SYSTEMS``."""
     if name == "paragraph-fusion":
         return ParagraphFusion()
     if name in ("document", "title-abstract"):
@@ -56,11 +51,7 @@ def make_baseline(name: str, encoders: Encoders) -> System:
 
 @dataclass(frozen=True, slots=True)
 class Beginning:
-    """Beginning of a document's text, or of its title and abstract, up to the budget.
-
-    It searches nothing. A question about all documents gets nothing. A document without an abstract
-    has its title.
-    """
+    """Beginning of a document's text, or of its title and abstract; nothing for all documents."""
 
     name: str
     is_abstract: bool = False
@@ -91,12 +82,8 @@ def _cut(index: Index, text: str, budget_tokens: int) -> Context:
 class Dpr:
     """Dense passage retrieval (Karpukhin et al. 2020, arXiv:2004.04906) by two encoders.
 
-    Similarity is the inner product of the vectors of both encoders. The passage encoder reads the
-    document's title, ``[SEP]``, and the text.
-
-    Args:
-        question_model, passage_model: sentence-transformers models, by hub name or local path.
-        name: "dpr" searches leaves alone, "collapsed-dpr" all nodes, as with RAPTOR in the paper.
+    The passage encoder reads the document's title, ``[SEP]``, and the text. Similarity is the inner
+    product. ``name`` is "dpr" to search leaves alone, "collapsed-dpr" for all nodes.
     """
 
     question_model: str
@@ -117,14 +104,12 @@ class Dpr:
 
 @lru_cache(maxsize=1)
 def _encoded(index: Index, model: str) -> tuple[list[Node], Vectors]:
-    """Encode all nodes, once for every budget and layer."""
     nodes = index.store.nodes()
     titles = {document.id: document.title for document in index.dataset.documents}
     return nodes, _encode(model, [f"{titles[n.documents[0]]} [SEP] {n.text}" for n in nodes])
 
 
 def _allowed(nodes: Sequence[Node], where: Where) -> list[int]:
-    """Return the rows of the nodes that pass a filter."""
     return [
         row
         for row, node in enumerate(nodes)
@@ -181,7 +166,6 @@ class _Paragraphs(SentenceChunker):
 
 @lru_cache(maxsize=1)
 def _read_paragraphs(index: Index) -> tuple[list[Node], Vectors, list[Sparse | None]]:
-    """Return the paragraphs with their vectors and term weights."""
     components = index.components
     chunker = _Paragraphs(components.settings.chunking, components.counter)
     parts = Components(

@@ -1,4 +1,4 @@
-"""Labelled summaries: claims about documents, and how well a judge tells the consistent ones."""
+"""Labelled claims about documents, and scores of a judge on them."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from raptor_core.identity import digest
 DOCUMENTS = "docs.jsonl"
 PAIRS = "pairs.jsonl"
 PASSAGE_CHARS = 500
-REMEDY = f"expected a folder with {DOCUMENTS} and {PAIRS}, one JSON object to a line"
+_REMEDY = f"expected a folder with {DOCUMENTS} and {PAIRS}, one JSON object to a line"
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
-    """One claim about one document; ``label`` says whether the document supports it."""
+class LabelledClaim:
+    """Claim about a document; ``label`` is true if the document supports it."""
 
     id: str
     dataset: str
@@ -35,24 +35,21 @@ class Pair:
 
     @property
     def calibrates(self) -> bool:
-        """Whether its document is of the half that judges are calibrated on, by a hash of its id.
-
-        The other half is reported.
-        """
+        """Whether its document, by a hash of its id, is in the half for calibration."""
         return int(digest("half", self.document), 16) % 2 == 0
 
 
 @dataclass(frozen=True, slots=True)
 class Labelled:
-    """Pairs in the order of the file, and the texts of their documents by id."""
+    """Claims in the order of the file, and the texts of their documents by id."""
 
-    pairs: tuple[Pair, ...]
+    pairs: tuple[LabelledClaim, ...]
     documents: dict[str, str]
 
-    def audited(self, pairs: Sequence[Pair]) -> list[AuditedSummary]:
-        """Each claim as a summary of its document's passages of about 500 characters."""
-        wanted = {pair.document for pair in pairs}
-        passages = {name: _passages(name, self.documents[name]) for name in wanted}
+    def audited(self, pairs: Sequence[LabelledClaim]) -> list[AuditedSummary]:
+        """Convert claims to summaries of their documents' passages of about 500 characters."""
+        names = {pair.document for pair in pairs}
+        passages = {name: _passages(name, self.documents[name]) for name in names}
         return [
             AuditedSummary(NamedText(pair.id, pair.claim), passages[pair.document])
             for pair in pairs
@@ -60,16 +57,10 @@ class Labelled:
 
 
 def load_labelled(folder: Path) -> Labelled:
-    """Read ``docs.jsonl`` (doc_id, text) and ``pairs.jsonl``.
-
-    A pair has pair_id, dataset, doc_id, claim, and label: 1 for consistent, 0 for not.
-
-    Raises:
-        SourceError: a file cannot be read, or a line does not hold what it must; it is named.
-    """
-    rows = read_rows(folder / DOCUMENTS, REMEDY)
+    """Read ``docs.jsonl`` and ``pairs.jsonl``, in the format of `raptor eval audit`."""
+    rows = read_rows(folder / DOCUMENTS, _REMEDY)
     documents = {row.identifier("doc_id"): row.text("text") for row in rows}
-    pairs = tuple(map(_pair, read_rows(folder / PAIRS, REMEDY)))
+    pairs = tuple(map(_pair, read_rows(folder / PAIRS, _REMEDY)))
     if not pairs:
         raise SourceError(f"{folder / PAIRS} holds no pair; expected one JSON object in each line")
     for pair in pairs:
@@ -81,16 +72,16 @@ def load_labelled(folder: Path) -> Labelled:
     return Labelled(pairs, documents)
 
 
-def _pair(row: Row) -> Pair:
+def _pair(row: Row) -> LabelledClaim:
     label = row.whole("label", 0, 1)
     if label is None:
         raise row.wrong("label", "1 (consistent) or 0", None)
     pair, dataset, document = (row.identifier(key) for key in ("pair_id", "dataset", "doc_id"))
-    return Pair(pair, dataset, document, row.text("claim"), label == 1)
+    return LabelledClaim(pair, dataset, document, row.text("claim"), label == 1)
 
 
 def _passages(name: str, text: str) -> tuple[NamedText, ...]:
-    """Runs of whole sentences."""
+    """Join sentences to passages of at most PASSAGE_CHARS, or one longer sentence."""
     spans: list[tuple[int, int]] = []
     for start, end in sentences(text):
         if spans and end - spans[-1][0] <= PASSAGE_CHARS:
@@ -104,16 +95,15 @@ def _passages(name: str, text: str) -> tuple[NamedText, ...]:
 
 @dataclass(frozen=True, slots=True)
 class DatasetScore:
-    """One judge on one data set: the half of its documents that nothing was calibrated on.
+    """Scores of a judge on the half of a data set that is not for calibration.
 
     Attributes:
-        n_pairs, n_consistent, n_documents: of that half, judged ones only.
-        n_not_judged: pairs of it without any judged sentence; they are left out.
-        auc: that a consistent claim scores higher than an inconsistent one.
-        balanced_accuracy: at the bound that is best on the calibrating half.
-        bound: that bound, on a pair's score.
-        verdict_accuracy: balanced accuracy of the judge's own verdicts, where a claim with an
-            unsupported sentence is inconsistent.
+        n_pairs, n_consistent, n_documents: numbers of judged claims and their documents.
+        n_not_judged: claims without a judged sentence, which are excluded.
+        auc: probability that a consistent claim scores higher than an inconsistent one.
+        balanced_accuracy: at the ``bound`` of a claim's score that is best in calibration.
+        verdict_accuracy: balanced accuracy of the judge's verdicts; a claim with an unsupported
+            sentence is inconsistent.
     """
 
     dataset: str
@@ -128,18 +118,20 @@ class DatasetScore:
 
 
 def score_judge(labelled: Labelled, judge: Judge) -> list[DatasetScore]:
-    """Scores of a judge, in the order in which the data sets come."""
+    """Score a judge on each data set, in the order of the file."""
     findings = judge.judge(labelled.audited(labelled.pairs))
     judged = list(zip(labelled.pairs, findings, strict=True))
     datasets = dict.fromkeys(pair.dataset for pair in labelled.pairs)
-    return [_score(name, [one for one in judged if one[0].dataset == name]) for name in datasets]
+    return [_score(name, [item for item in judged if item[0].dataset == name]) for name in datasets]
 
 
 _Measure = Callable[[NDArray[np.bool_], NDArray[Any]], float]
-"""Of labels, and what is told of each."""
+"""Measure of labels, and scores or verdicts of each."""
 
 
-def _score(name: str, judged: Sequence[tuple[Pair, Sequence[SentenceFinding]]]) -> DatasetScore:
+def _score(
+    name: str, judged: Sequence[tuple[LabelledClaim, Sequence[SentenceFinding]]]
+) -> DatasetScore:
     scores = np.array([_pair_score(findings) for _, findings in judged])
     labels = np.array([pair.label for pair, _ in judged])
     calibrates = np.array([pair.calibrates for pair, _ in judged])
@@ -153,7 +145,7 @@ def _score(name: str, judged: Sequence[tuple[Pair, Sequence[SentenceFinding]]]) 
         sampled = [measure(labels[rows], values[rows]) for rows in samples]
         return bootstrap_interval(measure(labels[reported], values[reported]), sampled)
 
-    told = np.array([all(f.judgement != "unsupported" for f in findings) for _, findings in judged])
+    verdicts = [all(f.judgement != "unsupported" for f in findings) for _, findings in judged]
     return DatasetScore(
         dataset=name,
         n_pairs=len(reported),
@@ -163,18 +155,17 @@ def _score(name: str, judged: Sequence[tuple[Pair, Sequence[SentenceFinding]]]) 
         auc=interval(auc, scores),
         balanced_accuracy=interval(lambda y, s: balanced_accuracy(y, s >= bound), scores),
         bound=bound,
-        verdict_accuracy=interval(balanced_accuracy, told),
+        verdict_accuracy=interval(balanced_accuracy, np.array(verdicts)),
     )
 
 
 def _pair_score(findings: Sequence[SentenceFinding]) -> float:
-    """Mean support over the judged sentences; NaN without any."""
     scores = [finding.score for finding in findings if finding.judgement != "not judged"]
     return sum(scores) / len(scores) if scores else float("nan")
 
 
 def auc(labels: NDArray[np.bool_], scores: Floats) -> float:
-    """Area under the ROC curve, ties counting half; NaN where one of the labels is missing."""
+    """Compute the area under the ROC curve; NaN if one of the labels is missing."""
     n_true, n_false = int(labels.sum()), int((~labels).sum())
     if not n_true or not n_false:
         return float("nan")
@@ -184,15 +175,15 @@ def auc(labels: NDArray[np.bool_], scores: Floats) -> float:
     return float(above / (n_true * n_false))
 
 
-def balanced_accuracy(labels: NDArray[np.bool_], told: NDArray[np.bool_]) -> float:
-    """Mean of the shares of both labels that are told right; NaN where one is missing."""
+def balanced_accuracy(labels: NDArray[np.bool_], predicted: NDArray[np.bool_]) -> float:
+    """Compute the mean recall of both labels; NaN if one of them is missing."""
     if labels.all() or not labels.any():
         return float("nan")
-    return float((told[labels].mean() + (~told[~labels]).mean()) / 2)
+    return float((predicted[labels].mean() + (~predicted[~labels]).mean()) / 2)
 
 
 def best_bound(labels: NDArray[np.bool_], scores: Floats) -> float:
-    """The bound of best balanced accuracy, halfway between two scores; 0.5 where none is."""
+    """Return the bound of best balanced accuracy, or 0.5 without two scores and labels."""
     distinct = np.unique(scores)
     if len(distinct) < 2 or labels.all() or not labels.any():
         return 0.5

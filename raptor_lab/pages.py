@@ -1,6 +1,6 @@
-"""Pages of the laboratory, each as one file that loads nothing: tables, and a sheet to fill in.
+"""Self-contained pages of the laboratory: tables, and a sheet to fill in.
 
-The page of a tree and how pages are secured is in ``raptor_core.report.page``.
+The page of a tree, and the policy of pages, are in ``raptor_core.report.page``.
 """
 
 from __future__ import annotations
@@ -25,7 +25,9 @@ def render_sheet(drawn: Drawn) -> str:
     """Return the page on which a person judges the drawn sentences."""
     values = {
         "id": digest("sheet", repr(drawn)),
-        "columns": [name for name in COLUMNS if name != "children"],  # nobody reads these back
+        "columns": [
+            name for name in COLUMNS if name != "children"
+        ],  # the filled sheet needs no children
         "verdicts": VERDICTS,
         "file": FILLED,
         "nodes": [asdict(node) for node in drawn.nodes],

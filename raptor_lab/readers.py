@@ -1,4 +1,7 @@
-"""Readers that answer a question from a context in a few words, so that answers can be scored."""
+"""Readers that answer a question from a context in a few words, and the log of their answers.
+
+Scores of answers are in ``answer_scores``.
+"""
 
 from __future__ import annotations
 
@@ -28,34 +31,30 @@ from raptor_lab.answer_scores import SCORES, answer_f1, score_answer
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """A question with the context that it is answered from."""
+    """Question with its context."""
 
     question: Question
     context: str
 
     def key(self, reader: str) -> str:
-        """Digest of all that a reader reads, and of the reader's fingerprint."""
+        """Return a digest of the reader's fingerprint and its input."""
         return digest("answer", reader, self.question.text, *self.question.options, self.context)
 
 
 class AnswerReader(Protocol):
-    """Answers in the fewest words, with the number of an option where there are options."""
+    """Reader that answers in few words, or by the number of an option."""
 
     @property
     def fingerprint(self) -> str:
-        """Changes with everything that changes an answer."""
+        """Digest of the settings that change an answer."""
 
     def read(self, asks: Sequence[Ask]) -> Iterator[tuple[int, str]]:
-        """Answers as they come: the place in ``asks``, and the answer, which may be empty."""
+        """Yield answers, which may be empty, as they come, each with its place in ``asks``."""
 
 
 @dataclass(frozen=True, eq=False)
 class AnswerMeasurer:
-    """Measures contexts by what a reader answers from them.
-
-    The name of the data set says how answers are scored. ``log`` keeps every answer from the moment
-    it comes, and is asked before the reader.
-    """
+    """Measurer by a reader's answers, which ``log`` keeps, so that none is paid twice."""
 
     dataset: str
     reader: AnswerReader
@@ -79,7 +78,7 @@ class AnswerMeasurer:
 
 
 def read_answers(reader: AnswerReader, asks: Sequence[Ask], log: NodeCache) -> list[str]:
-    """An answer to each, equal ones once; what the log holds is not asked again."""
+    """Return the answers to all, from the log where it has them; equal ones are read once."""
     by_key = {ask.key(reader.fingerprint): ask for ask in asks}
     with log:
         known = log.texts(by_key)
@@ -92,10 +91,7 @@ def read_answers(reader: AnswerReader, asks: Sequence[Ask], log: NodeCache) -> l
 
 @dataclass(frozen=True, slots=True)
 class PairedAnswers:
-    """Answers to the questions whose two contexts differ, and F1 with the reference answers.
-
-    Two are the same that differ by articles, case and punctuation alone.
-    """
+    """Numbers of answers from two contexts, and their F1 with the reference answers."""
 
     n_asked: int
     n_same: int
@@ -106,13 +102,13 @@ class PairedAnswers:
 def read_pairs(
     pairs: Sequence[tuple[Question, str, str]], reader: AnswerReader, log: NodeCache
 ) -> PairedAnswers:
-    """Read each question's two contexts; equal ones are not read."""
-    asked = [pair for pair in pairs if pair[1] != pair[2]]
-    questions = [question for question, *_ in asked]
-    first = read_answers(reader, [Ask(question, context) for question, context, _ in asked], log)
-    second = read_answers(reader, [Ask(question, context) for question, _, context in asked], log)
+    """Answer each question from both contexts, if they differ."""
+    pairs = [pair for pair in pairs if pair[1] != pair[2]]
+    questions = [question for question, *_ in pairs]
+    first = read_answers(reader, [Ask(question, context) for question, context, _ in pairs], log)
+    second = read_answers(reader, [Ask(question, context) for question, _, context in pairs], log)
     n_same = sum(answer_f1(a, b) == 1 for a, b in zip(first, second, strict=True))
-    return PairedAnswers(len(asked), n_same, _f1(questions, first), _f1(questions, second))
+    return PairedAnswers(len(pairs), n_same, _f1(questions, first), _f1(questions, second))
 
 
 def _f1(questions: Sequence[Question], answers: Sequence[str]) -> float | None:
@@ -137,7 +133,7 @@ CHOOSE = "Answer with the number of the best option alone."
 
 
 class ChatReader:
-    """The model that ``[reader]`` names, within the budget of a ledger."""
+    """Reader by the chat model of ``[reader]``, within the budget of a ledger."""
 
     def __init__(
         self, settings: ReaderSettings, ledger: Ledger, policy: RetryPolicy | None = None
@@ -152,13 +148,7 @@ class ChatReader:
         self.fingerprint = fingerprint("chat-reader", values)
 
     def read(self, asks: Sequence[Ask]) -> Iterator[tuple[int, str]]:
-        """See ``AnswerReader.read``.
-
-        Raises:
-            MissingKeyError: OpenAI's own API needs a key; raised before the first call.
-            BudgetError: the run's budget ends.
-            EndpointError: no whole answer after all retries.
-        """
+        """See ``AnswerReader.read``; a missing key is an error before the first call."""
         if asks:
             self._client.require_key()
         yield from run_concurrently(self._read, list(enumerate(asks)), self._settings.share)
@@ -176,29 +166,21 @@ class ChatReader:
 
 
 def chat_prompt(ask: Ask) -> str:
-    """The user message; a fence in the context's own text is made harmless."""
+    """Return the user message; a fence in the context's text is escaped."""
     options = [f"{number}. {option}" for number, option in enumerate(ask.question.options, 1)]
-    told = CHOOSE if options else SHORT
-    return "\n".join([f"{fence('context', ask.context)}\n", ask.question.text, *options, told])
+    task = CHOOSE if options else SHORT
+    return "\n".join([f"{fence('context', ask.context)}\n", ask.question.text, *options, task])
 
 
-UNIFIEDQA_MODEL = "allenai/unifiedqa-v2-t5-3b-1363200"
-"""The size that the paper reads with."""
-
-MAX_READ_TOKENS = 512
-"""Tokens that it reads, context and question together; what follows is cut off, as in the paper."""
-
+UNIFIEDQA_MODEL = "allenai/unifiedqa-v2-t5-3b-1363200"  # as in the paper
+MAX_READ_TOKENS = 512  # of context and question together, as in the paper; the rest is cut off
 MAX_NEW_TOKENS = 64
 BATCH = 8
-_SEPARATOR = " \\n "
-"""A backslash and an n, as it was trained."""
+_SEPARATOR = " \\n "  # a backslash and an n, as in its training
 
 
 class UnifiedQa:
-    """Any sequence-to-sequence model of that form, by hub name or local path.
-
-    It is loaded at the first use; answers are searched greedily, so they are always the same.
-    """
+    """Reader by a model of UnifiedQA's form, by hub name or local path, with greedy decoding."""
 
     def __init__(self, model: str = UNIFIEDQA_MODEL) -> None:
         self._model = model
@@ -206,12 +188,7 @@ class UnifiedQa:
         self.fingerprint = fingerprint("unifiedqa", values)
 
     def read(self, asks: Sequence[Ask]) -> Iterator[tuple[int, str]]:
-        """See ``AnswerReader.read``; long ones first, so that a batch is of one length.
-
-        Raises:
-            ModelError: the model cannot be loaded.
-            MissingExtraError: its tokenizer needs the extra ``unifiedqa``.
-        """
+        """See ``AnswerReader.read``; long contexts first, so that batches have equal lengths."""
         order = sorted(range(len(asks)), key=lambda at: -len(asks[at].context))
         for start in range(0, len(order), BATCH):
             places = order[start : start + BATCH]
@@ -222,22 +199,17 @@ class UnifiedQa:
         import torch
 
         tokenizer, model = self._loaded
-        read = tokenizer(
-            texts,
-            return_tensors="pt",
-            padding=True,
-            truncation=True,
-            max_length=MAX_READ_TOKENS,
-        )
+        options = {"padding": True, "truncation": True, "max_length": MAX_READ_TOKENS}
+        inputs = tokenizer(texts, return_tensors="pt", **options)
         with torch.inference_mode():
-            made = model.generate(
-                input_ids=read["input_ids"],
-                attention_mask=read["attention_mask"],
+            outputs = model.generate(
+                input_ids=inputs["input_ids"],
+                attention_mask=inputs["attention_mask"],
                 max_new_tokens=MAX_NEW_TOKENS,
                 do_sample=False,
                 num_beams=1,
             )
-        return [text.strip() for text in tokenizer.batch_decode(made, skip_special_tokens=True)]
+        return [text.strip() for text in tokenizer.batch_decode(outputs, skip_special_tokens=True)]
 
     @cached_property
     def _loaded(self) -> tuple[Any, Any]:
@@ -256,10 +228,7 @@ class UnifiedQa:
 
 
 def unifiedqa_prompt(ask: Ask) -> str:
-    """Question, options and context in the form that the model was trained on, in lower case.
-
-    The question comes first, so that a long context is what is cut off.
-    """
+    """Return question, options and context in the model's format; only the context may be cut."""
     options = " ".join(f"({chr(97 + at)}) {text}" for at, text in enumerate(ask.question.options))
     parts = (ask.question.text, options, " ".join(ask.context.split()))
     return _SEPARATOR.join(part for part in parts if part).lower()

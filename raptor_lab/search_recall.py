@@ -14,18 +14,14 @@ from raptor_core.store.base import Where
 from raptor_core.store.store import VectorStore
 from raptor_core.vectors import Vectors
 
-NOISE = 0.6
-"""Length of the random vector that is added to a node's: the cosine to that is .86 then."""
-
-TIED = 2e-6
-"""Scores that differ by less are equal: texts that occur twice have one vector."""
-
+NOISE = 0.6  # length of the random vector that is added to a node's, for a cosine of 0.86
+TIED = 2e-6  # largest difference of equal scores
 SEED = 7
 
 
 @dataclass(frozen=True, slots=True)
 class SearchRecall:
-    """Share of the true nearest that searches found, and the median time of a search."""
+    """Share of the exact hits that searches return, and median times."""
 
     recall: float
     milliseconds: float
@@ -34,7 +30,7 @@ class SearchRecall:
 
 @dataclass(frozen=True, slots=True)
 class StoreRecall:
-    """Recall of searches over all trees, and of searches within one."""
+    """Recall of searches over all trees, and within single trees."""
 
     n_samples: int
     all_trees: SearchRecall
@@ -42,48 +38,49 @@ class StoreRecall:
 
 
 def search_recall(store: VectorStore, n_samples: int, top: int) -> StoreRecall:
-    """Search as usual and exactly for disturbed vectors of nodes, drawn with a fixed seed.
+    """Search as usual and exactly, for ``top`` hits, with vectors of sampled nodes plus noise.
 
-    At most ``n_samples`` are drawn, of trees by their number of nodes; a search gives ``top`` hits.
+    At most ``n_samples`` nodes are drawn with a fixed seed, from trees by their size.
     """
-    nodes = _drawn(store, n_samples)
+    nodes = _sample(store, n_samples)
     vectors = store.vectors(node.embedding_key for node in nodes)
     nodes = [node for node in nodes if node.embedding_key in vectors]
-    asked = _disturbed(np.stack([vectors[node.embedding_key] for node in nodes]))
+    queries = _add_noise(np.stack([vectors[node.embedding_key] for node in nodes]))
+    one_tree = [Where(trees=(node.tree,)) for node in nodes]
     return StoreRecall(
         len(nodes),
-        _measured(store, asked, [Where()] * len(nodes), top),
-        _measured(store, asked, [Where(trees=(node.tree,)) for node in nodes], top),
+        _measure(store, queries, [Where()] * len(nodes), top),
+        _measure(store, queries, one_tree, top),
     )
 
 
-def _drawn(store: VectorStore, n_samples: int) -> list[Node]:
-    """Nodes of trees that are drawn by size; few trees are read."""
+def _sample(store: VectorStore, n_samples: int) -> list[Node]:
+    """Draw trees by size, then nodes in them, so that few trees are read."""
     rng = np.random.default_rng(SEED)
     marks = store.marks()
     sizes = np.array([mark.n_nodes for mark in marks], dtype=float)
-    wanted = rng.choice(len(marks), n_samples, p=sizes / sizes.sum())
+    trees = rng.choice(len(marks), n_samples, p=sizes / sizes.sum())
     drawn: list[Node] = []
-    for at, n_wanted in zip(*np.unique(wanted, return_counts=True), strict=True):
+    for at, count in zip(*np.unique(trees, return_counts=True), strict=True):
         nodes = store.nodes(Where(trees=(marks[at].tree,)))
-        chosen = rng.choice(len(nodes), min(n_wanted, len(nodes)), replace=False)
-        drawn += [nodes[row] for row in sorted(chosen)]
+        rows = rng.choice(len(nodes), min(count, len(nodes)), replace=False)
+        drawn += [nodes[row] for row in sorted(rows)]
     return drawn
 
 
-def _disturbed(vectors: Vectors) -> Vectors:
+def _add_noise(vectors: Vectors) -> Vectors:
     noise = np.random.default_rng(SEED).standard_normal(vectors.shape)
     noise *= NOISE / np.linalg.norm(noise, axis=1, keepdims=True)
     moved = vectors + noise
     return np.asarray(moved / np.linalg.norm(moved, axis=1, keepdims=True), dtype=np.float32)
 
 
-def _measured(
-    store: VectorStore, asked: Vectors, filters: Sequence[Where], top: int
+def _measure(
+    store: VectorStore, queries: Vectors, filters: Sequence[Where], top: int
 ) -> SearchRecall:
     shares, seconds = [], []
     for row, where in enumerate(filters):
-        search = partial(store.search, asked[row : row + 1], top, where)
+        search = partial(store.search, queries[row : row + 1], top, where)
         started = time.perf_counter()
         (true,) = search(exact=True)
         between = time.perf_counter()

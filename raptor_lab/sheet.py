@@ -76,8 +76,7 @@ class StudyFigures:
     """Figures from the verdicts.
 
     Attributes:
-        n_nodes: nodes with a verdict, without those that have an unsure sentence and no
-            hallucination.
+        n_nodes: judged nodes, without those whose only doubt is an unsure sentence.
         n_hallucinating: nodes with a sentence of one of KINDS.
         low, high: Wilson's 95 % interval of the share.
         kinds: number of such sentences by kind.
@@ -97,12 +96,7 @@ class StudyFigures:
         return self.n_hallucinating / self.n_nodes if self.n_nodes else 0.0
 
 
-def draw(
-    trees: Mapping[str, Sequence[Node]],
-    n_nodes: int,
-    n_trees: int,
-    seed: int,
-) -> Drawn:
+def draw(trees: Mapping[str, Sequence[Node]], n_nodes: int, n_trees: int, seed: int) -> Drawn:
     """Draw ``n_nodes`` summaries from ``n_trees`` trees, or all there are; each is equally likely.
 
     The sample takes the trees, then the nodes in them, with the smallest hash of ``seed`` and name
@@ -132,10 +126,7 @@ def _sampled_node(node: Node, nodes: Sequence[Node]) -> DrawnNode:
 
 
 def sheet_findings(drawn: Drawn, verdicts: Verdicts) -> list[SentenceFinding]:
-    """Return the verdicts as findings, in the order of the nodes; skip sentences without one.
-
-    ``missing`` are numbers and names that no child holds, which can be searched for in a parent.
-    """
+    """Return the verdicts as findings, with numbers and names that no child has as ``missing``."""
     return [
         _finding(node, at, verdicts[node.id, at])
         for node in drawn.nodes
@@ -188,11 +179,7 @@ _SHOWN = 5
 
 
 def write_sheet(folder: Path, drawn: Drawn) -> None:
-    """Write ``drawn.json`` and an empty ``sheet.csv``.
-
-    Raises:
-        SettingsError: the folder holds a sheet already.
-    """
+    """Write ``drawn.json`` and an empty ``sheet.csv`` into a folder without a sheet."""
     if (folder / DRAWN).exists():
         raise SettingsError(f"{folder} holds a sheet already; name another folder, or remove it")
     folder.mkdir(parents=True, exist_ok=True)
@@ -214,11 +201,7 @@ def _cell(text: str) -> str:
 
 
 def read_drawn(folder: Path) -> Drawn:
-    """Return the sample of the sheet in a folder.
-
-    Raises:
-        SettingsError: there is none, or it is damaged.
-    """
+    """Return the sample of the sheet in a folder."""
     path = folder / DRAWN
     if not path.is_file():
         raise SettingsError(f"there is no {path}; `raptor eval sheet {folder}` draws nodes first")
@@ -238,8 +221,7 @@ def read_verdicts(path: Path, drawn: Drawn, *, partly: bool) -> dict[tuple[str, 
         partly: accept sentences without a verdict; they are left out.
 
     Raises:
-        SettingsError: the file is missing, or is no such sheet, or differs from the sample, or
-            lacks a valid verdict. The message names the rows as a spreadsheet counts them.
+        SettingsError: the file differs from the sample, or lacks a verdict; it names the rows.
     """
     known = {node.id: node for node in drawn.nodes}
     verdicts: dict[tuple[str, int], SheetVerdict] = {}

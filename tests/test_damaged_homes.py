@@ -61,7 +61,7 @@ def test_a_store_that_was_lost_is_built_again_from_the_tables(home):
     shutil.rmtree(workshop.home.qdrant)
     report = workshop.build()
     assert (report.built, report.failed) == (["a.md", "b.md"], {})
-    assert report.made["layer_1/summaries"] == 0
+    assert report.produced["layer_1/summaries"] == 0
     assert seen(workshop) == before
     assert workshop.build().built == []
 
@@ -179,7 +179,7 @@ def test_an_engine_that_does_not_open_is_made_anew_by_the_remedy_that_is_told(ho
     (workshop.home.qdrant / "corpus.json").unlink()
     report = workshop.build()
     assert report.built == ["a.md", "b.md"]
-    assert report.made["layer_1/summaries"] == 0
+    assert report.produced["layer_1/summaries"] == 0
     assert seen(workshop) == before
 
 

@@ -1,4 +1,7 @@
-"""The command group: commands are imported when they are called."""
+"""Group of all commands, which imports a command when it is called.
+
+Commands are in ``commands``, exit codes in ``exits``.
+"""
 
 from __future__ import annotations
 
@@ -37,31 +40,27 @@ COMMANDS = {
     "tree": ("trees", "Print a tree, from the top down to its chunks."),
     "ui": ("servers", "Open the Dagster UI on this home."),
 }
-"""The module of each command, and in one line what it does."""
+"""Module of each command, and its line of help."""
 
-_INTERRUPTED = 130
-"""Exit code of a command that a signal interrupted."""
+_INTERRUPTED = 130  # exit code of a command that a signal interrupted
+_ENDING_SECONDS = 3.0  # time that the threads of an interrupted command have to end
 
-_ENDING_SECONDS = 3.0
-"""Time that an interrupted command's threads have to end."""
-
-YOUNG_OBJECTS = 50_000
-"""New objects until Python looks for cycles that nothing holds; its default is 700. Imports make
-hundreds of thousands, all of which stay, and looking through them took a tenth of a build."""
+GC_THRESHOLD = 50_000
+"""New objects between garbage collections. Python's default of 700 costs a tenth of a build, since
+imports create hundreds of thousands of objects that stay."""
 
 
 class LazyGroup(click.Group):
-    """A group whose commands are imported when they are called: ``ask`` as ``ask_command``."""
+    """Group that imports its ``lazy`` commands, modules of ``package`` with help, on call."""
 
     def __init__(
         self, *args: Any, package: str, lazy: Mapping[str, tuple[str, str]], **extra: Any
     ) -> None:
-        """``lazy`` are the commands by name: a module of ``package``, and their meaning."""
         super().__init__(*args, **extra)
         self._package, self._lazy = package, lazy
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # click's signature
-        """Names in alphabetical order."""
+        """Return the names in alphabetical order."""
         return sorted(self._lazy)
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
@@ -79,23 +78,23 @@ class LazyGroup(click.Group):
 
 
 class RaptorGroup(LazyGroup):
-    """The group of all commands; it ends with an exit code."""
+    """Group of all commands."""
 
-    def main(self, args: Sequence[str] | None = None, *others: Any, **extra: Any) -> NoReturn:
-        """Run; with ``--json`` on the command line, its mistakes are told as JSON too."""
+    def main(self, args: Sequence[str] | None = None, *rest: Any, **extra: Any) -> NoReturn:
+        """Run a command and exit with its code; ``--json`` makes usage errors JSON as well."""
         if owns_process := args is None:
             _interrupt_on_signals()
-        gc.set_threshold(YOUNG_OBJECTS)
-        # Or Python would look through them again before it ends, one second of a build's five.
+        gc.set_threshold(GC_THRESHOLD)
+        # Saves a last collection, which takes one second of a build's five.
         atexit.register(gc.freeze)
         for stream in (sys.stdout, sys.stderr):
             if isinstance(stream, io.TextIOWrapper):
-                stream.reconfigure(encoding="utf-8")  # documents hold every character
+                stream.reconfigure(encoding="utf-8")  # documents may hold any character
         clean_streams()
-        given = list(sys.argv[1:] if args is None else args)
-        as_json = "--json" in given
+        arguments = list(sys.argv[1:] if args is None else args)
+        as_json = "--json" in arguments
         try:
-            result = super().main(given, *others, **{**extra, "standalone_mode": False})
+            result = super().main(arguments, *rest, **{**extra, "standalone_mode": False})
         except click.ClickException as error:
             if not as_json:
                 shown = io.StringIO()
@@ -114,17 +113,12 @@ class RaptorGroup(LazyGroup):
 
 
 def _interrupt_on_signals() -> None:
-    """Make SIGINT and SIGTERM interrupt the command, and end the processes that it starts.
-
-    A script's background job starts with SIGINT ignored: its children inherit that, and Dagster
-    treats SIGTERM as it treats SIGINT. The first process of a container ignores SIGTERM by default.
-    """
+    """Make SIGINT and SIGTERM interrupt the command, also in background jobs and containers."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGTERM, signal.default_int_handler)
 
 
 def _end_soon() -> None:
-    """End the process within seconds, though threads still wait for endpoints."""
     timer = threading.Timer(_ENDING_SECONDS, os._exit, [_INTERRUPTED])
     timer.daemon = True
     timer.start()

@@ -1,4 +1,4 @@
-"""Exit codes, and the one place where errors become messages."""
+"""Exit codes, and the conversion of errors to messages."""
 
 from __future__ import annotations
 
@@ -39,17 +39,12 @@ _CODES: tuple[tuple[type[RaptorError], int], ...] = (
 
 
 def exit_code(error: type[RaptorError]) -> int:
-    """The exit code of a class of errors."""
+    """Return the exit code of a class of errors."""
     return next((code for kind, code in _CODES if issubclass(error, kind)), 1)
 
 
 def failures_code(names: Collection[str], *, partly: bool) -> int:
-    """The exit code of failed partitions, from the names of their errors.
-
-    Args:
-        names: class names of the errors; empty where a check refused the result.
-        partly: whether other partitions were finished.
-    """
+    """Return the exit code for class names of errors, none of which means a refused result."""
     kinds = {getattr(errors, name, None) for name in names}
     if partly or len(kinds) != 1:
         return 5
@@ -67,10 +62,7 @@ def fail(name: str, message: str, code: int, *, as_json: bool, **more: Any) -> N
 
 
 def reported(function: Callable[..., Any]) -> Callable[..., Any]:
-    """End a command with the message and the code of what it raises.
-
-    A ``RaptorError`` speaks for itself; what the disk and Dagster's database raise gets a remedy.
-    """
+    """Make a command exit with the message and code of its error, with a remedy."""
 
     @functools.wraps(function)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
@@ -90,9 +82,9 @@ def reported(function: Callable[..., Any]) -> Callable[..., Any]:
             message = f"{error}; {disk_remedy(error)}, and repeat. What was published stays"
             fail(type(error).__name__, message, 1, as_json=as_json)
         except _sqlite_errors() as error:
-            told = str(error).splitlines()[0]
+            reason = str(error).splitlines()[0]
             message = (
-                f"Dagster's database refused: {told}. Free space, or make {kwargs.get('home')} "
+                f"Dagster's database refused: {reason}. Free space, or make {kwargs.get('home')} "
                 "writable for this user, and repeat; what was published stays"
             )
             fail(type(error).__name__, message, 1, as_json=as_json)
@@ -101,12 +93,12 @@ def reported(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _database_errors() -> tuple[type[Exception], ...]:
-    """What PostgreSQL raises; nothing where Dagster's records were not opened."""
+    """Return the errors of PostgreSQL, if Dagster's records were opened."""
     records = sys.modules.get("raptor_assets.project.records")
     return () if records is None else records.database_errors()
 
 
 def _sqlite_errors() -> tuple[type[Exception], ...]:
-    """Return the errors of a database on the disk, where a module of one was imported."""
+    """Return the errors of SQLite, if a module for it was imported."""
     databases = (sys.modules.get(name) for name in ("sqlite3", "sqlalchemy.exc"))
     return tuple(module.OperationalError for module in databases if module is not None)

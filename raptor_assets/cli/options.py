@@ -1,4 +1,4 @@
-"""Options that commands share, and what they make of them: a home, bounds, a query."""
+"""Options that commands share, and their conversion to a home, bounds and a query."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ _FROM_0, _FROM_1 = click.IntRange(min=0), click.IntRange(min=1)
 
 
 def together(*options: Callable[[Command], Command]) -> Callable[[Command], Command]:
-    """One decorator of several; help lists the options in this order."""
-    return lambda function: reduce(lambda done, add: add(done), reversed(options), function)
+    """Combine decorators to one; help lists the options in this order."""
+    return lambda function: reduce(lambda result, add: add(result), reversed(options), function)
 
 
 query_options = together(
     click.option(
         "--scope",
         type=click.Choice(["trees", "corpus"]),
-        help="Where to begin: at the trees, or at the tree above them ([corpus_tree]).",
+        help="Where to begin: at the trees, or at the corpus tree ([corpus_tree]).",
     ),
     click.option("--budget-tokens", type=_FROM_1, help="Tokens of the context."),
     click.option("--top-k", type=_FROM_1, help="Nodes, or nodes per layer."),
@@ -47,29 +47,29 @@ query_options = together(
     click.option(
         "--threshold",
         type=click.FloatRange(-1, 1),
-        help="Traversal: the nodes of at least this cosine, in place of the best --top-k.",
+        help="Traversal: nodes of at least this cosine, instead of the best --top-k.",
     ),
     click.option("--beam-width", type=_FROM_1, help="Beam: summaries on each layer."),
-    click.option(
-        "--max-per-document", type=_FROM_1, help="Hybrid: chunks of one document at the most."
-    ),
+    click.option("--max-per-document", type=_FROM_1, help="Hybrid: most chunks of one document."),
     click.option("--tree", "trees", multiple=True, help="Only this tree; may be repeated."),
-    click.option("--document", "documents", multiple=True, help="Only this document; likewise."),
+    click.option(
+        "--document", "documents", multiple=True, help="Only this document; may be repeated."
+    ),
     click.option(
         "--layer",
         "layers",
         multiple=True,
         type=_FROM_0,
-        help="Only this layer (0 holds the chunks); likewise.",
+        help="Only this layer (0 holds the chunks); may be repeated.",
     ),
     click.option(
         "--metadata",
         multiple=True,
         metavar="KEY=VALUE",
-        help="Only nodes whose metadata has this value; likewise.",
+        help="Only nodes whose metadata has this value; may be repeated.",
     ),
 )
-"""What a query can be told, and its filters."""
+"""Options and filters of a query."""
 
 
 def home_and_json(function: Command) -> Command:
@@ -89,49 +89,45 @@ def home_and_json(function: Command) -> Command:
 
 
 def home_settings(path: Path, *, needed: bool) -> tuple[Home, Settings]:
-    """A home and its settings; the default ones where there is no home, unless it is ``needed``."""
+    """Return a home and its settings; default settings if no home exists or is needed."""
     home = Home.at(path)
     return Home.open(path) if needed or home.settings.exists() else (home, load_settings())
 
 
 def is_missing(source: str) -> bool:
-    """Whether a source is no URL, and no file or folder either."""
+    """Return True if a source is neither a URL nor a file or folder."""
     return "://" not in source and not Path(source).expanduser().exists()
 
 
-def kept_sources(sources: Sequence[str]) -> list[str]:
-    """Sources as the settings keep them: local ones absolute, so that any folder will do."""
-    return [one if "://" in one else str(Path(one).expanduser().resolve()) for one in sources]
+def absolute_sources(sources: Sequence[str]) -> list[str]:
+    """Return sources for the settings, with absolute paths of local ones."""
+    return [src if "://" in src else str(Path(src).expanduser().resolve()) for src in sources]
 
 
-def budget_options(of: str) -> Callable[[Command], Command]:
-    """Add the bounds of what is spent; ``of`` says whose calls they are of."""
+def budget_options(spender: str) -> Callable[[Command], Command]:
+    """Add bounds of calls, tokens and US dollars."""
     usd = click.FloatRange(min=0)
     return together(
-        click.option("--max-calls", type=_FROM_0, help=f"Model calls of {of} at the most."),
-        click.option("--max-tokens", type=_FROM_0, help=f"Tokens of {of} at the most."),
-        click.option("--max-usd", type=usd, help="US dollars, by the settings' prices."),
+        click.option("--max-calls", type=_FROM_0, help=f"Most model calls of {spender}."),
+        click.option("--max-tokens", type=_FROM_0, help=f"Most tokens of {spender}."),
+        click.option("--max-usd", type=usd, help="Most US dollars, by the settings' prices."),
     )
 
 
 def bounded(settings: Settings, values: Mapping[str, Any]) -> Settings:
-    """The settings with those bounds that a command line gives (``budget_options``).
-
-    Raises:
-        SettingsError: a bound in USD, and a model whose price is not set.
-    """
-    bounds = {name: values[f"max_{name}"] for name in BudgetSettings.model_fields}
-    given = {name: bound for name, bound in bounds.items() if bound is not None}
-    if not given:
+    """Return the settings with the bounds of ``budget_options``; USD need prices of all models."""
+    options = {name: values[f"max_{name}"] for name in BudgetSettings.model_fields}
+    bounds = {name: bound for name, bound in options.items() if bound is not None}
+    if not bounds:
         return settings
-    budget = BudgetSettings.model_validate({**settings.budget.model_dump(), **given})
+    budget = BudgetSettings.model_validate({**settings.budget.model_dump(), **bounds})
     bounded = settings.model_copy(update={"budget": budget})
     Ledger.of(bounded)
     return bounded
 
 
 def require_words(question: str) -> None:
-    """BadParameter where a question is empty or white space."""
+    """Raise BadParameter if a question is empty or white space."""
     if not question.strip():
         raise click.BadParameter("the question is empty", param_hint="QUESTION")
 
@@ -143,29 +139,29 @@ _TAKEN_BY = {
     "beam_width": ("--beam-width", "beam"),
     "max_per_document": ("--max-per-document", "hybrid"),
 }
-"""Options that some strategies alone take."""
+"""Options of single strategies."""
 
 
 def make_query(
-    settings: Settings, values: Mapping[str, Any], beside: Collection[str] = ()
+    settings: Settings, values: Mapping[str, Any], compared: Collection[str] = ()
 ) -> Query:
-    """The query of a command line over the settings' defaults.
+    """Make the query of a command line from the settings' defaults.
 
     Raises:
-        BadParameter: an option that neither the strategy takes nor one of those ``beside`` it.
+        BadParameter: an option that neither the strategy nor a ``compared`` one takes.
     """
     names = {option.name for option in fields(Query)} & values.keys()
-    given = {name: values[name] for name in names if values[name] is not None}
-    query = replace(Query.from_settings(settings), where=make_where(values), **given)
+    options = {name: values[name] for name in names if values[name] is not None}
+    query = replace(Query.from_settings(settings), where=make_where(values), **options)
     for name, (option, *takers) in _TAKEN_BY.items():
-        if name in given and not {query.strategy, *beside} & set(takers):
-            told = f"the strategy {query.strategy} does not take it; add --strategy {takers[0]}"
-            raise click.BadParameter(told, param_hint=option)
+        if name in options and not {query.strategy, *compared} & set(takers):
+            message = f"the strategy {query.strategy} does not take it; add --strategy {takers[0]}"
+            raise click.BadParameter(message, param_hint=option)
     return query
 
 
 def make_where(values: Mapping[str, Any]) -> Where:
-    """The filter of a command line."""
+    """Make the filter of a command line."""
     return Where(
         trees=values["trees"] or None,
         documents=values["documents"] or None,
@@ -174,9 +170,9 @@ def make_where(values: Mapping[str, Any]) -> Where:
     )
 
 
-def why_nothing(query: Query, retrievals: Sequence[Retrieval], values: Mapping[str, Any]) -> str:
-    """What to say where none of the retrievals that a command line asked for found a node."""
-    if any(one.n_passed_over for one in retrievals):
+def explain_empty(query: Query, retrievals: Sequence[Retrieval], values: Mapping[str, Any]) -> str:
+    """Return the reason why no retrieval of a command line has a hit, and a remedy."""
+    if any(retrieval.n_passed_over for retrieval in retrievals):
         return f"no node fits into {query.budget_tokens} tokens; raise --budget-tokens"
     filters = {
         "--tree": values["trees"],
@@ -185,27 +181,27 @@ def why_nothing(query: Query, retrievals: Sequence[Retrieval], values: Mapping[s
         "--metadata": values["metadata"],
         "--threshold": () if query.threshold is None else (query.threshold,),
     }
-    given = [f"{option} {value}" for option, wanted in filters.items() for value in wanted]
-    if query.scope == "corpus" and given:
-        given[0] = f"in the trees that the tree above them leads to, {given[0]}"
-    if given:
-        return f"no node matches {', '.join(given)}; leave a filter out, or see `raptor status`"
+    texts = [f"{option} {value}" for option, items in filters.items() for value in items]
+    if query.scope == "corpus" and texts:
+        texts[0] = f"in the trees that the corpus tree leads to, {texts[0]}"
+    if texts:
+        return f"no node matches {', '.join(texts)}; leave a filter out, or see `raptor status`"
     return "no node matches the question; ask with other words, or with another --strategy"
 
 
 def _metadata(items: Iterable[str]) -> dict[str, tuple[MetadataValue, ...]]:
-    """What ``KEY=VALUE`` may stand for, by key; a key that comes again has any of its values."""
-    wanted: dict[str, tuple[MetadataValue, ...]] = {}
+    """Return the accepted values by key from ``KEY=VALUE``; a repeated key has several."""
+    accepted: dict[str, tuple[MetadataValue, ...]] = {}
     for item in items:
         key, divider, value = item.partition("=")
         if not divider or not key:
             raise click.BadParameter(f"{item!r}: expected KEY=VALUE", param_hint="--metadata")
-        wanted[key] = (*wanted.get(key, ()), *_readings(value))
-    return wanted
+        accepted[key] = (*accepted.get(key, ()), *_interpretations(value))
+    return accepted
 
 
-def _readings(text: str) -> tuple[MetadataValue, ...]:
-    """What a value may stand for: itself, and the number or truth that is written so."""
+def _interpretations(text: str) -> tuple[MetadataValue, ...]:
+    """Return a value as text and, if it is written so, as number or truth value."""
     if text in {"true", "false"}:
         return text, text == "true"
     for kind in (int, float):

@@ -1,4 +1,7 @@
-"""What commands print: JSON for machines, short text for people."""
+"""Output of commands: JSON for machines, short text and tables for people.
+
+The streams themselves are in ``terminal``.
+"""
 
 from __future__ import annotations
 
@@ -18,27 +21,22 @@ if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderableType
     from rich.segment import Segment
 
-PIPE_COLUMNS = 160
-"""Width of a line where there is no terminal."""
-
+PIPE_COLUMNS = 160  # width of a line without a terminal
 _INTERNAL = ("content_key", "embedding_key", "fingerprint", "context", "paragraphs")
 
 
 def print_json(value: Any) -> None:
-    """One JSON value, indented; dataclasses by their fields.
-
-    Python's own encoder takes twenty times as long once it indents.
-    """
+    """Print a JSON value, indented; pydantic's encoder is twenty times as fast as Python's."""
     say_json(to_json(value, indent=2, inf_nan_mode="constants").decode())
 
 
-def told_usd(usd: float | None, digits: str = ".6g") -> str:
-    """Money in words; ``digits`` is the format of the amount."""
+def usd_text(usd: float | None, digits: str = ".6g") -> str:
+    """Format an amount of money; ``digits`` is the format of the number."""
     return "money unknown (no price is set)" if usd is None else f"{usd:{digits}} USD"
 
 
-def told_together(reasons: Iterable[tuple[str, str]]) -> list[str]:
-    """A line for each reason, with the first name that has it, and how many more do."""
+def join_reasons(reasons: Iterable[tuple[str, str]]) -> list[str]:
+    """Return a line for each reason, with its first name and the number of further ones."""
     alike: dict[str, list[str]] = {}
     for name, reason in reasons:
         alike.setdefault(reason, []).append(name)
@@ -49,19 +47,19 @@ def told_together(reasons: Iterable[tuple[str, str]]) -> list[str]:
 
 
 def print_orphaned(partitions: Iterable[str]) -> None:
-    """Name what is published under the name of the corpus and was not built here."""
+    """Name the partitions that are published, but were not built by this home."""
     why = "published by another home of the corpus, or by a lost one; `raptor drop` removes it"
-    for line in told_together((name, why) for name in partitions):
+    for line in join_reasons((name, why) for name in partitions):
         say(line, fg="yellow", err=True)
 
 
 def node_values(node: Node) -> dict[str, Any]:
-    """A node as plain values, without the keys that are the store's own."""
+    """Return a node as plain values, without internal keys."""
     return {name: value for name, value in asdict(node).items() if name not in _INTERNAL}
 
 
 class _Printable:
-    """What rich renders, with no control characters but rich's own."""
+    """Renderable of rich, without control characters other than those of rich."""
 
     def __init__(self, shown: RenderableType) -> None:
         self._shown = shown
@@ -73,22 +71,22 @@ class _Printable:
 
 
 def print_wide(shown: RenderableType) -> None:
-    """What rich renders, as wide as the terminal, or wide enough where it goes into a pipe."""
+    """Print a renderable as wide as the terminal, or wide enough for a pipe."""
     from rich.console import Console
 
     width = None if sys.stdout.isatty() else PIPE_COLUMNS
     Console(width=width, highlight=False).print(_Printable(shown))
 
 
-def print_table(given: EvaluationTable) -> None:
-    """A table with its title above and its note below, in full where it goes into a pipe."""
+def print_table(table: EvaluationTable) -> None:
+    """Print a table with its title above and its note below."""
     from rich.table import Table
 
-    table = Table(
-        title=given.title, caption=given.note, title_justify="left", caption_justify="left"
+    shown = Table(
+        title=table.title, caption=table.note, title_justify="left", caption_justify="left"
     )
-    for name in given.head:
-        table.add_column(name, justify="right" if table.columns else "left", no_wrap=True)
-    for row in given.rows:
-        table.add_row(*row)
-    print_wide(table)
+    for name in table.head:
+        shown.add_column(name, justify="right" if shown.columns else "left", no_wrap=True)
+    for row in table.rows:
+        shown.add_row(*row)
+    print_wide(shown)

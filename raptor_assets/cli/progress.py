@@ -1,4 +1,4 @@
-"""How far a build is, on standard error, for people."""
+"""Progress of a build on standard error."""
 
 from __future__ import annotations
 
@@ -25,24 +25,15 @@ from raptor_assets.progress import Progress as Step
 from raptor_assets.progress import describe_step, usage_phrases
 from raptor_core.models.money.usage import Usage
 
-TOLD_SECONDS = 2.0
-"""Where there is no terminal, steps that took this long get a line of their own."""
+LONG_STEP_SECONDS = 2.0  # without a terminal, steps of this length are printed on a line
+SPEED_SECONDS = 3600.0  # period of the mean speed, from which the remaining time is estimated
 
-SPEED_SECONDS = 3600.0
-"""The time left follows from the mean speed of so long: steps differ, their mean less."""
-
-_WEIGHTS = {"embeddings": 4.0, "summaries": 8.0, "findings": 2.0}
-"""What a step takes beside the others of its layer, roughly; the others count 1."""
-
-_SHRINK = 0.25
-"""What a layer takes of the one below it, roughly."""
+_WEIGHTS = {"embeddings": 4.0, "summaries": 8.0, "findings": 2.0}  # rough times; the rest is 1
+_SHRINK = 0.25  # rough ratio of a layer's time to that of the layer below it
 
 
 class BuildProgress:
-    """Counts what is done: a bar on a terminal, lines elsewhere.
-
-    The bar measures the steps of partitions by what they take, roughly.
-    """
+    """Progress of a build: a bar by rough times of steps on a terminal, lines elsewhere."""
 
     def __init__(self, bar: Progress, console: Console, *, visible: bool) -> None:
         self._bar = bar
@@ -50,47 +41,43 @@ class BuildProgress:
         self._lines = visible and not console.is_terminal
         self._task = bar.add_task("reading the source", total=None, left="")
         self._spans: dict[str, tuple[float, float]] = {}
-        self._whole = 0.0
+        self._total = 0.0
         self._done: dict[str, float] = {}
         self._n_published = 0
         self._spent: Usage | None = None
 
     def plan(self, partitions: Collection[str], steps: Sequence[str]) -> None:
-        """Told of what will be built, before the first step."""
+        """Start with the partitions to build and the steps of each."""
         ends = list(accumulate(_weight(step) for step in steps))
         self._spans = dict(zip(steps, pairwise([0.0, *ends]), strict=True))
-        self._whole = ends[-1]
+        self._total = ends[-1]
         self._done = dict.fromkeys(partitions, 0.0)
         self._n_published = 0
-        told = f"{counted(len(partitions), 'partition')} to build"
-        total = len(partitions) * self._whole or None
-        self._bar.reset(self._task, total=total, description=told, left="left")
+        text = f"{counted(len(partitions), 'partition')} to build"
+        total = len(partitions) * self._total or None
+        self._bar.reset(self._task, total=total, description=text, left="left")
         if self._lines and partitions:
-            self._console.print(told)
+            self._console.print(text)
 
     def step(self, step: Step) -> None:
-        """Told of each step, at it and done; one that failed has no further step to wait for."""
+        """Show a step that runs or is finished; a partition that failed has no further steps."""
         start, end = self._spans[step.asset]
         for name in step.partitions:
             self._done[name] = start + step.share * (end - start)
-        self._done |= dict.fromkeys(step.failed, self._whole)
+        self._done |= dict.fromkeys(step.failed, self._total)
         is_done = step.share == 1
-        if is_done and end == self._whole:
+        if is_done and end == self._total:
             self._n_published += len(step.partitions)
         spent = self._spent + step.usage if self._spent else step.usage
         if is_done:
             self._spent = spent
-        told = self._told(step, spent)
-        self._bar.update(self._task, completed=sum(self._done.values()), description=told)
-        if self._lines and is_done and (step.seconds >= TOLD_SECONDS or end == self._whole):
+        where = f"{step.asset} of {counted(len(step.partitions), 'partition')}"
+        texts = filter(None, [where, self._published, ", ".join(usage_phrases(spent))])
+        text, completed = "; ".join(texts), sum(self._done.values())
+        self._bar.update(self._task, completed=completed, description=text)
+        if self._lines and is_done and (step.seconds >= LONG_STEP_SECONDS or end == self._total):
             line = f"{describe_step(step)}; {self._published}"
             self._console.print(line, markup=False, highlight=False)
-
-    def _told(self, step: Step, spent: Usage) -> str:
-        where = f"{step.asset} of {counted(len(step.partitions), 'partition')}"
-        return "; ".join([where, self._published, ", ".join(usage_phrases(spent))]).removesuffix(
-            "; "
-        )
 
     @property
     def _published(self) -> str:
@@ -103,8 +90,8 @@ def _weight(step: str) -> float:
 
 @contextmanager
 def build_progress(*, visible: bool) -> Iterator[BuildProgress]:
-    """The progress of one build; silent where it is not visible."""
-    with _own_standard_error() as file:
+    """Open the progress of a build, which prints nothing unless it is visible."""
+    with _separate_stderr() as file:
         console = Console(file=file)
         with Progress(
             SpinnerColumn(),
@@ -123,14 +110,11 @@ def build_progress(*, visible: bool) -> Iterator[BuildProgress]:
 
 
 @contextmanager
-def _own_standard_error() -> Iterator[TextIO]:
-    """Standard error by a descriptor of its own.
-
-    While a step runs, Dagster points the process's descriptor at a file, and a bar would stand.
-    """
+def _separate_stderr() -> Iterator[TextIO]:
+    """Open a copy of standard error: Dagster redirects the original during steps."""
     try:
         descriptor = os.dup(sys.stderr.fileno())
-    except (OSError, ValueError):  # no file: what a notebook or a test has put in its place
+    except (OSError, ValueError):  # a notebook or a test replaced it by no file
         yield sys.stderr
         return
     with os.fdopen(descriptor, "w", encoding=sys.stderr.encoding, errors="replace") as file:

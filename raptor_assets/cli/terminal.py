@@ -1,7 +1,7 @@
-"""Where the command prints: no name and no text of others reaches a terminal as a command of it.
+"""Printing without control characters, so that no text can steer a terminal.
 
-``say`` and ``say_text`` print for people, in place of ``click.echo``. ``clean_streams`` stands
-below them for what is printed by others: logs, warnings, tracebacks.
+``say`` and ``say_text`` print for people, instead of ``click.echo``. ``clean_streams`` cleans all
+further output: logs, warnings, tracebacks.
 """
 
 from __future__ import annotations
@@ -21,28 +21,23 @@ _COLORED = re.compile(f"(?P<color>{_COLORS})|{UNPRINTABLE.pattern}")
 
 
 def say(line: str = "", *, err: bool = False, **style: Any) -> None:
-    """Print one line; a line break in it is escaped, so that no name forges a line.
-
-    Args:
-        err: to standard error.
-        style: colours and the like, as ``click.style`` takes them.
-    """
+    """Print one line in a style of ``click``, with line breaks escaped."""
     click.secho(printable(line, lines=False), err=err, **style)
 
 
 def say_text(text: str, *, err: bool = False, indent: str = "", **style: Any) -> None:
-    """Print a text of several lines, those after the first indented."""
+    """Print a text of several lines; indent all but the first."""
     lines = printable(text).splitlines()
     click.secho(f"\n{indent}".join(lines), err=err, **style)
 
 
 def say_json(value: str) -> None:
-    """Print JSON; characters that steer a terminal, which JSON lets pass, are escaped in it."""
-    click.echo(UNPRINTABLE.sub(lambda found: json.dumps(found.group())[1:-1], value))
+    """Print JSON, with escapes for control characters that JSON allows."""
+    click.echo(UNPRINTABLE.sub(lambda match: json.dumps(match.group())[1:-1], value))
 
 
 class CleanStream:
-    """Text stream that writes only what a terminal prints, and colours."""
+    """Text stream that writes colours, and makes all other control characters visible."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -51,22 +46,22 @@ class CleanStream:
         return getattr(self._stream, name)
 
     def write(self, text: str) -> int:
-        """Write the text with everything else that steers a terminal made visible."""
+        """Write a text."""
         self._stream.write(_COLORED.sub(_escape_uncolored, text.replace("\r\n", "\n")))
         return len(text)
 
     def writelines(self, lines: Iterable[str]) -> None:
-        """Write the lines, each as ``write`` does."""
+        """Write several texts."""
         for line in lines:
             self.write(line)
 
 
-def _escape_uncolored(found: re.Match[str]) -> str:
-    return found["color"] or printable(found.group())
+def _escape_uncolored(match: re.Match[str]) -> str:
+    return match["color"] or printable(match.group())
 
 
 def clean_streams() -> None:
-    """Replace standard output and error by clean ones, once; what prints later uses them."""
+    """Replace standard output and error by clean streams, once."""
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
         if stream is not None and not isinstance(stream, CleanStream):

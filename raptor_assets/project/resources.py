@@ -235,7 +235,7 @@ class StoreResource:
         """Open the collection of the settings' embedder, which readers see after ``promote``."""
         identity = self._resources.components().store_identity
         owner = self._resources.names.corpus
-        return open_store(self._settings, self._root, identity, beside=True, owner=owner)
+        return open_store(self._settings, self._root, identity, successor=True, owner=owner)
 
     def promote(self, trees: Collection[str]) -> bool:
         """Switch readers to the settings' embedder if it has all live trees of the source."""
@@ -252,7 +252,7 @@ class StoreResource:
         """Open every collection of the corpus in turn, the live one first."""
         place, owner = (self._settings, self._root), self._resources.names.corpus
         for identity in stored_identities(*place):
-            with open_store(*place, identity, beside=True, owner=owner) as store:
+            with open_store(*place, identity, successor=True, owner=owner) as store:
                 yield store
 
     def trees(self) -> Iterator[str]:

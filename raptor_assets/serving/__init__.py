@@ -1,1 +1,1 @@
-"""What a home publishes, for programs: over the Model Context Protocol and over HTTP."""
+"""Servers of the published trees: HTTP and Model Context Protocol. Read ``reading`` first."""

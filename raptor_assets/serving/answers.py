@@ -1,4 +1,7 @@
-"""What the tools answer; clients get the schema of these values."""
+"""Values that the tools and the HTTP API return; clients get their schema.
+
+Calls that produce them are in ``reading``.
+"""
 
 from __future__ import annotations
 
@@ -14,29 +17,27 @@ from raptor_core.nodes import Node
 from raptor_core.retrieval import Family, Retrieval, Trace
 from raptor_core.store.base import Hit, Manifest
 
-NAMED_DOCUMENTS = 20
-"""Documents that are named at the most; ``n_documents`` counts all."""
-
+NAMED_DOCUMENTS = 20  # maximal number of documents in a list; ``n_documents`` counts all
 BEGINNING_CHARS = 200
 
 
-class Answer(BaseModel):
-    """What a tool answers, or a part of it."""
+class ApiModel(BaseModel):
+    """Base of all values that clients get."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     @classmethod
-    def taken(cls, given: object, **others: Any) -> Self:
-        """With ``others``, and for the rest with what ``given`` has under the same names."""
-        names = cls.model_fields.keys() - others.keys()
-        return cls(**{name: getattr(given, name) for name in names}, **others)
+    def from_attributes(cls, source: object, **fields: Any) -> Self:
+        """Make a value of ``fields`` and, for the rest, the attributes of ``source``."""
+        names = cls.model_fields.keys() - fields.keys()
+        return cls(**{name: getattr(source, name) for name in names}, **fields)
 
 
-class WholeNode(Answer):
-    """A chunk (layer 0, with its exact characters in the document) or a summary of several.
+class FullNode(ApiModel):
+    """Chunk (layer 0, with its exact characters in the document) or summary of several nodes.
 
     ``title`` is the document's, empty where it has none or a summary covers several.
-    ``name`` and ``key_terms`` say what a summary is about; they are empty for a chunk.
+    ``name`` and ``key_terms`` describe a summary and are empty for a chunk.
     ``pages`` are a chunk's first and last page, where its document has any.
     """
 
@@ -61,8 +62,8 @@ def _title(node: Node) -> str:
     return str(node.metadata.get("title", ""))
 
 
-def _whole(node: Node) -> dict[str, Any]:
-    """The fields of ``WholeNode`` that are not a node's own."""
+def _derived(node: Node) -> dict[str, Any]:
+    """Return the fields of ``FullNode`` that are no attributes of a node."""
     return {
         "title": _title(node),
         "n_documents": len(node.documents),
@@ -72,25 +73,22 @@ def _whole(node: Node) -> dict[str, Any]:
     }
 
 
-class FoundNode(WholeNode):
-    """A node that a search found; a higher score is better, within one search.
-
-    ``parts`` are what its score is made of, by name, where the strategy tells them.
-    """
+class FoundNode(FullNode):
+    """Hit of a search; ``parts`` are the terms of its score, if the strategy has several."""
 
     score: float
     parts: dict[str, float]
 
     @classmethod
     def of(cls, hit: Hit) -> FoundNode:
-        """Of a hit."""
+        """Convert a hit."""
         parts = {name: round(part, 4) for name, part in hit.why.items()}
-        others = _whole(hit.node)
-        return cls.taken(hit.node, score=round(hit.score, 4), parts=parts, **others)
+        score, derived = round(hit.score, 4), _derived(hit.node)
+        return cls.from_attributes(hit.node, score=score, parts=parts, **derived)
 
 
-class Found(Answer):
-    """What a search found, in the strategy's order; ``note`` says why where it is nothing."""
+class SearchResponse(ApiModel):
+    """Hits of a search in the strategy's order; ``note`` gives the reason where there are none."""
 
     strategy: str
     budget_tokens: int
@@ -99,11 +97,11 @@ class Found(Answer):
     note: str
 
     @classmethod
-    def of(cls, retrieval: Retrieval) -> Found:
-        """Of a retrieval."""
+    def of(cls, retrieval: Retrieval) -> SearchResponse:
+        """Convert a retrieval."""
         nodes = [FoundNode.of(hit) for hit in retrieval.hits]
         n_tokens, note = retrieval.n_tokens, _note(retrieval)
-        return cls.taken(retrieval.query, n_tokens=n_tokens, nodes=nodes, note=note)
+        return cls.from_attributes(retrieval.query, n_tokens=n_tokens, nodes=nodes, note=note)
 
 
 def _note(retrieval: Retrieval) -> str:
@@ -117,8 +115,8 @@ def _note(retrieval: Retrieval) -> str:
     )
 
 
-class Citation(Answer):
-    """What ``[number]`` in an answer cites: a node, and where it stands, for people."""
+class Citation(ApiModel):
+    """Node that ``[number]`` in an answer cites, and its place in words for people."""
 
     number: int
     node: str
@@ -126,36 +124,26 @@ class Citation(Answer):
     documents: list[str]
 
 
-class Answered(Answer):
-    """An answer from what was found; empty where nothing was."""
+class AskResponse(ApiModel):
+    """Answer from the hits of a search; empty where there are none."""
 
     answer: str
     citations: list[Citation]
-    found: Found
+    found: SearchResponse
 
     @classmethod
-    def of(cls, answer: ReaderAnswer, retrieval: Retrieval) -> Answered:
-        """Of a reader's answer."""
-        return cls(
-            answer=answer.text,
-            citations=[
-                Citation.taken(
-                    passage,
-                    number=number,
-                    node=passage.node_id,
-                    documents=passage.documents[:NAMED_DOCUMENTS],
-                )
-                for number, passage in enumerate(answer.citations, 1)
-            ],
-            found=Found.of(retrieval),
-        )
+    def of(cls, answer: ReaderAnswer, retrieval: Retrieval) -> AskResponse:
+        """Convert a reader's answer and the retrieval that it was read from."""
+        citations = []
+        for number, passage in enumerate(answer.citations, 1):
+            node, documents = passage.node_id, passage.documents[:NAMED_DOCUMENTS]
+            fields = {"number": number, "node": node, "documents": documents}
+            citations.append(Citation.from_attributes(passage, **fields))
+        return cls(answer=answer.text, citations=citations, found=SearchResponse.of(retrieval))
 
 
-class NearNode(Answer):
-    """A parent or a child, with the beginning of its text; read_node gives it whole.
-
-    ``title`` and ``name`` are as of ``WholeNode``.
-    """
+class NearNode(ApiModel):
+    """Parent or child with the beginning of its text; read_node gives all of it."""
 
     id: str
     title: str
@@ -166,13 +154,13 @@ class NearNode(Answer):
 
     @classmethod
     def of(cls, node: Node) -> NearNode:
-        """Of a node."""
+        """Convert a node."""
         beginning = shorten(node.text, BEGINNING_CHARS)
-        return cls.taken(node, title=_title(node), beginning=beginning)
+        return cls.from_attributes(node, title=_title(node), beginning=beginning)
 
 
-class ReadNode(WholeNode):
-    """A node, the summaries over it, and what it summarizes."""
+class ReadNode(FullNode):
+    """Node with the summaries above it and the nodes that it summarizes."""
 
     metadata: Mapping[str, MetadataValue]
     parents: list[NearNode]
@@ -180,21 +168,18 @@ class ReadNode(WholeNode):
 
     @classmethod
     def of(cls, family: Family) -> ReadNode:
-        """Of a node and its neighbours."""
-        return cls.taken(
+        """Convert a node and its neighbours."""
+        return cls.from_attributes(
             family.node,
             metadata=dict(family.node.metadata),
-            parents=[NearNode.of(parent) for parent in family.parents],
-            children=[NearNode.of(child) for child in family.children],
-            **_whole(family.node),
+            parents=list(map(NearNode.of, family.parents)),
+            children=list(map(NearNode.of, family.children)),
+            **_derived(family.node),
         )
 
 
-class Span(Answer):
-    """Characters ``start`` to ``end`` (exclusive) of a document, and their text.
-
-    ``pages`` are the first and the last page, where the document has any.
-    """
+class Span(ApiModel):
+    """Characters ``start`` to ``end`` (exclusive) of a document, with text, first and last page."""
 
     document: str
     source: str
@@ -206,7 +191,7 @@ class Span(Answer):
     node: str
 
 
-class Traced(Answer):
+class TraceResponse(ApiModel):
     """Spans under a node in document order, from ``offset`` on; ``n_spans`` counts all."""
 
     id: str
@@ -217,17 +202,18 @@ class Traced(Answer):
     spans: list[Span]
 
     @classmethod
-    def of(cls, trace: Trace, offset: int, limit: int) -> Traced:
-        """Of a trace."""
+    def of(cls, trace: Trace, offset: int, limit: int) -> TraceResponse:
+        """Convert at most ``limit`` spans of a trace."""
         shown = trace.spans[offset : offset + limit]
-        spans = [Span.taken(span, node=span.node_id) for span in shown]
-        return cls.taken(trace.node, n_spans=len(trace.spans), offset=offset, spans=spans)
+        spans = [Span.from_attributes(span, node=span.node_id) for span in shown]
+        n_spans = len(trace.spans)
+        return cls.from_attributes(trace.node, n_spans=n_spans, offset=offset, spans=spans)
 
 
-class PublishedTree(Answer):
-    """A tree; ``layer_sizes[0]`` is its number of chunks, the others count summaries.
+class PublishedTree(ApiModel):
+    """Tree; ``layer_sizes[0]`` is its number of chunks, further layers count summaries.
 
-    ``title`` is that of its only document, or what its only top node is called; else empty.
+    ``title`` is that of its only document, or the name of its only top node; else empty.
     """
 
     tree: str
@@ -240,13 +226,13 @@ class PublishedTree(Answer):
 
     @classmethod
     def of(cls, manifest: Manifest) -> PublishedTree:
-        """Of a manifest."""
+        """Convert a manifest."""
         documents = sorted(manifest.documents)
         n_documents, named = len(documents), documents[:NAMED_DOCUMENTS]
-        return cls.taken(manifest, n_documents=n_documents, documents=named)
+        return cls.from_attributes(manifest, n_documents=n_documents, documents=named)
 
 
-class PublishedTrees(Answer):
+class TreeList(ApiModel):
     """Trees by name, from ``offset`` on; ``n_trees`` counts all that match."""
 
     n_trees: int

@@ -1,7 +1,6 @@
-"""Bounds on connections before any key is checked: their number, their time, the size of a head.
+"""Bounds on connections that hold before any key is checked: number, time, size of a head.
 
-Importing it imports uvicorn, of the extras ``http`` and ``mcp``. The bound of a request's body is
-in ``http``, which knows what a request holds.
+It imports uvicorn, of the extras ``http`` and ``mcp``. The bound of a body is in ``http``.
 """
 
 from __future__ import annotations
@@ -12,20 +11,11 @@ from typing import Any
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-MAX_HEAD_BYTES = 64 << 10
-"""Bound of a request line and its headers together: a long question in an address fits."""
-
-MAX_UNREAD_BYTES = 2 * MAX_HEAD_BYTES
-"""Bound of what a client sends ahead, before the request under way is answered."""
-
-MAX_CONNECTIONS = 256
-"""Open connections at most; 40 threads answer them."""
-
-PATIENCE_SECONDS = 30.0
-"""How long a client may do nothing: send no head, no body, or take nothing of an answer."""
-
-ENDING_SECONDS = 20
-"""How long a server that is to end waits for requests under way: one may never send its end."""
+MAX_HEAD_BYTES = 64 << 10  # bound of a request line with its headers
+MAX_UNREAD_BYTES = 2 * MAX_HEAD_BYTES  # bound of bytes that are sent ahead of an answer
+MAX_CONNECTIONS = 256  # open connections at most; 40 threads answer them
+PATIENCE_SECONDS = 30.0  # time that a client may send and read nothing
+ENDING_SECONDS = 20  # time that a server waits for open requests when it shuts down
 
 
 def run_server(app: Any, host: str, port: int, log_level: str = "info") -> None:
@@ -44,14 +34,13 @@ def run_server(app: Any, host: str, port: int, log_level: str = "info") -> None:
 
 
 class BoundedProtocol(H11Protocol):
-    """HTTP connection that ends with a client that does not go on.
+    """HTTP connection that is closed when its client stalls, or when a new one needs its place.
 
-    uvicorn's other implementation of HTTP, httptools, keeps headers of any size. A connection too
-    many takes the place of the one that has waited longest for its client.
+    It is not of httptools, which keeps headers of any size.
     """
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Begin to wait for a request."""
+        """Start to wait for a request."""
         super().connection_made(transport)
         self.opened_at = self.loop.time()
         self._progress = self._read_progress()
@@ -60,16 +49,12 @@ class BoundedProtocol(H11Protocol):
             self._make_room()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """End the wait."""
+        """Stop to wait."""
         self._timer.cancel()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Take the bytes in pieces, so that no head is longer because it came at once.
-
-        Requests that are sent without a wait for their answers stay in a buffer that nothing else
-        bounds: uvicorn reads on whenever the application asks for a body.
-        """
+        """Pass the bytes on in pieces, so that heads and pipelined requests stay within bounds."""
         for start in range(0, len(data), MAX_HEAD_BYTES):
             if self.transport.is_closing():
                 return
@@ -80,7 +65,7 @@ class BoundedProtocol(H11Protocol):
 
     @property
     def waits_for_client(self) -> bool:
-        """Whether the client is to send more of a request, or to take more of an answer."""
+        """Whether the client must send more of a request, or read more of an answer."""
         cycle = self.cycle
         is_answered = cycle is None or cycle.response_complete
         return is_answered or cycle.more_body or self.transport.get_write_buffer_size() > 0
@@ -89,7 +74,7 @@ class BoundedProtocol(H11Protocol):
         return self.cycle, self.waits_for_client, self.transport.get_write_buffer_size()
 
     def _check_progress(self) -> None:
-        """Close the connection where the client did nothing since the last check."""
+        """Close the connection if the client did nothing since the last check."""
         progress = self._read_progress()
         if self.waits_for_client and progress == self._progress:
             self.transport.abort()
@@ -98,13 +83,12 @@ class BoundedProtocol(H11Protocol):
         self._timer = self.loop.call_later(PATIENCE_SECONDS, self._check_progress)
 
     def _make_room(self) -> None:
-        """Close the connection that has waited longest for its client, or else this one."""
         idle = [
-            other
-            for other in self.connections
-            if isinstance(other, BoundedProtocol)
-            and other is not self
-            and other.waits_for_client
-            and not other.transport.is_closing()
+            peer
+            for peer in self.connections
+            if isinstance(peer, BoundedProtocol)
+            and peer is not self
+            and peer.waits_for_client
+            and not peer.transport.is_closing()
         ]
-        min(idle, key=lambda other: other.opened_at, default=self).transport.abort()
+        min(idle, key=lambda peer: peer.opened_at, default=self).transport.abort()

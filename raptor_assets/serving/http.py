@@ -1,9 +1,15 @@
-"""A small HTTP API that reads a home; the extra ``http``. Importing it imports the vendor."""
+"""HTTP API of a home: routes, keys, decisions, and the page that describes them.
+
+It needs the extra ``http``, which is imported here. Calls that read a home are in ``reading``,
+bounds of connections in ``connections``.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import json
 import secrets
+from base64 import b64encode
 from collections.abc import Callable, Sequence
 from http import HTTPStatus
 from importlib.metadata import version
@@ -12,16 +18,15 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from raptor_assets.serving.answers import (
-    Answer,
-    Answered,
-    Found,
-    PublishedTrees,
+    ApiModel,
+    AskResponse,
     ReadNode,
-    Traced,
+    SearchResponse,
+    TraceResponse,
+    TreeList,
 )
-from raptor_assets.serving.pages import POLICY, description_page
 from raptor_assets.serving.reading import (
-    Asked,
+    HomeReader,
     Limit,
     Line,
     Name,
@@ -29,7 +34,7 @@ from raptor_assets.serving.reading import (
     NodeId,
     Offset,
     Question,
-    Reading,
+    SearchParameters,
 )
 from raptor_assets.standalone.curating import Author, Curator
 from raptor_core.curation import Decision, Kind
@@ -49,16 +54,16 @@ try:
     from fastapi import APIRouter, Depends, FastAPI, Request
     from fastapi.exceptions import RequestValidationError
     from fastapi.middleware.trustedhost import TrustedHostMiddleware
+    from fastapi.openapi.docs import get_swagger_ui_html
     from fastapi.responses import HTMLResponse, JSONResponse, Response
     from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
+    from fastapi_offline import FastAPIOffline
     from starlette.exceptions import HTTPException
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 except ModuleNotFoundError as error:
     raise MissingExtraError("http", "serving over HTTP") from error
 
-MAX_BODY_BYTES = 1 << 20
-"""A question and a thousand names fit."""
-
+MAX_BODY_BYTES = 1 << 20  # bound of a request's body; a question and a thousand names fit
 _STATUS: tuple[tuple[type[RaptorError], int, str], ...] = (
     (UnknownTreeError, 404, "UnknownTreeError"),
     (CurationError, 422, "CurationError"),
@@ -67,14 +72,21 @@ _STATUS: tuple[tuple[type[RaptorError], int, str], ...] = (
     (MissingKeyError, 501, "NoReaderError"),
     (EndpointError, 502, "ReaderError"),
 )
-"""Of the errors that a request may cause, and their names; any other is the server's own: 500, and
-its words stay in the log."""
+"""Status and name of each error that a request may cause; others are 500, with their text in the
+log alone."""
+
+SWAGGER_FILES = "docs/files"  # path of the Swagger UI's files
+SWAGGER_POLICY = (
+    "default-src 'none'; script-src 'self' 'sha256-{digest}'; style-src 'self' 'unsafe-inline'; "
+    "img-src 'self' data:; connect-src 'self'; frame-ancestors 'none'; form-action 'none'"
+)
+"""Content security policy of the Swagger UI, which sets styles of single elements."""
 
 _SCHEME = HTTPBearer(auto_error=False, description="The key of the server's environment.")
 
 
-class Problem(Answer):
-    """What went wrong: the error's name, and a message that says what to do."""
+class Problem(ApiModel):
+    """Name of an error, and a message that says what to do."""
 
     error: str
     message: str
@@ -85,36 +97,38 @@ _PROBLEMS: dict[int | str, Any] = {
 }
 
 
-class Health(Answer):
-    """That the server answers."""
+class Health(ApiModel):
+    """State and version of the server."""
 
     status: str
     version: str
 
 
 def make_app(
-    reading: Reading,
+    reader: HomeReader,
     key: str | None = None,
     hosts: Sequence[str] | None = None,
     *,
     curator: Curator | None = None,
     writing_key: str | None = None,
 ) -> FastAPI:
-    """The application, as ASGI servers run it.
+    """Make the application that ASGI servers run.
 
     Args:
-        key: that each request must give as ``Authorization: Bearer KEY``; None asks for none.
-        hosts: names by which it may be called; None is any. A server without a key must name its
-            own, or a page in a browser beside it could read it by a name of its own making.
-        curator: shows what people decided; None shows nothing of it.
-        writing_key: that a request to decide must give, and that reads, too; None takes none.
+        reader: reader of the home to serve.
+        key: key that each request must send as ``Authorization: Bearer KEY``; None for open access.
+        hosts: host names that it answers to; None for any. A server without a key must restrict
+            them, or any web page could read it by a host name that resolves to this machine.
+        curator: source of the decisions; None for an API without them.
+        writing_key: key for requests that decide, which also reads; None refuses decisions.
     """
-    app = FastAPI(
+    app = FastAPIOffline(
+        docs_url=None,  # ``_pages`` serves the page, with a content security policy
+        redoc_url=None,
+        static_url=f"/{SWAGGER_FILES}",
         title="RAPTOR",
         summary="Reads published trees of chunks and summaries.",
         version=version("raptor-assets"),
-        docs_url=None,  # the vendor's pages load scripts from elsewhere
-        redoc_url=None,
     )
     app.add_middleware(BodyLimit)
     if hosts is not None:
@@ -126,191 +140,190 @@ def make_app(
     app.get("/health")(health)
     app.include_router(_pages(app))
     reads = [] if key is None else [_guard(*filter(None, (key, writing_key)))]
-    app.include_router(_router(reading), dependencies=reads)
-    app.include_router(_window(reading), dependencies=reads)
+    app.include_router(_router(reader), dependencies=reads)
+    app.include_router(_window(reader), dependencies=reads)
     if curator is not None:
         writes = [_guard(writing_key)] if writing_key else []
         app.include_router(_decisions(curator, reads, writes))
     return app
 
 
-async def health() -> Health:  # so it waits for no thread: searches may have them all
-    """Say that the server answers; asks for no key and reads nothing."""
+async def health() -> Health:  # async, so that it needs no thread: searches may use all
+    """Say that the server answers, without a key."""
     return Health(status="ok", version=version("raptor-assets"))
 
 
 def _pages(app: FastAPI) -> APIRouter:
-    """Pages that ask for no key, and tell nothing of what is published."""
+    """Make the routes of the pages, which need no key and hold no published text."""
     router = APIRouter(include_in_schema=False, default_response_class=HTMLResponse)
 
     @router.get("/")
     def window() -> HTMLResponse:
-        """Its own policy stands in the page; that no other page may frame it, only here."""
+        # The page itself holds the rest of its policy; framing can be forbidden by a header alone.
         framing = {"Content-Security-Policy": "frame-ancestors 'none'"}
         return HTMLResponse(render_window(), headers=framing)
 
     @router.get("/docs")
     def description() -> HTMLResponse:
-        page = description_page(app.openapi())
-        return HTMLResponse(page, headers={"Content-Security-Policy": POLICY})
+        page = get_swagger_ui_html(
+            openapi_url="openapi.json",
+            title=f"{app.title} over HTTP",
+            swagger_js_url=f"{SWAGGER_FILES}/swagger-ui-bundle.js",
+            swagger_css_url=f"{SWAGGER_FILES}/swagger-ui.css",
+            swagger_favicon_url=f"{SWAGGER_FILES}/favicon.png",
+            swagger_ui_parameters={"validatorUrl": None},  # else it is sent the description
+        )
+        script = bytes(page.body).partition(b"<script>")[2].partition(b"</script>")[0]
+        digest = b64encode(hashlib.sha256(script).digest()).decode()
+        page.headers["Content-Security-Policy"] = SWAGGER_POLICY.format(digest=digest)
+        return page
 
     return router
 
 
-def _router(reading: Reading) -> APIRouter:
+def _router(reader: HomeReader) -> APIRouter:
     router = APIRouter(responses=_PROBLEMS)
 
     @router.post("/search")
-    def search(asked: Asked) -> Found:
+    def search(parameters: SearchParameters) -> SearchResponse:
         """Find the chunks and summaries that answer a question, within a budget of tokens."""
-        return reading.search(**dict(asked))
+        return reader.search(**dict(parameters))
 
     @router.post("/ask", responses={status: {"model": Problem} for status in (501, 502)})
-    def ask(asked: Asked) -> Answered:
-        """Answer a question from what a search finds; [k] in it cites citation k."""
-        return reading.ask(asked)
+    def ask(parameters: SearchParameters) -> AskResponse:
+        """Answer a question from the hits of a search; [k] in it cites citation k."""
+        return reader.ask(parameters)
 
     @router.get("/nodes/{node_id}")
     def read_node(node_id: NodeId) -> ReadNode:
-        """Read one node whole, with the summaries over it and what it summarizes."""
-        return reading.read_node(node_id)
+        """Read a node's full text, the summaries above it, and the nodes that it summarizes."""
+        return reader.read_node(node_id)
 
     @router.get("/nodes/{node_id}/spans")
-    def spans(node_id: NodeId, offset: Offset = 0, limit: Limit = 50) -> Traced:
+    def spans(node_id: NodeId, offset: Offset = 0, limit: Limit = 50) -> TraceResponse:
         """Give the exact spans of the documents that a chunk or a summary was made from."""
-        return reading.trace(node_id, offset, limit)
+        return reader.trace(node_id, offset, limit)
 
     @router.get("/trees")
-    def trees(
-        name_contains: NameContains = "", offset: Offset = 0, limit: Limit = 50
-    ) -> PublishedTrees:
+    def trees(name_contains: NameContains = "", offset: Offset = 0, limit: Limit = 50) -> TreeList:
         """List the published trees with their layers and documents, by name."""
-        return reading.list_trees(name_contains, offset, limit)
+        return reader.list_trees(name_contains, offset, limit)
 
     return router
 
 
-def _window(reading: Reading) -> APIRouter:
-    """What the first page shows; for that page alone, so no part of the description."""
+def _window(reader: HomeReader) -> APIRouter:
+    """Make the routes that the first page calls, which are no part of the description."""
     router = APIRouter(prefix="/window", include_in_schema=False)
 
-    def told(values: object) -> Response:
-        return Response(
-            json.dumps(values, ensure_ascii=False).encode(errors="replace"),
-            media_type="application/json",
-        )
+    def encode(values: object) -> Response:
+        content = json.dumps(values, ensure_ascii=False).encode(errors="replace")
+        return Response(content, media_type="application/json")
 
     @router.get("/corpus")
     def corpus() -> Response:
-        return told(reading.corpus())
+        return encode(reader.corpus())
 
     @router.get("/report")
     def report(tree: Name) -> Response:
-        return told(reading.report(tree))
+        return encode(reader.report(tree))
 
     @router.get("/map")
     def map_of(tree: Name | None = None) -> Response:
-        return told(reading.map(tree))
+        return encode(reader.map(tree))
 
     @router.get("/find")
-    def find(words: Question, limit: Limit = 40) -> Found:
-        return reading.find(words, limit)
+    def find(words: Question, limit: Limit = 40) -> SearchResponse:
+        return reader.find(words, limit)
 
     return router
 
 
 MAX_TEXT_CHARS = 100_000
+_VALUE = "The full new text of a summary; for a finding, right or wrong."
 
 
 class Decide(BaseModel):
-    """A decision to make."""
+    """Decision to record."""
 
     model_config = ConfigDict(extra="forbid")
 
     kind: Annotated[Kind, Field(description="What to do; see docs/curation.md.")]
-    subject: Annotated[Name, Field(description="A node's id; of a document, the document's.")]
-    value: Annotated[
-        str,
-        Field(
-            max_length=MAX_TEXT_CHARS,
-            description="A summary's whole new text; of a finding, right or wrong.",
-        ),
-    ] = ""
-    sentence: Annotated[Line, Field(description="Of a finding: the sentence it is about.")] = ""
-    who: Annotated[Line, Field(min_length=1, description="Who decides.")]
-    why: Annotated[Line, Field(description="The reason, for those who read it later.")] = ""
+    subject: Annotated[Name, Field(description="Id of a node or a document.")]
+    value: Annotated[str, Field(max_length=MAX_TEXT_CHARS, description=_VALUE)] = ""
+    sentence: Annotated[Line, Field(description="The sentence that a finding is about.")] = ""
+    who: Annotated[Line, Field(min_length=1, description="Name of the person who decides.")]
+    why: Annotated[Line, Field(description="The reason, for later readers.")] = ""
 
 
-class Decisions(Answer):
-    """All decisions, oldest first. ``can_decide`` says whether this server takes new ones."""
+class Decisions(ApiModel):
+    """Decisions, oldest first; ``can_decide`` is true if this server records new ones."""
 
     can_decide: bool
     decisions: list[Decision]
 
 
 def _decisions(curator: Curator, reads: list[Any], writes: list[Any]) -> APIRouter:
-    """The paths under /decisions; ``writes`` guards those that decide, empty takes none."""
+    """Make the routes under /decisions; without guards in ``writes`` none of them decides."""
     router = APIRouter(prefix="/decisions", responses=_PROBLEMS)
 
     @router.get("", dependencies=reads)
     def decisions() -> Decisions:
-        """List what people decided: texts set aside, summaries corrected, findings marked."""
+        """List the decisions: texts set aside, summaries corrected, findings marked."""
         return Decisions(can_decide=bool(writes), decisions=curator.decisions())
 
     if not writes:
         return router
 
     @router.post("", dependencies=writes)
-    def decide(asked: Decide) -> Decision:
-        """Decide something; the next build honours it, and nothing published changes before."""
-        author = Author(asked.who, asked.why)
-        match asked.kind:
+    def decide(decision: Decide) -> Decision:
+        """Record a decision, which takes effect with the next build."""
+        subject, author = decision.subject, Author(decision.who, decision.why)
+        match decision.kind:
             case "document":
-                return curator.set_document_aside(asked.subject, author)
+                return curator.set_document_aside(subject, author)
             case "chunk":
-                return curator.set_chunk_aside(asked.subject, author)
+                return curator.set_chunk_aside(subject, author)
             case "summary":
-                return curator.correct(asked.subject, asked.value, author)
+                return curator.correct(subject, decision.value, author)
             case "pin":
-                return curator.pin(asked.subject, author)
+                return curator.pin(subject, author)
             case "finding":
-                return curator.mark(asked.subject, asked.sentence, asked.value, author)
+                return curator.mark(subject, decision.sentence, decision.value, author)
 
     @router.delete("/{decision_id}", dependencies=writes)
     def take_back(decision_id: Line, who: Line, why: Line = "") -> Decision:
-        """Take a decision back, from the next build on."""
+        """Undo a decision, from the next build on."""
         return curator.take_back(decision_id, Author(who, why))
 
     return router
 
 
 def _guard(*keys: str) -> Any:
-    """What a request depends on that must give one of the keys."""
-
-    def check(given: Annotated[HTTPAuthorizationCredentials | None, Depends(_SCHEME)]) -> None:
-        sent = b"" if given is None else given.credentials.encode()
-        if not sum(secrets.compare_digest(sent, key.encode()) for key in keys):  # of all, always
-            told = "send the server's key as 'Authorization: Bearer KEY'"
-            raise HTTPException(401, told, {"WWW-Authenticate": "Bearer"})
+    def check(sent: Annotated[HTTPAuthorizationCredentials | None, Depends(_SCHEME)]) -> None:
+        key_sent = b"" if sent is None else sent.credentials.encode()
+        # A sum compares every key, so that the time does not say which of them is nearer.
+        if not sum(secrets.compare_digest(key_sent, key.encode()) for key in keys):
+            message = "send the server's key as 'Authorization: Bearer KEY'"
+            raise HTTPException(401, message, {"WWW-Authenticate": "Bearer"})
 
     return Depends(check)
 
 
 def _problem(status: int, name: str) -> Callable[[Request, Exception], JSONResponse]:
-    """Answers an error that says what to do."""
     headers = {"Retry-After": "1"} if status == 503 else {}
     return lambda _request, error: _answer(status, name, str(error), headers)
 
 
 def _invalid(_request: Request, error: Exception) -> JSONResponse:
-    """What of a request is wrong, and where; it is not repeated, for it may be no valid text."""
+    """Name the invalid fields of a request, without their values: they may be no valid text."""
     faults = error.errors() if isinstance(error, RequestValidationError) else ()
-    told = [f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}" for fault in faults]
-    return _answer(422, "InvalidRequestError", "; ".join(told), {})
+    messages = [f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}" for fault in faults]
+    return _answer(422, "InvalidRequestError", "; ".join(messages), {})
 
 
 def _refused(_request: Request, error: Exception) -> JSONResponse:
-    """What the server itself refuses: a key, a path, a method, a body that is no JSON."""
+    """Answer where the server refuses a key, a path, a method, or a body that is no JSON."""
     if not isinstance(error, HTTPException):
         raise error
     phrase = HTTPStatus(error.status_code).phrase.title().replace(" ", "")
@@ -324,32 +337,31 @@ def _answer(status: int, name: str, message: str, headers: dict[str, str]) -> JS
 
 
 class BodyLimit:
-    """Answers 413 to a longer body, and reads no more of it. ASGI middleware."""
+    """ASGI middleware that answers 413 to a longer body, and stops reading it."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve one request; the whole body is in memory before the application begins."""
+        """Read the body into memory, then let the application serve the request."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        body = bytearray()
-        more = True
+        body, more = bytearray(), True
         while more:
-            message = await receive()
-            if message["type"] != "http.request":
-                return  # the client has gone
-            body += message.get("body", b"")
-            more = message.get("more_body", False)
+            part = await receive()
+            if part["type"] != "http.request":
+                return  # the client disconnected
+            body += part.get("body", b"")
+            more = part.get("more_body", False)
             if len(body) > MAX_BODY_BYTES:
-                told = f"a request holds at most {MAX_BODY_BYTES:,} bytes"
-                refusal = _answer(413, "TooLargeError", told, {"connection": "close"})
+                message = f"a request holds at most {MAX_BODY_BYTES:,} bytes"
+                refusal = _answer(413, "TooLargeError", message, {"connection": "close"})
                 await refusal(scope, receive, send)
                 return
-        whole = [{"type": "http.request", "body": bytes(body), "more_body": False}]
+        messages = [{"type": "http.request", "body": bytes(body), "more_body": False}]
 
         async def replay() -> Message:
-            return whole.pop() if whole else await receive()
+            return messages.pop() if messages else await receive()
 
         await self._app(scope, replay, send)

@@ -1,4 +1,4 @@
-"""A server of the Model Context Protocol: reading a home, as tools of a language model."""
+"""Server of the Model Context Protocol, whose tools are the calls of ``reading``."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from functools import wraps
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
-from raptor_assets.serving.reading import Reading
+from raptor_assets.serving.reading import HomeReader
 from raptor_core.errors import MissingExtraError, RaptorError
 from raptor_core.home import HomeRetriever
 
@@ -16,21 +16,15 @@ if TYPE_CHECKING:
 
 INSTRUCTIONS = """\
 A library of documents as trees: layer 0 holds chunks of the documents, the layers above hold
-summaries of ever more of them. Use `search` for what answers a question: chunks for details,
-summaries for overviews. `read_node` goes up to broader summaries or down to what a summary was
-made from, `trace` gives the exact characters of the documents under a node, to quote and to cite.
-`list_trees` says what there is.
+summaries of ever more of them. Use `search` to answer a question: chunks give details, summaries
+give overviews. `read_node` goes up to broader summaries or down to the nodes of a summary, `trace`
+gives the exact characters of the documents under a node, to quote and to cite. `list_trees` lists
+all trees.
 """
 
 
 def make_server(retriever: HomeRetriever) -> MCPServer:
-    """A server over a home; ``run()`` serves standard input and output.
-
-    While it serves, what anything else prints goes to standard error.
-
-    Raises:
-        MissingExtraError: the SDK is not installed.
-    """
+    """Make a server of a home; ``run()`` serves standard input and output."""
     try:
         from mcp.server import MCPServer
         from mcp.server.mcpserver.tools import Tool
@@ -38,29 +32,31 @@ def make_server(retriever: HomeRetriever) -> MCPServer:
     except ModuleNotFoundError as error:
         raise MissingExtraError("mcp", "serving the Model Context Protocol") from error
 
-    reading = Reading(retriever)
+    reader = HomeReader(retriever)
     reads = ToolAnnotations(read_only_hint=True, idempotent_hint=True, open_world_hint=False)
     tools = []
-    for way in (reading.search, reading.read_node, reading.trace, reading.list_trees):
-        tool = Tool.from_function(told(way), annotations=reads, structured_output=True)
-        # A misspelt filter would be passed over, and all trees searched.
+    for call in (reader.search, reader.read_node, reader.trace, reader.list_trees):
+        tool = Tool.from_function(_report(call), annotations=reads, structured_output=True)
+        # A misspelt filter would be ignored, and all trees searched.
         model = tool.fn_metadata.arg_model
         model.model_config["extra"] = "forbid"
         model.model_rebuild(force=True)
         tool.parameters = model.model_json_schema(by_alias=True)
         tools.append(tool)
-    name, own = "raptor", version("raptor-assets")
-    return MCPServer(name, instructions=INSTRUCTIONS, version=own, tools=tools, log_level="WARNING")
+    name, number = "raptor", version("raptor-assets")
+    return MCPServer(
+        name, instructions=INSTRUCTIONS, version=number, tools=tools, log_level="WARNING"
+    )
 
 
-def told(way: Callable[..., Any]) -> Callable[..., Any]:
-    """Errors that say what to do reach the client; of any other the protocol hides the text."""
+def _report(call: Callable[..., Any]) -> Callable[..., Any]:
+    """Send the message of a RaptorError to the client; the protocol hides those of other errors."""
     from mcp.server.mcpserver.exceptions import ToolError
 
-    @wraps(way)
+    @wraps(call)
     def tool(*args: Any, **kwargs: Any) -> Any:
         try:
-            return way(*args, **kwargs)
+            return call(*args, **kwargs)
         except RaptorError as error:
             raise ToolError(f"{type(error).__name__}: {error}") from error
 

@@ -1,4 +1,7 @@
-"""The ways to read a home, whoever asks: search, ask, read_node, trace, list_trees."""
+"""Calls that read a home, for both servers, with the bounds and descriptions of their parameters.
+
+The values that they return are in ``answers``; routes are in ``http``, tools in ``mcp``.
+"""
 
 from __future__ import annotations
 
@@ -9,12 +12,12 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from raptor_assets.project.home import Home
 from raptor_assets.serving.answers import (
-    Answered,
-    Found,
+    AskResponse,
     PublishedTree,
-    PublishedTrees,
     ReadNode,
-    Traced,
+    SearchResponse,
+    TraceResponse,
+    TreeList,
 )
 from raptor_core.errors import MissingKeyError
 from raptor_core.home import HomeRetriever
@@ -30,9 +33,7 @@ from raptor_core.tree.corpus_tree import CORPUS_TREE_NAME
 
 Item = TypeVar("Item")
 
-MAX_QUESTION_CHARS = 10_000
-"""An embedder reads far less of it."""
-
+MAX_QUESTION_CHARS = 10_000  # bound of a question; an embedder reads far less of it
 Name = Annotated[str, Field(max_length=MAX_ID_BYTES)]
 Line = Annotated[str, Field(max_length=4096)]
 Names = Annotated[list[Name] | None, Field(max_length=1000)]
@@ -58,15 +59,19 @@ MetadataOnly = Annotated[
     Field(max_length=100, description="Only nodes whose metadata has all these values."),
 ]
 ChosenStrategy = Annotated[
-    Strategy | None, Field(description="How to search; by default as the home is set.")
+    Strategy | None, Field(description="How to search; by default the home's setting.")
 ]
 Budget = Annotated[
     int | None,
-    Field(ge=1, le=1_000_000, description="Tokens of all texts together; default as set."),
+    Field(
+        ge=1,
+        le=1_000_000,
+        description="Tokens of all texts together; by default the home's setting.",
+    ),
 ]
 Scope = Annotated[
     Literal["trees", "corpus"] | None,
-    Field(description='"corpus" begins at the corpus tree, for what is about everything.'),
+    Field(description='"corpus" starts at the corpus tree, for questions about everything.'),
 ]
 NodeId = Annotated[
     str, Field(max_length=64, description="A node's id, as search and read_node give it.")
@@ -75,12 +80,12 @@ NameContains = Annotated[
     str,
     Field(max_length=MAX_ID_BYTES, description="Only trees whose name contains this, in any case."),
 ]
-Offset = Annotated[int, Field(ge=0, le=2**31, description="How many to pass over, to read on.")]
-Limit = Annotated[int, Field(ge=1, le=500, description="How many to give at the most.")]
+Offset = Annotated[int, Field(ge=0, le=2**31, description="Number of items to skip.")]
+Limit = Annotated[int, Field(ge=1, le=500, description="Maximal number of items.")]
 
 
-class Asked(BaseModel):
-    """What is asked of a search."""
+class SearchParameters(BaseModel):
+    """Question, filters and options of a search."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -94,8 +99,8 @@ class Asked(BaseModel):
     scope: Scope = None
 
 
-class Reading:
-    """Each call opens the home's store for as long as it reads; see ``HomeRetriever``."""
+class HomeReader:
+    """Reader of a home, which opens the store for each call; see ``HomeRetriever``."""
 
     def __init__(self, retriever: HomeRetriever) -> None:
         self._retriever = retriever
@@ -110,25 +115,27 @@ class Reading:
         strategy: ChosenStrategy = None,
         budget_tokens: Budget = None,
         scope: Scope = None,
-    ) -> Found:
+    ) -> SearchResponse:
         """Find the chunks and summaries that answer a question, within a budget of tokens."""
-        given = {"strategy": strategy, "budget_tokens": budget_tokens, "scope": scope}
-        return Found.of(self._search(question, trees, documents, layers, metadata, **given))
+        options = {"strategy": strategy, "budget_tokens": budget_tokens, "scope": scope}
+        retrieval = self._search(question, trees, documents, layers, metadata, **options)
+        return SearchResponse.of(retrieval)
 
-    def ask(self, asked: Asked) -> Answered:
-        """Answer a question from what a search finds, by the reader of the home's settings."""
-        if asked.scope == "corpus":
-            refuse_narrowing(asked.model_dump(exclude={"question", "budget_tokens", "scope"}))
-            return self._ask_corpus(asked.question, asked.budget_tokens)
-        retrieval = self._search(**dict(asked))
+    def ask(self, parameters: SearchParameters) -> AskResponse:
+        """Answer a question from the hits of a search, by the reader of the home's settings."""
+        question = parameters.question
+        if parameters.scope == "corpus":
+            refuse_narrowing(parameters.model_dump(exclude={"question", "budget_tokens", "scope"}))
+            return self._ask_corpus(question, parameters.budget_tokens)
+        retrieval = self._search(**dict(parameters))
         if not retrieval.hits:
-            return Answered.of(Answer("", ()), retrieval)
+            return AskResponse.of(Answer("", ()), retrieval)
         passages = [Passage.from_node(hit.node) for hit in retrieval.hits]
         reader = Reader(self._retriever.settings.reader)
-        return Answered.of(reader.read(asked.question, passages), retrieval)
+        return AskResponse.of(reader.read(question, passages), retrieval)
 
-    def _ask_corpus(self, question: str, budget_tokens: int | None) -> Answered:
-        """Of the whole corpus; the overview itself where no reader can be asked."""
+    def _ask_corpus(self, question: str, budget_tokens: int | None) -> AskResponse:
+        """Answer from the corpus tree; without a reader, quote its summaries."""
         retriever, query = self._retriever, self._retriever.query
         query = replace(query, budget_tokens=budget_tokens or query.budget_tokens)
         plan = retriever.plan_answer(query)
@@ -141,7 +148,7 @@ class Reading:
         hits = tuple(Hit(node, 0.0) for node in read)
         n_tokens = sum(node.n_tokens for node in read)
         retrieval = Retrieval(question, query, hits, n_tokens, len(hits), 0)
-        return Answered.of(answer, retrieval)
+        return AskResponse.of(answer, retrieval)
 
     def _search(
         self,
@@ -150,40 +157,40 @@ class Reading:
         documents: Names,
         layers: LayersOnly,
         metadata: MetadataOnly,
-        **given: Any,
+        **options: Any,
     ) -> Retrieval:
         where = Where(_tuple(trees), _tuple(documents), _tuple(layers), metadata=metadata or {})
-        chosen = {name: value for name, value in given.items() if value is not None}
-        query = replace(self._retriever.query, where=where, **chosen)
+        options = {name: value for name, value in options.items() if value is not None}
+        query = replace(self._retriever.query, where=where, **options)
         return self._retriever.search(question, query)
 
     def read_node(self, node_id: NodeId) -> ReadNode:
-        """Read one node whole, with the summaries over it and what it summarizes."""
+        """Read a node's full text, the summaries above it, and the nodes that it summarizes."""
         return ReadNode.of(self._retriever.family(node_id))
 
-    def trace(self, node_id: NodeId, offset: Offset = 0, limit: Limit = 50) -> Traced:
+    def trace(self, node_id: NodeId, offset: Offset = 0, limit: Limit = 50) -> TraceResponse:
         """Give the exact spans of the documents that a chunk or a summary was made from."""
-        return Traced.of(self._retriever.trace(node_id), offset, limit)
+        return TraceResponse.of(self._retriever.trace(node_id), offset, limit)
 
-    def find(self, words: str, limit: int) -> Found:
-        """The nodes of any layer that hold the words best; no model is asked."""
+    def find(self, words: str, limit: int) -> SearchResponse:
+        """Find the nodes of any layer that match the words best, without a model."""
         hits = self._retriever.read(lambda store: store.search_text([words], limit)[0])
         n_tokens = sum(hit.node.n_tokens for hit in hits)
         query = replace(self._retriever.query, strategy="lexical")
-        return Found.of(Retrieval(words, query, tuple(hits), n_tokens, len(hits), 0))
+        return SearchResponse.of(Retrieval(words, query, tuple(hits), n_tokens, len(hits), 0))
 
     def corpus(self) -> dict[str, Any]:
         """See ``window.corpus_values``."""
         from raptor_assets.serving.window import corpus_values
 
-        retriever, home = self._of(None)
+        retriever, home = self._home_of(None)
         return retriever.read(lambda store: corpus_values(home, retriever.settings, store))
 
     def report(self, tree: str) -> dict[str, Any]:
-        """What the page shows of one tree."""
+        """Return the values of a tree's page."""
         from raptor_assets.serving.window import read_report
 
-        retriever, home = self._of(tree)
+        retriever, home = self._home_of(tree)
         report = retriever.read(
             lambda store: read_report(home, retriever.settings, store, tree, with_map=False)
         )
@@ -193,27 +200,23 @@ class Reading:
         """See ``window.map_values``."""
         from raptor_assets.serving.window import map_values
 
-        retriever, home = self._of(tree)
+        retriever, home = self._home_of(tree)
         return retriever.read(lambda store: map_values(home, store, tree))
 
-    def _of(self, tree: str | None) -> tuple[StoreRetriever, Home]:
-        """What reads a tree, and its home: another one of the corpus tree."""
+    def _home_of(self, tree: str | None) -> tuple[StoreRetriever, Home]:
         reader = self._retriever.reader_of(tree)
         return reader, Home(reader.home.path)
 
     def list_trees(
         self, name_contains: NameContains = "", offset: Offset = 0, limit: Limit = 50
-    ) -> PublishedTrees:
+    ) -> TreeList:
         """List the published trees with their layers and documents, by name."""
-        wanted = [
-            manifest
-            for manifest in self._retriever.manifests()
-            if name_contains.casefold() in manifest.tree.casefold()
-        ]
-        shown = [PublishedTree.of(manifest) for manifest in wanted[offset : offset + limit]]
-        return PublishedTrees(n_trees=len(wanted), offset=offset, trees=shown)
+        part, manifests = name_contains.casefold(), self._retriever.manifests()
+        matches = [manifest for manifest in manifests if part in manifest.tree.casefold()]
+        shown = [PublishedTree.of(manifest) for manifest in matches[offset : offset + limit]]
+        return TreeList(n_trees=len(matches), offset=offset, trees=shown)
 
 
 def _tuple(names: list[Item] | None) -> tuple[Item, ...] | None:
-    """An empty list filters nothing: models write one where they mean none."""
+    """Return None for an empty list too: language models send one where they mean no filter."""
     return tuple(names) if names else None

@@ -1,7 +1,7 @@
-"""What the window on the trees shows: the corpus, one tree, the map.
+"""Values of the pages on published trees: the corpus, one tree, the map.
 
-Every function asks an open store, so that the caller says how long it is held. A tree that is not
-published is an UnknownTreeError; what is kept and cannot be read, a StoreError or a TableError.
+Every function reads an open store, so that the caller decides how long it stays open. The pages are
+in ``raptor_core.report``. Errors are UnknownTreeError, StoreError and TableError.
 """
 
 from __future__ import annotations
@@ -37,29 +37,21 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-NAMED_DOCUMENTS = 20
-"""Documents of a tree that the corpus page names."""
-
+NAMED_DOCUMENTS = 20  # maximal number of documents of a tree on the corpus page
 ABOVE = "The corpus tree"
 
 
 def corpus_values(home: Home, settings: Settings, store: VectorStore) -> dict[str, Any]:
-    """The corpus page: each published tree with titles, sizes, checks, last change and cost."""
+    """Return each published tree with titles, sizes, checks, last change and cost."""
     status = status_of(home, settings, store.manifests())
-    titles = store.titles()
-    above = has_corpus_tree(home, settings)
+    titles, has_top = store.titles(), has_corpus_tree(home, settings)
     partitions = dict.fromkeys(tree.partition for tree in status.trees)
     records = read_tree_records(home, settings, partitions)
     return {
         "home": home.path.parent.name if home.path.name.startswith(".") else home.path.name,
         "sources": settings.source.shown_paths(),
         "trees": [
-            _row(tree, titles, records.get(tree.manifest.tree))
-            | (
-                {"title": ABOVE, "above": True}
-                if above and tree.manifest.tree == CORPUS_TREE_NAME
-                else {}
-            )
+            _row(tree, titles, records.get(tree.manifest.tree), has_top=has_top)
             for tree in status.trees
         ],
         "unpublished": list(status.unpublished),
@@ -67,16 +59,20 @@ def corpus_values(home: Home, settings: Settings, store: VectorStore) -> dict[st
     }
 
 
-def _row(tree: TreeStatus, titles: Mapping[str, str], record: TreeRecord | None) -> dict[str, Any]:
+def _row(
+    tree: TreeStatus, titles: Mapping[str, str], record: TreeRecord | None, *, has_top: bool
+) -> dict[str, Any]:
     manifest = tree.manifest
     documents = sorted(manifest.documents)
     if record and record.build_id != manifest.build_id:
         record = None
+    above = has_top and manifest.tree == CORPUS_TREE_NAME
+    title = titles.get(documents[0], "") if len(documents) == 1 else manifest.title
     return {
         "name": manifest.tree,
-        "title": titles.get(documents[0], "") if len(documents) == 1 else manifest.title,
+        "title": ABOVE if above else title,
         "partition": tree.partition,
-        "above": False,
+        "above": above,
         "n_documents": len(documents),
         "documents": [[name, titles.get(name, "")] for name in documents[:NAMED_DOCUMENTS]],
         "layers": list(manifest.layer_sizes),
@@ -106,11 +102,7 @@ def _check(result: Any) -> dict[str, Any]:
 def read_report(
     home: Home, settings: Settings, store: VectorStore, tree: str, *, with_map: bool
 ) -> Report:
-    """A published tree, with what the tables know of it.
-
-    Args:
-        with_map: also where its nodes stand on a plane.
-    """
+    """Return a published tree with its tables, and with the layout of its nodes if ``with_map``."""
     (manifest,) = require_trees(store, (tree,))
     nodes = store.nodes(Where(trees=(tree,)))
     tables = home.table_store(settings)
@@ -143,7 +135,7 @@ def read_report(
 
 
 def map_values(home: Home, store: VectorStore, tree: str | None) -> dict[str, Any]:
-    """All nodes of a tree, or of the corpus, as the map reads them."""
+    """Return all nodes of a tree, or of the corpus, in the format of the map."""
     manifests = store.manifests() if tree is None else require_trees(store, (tree,))
     nodes = store.nodes(Where(trees=None if tree is None else (tree,)))
     points = read_points(home, store, nodes, manifests)
@@ -153,30 +145,30 @@ def map_values(home: Home, store: VectorStore, tree: str | None) -> dict[str, An
 def read_points(
     home: Home, store: VectorStore, nodes: Sequence[Node], manifests: Sequence[Manifest]
 ) -> NDArray[np.float32]:
-    """Where nodes stand, as it was laid out before, or is now and kept beside the home.
+    """Return the positions of nodes on a plane, shape ``(n_nodes, 2)``.
 
-    The layout is a view and no part of any tree, so it is made when somebody looks and not by a
-    build. One file for each tree, or for all; it is made anew when a tree was built since.
+    The layout is no part of a tree: it is computed when a page needs it, and cached in the home, a
+    file for each tree or for all, until one of the trees is built again.
     """
     import numpy as np
 
-    told = (f"{manifest.tree}\0{manifest.build_id}" for manifest in manifests)
-    key = hashlib.sha256("\n".join([LAYOUT_VERSION, *told]).encode()).digest()
+    builds = (f"{manifest.tree}\0{manifest.build_id}" for manifest in manifests)
+    key = hashlib.sha256("\n".join([LAYOUT_VERSION, *builds]).encode()).digest()
     name = manifests[0].tree if len(manifests) == 1 else ""
     path = home.path / "maps" / f"{safe_name(name)}.map"
-    kept = _kept(path, key, len(nodes))
-    if kept is not None:
-        return kept
+    cached = _read_layout(path, key, len(nodes))
+    if cached is not None:
+        return cached
     points = lay_out(nodes, store.vectors(node.embedding_key for node in nodes))
     try:
         replace_file(path, key + points.astype("<f4").tobytes())
     except OSError as error:
-        lost = "the map could not be kept at %s and is laid out again next time: %s"
-        logging.getLogger(__name__).warning(lost, path, error)
+        warning = "the map could not be kept at %s and is laid out again next time: %s"
+        logging.getLogger(__name__).warning(warning, path, error)
     return np.asarray(points)
 
 
-def _kept(path: Path, key: bytes, n_nodes: int) -> NDArray[np.float32] | None:
+def _read_layout(path: Path, key: bytes, n_nodes: int) -> NDArray[np.float32] | None:
     import numpy as np
 
     try:
@@ -189,6 +181,6 @@ def _kept(path: Path, key: bytes, n_nodes: int) -> NDArray[np.float32] | None:
 
 
 def report_address(home: Home, settings: Settings, tree: str) -> Path:
-    """Where a tree's page is kept: its partition's file, or beside it where it holds several."""
+    """Return the path of a tree's page; with shards, each tree of a partition has its own."""
     partition = partition_key(tree, settings.grouping)
     return ReportFolder(home.reports).path(partition, tree if settings.grouping.shards else None)

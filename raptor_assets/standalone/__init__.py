@@ -1,6 +1,7 @@
-"""One home on its own: its code location, builds without a daemon, status, forecast and transfer.
+"""A home without a Dagster project: code location, builds, status, forecast and transfer.
 
-A corpus in a team's own Dagster project needs none of this but the command: see ``project``.
+A corpus in a team's Dagster project is in ``project``, which uses nothing of this. Read ``execute``
+first.
 """
 
 CODE_LOCATION = "raptor_assets.standalone.definitions"

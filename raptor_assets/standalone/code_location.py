@@ -1,4 +1,4 @@
-"""Everything that Dagster loads of a home, assembled by one function."""
+"""Dagster definitions of a home."""
 
 from __future__ import annotations
 
@@ -20,27 +20,23 @@ def build_definitions(
     resources: Resources | None = None,
     progress: Watch = ignore_progress,
 ) -> dg.Definitions:
-    """A home's corpus, and an executor that keeps models loaded.
+    """Define a home's corpus, with an executor that keeps models loaded.
 
     Args:
         settings: None for the home's settings file, or the defaults where there is none.
-        home: None for what ``RAPTOR_HOME`` names, else ``.raptor``.
-        resources: in place of those that settings and home would make.
-        progress: told of each step of a run in this process.
-
-    Raises:
-        SettingsError: the settings file or the environment is wrong; it says where.
+        home: None for the folder that ``RAPTOR_HOME`` names, else ``.raptor``.
+        resources: replacement for the resources of ``settings`` and ``home``.
+        progress: callback for each step of a run in this process.
     """
     if resources is None:
         home = home or Home.at()
         settings = settings or load_settings(home.settings if home.settings.exists() else None)
         resources = Resources(home.resolve_precision(settings, quick=True), home)
     definitions = dg.Definitions.merge(
-        define_corpus(resources, progress=progress),
-        dg.Definitions(executor=dg.in_process_executor),
+        define_corpus(resources, progress=progress), dg.Definitions(executor=dg.in_process_executor)
     )
     with warnings.catch_warnings():
-        # Resolving a sensor's jobs hands on a parameter that is in beta and not used here.
+        # Resolving a sensor's jobs passes a parameter that is in beta and not used here.
         warnings.simplefilter("ignore", dg.BetaWarning)
         definitions.get_repository_def()
     return definitions

@@ -1,4 +1,7 @@
-"""Deciding about what a home publishes: for the command and the server."""
+"""Decisions on published nodes and documents, for the command and the server.
+
+The next build applies them, see ``raptor_core.curation``.
+"""
 
 from __future__ import annotations
 
@@ -27,28 +30,21 @@ ABOUT_CHARS = 120
 
 @dataclass(frozen=True, slots=True)
 class Author:
-    """Who decides, and why."""
+    """Person who decides, and the reason."""
 
     who: str
     why: str = ""
 
     def __post_init__(self) -> None:
         if not self.who.strip():
-            raise CurationError("a decision needs the name of who decides")
+            raise CurationError("a decision needs the name of the person who decides")
 
 
 class Curator:
-    """Records decisions on the published nodes and documents of a home.
+    """Recorder of decisions on the published nodes and documents of a home.
 
-    What is decided changes nothing that is published: the next build honours it. Methods raise
-    CurationError, which says why, where something cannot be decided; UnknownTreeError where no
-    published node has an id; TableError where the record cannot be read or written.
-
-    Args:
-        home: the home's folder; None for what ``RAPTOR_HOME`` names, else ``.raptor``.
-
-    Raises:
-        MissingHomeError, SettingsError: there is no home, or its settings are wrong.
+    Published trees do not change before the next build. Methods raise CurationError where a
+    decision is not possible, UnknownTreeError for an unknown id, TableError if the record fails.
     """
 
     def __init__(self, home: str | Path | None = None) -> None:
@@ -60,16 +56,17 @@ class Curator:
         self._published = HomeRetriever(opened.path)
 
     def decisions(self) -> list[Decision]:
-        """All that were ever made, oldest first."""
-        every = [*read_decisions(self._tables), *read_decisions(self._corpus_tree_tables)]
-        return sorted(every, key=lambda decision: decision.id)
+        """Return all decisions, oldest first, with those that were taken back."""
+        both = (self._tables, self._corpus_tree_tables)
+        decisions = [decision for tables in both for decision in read_decisions(tables)]
+        return sorted(decisions, key=lambda decision: decision.id)
 
     def set_document_aside(self, document: str, author: Author) -> Decision:
         """Leave a document out of its tree from the next build on."""
         tree = tree_name(document, self._settings.grouping)
         table = self._tables.find(("documents",), partition_key(tree, self._settings.grouping))
         known = {} if table is None else table_to_documents(table)
-        titles = {one.id: one.title for one in known.get(tree, ())}
+        titles = {item.id: item.title for item in known.get(tree, ())}
         if document not in titles:
             raise CurationError(
                 f"no document {document!r} was built; `raptor status` lists the trees, "
@@ -78,17 +75,16 @@ class Curator:
         return self._decide("document", tree, document, "", titles[document] or document, author)
 
     def set_chunk_aside(self, node_id: str, author: Author) -> Decision:
-        """Leave a chunk out of its tree, and so out of all summaries, from the next build on."""
+        """Leave a chunk out of its tree and out of all summaries, from the next build on."""
         node = self._published.family(node_id).node
         if not node.is_leaf:
             raise CurationError(
-                f"node {node_id} is a summary, which is made of its children; set chunks aside, "
-                "or correct it"
+                f"node {node_id} is a summary of its children; set chunks aside, or correct it"
             )
         return self._decide("chunk", node.tree, node.id, "", node.text, author)
 
     def correct(self, node_id: str, text: str, author: Author) -> Decision:
-        """Give a summary another text, for as long as it summarizes the same nodes."""
+        """Replace a summary's text for as long as it summarizes the same nodes."""
         node, children = self._summary(node_id)
         if not text.strip():
             raise CurationError("the corrected text is blank; give the summary's whole new text")
@@ -96,12 +92,12 @@ class Curator:
         return self._decide("summary", node.tree, subject, text.strip(), node.text, author)
 
     def pin(self, node_id: str, author: Author) -> Decision:
-        """Keep a summary's text for as long as its cluster is there, whatever changes below it."""
+        """Keep a summary's text while its cluster exists, even if nodes below it change."""
         node, _ = self._summary(node_id)
         return self._decide("pin", node.tree, node.slot, node.text, node.text, author)
 
     def mark(self, node_id: str, sentence: str, value: str, author: Author) -> Decision:
-        """Say whether an audit was right that nothing supports a sentence of a summary."""
+        """Confirm or reject the finding that nothing supports a sentence of a summary."""
         node, _ = self._summary(node_id)
         if value not in (RIGHT, WRONG):
             raise CurationError(f"a finding is {RIGHT!r} or {WRONG!r}, not {value!r}")
@@ -111,11 +107,9 @@ class Curator:
         return self._decide("finding", node.tree, subject, value, sentence, author)
 
     def take_back(self, decision_id: str, author: Author) -> Decision:
-        """Take a decision back, from the next build on."""
-        above = decision_id in {
-            decision.id for decision in read_decisions(self._corpus_tree_tables)
-        }
-        tables = self._corpus_tree_tables if above else self._tables
+        """Undo a decision, from the next build on."""
+        above = {decision.id for decision in read_decisions(self._corpus_tree_tables)}
+        tables = self._corpus_tree_tables if decision_id in above else self._tables
         return take_back(tables, decision_id, who=author.who, why=author.why)
 
     def _summary(self, node_id: str) -> tuple[Node, tuple[Node, ...]]:

@@ -1,4 +1,4 @@
-"""The code location of a home, as `raptor ui` and a server load it; see ``code_location``."""
+"""Code location of a home, which `raptor ui` and servers load; see ``code_location``."""
 
 from raptor_assets.cli.terminal import clean_streams
 from raptor_assets.standalone.code_location import build_definitions

@@ -1,4 +1,7 @@
-"""Builds and drops in this process, recorded as Dagster runs: what the command calls."""
+"""Builds and drops in this process, recorded as Dagster runs.
+
+The plan without a build is in ``forecast``, the jobs themselves in ``project``.
+"""
 
 from __future__ import annotations
 
@@ -34,17 +37,12 @@ _LOGGERS = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
 
 @dataclass
 class BuildReport:
-    """What a build did.
+    """Result of a build.
 
     Attributes:
-        changes: the plan it followed.
-        skipped: what in the source could not be read.
-        built: partitions that were built and published.
-        failed: partitions that were not, and why; what was published of them stays.
-        dropped: partitions that were removed.
-        run_ids: Dagster runs, in order.
-        odd: by partition, documents whose text looks as if it had been read wrongly.
-        made: texts that were embedded or written, by asset; what was known is not among them.
+        built, failed, dropped: partitions; a failed one keeps its published trees.
+        odd: documents by partition whose text looks wrongly extracted.
+        produced: number of new embeddings and summaries by asset, without reused ones.
     """
 
     changes: Changes
@@ -54,11 +52,11 @@ class BuildReport:
     dropped: list[str] = field(default_factory=list)
     run_ids: list[str] = field(default_factory=list)
     odd: dict[str, str] = field(default_factory=dict)
-    made: Counter[str] = field(default_factory=Counter)
+    produced: Counter[str] = field(default_factory=Counter)
 
     @property
     def unchanged(self) -> list[str]:
-        """Partitions that were up to date, and were not built all the same."""
+        """Partitions that were up to date and not built."""
         touched = {*self.built, *self.failed}
         return [name for name in self.changes.unchanged if name not in touched]
 
@@ -66,6 +64,14 @@ class BuildReport:
     def succeeded(self) -> bool:
         """Whether no partition failed."""
         return not self.failed
+
+
+Planned = Callable[[Collection[str], Sequence[str]], None]
+"""Callback before the first step, with the partitions to build and the assets of each."""
+
+
+def _ignore_plan(_partitions: Collection[str], _assets: Sequence[str]) -> None:
+    pass
 
 
 def build(
@@ -77,28 +83,23 @@ def build(
     confirm_removal: bool = False,
     scan: Scan | None = None,
     components: Components | None = None,
-    on_plan: Callable[[Collection[str], Sequence[str]], None] = lambda _partitions, _assets: None,
+    on_plan: Planned = _ignore_plan,
     on_progress: Watch = ignore_progress,
 ) -> BuildReport:
-    """Bring the trees in step with the source: build what is new or changed, drop what is gone.
+    """Build the new and changed partitions of the source, and drop those it no longer has.
 
     Args:
-        partitions: only these; nothing is dropped then. None for all.
-        force: also those that are up to date, after everything published was read and what is
-            damaged taken away; finished work is still reused.
-        confirm_removal: a person confirmed that documents are gone, however many.
-        scan: the source where it was looked at already.
-        components: in place of those that the settings would make.
-        on_plan: told of the partitions that will be built and the assets of each, before the first.
+        partitions: only these, and no drop; None for all.
+        force: also build partitions that are up to date, after removing damaged trees; finished
+            work is reused.
+        confirm_removal: drop removed documents, however many.
+        scan: scan of the source, if the caller has one.
+        components: replacement for the components of the settings.
 
     Raises:
-        UnknownTreeError: a partition is named that the source does not hold.
-        SourceError: the source cannot be read, or is empty, or so many documents are gone that a
-            person has to confirm it; nothing was changed.
-        StoreError: the store cannot be read, or its key may not write; nothing was changed.
-        ModelError: what counts tokens cannot be loaded; nothing was changed.
-        MissingKeyError, EndpointError: an endpoint that the settings name was not reached, or
-            refuses the key or the model; nothing was changed.
+        UnknownTreeError: the source has no such partition.
+        SourceError: the source cannot be read, or a removal must be confirmed; nothing changed.
+        RaptorError: store, token counter or an endpoint cannot be used; nothing changed.
     """
     scan = scan or look(home.table_store(settings), settings.source)
     resources = Resources(settings, home, components=components, scan=scan)
@@ -108,16 +109,16 @@ def build(
         changes = resources.changes(records, store_state, is_confirmed=confirm_removal)
     if changes.doubt and partitions is None:
         raise SourceError(changes.explain_doubt())
-    due = _chosen(changes, partitions, force=force)
+    to_build = _select(changes, partitions, force=force)
     removed = changes.removed if partitions is None else ()
     report = BuildReport(changes, scan.inventory.skipped)
-    if due and components is None:
-        # What counts tokens first: a missing file of it is told before endpoints are asked.
+    if to_build and components is None:
+        # The token counter first: its missing file is reported before endpoints are called.
         resources.components().counter.count(["a look"])
         look_up_endpoints(settings)
-    if due or removed:
+    if to_build or removed:
         check_writable(settings.store)
-        _follow(report, resources, due, removed, on_plan, on_progress)
+        _run_plan(report, resources, to_build, removed, on_plan, on_progress)
     return report
 
 
@@ -127,14 +128,10 @@ def update_corpus_tree(
     *,
     force: bool = False,
     components: Components | None = None,
-    on_plan: Callable[[Collection[str], Sequence[str]], None] = lambda _partitions, _assets: None,
+    on_plan: Planned = _ignore_plan,
     on_progress: Watch = ignore_progress,
 ) -> BuildReport | None:
-    """Bring the corpus tree in step with what is published; None where there is none.
-
-    Raises:
-        RaptorError: as ``build``.
-    """
+    """Build the corpus tree, if the settings have one. Raises as ``build``."""
     from raptor_assets.project.corpus_tree import corpus_tree_resources, refresh
     from raptor_core.tree.corpus_tree import CORPUS_TREE_NAME
 
@@ -155,82 +152,66 @@ def update_corpus_tree(
     )
 
 
-def _follow(
+def _run_plan(
     report: BuildReport,
     resources: Resources,
-    due: Collection[str],
+    to_build: Collection[str],
     removed: Collection[str],
-    on_plan: Callable[[Collection[str], Sequence[str]], None],
+    on_plan: Planned,
     watch: Watch,
 ) -> None:
-    """Build the partitions that are due, then drop those removed whose documents are safe."""
     from raptor_assets import keys
     from raptor_assets.project.runs import runs_over
 
     changes = report.changes
     max_layers = resources.settings.tree.max_layers
-    on_plan(due, [key.to_user_string() for key in keys.chain_keys(max_layers)])
+    on_plan(to_build, [key.to_user_string() for key in keys.chain_keys(max_layers)])
     with open_instance(resources.home) as instance:
         runner = _Runner(instance, resources, report, watch)
-        if new := [name for name in changes.new if name in due]:
+        if new := [name for name in changes.new if name in to_build]:
             instance.add_dynamic_partitions(resources.names.partitions, new)
-        for run in runs_over(changes.in_order(due)):
+        for run in runs_over(changes.in_order(to_build)):
             runner.build(run)
         if droppable := [n for n in changes.droppable(report.failed) if n in removed]:
             runner.drop(droppable)
 
 
 def look_up_endpoints(settings: Settings) -> None:
-    """Ask each endpoint that a build calls, once, whether it takes the key and has the model.
-
-    Raises:
-        MissingKeyError: an endpoint needs a key, and none is set.
-        EndpointError: one was not reached, or refuses; the message holds its words.
-    """
-    asked = set()
-    for part in settings.build_endpoints.values():
-        where = (part.base_url, part.model, part.api_key_env)
-        if where not in asked:
-            asked.add(where)
-            EndpointClient(part).look_up()
+    """Check each endpoint of a build once: that it accepts the key and has the model."""
+    endpoints = settings.build_endpoints.values()
+    distinct = {(part.base_url, part.model, part.api_key_env): part for part in endpoints}
+    for part in distinct.values():
+        EndpointClient(part).look_up()
 
 
 def drop(home: Home, settings: Settings, partitions: Sequence[str]) -> BuildReport:
-    """Remove partitions with their vectors and tables; also such as no home records any more.
-
-    Raises:
-        UnknownTreeError: there is no such partition.
-    """
+    """Remove partitions with their vectors and tables, even if no home records them."""
     resources = Resources(settings, home)
     report = BuildReport(Changes((), (), (), tuple(partitions), (), {}))
     with open_instance(home) as instance:
-        recorded_ones = instance.get_dynamic_partitions(resources.names.partitions)
-        known = existing_partitions(recorded_ones, resources.store, settings.grouping, partitions)
+        records = instance.get_dynamic_partitions(resources.names.partitions)
+        known = existing_partitions(records, resources.store, settings.grouping, partitions)
         refuse_unknown("partition is called", partitions, known)
         _Runner(instance, resources, report, ignore_progress).drop(partitions)
     return report
 
 
 class _Runner:
-    """Runs the jobs of a home in this process, and keeps in a report what came of them."""
+    """Runner of a home's jobs in this process, which adds their results to a report."""
 
     def __init__(
-        self,
-        instance: dg.DagsterInstance,
-        resources: Resources,
-        report: BuildReport,
-        watch: Watch,
+        self, instance: dg.DagsterInstance, resources: Resources, report: BuildReport, watch: Watch
     ) -> None:
         from raptor_assets.standalone.code_location import build_definitions
 
         self._instance = instance
         self._home, self._names = resources.home, resources.names
         self._report = report
-        self._tell = watch
+        self._callback = watch
         self._defs = build_definitions(resources=resources, progress=self._watch)
 
     def build(self, partitions: Sequence[str]) -> None:
-        """Build them in one run; one without an outcome failed with it."""
+        """Build partitions in one run; those without an outcome failed with it."""
         from raptor_assets.project.jobs import BUILD
         from raptor_assets.project.runs import run_config, run_tags
 
@@ -242,21 +223,21 @@ class _Runner:
             self._report.failed |= {name: failed for name in partitions if name not in done}
 
     def drop(self, partitions: Sequence[str]) -> None:
-        """Remove them in one run."""
+        """Remove partitions in one run."""
         from raptor_assets.project.jobs import DROP, drop_config
 
         error = self._execute(DROP, drop_config(list(partitions), self._names), {})
-        left = set(self._instance.get_dynamic_partitions(self._names.partitions))
-        self._report.dropped += [name for name in partitions if name not in left]
+        remaining = set(self._instance.get_dynamic_partitions(self._names.partitions))
+        self._report.dropped += [name for name in partitions if name not in remaining]
         if error:
             failed = Failure(DROP, error)
-            self._report.failed |= {name: failed for name in partitions if name in left}
+            self._report.failed |= {name: failed for name in partitions if name in remaining}
 
     def _execute(self, job: str, config: Mapping[str, Any], tags: Mapping[str, str]) -> str:
-        """Why the run failed; empty if it did not."""
+        """Run a job; return the reason of its failure, or ""."""
         from raptor_assets.project.runs import run_job
 
-        # What a run plans at its start is handed over at once: an event for each asset and check.
+        # A run plans an event for each asset and check at its start: write them in batches.
         os.environ.setdefault("DAGSTER_EVENT_BATCH_SIZE", "1000")
         location = None if self._home.owner.names().corpus else CODE_LOCATION
         resolved = self._defs.resolve_job_def(self._names.of(job))
@@ -268,16 +249,16 @@ class _Runner:
         report = self._report
         report.failed.update(progress.failed)
         report.odd.update(progress.odd)
-        report.made[progress.asset] += progress.n_made
+        report.produced[progress.asset] += progress.n_made
         if progress.asset == TREE and progress.share == 1:
             report.built += [n for n in progress.partitions if n not in progress.failed]
-        self._tell(progress)
+        self._callback(progress)
 
 
-def _chosen(changes: Changes, partitions: Collection[str] | None, *, force: bool) -> set[str]:
+def _select(changes: Changes, partitions: Collection[str] | None, *, force: bool) -> set[str]:
     in_source = {*changes.to_build, *changes.unchanged}
-    due = in_source if force else set(changes.to_build)
+    selected = in_source if force else set(changes.to_build)
     if partitions is None:
-        return due
+        return selected
     refuse_unknown("partition is called", partitions, in_source)
-    return due & set(partitions)
+    return selected & set(partitions)

@@ -1,4 +1,7 @@
-"""The plan of the next build of a home, before anything is written or paid."""
+"""Plan of the next build of a home, made before anything is written or paid.
+
+The build is in ``execute``, the plan of single trees in ``raptor_core.rebuild``.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +31,7 @@ from raptor_core.tree.published import PublishedTrees, published_tree
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """What the next build will do: the partitions, and the trees that change."""
+    """Partitions and trees that the next build changes."""
 
     changes: Changes
     plan: RebuildPlan
@@ -42,49 +45,42 @@ def forecast(
     *,
     components: Components | None = None,
 ) -> Forecast:
-    """Plan the trees of all partitions that a build would build or drop; of ``partitions``, or all.
-
-    Raises:
-        StoreError: the store is damaged, or held by another process.
-    """
+    """Plan the trees that a build of ``partitions``, or of all, would build or drop."""
     resources = Resources(settings, home, components=components, scan=scan)
     is_new = not (home.dagster.exists() or resources.names.corpus)
     nothing = RecordFiles(lambda *_: [], resources.names)
     with nullcontext(nothing) if is_new else recorded(home) as records:
         store_state = read_store_state(resources.store, settings.grouping)
         changes = resources.changes(records, store_state)
-        resources.components(records.instance)  # its cache is the build's
-    chosen = [n for n in changes.to_build if partitions is None or n in partitions]
-    documents = _documents(resources, chosen)
+        resources.components(records.instance)  # shares the cache of builds
+    to_build = [n for n in changes.to_build if partitions is None or n in partitions]
+    documents = _documents_by_tree(resources, to_build)
     removed = changes.removed if partitions is None else ()
-    gone = _gone(resources, (*removed, *chosen), set(documents))
-    used = resources.components()
-    used.curation = resources.curation()
-    previous = _earlier(resources, documents, gone, used)
+    dropped = _dropped_trees(resources, (*removed, *to_build), set(documents))
+    prepared = resources.components()
+    prepared.curation = resources.curation()
+    previous = _previous_trees(resources, documents, dropped, prepared)
     known: Known | None = KnownStore(resources.store) if previous else None
-    plan = plan_rebuild(previous, documents, components=used, known=known)
+    plan = plan_rebuild(previous, documents, components=prepared, known=known)
     if settings.corpus_tree.enabled:
-        plan = RebuildPlan((*plan.trees, *_above(resources, plan)))
+        plan = RebuildPlan((*plan.trees, *_plan_corpus_tree(resources, plan)))
     return Forecast(changes, plan)
 
 
-def _above(below: Resources, plan: RebuildPlan) -> tuple[TreePlan, ...]:
-    """The corpus tree, as if every tree that changes got another top.
-
-    Its texts are not written yet, so each is taken for the one before it, or for a word.
-    """
+def _plan_corpus_tree(below: Resources, plan: RebuildPlan) -> tuple[TreePlan, ...]:
+    """Plan the corpus tree; present top texts, or tree names, represent those of changed trees."""
     from raptor_assets.project.corpus_tree import (  # load Dagster
         corpus_tree_resources,
         documents_above,
     )
 
-    above, there = corpus_tree_resources(below), documents_above(below)
+    above, present = corpus_tree_resources(below), documents_above(below)
     changed = {tree.tree: tree for tree in plan.trees if tree.action != "keep"}
-    tops = [document for document in there if document.source not in changed]
+    tops = [document for document in present if document.source not in changed]
     for name, tree in changed.items():
         if tree.action != "drop":
-            was = next((document.text for document in there if document.source == name), name)
-            tops.append(Document(name, f"{was} …", source=name))
+            text = next((document.text for document in present if document.source == name), name)
+            tops.append(Document(name, f"{text} …", source=name))
     if len({document.source for document in tops}) < below.settings.corpus_tree.min_trees:
         return ()
     components, previous = above.components(), {}
@@ -97,31 +93,34 @@ def _above(below: Resources, plan: RebuildPlan) -> tuple[TreePlan, ...]:
     return tuple(replace(tree, exact=tree.exact and not changed) for tree in planned.trees)
 
 
-def _documents(resources: Resources, chosen: Collection[str]) -> dict[str, tuple[Document, ...]]:
-    """What the trees of these partitions are to hold."""
-    documents = resources.source.corpus(chosen).documents
+def _documents_by_tree(
+    resources: Resources, keys: Collection[str]
+) -> dict[str, tuple[Document, ...]]:
+    documents = resources.source.corpus(keys).documents
     partitions = Partitions(documents, resources.settings.grouping)
     return {tree: members for trees in partitions.values() for tree, members in trees.items()}
 
 
-def _gone(resources: Resources, partitions: Iterable[str], live: Collection[str]) -> set[str]:
-    """Trees that the build drops: of removed partitions, and those that a changed one loses."""
+def _dropped_trees(
+    resources: Resources, partitions: Iterable[str], live: Collection[str]
+) -> set[str]:
+    """Return the trees of removed partitions, and those that changed partitions lose."""
     tables, grouping = resources.tables, resources.settings.grouping
-    gone: set[str] = set()
-    listing = TreeIndex(resources.store.trees, grouping)
+    dropped: set[str] = set()
+    index = TreeIndex(resources.store.trees, grouping)
     for name in partitions:
         if tables.exists((names.DOCUMENTS,), name) or tables.exists((names.TREE,), name):
-            gone.update(abandoned_trees(tables, grouping, name, listing, live))
-    return gone
+            dropped.update(abandoned_trees(tables, grouping, name, index, live))
+    return dropped
 
 
-def _earlier(
+def _previous_trees(
     resources: Resources,
     documents: Mapping[str, Sequence[Document]],
-    gone: Collection[str],
+    dropped: Collection[str],
     components: Components,
 ) -> dict[str, Tree]:
-    """What trees go on from, and those to drop, where the settings' embedder built them."""
+    """Return the published trees to rebuild or drop, if built by the settings' embedder."""
     if not resources.store.exists():
         return {}
     with resources.store.open_existing() as store:
@@ -129,9 +128,9 @@ def _earlier(
             return {}
         published = PublishedTrees()
         published.look_up(store, documents)
-        earlier = {tree: published_tree(store, tree) for tree in gone}
-        for tree, given in documents.items():
-            earlier[tree] = published.earlier_tree(
-                store, tree, given, lambda name: make_leaves(name, documents[name], components)
+        previous = {tree: published_tree(store, tree) for tree in dropped}
+        for tree, members in documents.items():
+            previous[tree] = published.earlier_tree(
+                store, tree, members, lambda name: make_leaves(name, documents[name], components)
             )
-    return {name: tree for name, tree in earlier.items() if tree}
+    return {name: tree for name, tree in previous.items() if tree}

@@ -1,4 +1,4 @@
-"""A home's records: Dagster's instance of it, or its files alone where those say all."""
+"""Dagster records of a home: its instance, or its files alone where they suffice."""
 
 from __future__ import annotations
 
@@ -24,10 +24,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def open_instance(home: Home) -> Iterator[dg.DagsterInstance]:
-    """Dagster's instance of a home, made where it is new; runs that were killed are closed.
-
-    That of a corpus in a project of the team's own is the one of ``DAGSTER_HOME``.
-    """
+    """Open Dagster's instance of a home, or of ``DAGSTER_HOME``, and mark killed runs as failed."""
     from raptor_assets.project.records import open_records
     from raptor_assets.project.runs import fail_dead_runs
 
@@ -44,7 +41,7 @@ def open_instance(home: Home) -> Iterator[dg.DagsterInstance]:
 
 @contextmanager
 def recorded(home: Home) -> Iterator[Records]:
-    """The records of a home, which is made ready where it is new."""
+    """Open the records of a home, which is created if it is new."""
     owner = home.owner
     files = owner.dagster / "history"
     with damage_named(owner.dagster):
@@ -61,9 +58,9 @@ def recorded(home: Home) -> Iterator[Records]:
 def _shared_instance(corpus: str) -> Path:
     named = os.environ.get("DAGSTER_HOME")
     if not named or not Path(named).expanduser().is_dir():
-        what = "which is no folder" if named else "which is not set"
+        reason = "which is no folder" if named else "which is not set"
         raise SettingsError(
             f"the corpus {corpus!r} is built in a Dagster project of its own; its instance is that "
-            f"of DAGSTER_HOME, {what}: export the folder that holds dagster.yaml"
+            f"of DAGSTER_HOME, {reason}: export the folder that holds dagster.yaml"
         )
     return Path(named).expanduser()

@@ -1,4 +1,4 @@
-"""What is published and what its checks said, for the command."""
+"""Published trees with the results of their checks and their costs."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class CheckResult:
-    """The last result of one check on one partition. ``severity`` is "error" or "warn"."""
+    """Last result of a check on a partition. ``severity`` is "error" or "warn"."""
 
     asset: str
     name: str
@@ -35,10 +35,7 @@ class CheckResult:
 
 @dataclass(frozen=True, slots=True)
 class TreeStatus:
-    """A published tree, its partition, and the checks of that partition on layers that it has.
-
-    ``n_absent_checks`` counts those on layers that it does not have.
-    """
+    """Published tree with the results of checks on its layers; checks on others are counted."""
 
     manifest: Manifest
     partition: str
@@ -53,10 +50,9 @@ class TreeStatus:
 
 @dataclass(frozen=True, slots=True)
 class HomeStatus:
-    """Published trees, partitions without any, and checks that belong to no partition.
+    """Published trees, partitions without trees, and checks on all trees or on data sets.
 
-    Those checks are on all trees together, and on data sets. Partitions that are ``orphaned`` are
-    published, and not recorded here.
+    Partitions that are ``orphaned`` are published, but not recorded in this home.
     """
 
     trees: tuple[TreeStatus, ...]
@@ -66,7 +62,7 @@ class HomeStatus:
 
 
 def read_status(home: Home, settings: Settings) -> HomeStatus:
-    """The state of a home; loads no model."""
+    """Return the state of a home, without loading a model."""
     manifests: list[Manifest] = []
     if stored_identity(settings.store, home.qdrant) is not None:
         with open_store(settings.store, home.qdrant) as store:
@@ -75,7 +71,7 @@ def read_status(home: Home, settings: Settings) -> HomeStatus:
 
 
 def status_of(home: Home, settings: Settings, manifests: Sequence[Manifest]) -> HomeStatus:
-    """The same, of manifests that are known."""
+    """Return the state of a home with these manifests."""
     owners = {m.tree: partition_key(m.tree, settings.grouping) for m in manifests}
     checks = names.partition_checks(settings)
     together = names.golden_checks(settings) + names.dataset_checks(settings)
@@ -105,7 +101,7 @@ def _tree(
 
 
 def read_costs(home: Home, settings: Settings, partitions: Iterable[str]) -> dict[str, Cost]:
-    """What the build of each published tree took, by tree; of those that are known."""
+    """Return the build costs by published tree, where they are known."""
     known = read_tree_records(home, settings, partitions)
     return {tree: record.cost for tree, record in known.items() if record.cost is not None}
 
@@ -113,7 +109,7 @@ def read_costs(home: Home, settings: Settings, partitions: Iterable[str]) -> dic
 def read_tree_records(
     home: Home, settings: Settings, partitions: Iterable[str]
 ) -> dict[str, TreeRecord]:
-    """What the reports keep of the published trees, by tree."""
+    """Return the records of the last builds by published tree."""
     from raptor_assets.report import read_records
 
     tables = home.table_store(settings)
@@ -123,7 +119,7 @@ def read_tree_records(
 def _results(
     checks: names.Checks, outcomes: CheckOutcomes, partition: str | None
 ) -> tuple[CheckResult, ...]:
-    """The last result of each check on one partition, or on none, in their order."""
+    """Return the last results on a partition, or on none, in the order of ``checks``."""
     return tuple(
         CheckResult(asset, check.name, last.passed, last.severity, check.blocking, last.description)
         for asset, check in checks

@@ -1,10 +1,9 @@
-"""Dagster's SQLite event log in one database, with its connection kept open and its events packed.
+"""Dagster's SQLite event log as one database with an open connection and compressed events.
 
-The original gives each run a database of its own and stores the events of assets a second time in
-the index of all; it opens and closes a database for every event, has SQLite sync its files each
-time, and tries an insert where a row is there already. Here an event is stored once, packed, in one
-transaction that is synced at checkpoints only. The tables are the same. A run that has a database
-of its own, from a version before, keeps it.
+The original has a database per run and a second copy of asset events in an index; it opens a
+database and syncs its files for every event. Here an event is stored once, compressed, in a
+transaction that is synced at checkpoints only. The tables are the same. Runs that have a database
+from an earlier version keep it.
 """
 
 from __future__ import annotations
@@ -38,12 +37,11 @@ from sqlalchemy.pool import NullPool
 
 from raptor_assets.project.event_text import pack, unpack
 
-BUSY_SECONDS = 60
-"""How long to wait for another process that writes."""
+BUSY_SECONDS = 60  # time to wait for another process that writes
 
 
 class PooledSqliteEventLogStorage(SqliteEventLogStorage):
-    """Same as its base; a crash of the machine (not of the process) may lose the last events."""
+    """Event log of a home; a crash of the machine, not of the process, may lose the last events."""
 
     def __init__(self, base_dir: str, inst_data: ConfigurableClassData | None = None) -> None:
         self._engines: dict[str, Engine] = {}
@@ -51,9 +49,9 @@ class PooledSqliteEventLogStorage(SqliteEventLogStorage):
         self._thread = threading.local()
         self._last: tuple[EventLogEntry | None, dict[str, Any]] = None, {}
         self._watcher = SqlPollingEventWatcher(self)
-        self._own: frozenset[str] = frozenset()
+        self._sharded_runs: frozenset[str] = frozenset()
         super().__init__(base_dir, inst_data)
-        self._own = frozenset(self.get_all_run_ids())
+        self._sharded_runs = frozenset(self.get_all_run_ids())
 
     @classmethod
     def from_config_value(
@@ -64,11 +62,11 @@ class PooledSqliteEventLogStorage(SqliteEventLogStorage):
 
     @property
     def is_run_sharded(self) -> bool:
-        """An event's number is larger than those of all before it, whatever their run."""
+        """Whether event ids grow within a run only."""
         return False
 
     def has_table(self, table_name: str) -> bool:
-        """Return whether a table exists; a database without tables, a new file, gets them first."""
+        """Return whether a table exists, after creating the tables of a new database."""
         self._engine(INDEX_SHARD_NAME)
         if table_name not in self._tables and super().has_table(table_name):
             self._tables.add(table_name)
@@ -76,19 +74,16 @@ class PooledSqliteEventLogStorage(SqliteEventLogStorage):
 
     @property
     def supports_partition_subset_in_asset_materialization_planned_events(self) -> bool:
-        """One event for each asset of a run says what it is to make, not one for each partition.
-
-        Most would be of layers that no tree has; the chain plans what it begins, and what failed.
-        """
+        """Whether a run plans an asset by one event, not by one for each partition."""
         return True
 
     def store_event(self, event: EventLogEntry) -> None:
-        """Store an event with all that it changes, in one transaction."""
+        """Store an event and the rows that follow from it, in one transaction."""
         with self._together():
             self._store(event)
 
     def store_event_batch(self, events: Sequence[EventLogEntry]) -> None:
-        """Store all events or, where one cannot be stored, none."""
+        """Store all events, or none if one cannot be stored."""
         with self._together():
             for event in events:
                 self._store(event)
@@ -99,19 +94,19 @@ class PooledSqliteEventLogStorage(SqliteEventLogStorage):
         limit: int | None = None,
         ascending: bool = False,
     ) -> Sequence[dg.EventLogRecord]:
-        """Records of all runs that have no database of their own."""
+        """Return records of the runs in this database."""
         return self._get_event_records(event_records_filter, limit, ascending)
 
     def watch(self, run_id: str, cursor: str | None, callback: EventHandlerFn) -> None:
-        """Tell the events of a run as they come; the files are written at checkpoints only."""
+        """Poll the events of a run; its files change at checkpoints only."""
         self._watcher.watch_run(run_id, cursor, callback)
 
     def end_watch(self, run_id: str, handler: EventHandlerFn) -> None:
-        """See ``watch``."""
+        """Stop ``watch``."""
         self._watcher.unwatch_run(run_id, handler)
 
     def dispose(self) -> None:
-        """Close everything."""
+        """Close the watcher and all databases."""
         self._watcher.close()
         for engine in self._engines.values():
             engine.dispose()
@@ -119,8 +114,8 @@ class PooledSqliteEventLogStorage(SqliteEventLogStorage):
         super().dispose()
 
     def _store(self, event: EventLogEntry) -> None:
-        """As ``SqlEventLogStorage`` does, by statements that are compiled once."""
-        if event.run_id in self._own:
+        """Store an event as ``SqlEventLogStorage`` does, with precompiled statements."""
+        if event.run_id in self._sharded_runs:
             super().store_event(event)
             return
         kind = event.dagster_event_type
@@ -133,7 +128,7 @@ class PooledSqliteEventLogStorage(SqliteEventLogStorage):
                 self.store_asset_check_event(event, event_id)
 
     def _event_to_row(self, event: EventLogEntry) -> dict[str, Any]:
-        """Columns of an event; of the last one they are known, since a check's are stored twice."""
+        """Return the columns of an event; the last are cached, as a check needs them twice."""
         last, row = self._last
         if last is not event:
             row = super()._event_to_row(event)
@@ -151,13 +146,13 @@ class PooledSqliteEventLogStorage(SqliteEventLogStorage):
     def _get_asset_entry_values(
         self, event: EventLogEntry, event_id: int, has_asset_key_index_cols: bool
     ) -> dict[str, Any]:
-        """As its base says, without making the JSON of a materialization once more."""
+        """Return the base's values, with the JSON of a materialization from the cached row."""
         if not event.get_dagster_event().is_step_materialization:
             return super()._get_asset_entry_values(event, event_id, has_asset_key_index_cols)
         row = self._event_to_row(event)
-        told = f'"event_log_entry": {unpack(row["event"])}, "storage_id": {event_id}'
+        content = f'"event_log_entry": {unpack(row["event"])}, "storage_id": {event_id}'
         return {
-            "last_materialization": f'{{"__class__": "EventLogRecord", {told}}}',
+            "last_materialization": f'{{"__class__": "EventLogRecord", {content}}}',
             "last_run_id": event.run_id,
             "last_materialization_timestamp": row["timestamp"],
         }
@@ -165,14 +160,10 @@ class PooledSqliteEventLogStorage(SqliteEventLogStorage):
     def _store_asset_check_evaluation_planned(
         self, event: EventLogEntry, event_id: int | None
     ) -> None:
-        """Pass over the plan of a check; its result is stored all the same.
-
-        The original adds a row for each partition, which names all partitions of the run, and one
-        without a partition where the run's configuration names them.
-        """
+        """Ignore the plan of a check: the base would add a row with all partitions for each."""
 
     def _update_asset_check_evaluation(self, event: EventLogEntry, event_id: int | None) -> None:
-        """Store the result of a check; one on a partition was not planned, see above."""
+        """Store the result of a check; on a partition it has no planned row to update."""
         evaluation: Any = event.get_dagster_event().event_specific_data
         if evaluation.partition is None:
             super()._update_asset_check_evaluation(event, event_id)
@@ -198,17 +189,17 @@ class PooledSqliteEventLogStorage(SqliteEventLogStorage):
 
     @contextmanager
     def _together(self) -> Iterator[None]:
-        """One transaction per database for all that this thread does meanwhile."""
+        """Open one transaction per database for all statements of this thread in the block."""
         with self._db_lock, ExitStack() as ends:
             self._thread.begun, self._thread.ends = {}, ends
             try:
                 yield
             finally:
-                self._thread.ends = None  # a statement has a transaction of its own again
+                self._thread.ends = None
 
     @contextmanager
     def _connect(self, shard: str) -> Iterator[Connection]:
-        shard = shard if shard in self._own else INDEX_SHARD_NAME
+        shard = shard if shard in self._sharded_runs else INDEX_SHARD_NAME
         ends: ExitStack | None = getattr(self._thread, "ends", None)
         if ends is None:
             with self._db_lock, self._engine(shard).connect() as connection, connection.begin():
@@ -221,7 +212,7 @@ class PooledSqliteEventLogStorage(SqliteEventLogStorage):
             yield begun[shard]
 
     def _engine(self, shard: str) -> Engine:
-        """Of a database, that of a run of a version before is closed after each use."""
+        """Return the engine of a database; a sharded run's closes after each use."""
         if shard not in self._engines:
             is_index = shard == INDEX_SHARD_NAME
             engine = sa.create_engine(
@@ -240,14 +231,13 @@ _ADD_EVENT = SqlEventLogStorageTable.insert()
 
 @cache
 def _put(table: sa.Table, key: tuple[str, ...], columns: tuple[str, ...]) -> Insert:
-    """Statement that adds a row, or sets these columns of the one that has its key."""
     row = insert(table)
     new = {name: row.excluded[name] for name in columns}
     return row.on_conflict_do_update(index_elements=key, set_=new)
 
 
 def _prepare(connection: Any, _record: Any) -> None:
-    """Sync at checkpoints, and unpack what is packed: events are all that is kept as bytes."""
+    """Sync at checkpoints, and decompress bytes, which are events in all columns."""
     connection.execute("PRAGMA synchronous=NORMAL")
     connection.row_factory = lambda _cursor, row: tuple(
         unpack(value) if isinstance(value, bytes) else value for value in row

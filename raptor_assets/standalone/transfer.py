@@ -1,9 +1,8 @@
-"""Export and import of a home's trees with their tables, and what Dagster is told of it.
+"""Export and import of a home's trees with their tables and decisions.
 
-The tables of a partition go along where all its trees do: then the next build of the same source
-takes leaves, clusters, findings and costs from them, too. Without them it still takes every vector
-and every summary from the store. What people decided about the trees goes along as well: acts are
-written once, so those of the export and those of the home stand side by side.
+The tables of a partition are exported if all its trees are: the next build then reuses leaves,
+clusters, findings and costs too. Without them it reuses vectors and summaries. Formats of the files
+are in ``raptor_core.transfer``.
 """
 
 from __future__ import annotations
@@ -40,16 +39,12 @@ from raptor_core.transfer.tables import check_table, tree_of_act_file
 from raptor_core.transfer.values import Export, ExportFolder, TableFile
 
 IMPORTED = "imported"
-"""Data version of a tree that came by import: the next build looks at its partition again."""
+"""Data version of an imported tree, so that the next build checks its partition again."""
 
 
 @dataclass(frozen=True, slots=True)
 class ImportReport:
-    """What an import did.
-
-    ``tables`` are partitions whose tables came along, ``n_acts`` the decisions, and the decisions
-    taken back.
-    """
+    """Imported trees, partitions of imported tables, and number of decisions and undone ones."""
 
     trees: tuple[ImportedTree, ...]
     tables: tuple[str, ...]
@@ -57,25 +52,26 @@ class ImportReport:
 
 
 def export_home(home: Home, settings: Settings, url: str, trees: Sequence[str] = ()) -> Export:
-    """Write the home's published trees, or these, into a folder.
+    """Write the home's published trees, or only ``trees``, into a folder.
 
     Raises:
-        UnknownTreeError: one of them is not published.
-        ExportError: the folder holds an export already, or refuses.
-        StoreError: the store is locked, damaged or unreachable, or a tree is not whole.
+        UnknownTreeError: a tree is not published.
+        ExportError, StoreError: the folder cannot be written, or the store cannot be read.
     """
     folder = ExportFolder(url)
     check_target(folder)
     with open_store(settings.store, home.qdrant) as store:
         files = export_trees(store, folder, trees or None)
         live = [mark.tree for mark in store.marks()]
-        whole = _whole([file.manifest.tree for file in files], live, settings.grouping)
+        complete = _complete_partitions(
+            [file.manifest.tree for file in files], live, settings.grouping
+        )
         place = Folder(home.tables_url(settings), TableError)
-        given = [(tuple(key), partition) for partition in whole for key in keys.table_paths()]
+        sources = [(tuple(key), partition) for partition in complete for key in keys.table_paths()]
         known = home.table_store(settings)
         acts = [act for act in known.names(KEY) if not trees or tree_of_act(known, act) in trees]
         tables = []
-        for key, partition in [*given, *((KEY, act) for act in acts)]:
+        for key, partition in [*sources, *((KEY, act) for act in acts)]:
             data = place.find(table_name(key, partition))
             if data is not None:
                 name = f"tables/{table_name(key, partition)}"
@@ -88,57 +84,55 @@ def import_home(
     home: Home,
     settings: Settings,
     url: str,
-    wanted: StoreIdentity,
+    identity: StoreIdentity,
     trees: Sequence[str] = (),
     *,
     replace: bool = False,
 ) -> ImportReport:
-    """Publish the trees of an export, or these, once all of it was found whole.
+    """Publish the trees of an export, or only ``trees``, after verifying all its files.
 
     Args:
-        wanted: identity of the settings' store.
-        trees: only these; none means all.
-        replace: also trees that are published with other content.
+        identity: identity of the settings' store.
+        replace: also import trees that are published with other content.
 
     Raises:
-        ExportError: a file of it is missing, damaged or newer; nothing was changed.
-        StoreMismatchError: another embedder; or trees would be replaced without ``replace``.
-        UnknownTreeError: the export does not hold one of ``trees``.
-        StoreError: the store refuses; what was published before stays.
+        ExportError, UnknownTreeError: the export is damaged, or lacks one of ``trees``.
+        StoreMismatchError: the embedder differs, or trees would be replaced without ``replace``.
+        StoreError: the store cannot be written; published trees stay.
     """
     folder = ExportFolder(url)
-    whole = read_export(folder)
-    check_embedder(whole, wanted, folder.name)
-    export = select_trees(whole, trees)
+    full_export = read_export(folder)
+    check_embedder(full_export, identity, folder.name)
+    export = select_trees(full_export, trees)
     names = [file.manifest.tree for file in export.trees]
     verify(folder, export)
-    tables = _fitting(whole, names, settings.grouping)
+    tables = _usable_tables(full_export, names, settings.grouping)
     _check_tables(folder, tables, names, settings.grouping)
-    acts = _acts(folder, whole, trees)
+    acts = _acts(folder, full_export, trees)
     home.ensure()
     place = Folder(home.tables_url(settings), TableError)
     _check_known(folder, place, acts)
     owner = home.names().corpus
-    with open_store(settings.store, home.qdrant, wanted, owner=owner) as store:
-        others = differing_trees(store, export)
-        if others and not replace:
+    with open_store(settings.store, home.qdrant, identity, owner=owner) as store:
+        differing = differing_trees(store, export)
+        if differing and not replace:
             raise StoreMismatchError(
-                f"{len(others)} trees are published with other content, first {others[0]!r}; "
-                "--replace puts those of the export in their place. Nothing was changed"
+                f"{len(differing)} trees are published with other content, first {differing[0]!r}; "
+                "--replace replaces them by those of the export. Nothing was changed"
             )
         _record(home, settings.grouping, names)
-        done = import_trees(store, folder, export)
+        imported = import_trees(store, folder, export)
         live = [mark.tree for mark in store.marks()]
-    partitions = set(_whole(names, live, settings.grouping))
-    changed = {partition_key(one.tree, settings.grouping) for one in done if one.published.changed}
-    put = [table for table in tables if table.partition in partitions]
-    for table in [*put, *acts]:
+    partitions = set(_complete_partitions(names, live, settings.grouping))
+    changed = {partition_key(t.tree, settings.grouping) for t in imported if t.published.changed}
+    tables = [table for table in tables if table.partition in partitions]
+    for table in [*tables, *acts]:
         name = table_name(table.key, table.partition)
-        # Tables of trees that were published already are the home's own.
+        # A tree that was published already keeps the home's tables.
         if replace or table.partition in changed or not place.exists(name):
             place.write(name, folder.read(table.name, table.stamp))
-    whose = sorted({table.partition for table in put})
-    return ImportReport(tuple(done), tuple(whose), len(acts))
+    with_tables = sorted({table.partition for table in tables})
+    return ImportReport(tuple(imported), tuple(with_tables), len(acts))
 
 
 def _check_tables(
@@ -147,7 +141,6 @@ def _check_tables(
     names: Iterable[str],
     grouping: GroupingSettings,
 ) -> None:
-    """Refuse tables that hold anything but rows of the trees of their partitions."""
     trees: dict[str, set[str]] = {}
     for name in names:
         trees.setdefault(partition_key(name, grouping), set()).add(name)
@@ -156,10 +149,10 @@ def _check_tables(
         check_table(data, folder.shown(table.name), schema, trees[table.partition])
 
 
-def _acts(folder: ExportFolder, whole: Export, trees: Collection[str]) -> list[TableFile]:
-    """Return the decisions of an export that are about these trees, or all for none."""
+def _acts(folder: ExportFolder, export: Export, trees: Collection[str]) -> list[TableFile]:
+    """Return the decisions of an export about ``trees``, or all if it is empty."""
     acts = []
-    for table in whole.tables:
+    for table in export.tables:
         if table.key == KEY:
             data = folder.read(table.name, table.stamp)
             tree = tree_of_act_file(data, folder.shown(table.name), table.partition)
@@ -169,7 +162,6 @@ def _acts(folder: ExportFolder, whole: Export, trees: Collection[str]) -> list[T
 
 
 def _check_known(folder: ExportFolder, place: Folder, acts: Iterable[TableFile]) -> None:
-    """Refuse decisions that the home holds under the same id with another content."""
     for act in acts:
         known = place.find(table_name(act.key, act.partition))
         if known is not None and known != folder.read(act.name, act.stamp):
@@ -180,27 +172,27 @@ def _check_known(folder: ExportFolder, place: Folder, acts: Iterable[TableFile])
             )
 
 
-def _whole(chosen: Collection[str], live: Iterable[str], grouping: GroupingSettings) -> list[str]:
-    """Partitions all of whose live trees were chosen, sorted."""
-    left = {partition_key(tree, grouping) for tree in set(live) - set(chosen)}
-    return sorted({partition_key(tree, grouping) for tree in chosen} - left)
+def _complete_partitions(
+    selected: Collection[str], live: Iterable[str], grouping: GroupingSettings
+) -> list[str]:
+    incomplete = {partition_key(tree, grouping) for tree in set(live) - set(selected)}
+    return sorted({partition_key(tree, grouping) for tree in selected} - incomplete)
 
 
-def _fitting(whole: Export, names: Sequence[str], grouping: GroupingSettings) -> list[TableFile]:
-    """Tables of the export that this home could read: of known assets, grouped as here."""
-    if dict(whole.grouping) != grouping.model_dump(mode="json"):
+def _usable_tables(
+    export: Export, names: Sequence[str], grouping: GroupingSettings
+) -> list[TableFile]:
+    """Return the tables of an export that this home can read, if it has the same grouping."""
+    if dict(export.grouping) != grouping.model_dump(mode="json"):
         return []
-    every = [file.manifest.tree for file in whole.trees]
-    partitions = set(_whole(names, every, grouping))
+    trees = [file.manifest.tree for file in export.trees]
+    partitions = set(_complete_partitions(names, trees, grouping))
     known = {tuple(path) for path in keys.table_paths() if path[-1] in TABLE_SCHEMAS}
-    return [t for t in whole.tables if t.key in known and t.partition in partitions]
+    return [t for t in export.tables if t.key in known and t.partition in partitions]
 
 
 def _record(home: Home, grouping: GroupingSettings, trees: Iterable[str]) -> None:
-    """Tell Dagster of the partitions, before anything is published.
-
-    What it knew of them is no longer what is published, so the next build looks at them again.
-    """
+    """Record the partitions in Dagster before they are published, so that a build checks them."""
     partitions = sorted({partition_key(tree, grouping) for tree in trees})
     corpus = home.names()
     with open_instance(home) as instance:

@@ -1,9 +1,7 @@
-"""Celery app of workers on other machines.
+"""Celery app of workers on further machines.
 
-Start one with ``celery --app raptor_assets.standalone.worker worker``.
-
-Dagster's queue hands each run, a range of partitions, to one worker, which executes it in its
-process; so models stay loaded from run to run. Messages are JSON.
+Start a worker with ``celery --app raptor_assets.standalone.worker worker``. It executes each run
+from Dagster's queue, a range of partitions, in its process, so that models stay loaded.
 """
 
 from __future__ import annotations
@@ -19,31 +17,27 @@ from raptor_core.errors import SettingsError
 
 
 def make_worker_app() -> Celery:
-    """The app, on the broker that the environment names.
-
-    Raises:
-        SettingsError: it names none.
-    """
+    """Make the app on the broker that the environment names."""
     url = os.environ.get(BROKER_VARIABLE)
     if not url:
         raise SettingsError(
             f"{BROKER_VARIABLE} is not set; export the broker's address, such as "
             "redis://:password@host:6379/0"
         )
-    made: Celery = make_app(  # type: ignore[no-untyped-call]
+    celery_app: Celery = make_app(  # type: ignore[no-untyped-call]
         {
             "broker": url,
             "backend": url,
             "config_source": {
-                "worker_prefetch_multiplier": 1,  # a run waits in the queue, not behind another
+                "worker_prefetch_multiplier": 1,  # a run waits in the queue, not for another run
                 "broker_connection_retry_on_startup": True,
                 "worker_hijack_root_logger": False,
             },
         }
     )
-    create_execute_job_task(made)
-    create_resume_job_task(made)
-    return made
+    create_execute_job_task(celery_app)
+    create_resume_job_task(celery_app)
+    return celery_app
 
 
 app = make_worker_app()

@@ -56,9 +56,9 @@ SPLIT = "documents whose hash is odd are reported, the others calibrate"
     "--judge",
     "kind",
     type=click.Choice(["support", "overlap", "nli", "llm"]),
-    help="Which judge; else the home's setting.",
+    help="Judge; by default the home's setting.",
 )
-@click.option("--model", help="Model of nli or llm; else the home's setting.")
+@click.option("--model", help="Model of nli or llm; by default the home's setting.")
 @home_and_json
 def audit_command(
     folder: Path, kind: str | None, model: str | None, home: Path, as_json: bool
@@ -66,9 +66,9 @@ def audit_command(
     """Score a judge on labelled summaries, data set by data set.
 
     FOLDER holds docs.jsonl (doc_id, text) and pairs.jsonl (pair_id, dataset, doc_id, claim,
-    label: 1 for consistent, 0 for not). Half of the documents calibrate, the other is reported;
-    intervals are of 95 %, bootstrapped over documents. A judge that calls an endpoint is paid
-    for every pair, within the home's budget.
+    label: 1 for consistent, 0 for not). Half of the documents calibrate, the other half is
+    reported; intervals are of 95 %, bootstrapped over documents. Calls are bounded by the home's
+    budget.
     """
     labelled = load_labelled(folder)
     _, settings = home_settings(home, needed=False)
@@ -105,7 +105,7 @@ def sheet_command(
 ) -> None:
     """Draw summaries for a study of hallucinations by hand, and write a sheet into FOLDER.
 
-    sheet.html is filled in in a browser and saves filled.csv; sheet.csv in a spreadsheet. Each row
+    Fill in sheet.html in a browser, which saves filled.csv, or sheet.csv in a spreadsheet. Each row
     is a sentence. `raptor eval verdicts FOLDER` reads either.
     """
     opened, settings = Home.open(home)
@@ -135,13 +135,13 @@ PAPER = "paper: 6 of 150 (4 %), mostly added or extrapolated; no parent repeated
 @click.option(
     "--filled",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="The filled sheet; else FOLDER's filled.csv, or its sheet.csv where there is none.",
+    help="The filled sheet; by default FOLDER's filled.csv or sheet.csv.",
 )
-@click.option("--partly", is_flag=True, help="Read it though sentences lack a verdict.")
+@click.option("--partly", is_flag=True, help="Accept sentences without a verdict.")
 @click.option(
     "--questions",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="Golden set: what contexts hold with and without the nodes found wanting.",
+    help="Golden set to measure contexts with and without the hallucinating nodes.",
 )
 @click.option("--read", is_flag=True, help="With --questions: let [reader] answer from both.")
 @click.option("--keep", is_flag=True, help="Keep the verdicts in the home, as findings.")
@@ -160,8 +160,8 @@ def verdicts_command(
 ) -> None:
     """Read the sheet of a study by hand, and print its figures.
 
-    They are of the nodes as they were drawn, not of later builds. Only --questions and --keep
-    need the home: what is kept is shown wherever findings are.
+    They are of the nodes as drawn, not of later builds. Only --questions and --keep need the home:
+    kept verdicts are shown like findings of audits.
     """
     drawn = read_drawn(folder)
     saved = folder / FILLED
@@ -215,7 +215,6 @@ def _compared(
 def _answers(
     home: Home, settings: Settings, report: GoldenReport, without: GoldenReport
 ) -> PairedAnswers:
-    """Let the home's reader answer from both contexts; every answer is kept."""
     pairs = [
         (hit.case, hit.retrieved.context, bare.retrieved.context)
         for hit, bare in zip(report.hits, without.hits, strict=True)

@@ -19,11 +19,10 @@ from raptor_lab.search_recall import search_recall
 @click.option("--top", type=click.IntRange(min=1), default=20, show_default=True)
 @home_and_json
 def index_command(samples: int, top: int, home: Path, as_json: bool) -> None:
-    """Say what the search by vectors misses: how many of the true nearest nodes it finds.
+    """Measure the recall of the search by vectors.
 
-    Vectors of published nodes, drawn with a fixed seed and disturbed a little, are searched for as
-    usual and by comparing every vector, over all trees and within their own. More is found with a
-    higher store.hnsw_ef.
+    Vectors of sampled nodes plus noise are searched for as usual and by comparing every vector,
+    over all trees and within their tree. A higher store.hnsw_ef raises the recall.
     """
     opened, settings = Home.open(home)
     with open_published(opened, settings) as store:

@@ -45,7 +45,7 @@ from raptor_lab.pages import render_tables
 from raptor_lab.paper.study import (
     CONTIGUOUS,
     Study,
-    calls_nothing,
+    is_local,
     measure_study,
     time_builds,
     with_contiguous,
@@ -109,7 +109,7 @@ def _measure(file: Path, home: Path, values: Mapping[str, Any]) -> tuple[Study, 
         measurer = ContextMeasurer.of(index, pooled=False)
         study = measure_study(index, budgets, measurer, values["dpr"], _print_system)
         components, documents = index.components, index.dataset.documents
-    if calls_nothing(components) and not values["no_timing"]:
+    if is_local(components) and not values["no_timing"]:
         study = replace(study, times=tuple(time_builds(documents, components, _print_build)))
     if values["no_contiguous"] or settings.clustering.method == CONTIGUOUS:
         return study, settings
@@ -127,15 +127,7 @@ def _print_build(n_tokens: int) -> None:
 
 @dataclass(frozen=True)
 class StudyFile:
-    """File of the study, with its tables and pictures.
-
-    Attributes:
-        file: name of the file.
-        title: its heading.
-        of: tables and figures of the paper that it reproduces.
-        tables: tables of all data sets; a table of the paper may stand for several of them.
-        pictures: SVG texts by file name.
-    """
+    """File of the study: name, heading, items ``of`` the paper, tables, and SVG texts by name."""
 
     file: str
     title: str
@@ -147,7 +139,6 @@ class StudyFile:
 def _write_tables(
     folder: Path, files: Sequence[Path], studies: Sequence[Study], settings: Settings
 ) -> list[Path]:
-    """Write all tables of the studies so far over the earlier files."""
     sections = list(_sections(studies))
     readme = _readme(_measured(files, studies), sections, settings)
     texts = {
@@ -206,7 +197,6 @@ def _markdown(section: StudyFile) -> str:
 
 
 def _page(readme: str, sections: Sequence[StudyFile]) -> str:
-    """Render the README and all files below it as HTML that needs no network."""
     body = _html(readme)
     for section in sections:
         anchor = section.file.removesuffix(".md")
@@ -227,7 +217,7 @@ def _html(markdown: str) -> str:
 
 
 def _readme(measured: Table, sections: Sequence[StudyFile], settings: Settings) -> str:
-    contents = [f"- [{one.title}]({one.file}): {one.of}" for one in sections]
+    contents = [f"- [{item.title}]({item.file}): {item.of}" for item in sections]
     contents += [f"- [All of it as one page]({INDEX})", f"- [Everything, as JSON]({FIGURES})"]
     text = (resources.files("raptor_lab.paper") / "readme.txt").read_text("utf-8")
     return text.format(
@@ -254,7 +244,6 @@ def _measured(files: Sequence[Path], studies: Sequence[Study]) -> Table:
 
 
 def _describe(settings: Settings) -> str:
-    """Describe the settings that the figures depend on most."""
     summarizer, embedder, custom = settings.summarizer, settings.embedder, settings.components
     summaries = summarizer.model if summarizer.kind == "openai" else "extracted sentences"
     model = "all-MiniLM-L6-v2 (bundled)" if embedder.kind == "bundled" else embedder.model
@@ -269,8 +258,7 @@ def _describe(settings: Settings) -> str:
 Points = Sequence[tuple[float, float]]
 
 _DOT = 5.0
-_TITLE = 76.0
-"""Pixels of a panel of rows that are none."""
+_TITLE = 76.0  # pixels of a panel of rows that are none
 
 
 def scaling_svg(study: Study) -> str:

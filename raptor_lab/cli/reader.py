@@ -1,4 +1,4 @@
-"""Strategies by what a reader answers: `raptor eval reader`."""
+"""Comparison of strategies by a reader's answers: `raptor eval reader`."""
 
 from __future__ import annotations
 
@@ -26,22 +26,20 @@ from raptor_core.settings.models import ReaderSettings
 from raptor_core.tree.sqlite_cache import SqliteCache
 from raptor_lab.readers import AnswerMeasurer, AnswerReader, ChatReader, UnifiedQa
 
-UNIFIEDQA_TOKENS = 400
-"""Context tokens that UnifiedQA reads, as in the paper: it cuts question and context at 512."""
+UNIFIEDQA_TOKENS = 400  # as in the paper: UnifiedQA cuts question and context at 512
 
 
 def _parse_readers(
-    _context: click.Context, _option: click.Parameter, given: tuple[str, ...]
+    _context: click.Context, _option: click.Parameter, items: tuple[str, ...]
 ) -> list[tuple[str, str]]:
-    """Kinds and models; the model is empty where none is named."""
-    readers = [(kind, model) for kind, _, model in (item.partition(":") for item in given)]
+    readers = [(kind, model) for kind, _, model in (item.partition(":") for item in items)]
     if unknown := {kind for kind, _ in readers} - {"chat", "unifiedqa"}:
         raise click.BadParameter(
             f"{unknown.pop()!r}: expected chat or unifiedqa, with or without "
             "a model, such as chat:gpt-4o-mini"
         )
     if len(set(readers)) < len(readers):
-        raise click.BadParameter(f"expected each reader once, got {', '.join(given)}")
+        raise click.BadParameter(f"expected each reader once, got {', '.join(items)}")
     return readers
 
 
@@ -58,26 +56,24 @@ def _parse_readers(
     show_default=True,
     metavar="KIND[:MODEL]",
     callback=_parse_readers,
-    help="chat, the endpoint of [reader], or unifiedqa, on this machine, with a model of its own, "
-    "such as unifiedqa:allenai/unifiedqa-v2-t5-large-1363200. May be repeated: each reads the "
-    "same contexts.",
+    help="chat, the endpoint of [reader], or unifiedqa, on this machine, optionally with a model, "
+    "such as unifiedqa:allenai/unifiedqa-v2-t5-large-1363200. May be repeated.",
 )
 @click.option(
     "--model",
-    help="Model of a reader that names none; else the home's, or UnifiedQA's of 3 billion.",
+    help="Model of readers that name none; by default the home's, or UnifiedQA's of 3 billion.",
 )
 @budget_options("the reader")
 @dataset_options
 @home_and_json
 def reader_command(file: Path, home: Path, as_json: bool, **values: Any) -> None:
-    """Compare strategies by what a reader answers from their contexts.
+    """Compare strategies by a reader's answers from their contexts.
 
-    FILE is as for `raptor eval retrieval`. Without --budget-tokens UnifiedQA is given 400, since it
-    reads no more. Several readers read the same contexts, a row each, as in the paper's Table 3.
-    Scores are QASPER's answer F1, QuALITY's accuracy, and
-    BLEU-1, BLEU-4, ROUGE-L and METEOR on NarrativeQA. Every answer is kept in the cache as it
-    comes, so that a run that stops, by its budget too, goes on from there, and none is paid twice.
-    What building the trees may spend is the home's budget.
+    FILE is as for `raptor eval retrieval`. By default UnifiedQA reads 400 tokens, since it can read
+    no more. Several readers read the same contexts, as in the paper's Table 3. Scores are QASPER's
+    answer F1, QuALITY's accuracy, and BLEU-1, BLEU-4, ROUGE-L and METEOR on NarrativeQA. Answers
+    are cached as they come, so that a stopped run continues and none is paid twice. Building the
+    trees is bounded by the home's budget.
     """
     systems = make_systems(values)
     readers = values["readers"]
@@ -86,16 +82,18 @@ def reader_command(file: Path, home: Path, as_json: bool, **values: Any) -> None
         settings = bounded(index.components.settings, values)
         ledger = Ledger.of(settings)
         log = SqliteCache(cache_of(home, values) / "read")
-        read = []
+        comparisons = []
         for kind, model in readers:
             reader = _reader(settings.reader, ledger, kind, model or values["model"])
             measurer = AnswerMeasurer(index.dataset.name, reader, log)
             compared = compare(
                 index, systems, _budgets(values), pooled=values["pooled"], measurer=measurer
             )
-            read.append(with_suffix(compared, model or kind) if len(readers) > 1 else compared)
-    together = reduce(lambda first, other: join(first, other.scores), read)
-    show(file, index.dataset, trees, together, values, ledger, as_json=as_json)
+            comparisons.append(
+                with_suffix(compared, model or kind) if len(readers) > 1 else compared
+            )
+    joined = reduce(lambda first, second: join(first, second.scores), comparisons)
+    show(file, index.dataset, trees, joined, values, ledger, as_json=as_json)
 
 
 def _budgets(values: Mapping[str, Any]) -> list[int]:

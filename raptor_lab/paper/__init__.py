@@ -1,1 +1,1 @@
-"""The tables of the paper, as far as they can be made without a reader, beside its own figures."""
+"""Tables of the paper that need no reader, with the paper's figures."""

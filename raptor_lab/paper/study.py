@@ -1,4 +1,7 @@
-"""Everything that is measured on one data set for the paper's tables, and what its builds take."""
+"""Measurements on a data set for the paper's tables and figures.
+
+Their tables are in ``tables``, pictures in ``raptor_lab.cli.paper``.
+"""
 
 from __future__ import annotations
 
@@ -31,20 +34,13 @@ from raptor_core.tree.build import build_tree
 from raptor_core.tree.components import Components
 from raptor_lab.baselines import DPR
 
-MAX_TOKENS = 80_000
-"""The longest document of Figure 6."""
-
+MAX_TOKENS = 80_000  # longest document of Figure 6
 N_PREFIXES = 6
 
 
 @dataclass(frozen=True, slots=True)
 class TokenPoint:
-    """The tokens of a tree's leaves, and those of the calls that write its summaries.
-
-    ``prompt_tokens`` and ``completion_tokens`` are what a chat endpoint would be asked and would
-    answer, by the tree's own counter; an answer that was refused and asked for again is not among
-    them.
-    """
+    """Tokens of a tree's leaves, and of the calls that write its summaries, without retries."""
 
     document_tokens: int
     prompt_tokens: int
@@ -53,7 +49,7 @@ class TokenPoint:
 
 @dataclass(frozen=True, slots=True)
 class TimePoint:
-    """A document's tokens, and the seconds of a build over it from scratch."""
+    """Tokens of a document, and seconds of a build from scratch."""
 
     document_tokens: int
     seconds: float
@@ -61,40 +57,35 @@ class TimePoint:
 
 @dataclass(frozen=True, slots=True)
 class Slope:
-    """A straight line by least squares.
-
-    Attributes:
-        per_thousand: rise for each 1,000 tokens of the document.
-        r_squared: share of the variance that the line explains; 1 where all values are equal.
-    """
+    """Straight line by least squares: rise per 1,000 tokens of the document, and R²."""
 
     per_thousand: float
     r_squared: float
 
 
 def token_points(index: Index) -> list[TokenPoint]:
-    """A point for each tree, shortest first; nothing is built."""
+    """Return a point for each tree, shortest first, without a build."""
     nodes = index.store.nodes()
     by_id = {node.id: node for node in nodes}
-    # For the extractive summarizer, as if a chat model were asked.
-    asked = index.components.settings.summarizer.model_copy(update={"kind": "openai"})
-    overhead = prompt_overhead(asked, index.components.counter)
+    # Extracted summaries are counted as if a chat model wrote them.
+    summarizer = index.components.settings.summarizer.model_copy(update={"kind": "openai"})
+    overhead = prompt_overhead(summarizer, index.components.counter)
     points = []
     for tree_nodes in grouped(nodes, lambda node: node.tree).values():
         summaries = [node for node in tree_nodes if not node.is_leaf]
-        given = ([by_id[child].n_tokens for child in node.children] for node in summaries)
+        inputs = ([by_id[child].n_tokens for child in node.children] for node in summaries)
         points.append(
             TokenPoint(
                 document_tokens=sum(node.n_tokens for node in tree_nodes if node.is_leaf),
-                prompt_tokens=sum(prompt_tokens(counts, overhead) for counts in given),
+                prompt_tokens=sum(prompt_tokens(counts, overhead) for counts in inputs),
                 completion_tokens=sum(node.n_tokens for node in summaries),
             )
         )
     return sorted(points, key=lambda point: point.document_tokens)
 
 
-def calls_nothing(components: Components) -> bool:
-    """Whether a build asks no endpoint, so that building once more costs time alone."""
+def is_local(components: Components) -> bool:
+    """Return True if a build calls no endpoint, so that a repeated build costs nothing."""
     settings = components.settings
     return "openai" not in (settings.summarizer.kind, settings.embedder.kind)
 
@@ -104,13 +95,9 @@ def time_builds(
     components: Components,
     progress: Callable[[int], None] | None = None,
 ) -> list[TimePoint]:
-    """Build prefixes of the longest document from scratch, shortest first.
-
-    The shortest is built once before, so that models are loaded. ``progress`` is called before each
-    with its tokens.
-    """
+    """Build prefixes of the longest document, shortest first; report the tokens of each."""
     parts = list(_prefixes(documents, components))
-    for _, part in parts[:1]:
+    for _, part in parts[:1]:  # loads the models
         build_tree([part], components=components)
     points = []
     for n_tokens, part in parts:
@@ -123,7 +110,7 @@ def time_builds(
 
 
 def fit_slope(lengths: Sequence[int], values: Sequence[float]) -> Slope | None:
-    """The straight line through values by length; None with fewer than two lengths."""
+    """Fit a straight line through values by length; None with fewer than two lengths."""
     if len(set(lengths)) < 2:
         return None
     line = linregress(lengths, values)
@@ -134,7 +121,7 @@ def fit_slope(lengths: Sequence[int], values: Sequence[float]) -> Slope | None:
 def _prefixes(
     documents: Sequence[Document], components: Components
 ) -> Iterator[tuple[int, Document]]:
-    """Equal steps up to the longest document, or ``MAX_TOKENS`` of it; no two the same."""
+    """Cut the longest document, or ``MAX_TOKENS`` of it, into prefixes by equal steps."""
     counts = components.counter.count([document.text for document in documents])
     longest = documents[int(np.argmax(counts))]
     spans = components.counter.token_spans(longest.text)[:MAX_TOKENS]
@@ -145,30 +132,25 @@ def _prefixes(
 
 WITHOUT_TREE = ("flat", "lexical", "document")
 WITH_TREE = ("collapsed", "collapsed-lexical", "traversal", "beam", "hybrid", "root")
-CONTIGUOUS = "contiguous"
-"""The clustering of the ablation (Table 9)."""
+CONTIGUOUS = "contiguous"  # clustering of the ablation (Table 9)
 
+# Figure 3: budgets of the collapsed tree, nodes per layer of the traversal, and its budget.
 CURVE_TOKENS = (250, 500, 1000, 1500, 2000, 2500, 3000)
-"""Budgets of the collapsed tree in Figure 3."""
-
 CURVE_TOP_K = (1, 2, 3, 5, 8, 12)
-"""Nodes of a layer of the traversal in Figure 3."""
-
 UNBOUND = 1_000_000
-"""Tokens of a budget that ends no traversal of the figure."""
 
 
 @dataclass(frozen=True, slots=True)
 class Study:
-    """One data set; ``contiguous`` trees and ``times`` only where they were measured.
+    """Measurements on a data set; ``contiguous`` trees and ``times`` are optional.
 
     Attributes:
-        retrievers: without and with the tree; the first is flat.
-        layers: the collapsed tree by start layer and number of layers.
-        n_layers: of the highest tree.
-        curve: the collapsed tree over budgets and traversal over ``top_k``, a line each.
-        titles: of the documents that have one, by id.
-        tokens, times: of building by length of the document; tokens have a point for each tree.
+        retrievers: comparison without and with the tree; the first is flat.
+        layers: collapsed tree by start layer and number of layers.
+        n_layers: number of layers of the highest tree.
+        curve: rows of the collapsed tree by budget, and of the traversal by ``top_k``.
+        titles: titles of documents by id.
+        tokens, times: builds by length of the document; tokens have a point for each tree.
     """
 
     name: str
@@ -186,11 +168,11 @@ class Study:
 
     @property
     def measure(self) -> str:
-        """The first measure that the data set allows; empty where it allows none."""
+        """The first measure that the data set allows, or ""."""
         return next(iter(self.retrievers.measures), "")
 
     def values(self) -> dict[str, Any]:
-        """All figures as plain values."""
+        """Return the figures as plain values."""
         return {
             "dataset": self.name,
             "n_documents": self.n_documents,
@@ -209,7 +191,7 @@ class Study:
 
 
 def layers_name(start: int, n_layers: int) -> str:
-    """The name of a search over ``n_layers`` layers, of which ``start`` is the highest."""
+    """Return the name of a search over ``n_layers`` layers down from ``start``."""
     return f"collapsed@{start - n_layers + 1}-{start}"
 
 
@@ -220,10 +202,7 @@ def measure_study(
     encoders: Encoders = None,
     progress: Progress | None = None,
 ) -> Study:
-    """Measure all retrievers and all subsets of layers on a data set.
-
-    ``measurer`` is of the same index.
-    """
+    """Measure all retrievers and all subsets of layers, by a measurer of the same index."""
     names = [
         layers_name(start, queried)
         for start in range(index.n_layers)
@@ -255,10 +234,7 @@ def with_contiguous(
     measurer: ContextMeasurer,
     progress: Progress | None = None,
 ) -> Study:
-    """The study with the ablation: the same data set over an index of contiguous trees.
-
-    ``measurer`` may be of the study's own index: questions and options are the same.
-    """
+    """Add the ablation to a study: an index of contiguous trees over the same data set."""
     systems = [make_system(name) for name in ("collapsed", "hybrid")]
     here = replace(measurer, index=index)
     comparison = compare(index, systems, budgets, measurer=here, progress=progress)

@@ -1,4 +1,4 @@
-"""What was measured as tables, in the order of the paper's, and beside its own."""
+"""Tables of measurements in the order of the paper, followed by the tables of the paper."""
 
 from __future__ import annotations
 
@@ -15,25 +15,16 @@ from raptor_core.evaluation.bootstrap import interval_text
 from raptor_core.evaluation.compare import Comparison, ComparisonRow, by_kind, restrict
 from raptor_core.evaluation.index import TreeStatistics, pooled
 from raptor_core.evaluation.tables import Table
-from raptor_lab.paper.study import (
-    WITH_TREE,
-    Study,
-    TokenPoint,
-    fit_slope,
-    layers_name,
-)
+from raptor_lab.paper.study import WITH_TREE, Study, TokenPoint, fit_slope, layers_name
 
-# What the paper reports (Sarthi et al. 2024, arXiv:2401.18059), by its own table numbers; shares
-# are in percent, as they are printed there.
+# Tables of the paper (Sarthi et al. 2024, arXiv:2401.18059) by number; shares are in percent.
 ANSWERS: Mapping[str, tuple[int, ...]] = {
     "qasper": (2, 3, 5),
     "quality": (2, 4, 7, 9),
     "narrativeqa": (1, 6),
 }
-"""Tables of answers by data set."""
 
-LAYERS = (8, 14, 15, 16, 17)
-"""Accuracy by start layer and number of layers, of single stories."""
+LAYERS = (8, 14, 15, 16, 17)  # accuracy by start layer and number of layers, of single stories
 
 SHARES = (18, 19, 20, 21)
 COMPRESSION = 10
@@ -43,13 +34,13 @@ _READ = "Scores of answers, in percent, from the paper."
 
 
 def published(*numbers: int) -> list[Table]:
-    """The paper's tables of these numbers."""
+    """Return the paper's tables of these numbers."""
     return [_tables()[number] for number in numbers]
 
 
 @cache
 def _tables() -> Mapping[int, Table]:
-    """Of ``published.txt``: title, head and rows of each, cells between "|"."""
+    """Read ``published.txt``: title, head and rows of each table, with "|" between cells."""
     text = Path(__file__).with_name("published.txt").read_text(encoding="utf-8")
     tables = {}
     for block in text.rstrip("\n").split("\n\n"):
@@ -74,14 +65,11 @@ MEANING = {
     "hybrid": "all signals of the tree",
     "root": "top layer",
 }
-"""What a strategy stands for in the paper's tables, or is."""
+"""Description of each strategy, in the words of the paper where it has it."""
 
 
 def retriever_tables(study: Study) -> list[Table]:
-    """A table for each measure of the data set, and the paper's tables of answers on it.
-
-    The first measure is told by kind of question, too, where there are several.
-    """
+    """Make a table for each measure, one by kind of question, and the paper's tables of answers."""
     tables = [_retriever_table(study, measure) for measure in study.retrievers.measures]
     kinds = {
         kind: comparison
@@ -123,10 +111,7 @@ def _by_kind(study: Study, kinds: Mapping[str, Comparison]) -> Table:
     lines = {kind: comparison.at(budget) for kind, comparison in kinds.items()}
     counts = {kind: of["flat"].figures[study.measure].n_questions for kind, of in lines.items()}
     rows = (
-        (
-            system,
-            *(interval_text(of[system].figures[study.measure].mean) for of in lines.values()),
-        )
+        (system, *(interval_text(of[system].figures[study.measure].mean) for of in lines.values()))
         for system in study.retrievers.at(budget)
     )
     return Table(
@@ -159,7 +144,7 @@ _CURVE = (
 
 
 def curve_tables(studies: Sequence[Study]) -> list[Table]:
-    """A table for each data set that something can be measured on."""
+    """Make a table for each data set that has a measure."""
     return [
         Table(
             f"{study.name}: {study.measure.replace('_', ' ')} by length of the context",
@@ -181,41 +166,36 @@ def _curve_rows(study: Study) -> Iterator[tuple[str, ...]]:
 
 
 SPREAD = ("collapsed", "collapsed-lexical", "collapsed-dpr", "traversal", "hybrid")
-"""Strategies that take nodes of several layers."""
+"""Strategies that retrieve nodes of several layers."""
 
-N_SINGLE = 5
-"""Documents that have tables of their own, as in the paper."""
+N_SINGLE = 5  # documents with a separate table, as in the paper
 
 
 def layer_tables(studies: Sequence[Study]) -> list[Table]:
-    """For each data set and budget start layer by number of layers; then the paper's.
-
-    At the largest budget there are those of single documents, too.
-    """
+    """Make tables of start layer by number of layers for each data set, budget and top document."""
     measured = [study for study in studies if study.measure]
     tables = []
     for study in measured:
         for budget in study.layers.budgets:
             title = f"{study.name}: {study.measure.replace('_', ' ')} at {budget:,} tokens"
             tables.append(_subsets(study, study.layers, budget, title))
-    tables += [table for study in measured for table in _of_single(study)]
+    tables += [table for study in measured for table in _single_documents(study)]
     return tables + published(*LAYERS)
 
 
 def share_tables(studies: Sequence[Study]) -> list[Table]:
-    """For each data set the shares of nodes by layer; then the paper's."""
+    """Make a table of nodes by layer for each data set, and the paper's."""
     return [*map(_shares, studies), *published(*SHARES)]
 
 
-def _of_single(study: Study) -> Iterator[Table]:
-    """The documents with the most questions that can be measured; none where there is but one."""
+def _single_documents(study: Study) -> Iterator[Table]:
     budget = max(study.layers.budgets)
-    asked: dict[str, set[str]] = {}
+    by_document: dict[str, set[str]] = {}
     for item in study.layers.scores:
         if item.question.document and study.measure in item.measures:
-            asked.setdefault(item.question.document, set()).add(item.question.id)
-    most = sorted(asked.items(), key=lambda pair: (-len(pair[1]), pair[0]))
-    for document, questions in most[:N_SINGLE] if len(asked) > 1 else ():
+            by_document.setdefault(item.question.document, set()).add(item.question.id)
+    ranked = sorted(by_document.items(), key=lambda pair: (-len(pair[1]), pair[0]))
+    for document, questions in ranked[:N_SINGLE] if len(by_document) > 1 else ():
         name = study.titles.get(document, document)
         title = f"{study.name}, {name}: {len(questions)} questions at {budget:,} tokens"
         yield _subsets(study, restrict(study.layers, questions), budget, title)
@@ -274,7 +254,7 @@ _SIZES = (
 
 
 def compression_tables(studies: Sequence[Study]) -> list[Table]:
-    """The trees of all data sets, and the paper's."""
+    """Make the table of sizes of trees, and the paper's."""
     rows = []
     for study in studies:
         rows.append(_size_row(study.name, study.trees))
@@ -298,8 +278,7 @@ def _size_row(name: str, trees: TreeStatistics) -> tuple[str, ...]:
     )
 
 
-MAX_ROWS = 12
-"""More trees than that are told by groups of as many each."""
+MAX_ROWS = 12  # more trees are grouped into as many rows
 
 _LINES = (
     "The paper draws both without a number (Figures 5 and 6): straight lines on all data sets, "
@@ -317,7 +296,7 @@ _SECONDS = (
 
 
 def scaling_tables(studies: Sequence[Study]) -> list[Table]:
-    """The lines of all data sets, then the points of each."""
+    """Make a table of fitted lines, and tables of the points of each data set."""
     rows = tuple(chain.from_iterable(map(_slopes, studies)))
     head = ("data set", "what", "points", "for each 1,000 tokens of the document", "R²")
     tables = [Table("Straight lines", head, rows, _LINES)]
@@ -337,14 +316,13 @@ def _slopes(study: Study) -> Iterator[tuple[str, ...]]:
         "all tokens": [a + b for a, b in zip(prompts, completions, strict=True)],
         "seconds": [point.seconds for point in study.times],
     }
-    for what, values in measured.items():
-        points, digits = (study.times, 3) if what == "seconds" else (study.tokens, 0)
+    for quantity, values in measured.items():
+        points, digits = (study.times, 3) if quantity == "seconds" else (study.tokens, 0)
         slope = fit_slope([point.document_tokens for point in points], values)
-        told = (
-            (f"{slope.per_thousand:,.{digits}f}", f"{slope.r_squared:.3f}") if slope else ("", "")
-        )
+        rise = f"{slope.per_thousand:,.{digits}f}" if slope else ""
         if values:
-            yield study.name, what, str(len(values)), *told
+            explained = f"{slope.r_squared:.3f}" if slope else ""
+            yield study.name, quantity, str(len(values)), rise, explained
 
 
 def _token_table(study: Study) -> Table:
@@ -362,13 +340,9 @@ def _token_row(points: Sequence[TokenPoint]) -> tuple[str, ...]:
 
 
 def _time_table(study: Study) -> Table:
-    rows = tuple(
-        (
-            f"{p.document_tokens:,}",
-            f"{p.seconds:.2f}",
-            f"{1000 * p.seconds / p.document_tokens:.3f}",
-        )
-        for p in study.times
+    measured = (
+        (p.document_tokens, p.seconds, 1000 * p.seconds / p.document_tokens) for p in study.times
     )
+    rows = tuple((f"{n:,}", f"{seconds:.2f}", f"{rate:.3f}") for n, seconds, rate in measured)
     head = ("tokens", "seconds", "seconds for each 1,000 tokens")
     return Table(f"{study.name}: seconds of a build (Figure 6)", head, rows, _SECONDS)

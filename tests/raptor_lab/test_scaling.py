@@ -18,8 +18,8 @@ from raptor_lab.paper.study import (
     N_PREFIXES,
     TimePoint,
     TokenPoint,
-    calls_nothing,
     fit_slope,
+    is_local,
     measure_study,
     time_builds,
     token_points,
@@ -79,10 +79,10 @@ def test_prefixes_of_the_longest_document_are_built_in_equal_steps(components):
 
 
 def test_builds_are_timed_only_where_they_are_not_paid_for():
-    assert calls_nothing(Components(Settings()))
+    assert is_local(Components(Settings()))
     for part in ("summarizer", "embedder"):
         paid = {part: {"kind": "openai", "model": "m"}, "tokens": {"counter": "words"}}
-        assert not calls_nothing(Components(Settings.model_validate(paid)))
+        assert not is_local(Components(Settings.model_validate(paid)))
 
 
 def test_the_line_is_that_of_least_squares():

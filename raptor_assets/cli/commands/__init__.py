@@ -1,1 +1,1 @@
-"""The commands, by module; see ``LazyGroup``."""
+"""Commands by module; see ``LazyGroup``."""

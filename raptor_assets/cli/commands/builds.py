@@ -1,4 +1,4 @@
-"""What changes the trees of a home: `raptor plan`, `raptor build` and `raptor drop`."""
+"""Commands that plan or change trees: `raptor plan`, `raptor build` and `raptor drop`."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ import click
 
 from raptor_assets.cli.exits import failures_code
 from raptor_assets.cli.options import (
+    absolute_sources,
     bounded,
     budget_options,
     home_and_json,
     home_settings,
-    kept_sources,
 )
-from raptor_assets.cli.output import print_json, print_orphaned, told_together
+from raptor_assets.cli.output import join_reasons, print_json, print_orphaned
 from raptor_assets.cli.terminal import say
 from raptor_assets.names import counted
 from raptor_assets.project.home import Home
@@ -35,8 +35,7 @@ from raptor_core.rebuild import LayerPlan, RebuildPlan, TreePlan
 from raptor_core.redaction import printable
 from raptor_core.settings import Settings
 
-NAMED = 20
-"""Trees, skipped files and failed partitions that are told one by one; ``--json`` tells all."""
+NAMED = 20  # trees, skipped files and failed partitions that are named; ``--json`` names all
 
 
 @click.command(epilog="\b\nExample:\n  raptor plan docs/")
@@ -48,12 +47,12 @@ def plan_command(
 ) -> None:
     """Say what the next build will do and cost. Nothing is written, and no endpoint is called.
 
-    SOURCES are taken beside those of the home's settings. A tree that goes on from its published
-    state is foretold exactly, one that is built from scratch is estimated.
+    SOURCES are added to those of the home's settings. The plan is exact for a tree that is updated,
+    and an estimate for a tree that is built from scratch.
     """
-    opened, settings, scan = _look_at_source(home, sources)
-    chosen = _choose_partitions(partitions, scan.inventory, settings)
-    planned = forecast(opened, settings, scan, chosen)
+    opened, settings, scan = _scan_sources(home, sources)
+    keys = _partition_keys(partitions, scan.inventory, settings)
+    planned = forecast(opened, settings, scan, keys)
     if as_json:
         print_json(_plan_values(planned))
     else:
@@ -77,18 +76,10 @@ def _plan_values(planned: Forecast) -> dict[str, Any]:
 
 def _print_plan(planned: Forecast) -> None:
     changes, plan = planned.changes, planned.plan
-    counts = [
-        f"{len(names)} {word}"
-        for names, word in (
-            (changes.new, "new"),
-            (changes.changed, "changed"),
-            (changes.removed, "to drop"),
-            (changes.withheld, "held back"),
-            (changes.unconfirmed, "to confirm"),
-            (changes.unchanged, "unchanged"),
-        )
-        if names
-    ]
+    words = ("new", "changed", "to drop", "held back", "to confirm", "unchanged")
+    kinds = ("new", "changed", "removed", "withheld", "unconfirmed", "unchanged")
+    lists = {word: getattr(changes, kind) for kind, word in zip(kinds, words, strict=True)}
+    counts = [f"{len(names)} {word}" for word, names in lists.items() if names]
     say(f"partitions: {', '.join(counts) or 'none'}")
     _print_held(changes)
     if changes.doubt:
@@ -97,12 +88,14 @@ def _print_plan(planned: Forecast) -> None:
     for tree in plan.trees[:NAMED]:
         _print_tree(tree)
     if len(plan.trees) > NAMED:
-        say(f"and {len(plan.trees) - NAMED} more trees; --json tells all", dim=True)
+        say(f"and {len(plan.trees) - NAMED} more trees; --json names all", dim=True)
     _print_total(plan)
 
 
 def _print_tree(tree: TreePlan) -> None:
-    leaves = f"{tree.n_leaves_kept} kept, {tree.n_leaves_added} new, {tree.n_leaves_removed} gone"
+    leaves = (
+        f"{tree.n_leaves_kept} kept, {tree.n_leaves_added} new, {tree.n_leaves_removed} removed"
+    )
     why = f" ({tree.reason})" if tree.reason else ""
     say()
     say(f"{tree.tree}: {tree.action}{why}", fg="cyan")
@@ -112,16 +105,12 @@ def _print_tree(tree: TreePlan) -> None:
 
 
 def _layer(layer: LayerPlan) -> str:
-    told = [f"{layer.n_kept} kept", f"{layer.n_added} new", f"{layer.n_removed} gone"]
-    details = [
-        (layer.n_touched, "touched"),
-        (layer.n_split, "split"),
-        (layer.n_merged, "merged or ended"),
-        (layer.n_reused, "texts known already"),
-    ]
-    told += [f"{count} {word}" for count, word in details if count]
+    texts = [f"{layer.n_kept} kept", f"{layer.n_added} new", f"{layer.n_removed} removed"]
+    counts = (layer.n_touched, layer.n_split, layer.n_merged, layer.n_reused)
+    words = ("touched", "split", "merged or ended", "texts known already")
+    texts += [f"{count} {word}" for count, word in zip(counts, words, strict=True) if count]
     fitted = f"; fitted: {layer.fitted}" if layer.fitted else ""
-    return f"{', '.join(told)} → {_summaries(layer.cost.calls)}{fitted}"
+    return f"{', '.join(texts)} → {_summaries(layer.cost.calls)}{fitted}"
 
 
 def _summaries(count: int) -> str:
@@ -131,7 +120,7 @@ def _summaries(count: int) -> str:
 def _print_total(plan: RebuildPlan) -> None:
     least, most = plan.summaries_range
     sure = "" if plan.exact else "about "
-    bounds = f"at the least {plan.lower_bound}" if plan.exact else f"{least} to {most}"
+    bounds = f"at least {plan.lower_bound}" if plan.exact else f"{least} to {most}"
     say()
     say(
         f"to make: {sure}{_summaries(plan.summaries.calls)} ({bounds}), "
@@ -149,10 +138,8 @@ def _print_total(plan: RebuildPlan) -> None:
 @click.command(epilog="\b\nExample:\n  raptor build docs/ papers.jsonl --partition docs/pumps.md")
 @click.argument("sources", nargs=-1)
 @click.option("--partition", "partitions", multiple=True, help="Only this one; may be repeated.")
-@click.option("--force", is_flag=True, help="Also what is up to date; finished work is reused.")
-@click.option(
-    "--confirm-removal", is_flag=True, help="Documents are gone on purpose, however many."
-)
+@click.option("--force", is_flag=True, help="Also trees that are up to date; reuses finished work.")
+@click.option("--confirm-removal", is_flag=True, help="Drop documents, however many were removed.")
 @budget_options("this run")
 @home_and_json
 def build_command(
@@ -166,11 +153,11 @@ def build_command(
 ) -> None:
     """Build what is new or changed in the source, and publish it.
 
-    SOURCES are added to the home's settings; without any, the ones that stand there are used.
-    Trees whose documents are gone from the source are dropped. Where more are gone than
-    source.max_removed allows, nothing is built or dropped without --confirm-removal. What was
-    published stays until its successor is. A run stops before it would pass a bound and keeps what
-    is finished; the next one goes on from there.
+    SOURCES are added to the home's settings; without any, those of the settings are read. Trees
+    whose documents were removed from the source are dropped. If more were removed than
+    source.max_removed allows, nothing is built or dropped without --confirm-removal. A published
+    tree stays until its successor is published. A run stops before it exceeds a bound; the next run
+    continues from the finished work.
     """
     from raptor_assets.cli.progress import build_progress
 
@@ -178,32 +165,22 @@ def build_command(
     with build_progress(visible=not as_json) as progress:
         if sources:
             Home.at(home).check_owner("")
-        # The sources are looked at before they are kept: a mistyped one leaves nothing behind.
-        opened, settings, scan = _look_at_source(home, sources)
+        # Sources are scanned before they are saved: a mistyped path changes nothing.
+        opened, settings, scan = _scan_sources(home, sources)
         if sources:
             opened.create()
-            opened.add_sources(kept_sources(sources))
+            opened.add_sources(absolute_sources(sources))
         settings = bounded(settings, bounds)
-        chosen = _choose_partitions(partitions, scan.inventory, settings)
-        report = build(
-            opened,
-            settings,
-            chosen,
-            force=force,
-            confirm_removal=confirm_removal,
-            scan=scan,
-            on_plan=progress.plan,
-            on_progress=progress.step,
-        )
-        above = None
-        if settings.corpus_tree.enabled:
-            above = update_corpus_tree(
-                opened, settings, force=force, on_plan=progress.plan, on_progress=progress.step
-            )
+        keys = _partition_keys(partitions, scan.inventory, settings)
+        hooks: dict[str, Any] = {"on_plan": progress.plan, "on_progress": progress.step}
+        hooks["force"] = force
+        report = build(opened, settings, keys, confirm_removal=confirm_removal, scan=scan, **hooks)
+        enabled = settings.corpus_tree.enabled
+        above = update_corpus_tree(opened, settings, **hooks) if enabled else None
     seconds = time.monotonic() - started
     if as_json:
-        told = {} if above is None else {"corpus_tree": _values(above, seconds)}
-        print_json(_values(report, seconds) | told)
+        corpus_tree = {} if above is None else {"corpus_tree": _values(above, seconds)}
+        print_json(_values(report, seconds) | corpus_tree)
     else:
         _print(report, opened, seconds)
         if above is not None:
@@ -218,7 +195,7 @@ def _print_above(above: BuildReport) -> None:
     _name_failed(above, "trees")
     state = "built" if above.built else "dropped" if above.dropped else "unchanged"
     state = "failed" if above.failed else state
-    say(f"the corpus tree: {state}, {_summaries(_made(above, 'summaries'))} made")
+    say(f"the corpus tree: {state}, {_summaries(_n_produced(above, 'summaries'))} written")
 
 
 def _values(report: BuildReport, seconds: float) -> dict[str, Any]:
@@ -231,22 +208,22 @@ def _values(report: BuildReport, seconds: float) -> dict[str, Any]:
         "failed": report.failed,
         "skipped": [{"name": s.name, "reason": s.reason} for s in report.skipped],
         "odd": report.odd,
-        "n_embedded": _made(report, "embeddings"),
-        "n_summarized": _made(report, "summaries"),
+        "n_embedded": _n_produced(report, "embeddings"),
+        "n_summarized": _n_produced(report, "summaries"),
         "seconds": round(seconds, 3),
         "run_ids": report.run_ids,
     }
 
 
-def _made(report: BuildReport, kind: str) -> int:
-    return sum(count for asset, count in report.made.items() if asset.endswith(f"/{kind}"))
+def _n_produced(report: BuildReport, kind: str) -> int:
+    return sum(count for asset, count in report.produced.items() if asset.endswith(f"/{kind}"))
 
 
 def _print(report: BuildReport, home: Home, seconds: float) -> None:
     _name([f"skipped {item.name}: {item.reason}" for item in report.skipped], "files")
     _print_held(report.changes)
     print_orphaned(report.changes.orphaned)
-    _name(told_together(report.odd.items()), "partitions")
+    _name(join_reasons(report.odd.items()), "partitions")
     _name_failed(report, "partitions")
     counts = [
         f"{len(report.built)} built",
@@ -257,30 +234,28 @@ def _print(report: BuildReport, home: Home, seconds: float) -> None:
     ]
     say(
         f"partitions: {', '.join(filter(None, counts))}; "
-        f"{counted(_made(report, 'embeddings'), 'text')} embedded, "
-        f"{_summaries(_made(report, 'summaries'))} made in {seconds:.1f} s"
+        f"{counted(_n_produced(report, 'embeddings'), 'text')} embedded, "
+        f"{_summaries(_n_produced(report, 'summaries'))} written in {seconds:.1f} s"
     )
     if report.run_ids and not home.names().corpus:
         say(f"see the run in the UI: {hint('ui', home.path)}", dim=True)
 
 
 def _print_held(changes: Changes) -> None:
-    """Print which partitions stay as published, since documents of them are unknown."""
-    why = "as published: what it holds cannot be read now"
+    why = "as published: its documents cannot be read now"
     _name([f"kept {name} {why}" for name in changes.withheld], "partitions")
 
 
-def _name_failed(report: BuildReport, what: str) -> None:
+def _name_failed(report: BuildReport, plural: str) -> None:
     lines = [f"failed {n} at {f.asset}: {f.reason}" for n, f in report.failed.items()]
-    _name(lines, what, "red")
+    _name(lines, plural, "red")
 
 
-def _name(lines: list[str], what: str, color: str = "yellow") -> None:
-    """Lines on standard error, the first of them in full."""
+def _name(lines: list[str], plural: str, color: str = "yellow") -> None:
     for line in lines[:NAMED]:
         say(line, fg=color, err=True)
     if len(lines) > NAMED:
-        more = f"and {len(lines) - NAMED} more {what}; --json names all"
+        more = f"and {len(lines) - NAMED} more {plural}; --json names all"
         say(more, fg=color, err=True)
 
 
@@ -298,8 +273,8 @@ def drop_command(trees: tuple[str, ...], yes: bool, home: Path, as_json: bool) -
         raise click.UsageError("--json cannot ask whether to remove; add --yes")
     opened, settings = Home.open(home)
     names = _partitions(trees, opened, settings)
-    asked = printable(f"remove {', '.join(names)} from {opened.path}?", lines=False)
-    if not (yes or click.confirm(asked, err=True)):
+    prompt = printable(f"remove {', '.join(names)} from {opened.path}?", lines=False)
+    if not (yes or click.confirm(prompt, err=True)):
         raise SystemExit("nothing was removed")
 
     report = drop(opened, settings, names)
@@ -317,34 +292,34 @@ def drop_command(trees: tuple[str, ...], yes: bool, home: Path, as_json: bool) -
 
 
 def _partitions(trees: tuple[str, ...], home: Home, settings: Settings) -> list[str]:
-    """Keys of the partitions to drop, each once."""
     grouping = settings.grouping
     with recorded(home) as records:
         known = set(records.partitions())
-    own = not grouping.shards
+    by_tree = not grouping.shards
     keys = {
-        name: partition_key(name, grouping) if own and name not in known else name for name in trees
+        name: partition_key(name, grouping) if by_tree and name not in known else name
+        for name in trees
     }
     known = existing_partitions(known, Resources(settings, home).store, grouping, keys.values())
-    what = "tree is called" if own else "partition (with grouping.shards, name those) is called"
-    refuse_unknown(what, [name for name, key in keys.items() if key not in known], known)
+    kind = "tree is called" if by_tree else "partition (with grouping.shards, name those) is called"
+    refuse_unknown(kind, [name for name, key in keys.items() if key not in known], known)
     return list(dict.fromkeys(keys.values()))
 
 
-def _look_at_source(path: Path, sources: Sequence[str]) -> tuple[Home, Settings, Scan]:
-    """A home, its settings with these sources, and what all of them hold; writes nothing."""
-    fresh = kept_sources(sources)
-    home, settings = home_settings(path, needed=not fresh)
-    paths = dict.fromkeys((*settings.source.paths, *fresh))
+def _scan_sources(path: Path, sources: Sequence[str]) -> tuple[Home, Settings, Scan]:
+    """Return a home, its settings with further sources, and a scan of all; write nothing."""
+    added = absolute_sources(sources)
+    home, settings = home_settings(path, needed=not added)
+    paths = dict.fromkeys((*settings.source.paths, *added))
     source = settings.source.model_copy(update={"paths": tuple(paths)})
     scan = look(home.table_store(settings), source)
     return home, settings.model_copy(update={"source": source}), scan
 
 
-def _choose_partitions(
+def _partition_keys(
     names: Sequence[str], inventory: Inventory, settings: Settings
 ) -> tuple[str, ...] | None:
-    """Keys of the partitions that are named; a tree's name will do where it has one of its own."""
+    """Return the keys of named partitions, also by the name of a partition's only tree."""
     if not names:
         return None
     known = inventory.partitions(settings.grouping)

@@ -1,4 +1,4 @@
-"""`raptor curate`."""
+"""Decisions on texts: `raptor curate`."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from raptor_assets.standalone.curating import Author, Curator
 from raptor_core.curation import Decision
 
 _author = together(
-    click.option("--who", help="Who decides; the name of the system's user by default."),
-    click.option("--why", default="", help="The reason, for those who read it later."),
+    click.option("--who", help="Your name; by default the name of the system's user."),
+    click.option("--why", default="", help="The reason, for later readers."),
 )
 
-Opened = Callable[[], Curator]
-"""Opens the home; called once what the command line says is known to be right."""
+Opener = Callable[[], Curator]
+"""Function that opens the home; called after the command line is checked."""
 
 
 def _example(arguments: str) -> str:
@@ -34,22 +34,22 @@ def _example(arguments: str) -> str:
 def curate_command() -> None:
     """Set texts aside, correct or pin summaries, mark findings.
 
-    A decision is recorded beside the tables, and changes nothing that is published. `raptor plan`
-    says what honouring it costs; the next build does. `raptor tree TREE --ids` and the report show
-    the ids of nodes.
+    A decision is recorded with the tables, and takes effect with the next build. `raptor plan`
+    shows what that costs. `raptor tree TREE --ids` and the report show the ids of nodes.
     """
 
 
 def _user() -> str:
-    """Name of the system's user; one that runs in a container may have none."""
     try:
         return getpass.getuser()
     except (KeyError, OSError) as error:  # OSError since Python 3.13
-        raise click.UsageError("the system has no name for this user; say it by --who") from error
+        raise click.UsageError(
+            "the system has no name for this user; name them by --who"
+        ) from error
 
 
 def _deciding(function: Callable[..., Decision]) -> Any:
-    """Call it with what opens the home and an author, and show what it decides."""
+    """Make a command that passes an opener and an author to a function and prints its decision."""
 
     @wraps(function)
     def decided(home: Path, who: str | None, why: str, as_json: bool, **values: Any) -> None:
@@ -58,11 +58,10 @@ def _deciding(function: Callable[..., Decision]) -> Any:
         if as_json:
             print_json(decision)
         elif function.__name__ == "undo":
-            say(f"taken back: {_told(decision)}")
+            say(f"taken back: {_describe(decision)}")
         else:
-            say(_told(decision))
-            told = f"decision {decision.id}; `raptor plan` says what the next build makes of it"
-            say(told, dim=True)
+            say(_describe(decision))
+            say(f"decision {decision.id}; `raptor plan` shows its effect", dim=True)
 
     return _author(home_and_json(decided))
 
@@ -72,36 +71,39 @@ def _deciding(function: Callable[..., Decision]) -> Any:
 )
 @click.argument("subject", metavar="NODE|DOCUMENT")
 @_deciding
-def set_aside(opened: Opened, author: Author, subject: str) -> Decision:
+def set_aside(open_curator: Opener, author: Author, subject: str) -> Decision:
     """Leave a chunk, by its node's id, or a whole document out of the trees."""
     try:
         uuid.UUID(subject)
     except ValueError:
-        return opened().set_document_aside(subject, author)
-    return opened().set_chunk_aside(subject, author)
+        return open_curator().set_document_aside(subject, author)
+    return open_curator().set_chunk_aside(subject, author)
 
 
 @curate_command.command(epilog=_example("correct NODE --text 'It was 1872.'"))
 @click.argument("node")
-@click.option("--text", help="The whole new text.")
-@click.option("--file", type=click.File(encoding="utf-8"), help="A file that holds it; - reads it.")
+@click.option("--text", help="The full new text.")
+@click.option(
+    "--file",
+    type=click.File(encoding="utf-8"),
+    help="A file of the new text; - reads standard input.",
+)
 @_deciding
 def correct(
-    opened: Opened, author: Author, node: str, text: str | None, file: TextIO | None
+    open_curator: Opener, author: Author, node: str, text: str | None, file: TextIO | None
 ) -> Decision:
-    """Give a summary another text, for as long as it summarizes the same nodes."""
+    """Replace a summary's text for as long as it summarizes the same nodes."""
     if (text is None) == (file is None):
         raise click.UsageError("give the new text by --text or by --file")
-    new = file.read() if file else str(text)
-    return opened().correct(node, new, author)
+    return open_curator().correct(node, file.read() if file else str(text), author)
 
 
 @curate_command.command(epilog=_example("pin NODE --why 'approved by the board'"))
 @click.argument("node")
 @_deciding
-def pin(opened: Opened, author: Author, node: str) -> Decision:
-    """Keep a summary as it is, whatever changes below it, while its cluster is there."""
-    return opened().pin(node, author)
+def pin(open_curator: Opener, author: Author, node: str) -> Decision:
+    """Keep a summary's text while its cluster exists, even if nodes below it change."""
+    return open_curator().pin(node, author)
 
 
 @curate_command.command(epilog=_example("mark NODE 'It was 1872.' wrong"))
@@ -109,21 +111,21 @@ def pin(opened: Opened, author: Author, node: str) -> Decision:
 @click.argument("sentence")
 @click.argument("value", type=click.Choice(["right", "wrong"]))
 @_deciding
-def mark(opened: Opened, author: Author, node: str, sentence: str, value: str) -> Decision:
-    """Say whether an audit was right that nothing supports a SENTENCE of a summary."""
-    return opened().mark(node, sentence, value, author)
+def mark(open_curator: Opener, author: Author, node: str, sentence: str, value: str) -> Decision:
+    """Confirm or reject the finding that nothing supports a SENTENCE of a summary."""
+    return open_curator().mark(node, sentence, value, author)
 
 
 @curate_command.command(epilog=_example("undo DECISION --why 'it was right'"))
 @click.argument("decision")
 @_deciding
-def undo(opened: Opened, author: Author, decision: str) -> Decision:
-    """Take a DECISION back, by its id."""
-    return opened().take_back(decision, author)
+def undo(open_curator: Opener, author: Author, decision: str) -> Decision:
+    """Undo a DECISION, by its id."""
+    return open_curator().take_back(decision, author)
 
 
 @curate_command.command("list", epilog=_example("list --all"))
-@click.option("--all", "everything", is_flag=True, help="Those that were taken back, too.")
+@click.option("--all", "everything", is_flag=True, help="Also decisions that were undone.")
 @home_and_json
 def list_(everything: bool, home: Path, as_json: bool) -> None:
     """List the decisions, oldest first."""
@@ -132,7 +134,7 @@ def list_(everything: bool, home: Path, as_json: bool) -> None:
         print_json({"decisions": decisions})
         return
     for decision in decisions:
-        say(f"{decision.id}  {_told(decision)}", fg="cyan", dim=bool(decision.undone))
+        say(f"{decision.id}  {_describe(decision)}", fg="cyan", dim=bool(decision.undone))
         why = f": {decision.why}" if decision.why else ""
         say(f"    by {decision.who} on {decision.when}{why}")
         if decision.kind in ("summary", "pin"):
@@ -152,6 +154,6 @@ _WORDS = {
 }
 
 
-def _told(decision: Decision) -> str:
+def _describe(decision: Decision) -> str:
     marked = f" as {decision.value}" if decision.kind == "finding" else ""
     return f"{decision.tree}: {_WORDS[decision.kind]}{marked}: {decision.about}"

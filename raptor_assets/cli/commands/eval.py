@@ -1,4 +1,4 @@
-"""`raptor eval`: the group; its commands are in ``cli/evals`` and in the laboratory."""
+"""Group `raptor eval`; its commands are in ``cli/evals`` and in the laboratory."""
 
 from __future__ import annotations
 
@@ -14,30 +14,29 @@ COMMANDS = {
     "golden": ("published", "Measure retrieval on questions whose answers are known."),
     "retrieval": ("comparison", "Compare strategies at equal token budgets."),
 }
-"""As ``app.COMMANDS``."""
+"""Module of each command, and its line of help."""
 
 LABORATORY = {
-    "audit": "Score a judge of summaries on labelled ones.",
-    "index": "Measure what the search by vectors misses.",
+    "audit": "Score a judge on labelled summaries.",
+    "index": "Measure the recall of the search by vectors.",
     "paper": "Write the paper's tables that need no reader.",
-    "reader": "Compare strategies by what a reader answers from their contexts.",
+    "reader": "Compare strategies by a reader's answers from their contexts.",
     "sheet": "Draw summaries for a study of hallucinations by hand.",
     "verdicts": "Read the sheet of such a study, and print its figures.",
 }
-"""Commands that ``raptor_lab`` registers, with their meanings, whether it is installed or not."""
+"""Commands that ``raptor_lab`` registers as entry points, listed even if it is not installed."""
 
-GROUP = "raptor_assets.cli.evals"
-"""Entry points of further commands, by name."""
+GROUP = "raptor_assets.cli.evals"  # group of the entry points
 
 
 class EvalGroup(LazyGroup):
-    """The commands of this package, and those that are registered as entry points."""
+    """Group of the commands of this package and of entry points."""
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         """Import one command.
 
         Raises:
-            ClickException: it is a command of the laboratory, which is not installed.
+            ClickException: the command is in the laboratory, which is not installed.
         """
         registered = entry_points(group=GROUP)
         if name in registered.names:

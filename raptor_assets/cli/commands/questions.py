@@ -13,13 +13,13 @@ import click
 from raptor_assets.cli.exits import exit_code, fail
 from raptor_assets.cli.options import (
     STRATEGY,
+    explain_empty,
     home_and_json,
     make_query,
     query_options,
     require_words,
-    why_nothing,
 )
-from raptor_assets.cli.output import node_values, print_json, print_wide, told_usd
+from raptor_assets.cli.output import node_values, print_json, print_wide, usd_text
 from raptor_assets.cli.terminal import say, say_text
 from raptor_assets.names import counted
 from raptor_assets.tables_markdown import shorten
@@ -42,80 +42,77 @@ from raptor_core.tree.corpus_tree import CORPUS_TREE_NAME
 @query_options
 @click.option(
     "--beside",
+    "compared",
     multiple=True,
     type=STRATEGY,
-    help="Another strategy, whose context is shown beside; may be repeated.",
+    help="Strategy to compare with, in a further column; may be repeated.",
 )
 @click.option(
     "--svg",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="Draw the trees with the nodes that were chosen into this file.",
+    help="File for a drawing of the trees with the retrieved nodes.",
 )
 @home_and_json
 def query_command(
     question: str,
-    beside: tuple[str, ...],
+    compared: tuple[str, ...],
     svg: Path | None,
     home: Path,
     as_json: bool,
     **values: Any,
 ) -> None:
-    """Retrieve the chunks and summaries that a question should be answered from.
+    """Retrieve the chunks and summaries that answer a question.
 
-    They come in the strategy's order: the default reads in document order, with scores beside.
+    They come in the strategy's order: by default that of the document, with scores.
 
-    `raptor tree TREE --trace NODE` shows what a summary was made from.
+    `raptor tree TREE --trace NODE` shows the sources of a summary.
     """
     require_words(question)
     retriever = HomeRetriever(home)
-    query = make_query(retriever.settings, values, beside)
-    strategies = dict.fromkeys((query.strategy, *beside))
+    query = make_query(retriever.settings, values, compared)
+    strategies = dict.fromkeys((query.strategy, *compared))
     retrievals = [retriever.search(question, replace(query, strategy=name)) for name in strategies]
     if svg is not None:
         _draw(svg, retriever, retrievals)
     if as_json:
-        first, *others = map(_retrieval_values, retrievals)
-        print_json(first | ({"beside": others} if beside else {}))
-    elif not any(one.hits for one in retrievals):
-        say(why_nothing(query, retrievals, values), fg="yellow", err=True)
-    elif beside:
-        _print_beside(retrievals)
+        first, *rest = map(_retrieval_values, retrievals)
+        print_json(first | ({"beside": rest} if compared else {}))
+    elif not any(retrieval.hits for retrieval in retrievals):
+        say(explain_empty(query, retrievals, values), fg="yellow", err=True)
+    elif compared:
+        _print_columns(retrievals)
     else:
         _print_hits(retrievals[0])
 
 
 def _draw(path: Path, retriever: HomeRetriever, retrievals: Sequence[Retrieval]) -> None:
-    """Write the trees that anything was chosen from."""
-    names = sorted({hit.node.tree for one in retrievals for hit in one.hits})
+    names = sorted({hit.node.tree for retrieval in retrievals for hit in retrieval.hits})
     trees = {name: retriever.nodes(name) for name in names}
-    chosen = {one.query.strategy: [hit.node.id for hit in one.ranked] for one in retrievals}
+    retrieved = {r.query.strategy: [hit.node.id for hit in r.ranked] for r in retrievals}
     try:
-        path.write_text(tree_svg(trees, chosen, retrievals[0].question), encoding="utf-8")
+        path.write_text(tree_svg(trees, retrieved, retrievals[0].question), encoding="utf-8")
     except OSError as error:
         raise SettingsError(f"cannot write {path}: {error}; name another file") from error
 
 
-NAMED_DOCUMENTS = 3
-"""Documents of a summary that are named."""
-
-NAMED_SPANS = 3
-"""Spans under a citation that are named; ``--json`` has all."""
+NAMED_DOCUMENTS = 3  # documents of a summary that are named
+NAMED_SPANS = 3  # spans under a citation that are named; ``--json`` has all
 
 
 @click.command(epilog="\b\nExample:\n  raptor ask 'what did the two incidents have in common?'")
 @click.argument("question")
 @query_options
-@click.option("--plan", is_flag=True, help="With --scope corpus: say calls and cost, call nothing.")
+@click.option("--plan", is_flag=True, help="With --scope corpus: show calls and cost only.")
 @home_and_json
 def ask_command(question: str, plan: bool, home: Path, as_json: bool, **values: Any) -> None:
     """Answer a question from the trees, with its sources.
 
-    With --scope corpus it is about everything: a layer of the corpus tree is read in
-    parts, and the parts' answers together, within [budget]. Without a reader the overview itself
-    is the answer.
+    With --scope corpus the question is about all documents: a layer of the corpus tree is read in
+    parts, then the answers to the parts, within [budget]. Without a reader the answer quotes the
+    corpus tree.
 
-    Needs a chat endpoint (settings [reader]). Without its key the context is shown with the
-    sentences nearest to the question, what is missing is said, and the exit code is 7.
+    Needs a chat endpoint (settings [reader]). Without its key the command prints the context, the
+    sentences nearest to the question and the name of the missing key, and exits with 7.
     """
     require_words(question)
     retriever = HomeRetriever(home)
@@ -128,7 +125,9 @@ def ask_command(question: str, plan: bool, home: Path, as_json: bool, **values: 
     query = make_query(settings, values)
     retrieval = retriever.search(question, query)
     if not retrieval.hits:
-        raise UnknownTreeError(f"nothing to answer from: {why_nothing(query, [retrieval], values)}")
+        raise UnknownTreeError(
+            f"nothing to answer from: {explain_empty(query, [retrieval], values)}"
+        )
     passages = [Passage.from_node(hit.node) for hit in retrieval.hits]
     try:
         answer = Reader(settings.reader).read(question, passages)
@@ -142,33 +141,25 @@ def _ask_corpus(
     retriever: HomeRetriever, question: str, query: Query, *, only_plan: bool, as_json: bool
 ) -> None:
     plan = retriever.plan_answer(query)
-    values = {
-        "plan": {
-            "layer": plan.layer,
-            "n_nodes": len(plan.nodes),
-            "calls": plan.calls,
-            "prompt_tokens": plan.prompt_tokens,
-            "completion_tokens": plan.completion_tokens,
-            "usd": plan.usd,
-        }
-    }
+    names = ("layer", "calls", "prompt_tokens", "completion_tokens", "usd")
+    figures = {name: getattr(plan, name) for name in names}
+    values = {"plan": {**figures, "n_nodes": len(plan.nodes)}}
     tokens = plan.prompt_tokens + plan.completion_tokens
-    told = (
+    text = (
         f"reads the {len(plan.nodes)} nodes of layer {plan.layer} of the corpus tree: "
-        f"{counted(plan.calls, 'call')}, at the most about {tokens:,} tokens, "
-        f"{told_usd(plan.usd, '.4f')}"
+        f"{counted(plan.calls, 'call')}, at most about {tokens:,} tokens, "
+        f"{usd_text(plan.usd, '.4f')}"
     )
     if only_plan:
-        print_json(values) if as_json else say(told)
+        print_json(values) if as_json else say(text)
         return
     if not as_json:
-        say(told, dim=True, err=True)
+        say(text, dim=True, err=True)
     try:
         answer = answer_by(plan, question, retriever.settings)
     except MissingKeyError as error:
         answer = layer_answer(retriever.nodes(CORPUS_TREE_NAME), query.budget_tokens)
-        why = f"the overview itself, since no reader can be asked: {error}"
-        say(why, dim=True, err=True)
+        say(f"summaries of the corpus tree, as no reader is set up: {error}", dim=True, err=True)
     spans = [retriever.trace(passage.node_id).spans for passage in answer.citations]
     _print(answer, values, spans, as_json=as_json)
 
@@ -176,19 +167,16 @@ def _ask_corpus(
 def _show_context(
     error: MissingKeyError, retrieval: Retrieval, quotes: list[Quote], *, as_json: bool
 ) -> NoReturn:
-    told: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     if as_json:
-        told = {
-            "quotes": [_quote_values(quote) for quote in quotes],
-            **_retrieval_values(retrieval),
-        }
+        values = {"quotes": list(map(_quote_values, quotes)), **_retrieval_values(retrieval)}
     else:
-        say("No reader can be asked. The sentences nearest to the question:", bold=True)
+        say("No reader is set up. The sentences nearest to the question:", bold=True)
         _print_quotes(quotes)
         say()
         say("The context that a reader would answer from:", bold=True)
         _print_hits(retrieval)
-    fail(type(error).__name__, str(error), exit_code(type(error)), as_json=as_json, **told)
+    fail(type(error).__name__, str(error), exit_code(type(error)), as_json=as_json, **values)
 
 
 def _print(
@@ -198,7 +186,6 @@ def _print(
     *,
     as_json: bool,
 ) -> None:
-    """What a reader answers, and what it cites; ``spans`` are of each citation, where traced."""
     traced = zip(answer.citations, spans or repeat(()), strict=False)
     if as_json:
         citations = [
@@ -219,14 +206,12 @@ def _print(
 
 
 def _retrieval_values(retrieval: Retrieval) -> dict[str, Any]:
+    names = ("n_tokens", "n_candidates", "n_passed_over", "n_paragraphs")
     return {
         "question": retrieval.question,
         "strategy": retrieval.query.strategy,
         "budget_tokens": retrieval.query.budget_tokens,
-        "n_tokens": retrieval.n_tokens,
-        "n_candidates": retrieval.n_candidates,
-        "n_passed_over": retrieval.n_passed_over,
-        "n_paragraphs": retrieval.n_paragraphs,
+        **{name: getattr(retrieval, name) for name in names},
         "nodes": [
             {"score": round(hit.score, 4), "why": dict(hit.why), **node_values(hit.node)}
             for hit in retrieval.hits
@@ -235,7 +220,7 @@ def _retrieval_values(retrieval: Retrieval) -> dict[str, Any]:
 
 
 def _passage_values(passage: Passage) -> dict[str, Any]:
-    """Where a passage comes from, as plain values; ``span`` is null for a summary."""
+    """Return the origin of a passage as plain values; ``span`` is null for a summary."""
     return {
         "node": passage.node_id,
         "documents": list(passage.documents),
@@ -245,7 +230,6 @@ def _passage_values(passage: Passage) -> dict[str, Any]:
 
 
 def _quote_values(quote: Quote) -> dict[str, Any]:
-    """A quoted sentence as plain values; ``span`` is the sentence's own."""
     return {
         "text": quote.text,
         "similarity": round(quote.similarity, 4),
@@ -255,7 +239,6 @@ def _quote_values(quote: Quote) -> dict[str, Any]:
 
 
 def _place(node: Node) -> str:
-    """Where a node comes from, in one line."""
     if node.stands_for:
         return f"the top of {node.documents[0]}"
     if node.is_leaf:
@@ -275,17 +258,16 @@ def _print_hits(retrieval: Retrieval) -> None:
         say(f"{rank:>2}. {hit.score:.3f}  {kind:<8} {_place(hit.node)}", fg="cyan")
         say(f"    {hit.node.id}", dim=True)
         say(f"    {shorten(hit.node.text)}")
-    budget = retrieval.query.budget_tokens
-    told = f"{len(retrieval.hits)} nodes, {retrieval.n_tokens} of {budget} tokens"
-    say(told, dim=True)
+    tokens = f"{retrieval.n_tokens} of {retrieval.query.budget_tokens} tokens"
+    say(f"{len(retrieval.hits)} nodes, {tokens}", dim=True)
 
 
-def _print_beside(retrievals: Sequence[Retrieval]) -> None:
-    """Contexts side by side, each text whole; a node that all have is marked with "="."""
+def _print_columns(retrievals: Sequence[Retrieval]) -> None:
+    """Print a column of full texts for each context; mark nodes that all have with "="."""
     from rich.table import Table
     from rich.text import Text
 
-    everywhere = set.intersection(*({hit.node.id for hit in one.hits} for one in retrievals))
+    everywhere = set.intersection(*({hit.node.id for hit in r.hits} for r in retrievals))
 
     def cell(hit: Hit) -> Text:
         mark = "= " if hit.node.id in everywhere else ""
@@ -293,10 +275,10 @@ def _print_beside(retrievals: Sequence[Retrieval]) -> None:
         return Text.assemble((f"{head}\n", "cyan"), " ".join(hit.node.text.split()))
 
     table = Table(show_lines=True, expand=True)
-    for one in retrievals:
-        tokens = f"{one.n_tokens:,} of {one.query.budget_tokens:,} tokens"
-        table.add_column(f"{one.query.strategy}: {len(one.hits)} nodes, {tokens}", ratio=1)
-    for row in zip_longest(*(one.hits for one in retrievals)):
+    for column in retrievals:
+        tokens = f"{column.n_tokens:,} of {column.query.budget_tokens:,} tokens"
+        table.add_column(f"{column.query.strategy}: {len(column.hits)} nodes, {tokens}", ratio=1)
+    for row in zip_longest(*(retrieval.hits for retrieval in retrievals)):
         table.add_row(*(cell(hit) if hit else None for hit in row))
     print_wide(table)
 

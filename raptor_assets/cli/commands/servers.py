@@ -15,7 +15,7 @@ from raptor_assets.cli.output import print_json
 from raptor_assets.cli.terminal import say
 from raptor_assets.project.home import Home
 from raptor_assets.serving.mcp import make_server
-from raptor_assets.serving.reading import Reading
+from raptor_assets.serving.reading import HomeReader
 from raptor_assets.standalone import CODE_LOCATION
 from raptor_assets.standalone.curating import Curator
 from raptor_assets.standalone.instance import open_instance
@@ -32,7 +32,7 @@ _PORT = click.IntRange(1, 65535)
 @click.option(
     "--watch",
     is_flag=True,
-    help="Build changed documents unasked: the sensor is on, as by source.watch.",
+    help="Build changed documents automatically: the sensor is on, as by source.watch.",
 )
 @home_and_json
 def ui_command(port: int, host: str, watch: bool, home: Path, as_json: bool) -> None:
@@ -40,11 +40,10 @@ def ui_command(port: int, host: str, watch: bool, home: Path, as_json: bool) -> 
     opened, settings = Home.open(home)
     if corpus := opened.names().corpus:
         raise click.UsageError(
-            f"the corpus {corpus} belongs to a Dagster project of its own; `dagster dev` there "
-            "shows it"
+            f"the corpus {corpus} belongs to a Dagster project; run `dagster dev` there"
         )
     _require_free(host, port)
-    # The UI's own processes would make new records side by side, and print tracebacks for bad ones.
+    # Else the UI's processes would create the records in parallel, and print tracebacks.
     with open_instance(opened) as instance:
         from raptor_assets.project.records import DagsterRecords
 
@@ -55,7 +54,7 @@ def ui_command(port: int, host: str, watch: bool, home: Path, as_json: bool) -> 
     else:
         say(f"{url} (stop with Ctrl+C)")
         if not (watch or settings.source.watch):
-            say("Changed documents are not built unasked; --watch does that.")
+            say("Changed documents are built by --watch only.")
     sys.stdout.flush()
     arguments = [sys.executable, "-m", "dagster", "dev", "-m", CODE_LOCATION]
     arguments += ["--host", host, "--port", str(port)]
@@ -66,7 +65,6 @@ def ui_command(port: int, host: str, watch: bool, home: Path, as_json: bool) -> 
 
 
 def _require_free(host: str, port: int) -> None:
-    """Refuse an address that something else listens on, before anything is started."""
     try:
         with socket.create_server((host, port)):
             return
@@ -85,14 +83,14 @@ def _require_free(host: str, port: int) -> None:
     default="RAPTOR_API_KEY",
     show_default=True,
     metavar="NAME",
-    help="Environment variable of the key that requests must give.",
+    help="Environment variable of the key that requests must send.",
 )
 @click.option(
     "--writing-key-env",
     default="RAPTOR_WRITING_KEY",
     show_default=True,
     metavar="NAME",
-    help="Environment variable of the key that decisions must give; without one none are taken.",
+    help="Environment variable of the key for decisions, which are refused without it.",
 )
 @home_and_json
 def serve_command(
@@ -105,22 +103,20 @@ def serve_command(
 ) -> None:
     """Serve the published trees over HTTP: search, answers, nodes, their sources, decisions.
 
-    Requests give the key as 'Authorization: Bearer KEY'. Without a key it serves this machine
-    alone. Decisions are taken only with a key of their own. What it speaks is described at
-    /openapi.json, and in docs/applications.md. Needs the extra 'http'.
+    Requests send the key as 'Authorization: Bearer KEY'. Without a key it serves this machine
+    alone. Decisions need a second key. The API is described at /docs and /openapi.json, and in
+    docs/applications.md. Needs the extra 'http'.
     """
-    key = _read_key(key_env)
-    writing_key = _read_key(writing_key_env)
-    alone = _is_loopback(host)
-    if key is None and not alone:
+    key, writing_key = _read_key(key_env), _read_key(writing_key_env)
+    if key is None and not _is_loopback(host):
         raise MissingKeyError(
             f"{host} can be reached from other machines: set {key_env} to a key that requests must "
-            "give, or listen at 127.0.0.1"
+            "send, or listen at 127.0.0.1"
         )
     if writing_key is not None and writing_key == key:
         raise SettingsError(
-            f"{writing_key_env} holds the same key as {key_env}: whoever reads could decide; give "
-            "them different keys"
+            f"{writing_key_env} holds the same key as {key_env}, so readers could decide; set "
+            "different keys"
         )
 
     from raptor_assets.serving.connections import run_server
@@ -129,16 +125,13 @@ def serve_command(
     hosts = None if key else ("localhost", "127.0.0.1", host)
     retriever = HomeRetriever(home)
     retriever.load_model()
-    app = make_app(Reading(retriever), key, hosts, curator=Curator(home), writing_key=writing_key)
+    app = make_app(
+        HomeReader(retriever), key, hosts, curator=Curator(home), writing_key=writing_key
+    )
     run_server(app, host, port)
 
 
 def _read_key(variable: str) -> str | None:
-    """Return the key that requests must send, or None where the variable is not set.
-
-    Raises:
-        MissingKeyError: the variable holds no key that a request can send.
-    """
     key = os.environ.get(variable)
     return None if key is None else check_key(key, variable, "requests to this server")
 
@@ -154,15 +147,15 @@ def _is_loopback(host: str) -> bool:
 @click.option(
     "--port",
     type=_PORT,
-    help="Serve HTTP at this port, for clients of this machine alone, in place of standard input.",
+    help="Serve HTTP at this port, for clients of this machine alone, instead of standard input.",
 )
 @home_and_json
 def mcp_command(home: Path, port: int | None, as_json: bool) -> None:  # noqa: ARG001  # only errors are printed
     """Serve the published trees to language models, until standard input ends.
 
     Speaks the Model Context Protocol on standard input and output, or with --port over HTTP at
-    http://127.0.0.1:PORT/mcp; tools: search, read_node, trace, list_trees. A client starts this
-    command itself: see docs/applications.md. Needs the extra 'mcp'.
+    http://127.0.0.1:PORT/mcp; tools: search, read_node, trace, list_trees. Clients start this
+    command: see docs/applications.md. Needs the extra 'mcp'.
     """
     retriever = HomeRetriever(home)
     retriever.load_model()

@@ -1,4 +1,4 @@
-"""A home and what it reads: `raptor init` and `raptor documents`."""
+"""Commands on sources: `raptor init` and `raptor documents`."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import Any
 
 import click
 
-from raptor_assets.cli.options import home_and_json, home_settings, is_missing, kept_sources
-from raptor_assets.cli.output import print_json, told_together
+from raptor_assets.cli.options import absolute_sources, home_and_json, home_settings, is_missing
+from raptor_assets.cli.output import join_reasons, print_json
 from raptor_assets.cli.terminal import say, say_text
 from raptor_assets.project.home import Home
 from raptor_core.errors import SourceError
@@ -31,9 +31,9 @@ from raptor_core.tree.preview import Previews
     type=click.Choice(["document", "folder", "corpus"]),
     default="document",
     show_default=True,
-    help="Which documents make one tree.",
+    help="Documents of one tree.",
 )
-@click.option("--all", "is_complete", is_flag=True, help="Write every setting, advanced ones too.")
+@click.option("--all", "is_complete", is_flag=True, help="Write all settings, also advanced ones.")
 @home_and_json
 def init_command(
     sources: tuple[str, ...],
@@ -43,12 +43,12 @@ def init_command(
     home: Path,
     as_json: bool,
 ) -> None:
-    """Make a home with a commented settings file. An existing file is never overwritten."""
+    """Create a home with a commented settings file. An existing file is never overwritten."""
     if missing := [source for source in sources if is_missing(source)]:
         raise SourceError(f"there is no file or folder {missing[0]!r}; nothing was written")
     opened = Home.at(home)
     created = opened.create(
-        sources=kept_sources(sources), preset=preset, group_by=group_by, is_complete=is_complete
+        sources=absolute_sources(sources), preset=preset, group_by=group_by, is_complete=is_complete
     )
     if as_json:
         print_json({"home": str(opened.path), "settings": str(opened.settings), "created": created})
@@ -56,17 +56,13 @@ def init_command(
     if created:
         say(f"wrote {opened.settings}")
     else:
-        say(
-            f"kept {opened.settings} as it is: edit it, or add sources with "
-            f"`{hint('build SOURCE', opened.path)}`",
-            fg="yellow",
-        )
+        remedy = f"edit it, or add sources with `{hint('build SOURCE', opened.path)}`"
+        say(f"kept {opened.settings} as it is: {remedy}", fg="yellow")
     build = "build" if sources or not created else "build SOURCE"
     say(f"next: {hint(build, opened.path)}")
 
 
-NAMED = 20
-"""Reasons for leaving something out that are told; ``--json`` names all."""
+NAMED = 20  # reasons for leaving documents out that are named; ``--json`` names all
 
 _ROW = "{:>10}  {:>6}  {:>8}  {:>9}  {:>7}  {:<10}  {}"
 _COLUMNS = ("size", "pages", "sections", "tokens", "chunks", "language", "document")
@@ -79,26 +75,26 @@ _COLUMNS = ("size", "pages", "sections", "tokens", "chunks", "language", "docume
 def documents_command(source: str | None, name: str | None, home: Path, as_json: bool) -> None:
     """Show what a build would read. Nothing is written, and no model is called.
 
-    SOURCE is a file, a folder or a URL, without one the source of the home; the settings are the
-    home's where there is one. With the NAME of a document: its text as it will be cut into chunks.
-    What is no file, folder or URL is taken for a NAME in the home's source.
+    SOURCE is a file, a folder or a URL; without it the home's source is read. Settings are those of
+    the home, if there is one. NAME is a document, whose chunks are printed. An argument that is no
+    file, folder or URL is a NAME in the home's source.
     """
     if source and not name and is_missing(source):
         source, name = None, source
     _, settings = home_settings(home, needed=not source)
     previews = Previews([source] if source else [], Components(settings))
     if name:
-        told = _document(previews, name)
-        print_json(told) if as_json else _print_document(told)
+        document = _document(previews, name)
+        print_json(document) if as_json else _print_document(document)
     elif as_json:
-        print_json({"documents": list(previews), **_together(previews, settings.checks)})
+        print_json({"documents": list(previews), **_summary(previews, settings.checks)})
     else:
         _print(previews, settings.checks)
 
 
 def _document(previews: Previews, name: str) -> dict[str, Any]:
     preview, document, chunks = previews.document(name)
-    cut = [
+    values = [
         {
             "start": chunk.start,
             "end": chunk.end,
@@ -109,39 +105,38 @@ def _document(previews: Previews, name: str) -> dict[str, Any]:
         }
         for chunk in chunks
     ]
-    return {**asdict(preview), "title": document.title, "chunks": cut}
+    return {**asdict(preview), "title": document.title, "chunks": values}
 
 
-def _print_document(told: dict[str, Any]) -> None:
-    for chunk in told["chunks"]:
+def _print_document(values: dict[str, Any]) -> None:
+    for chunk in values["chunks"]:
         place = f"[{chunk['start']}:{chunk['end']}]{format_pages(chunk['pages'])}"
         path = " > ".join(chunk["section"])
         say(f"{place}, {chunk['n_tokens']} tokens  {path}".rstrip(), fg="cyan")
         say_text(chunk["text"])
         say()
     say(
-        f"{told['document']}: {told['n_chunks']} chunks, {told['n_tokens']:,} tokens, "
-        f"{told['n_sections']} sections",
+        f"{values['document']}: {values['n_chunks']} chunks, {values['n_tokens']:,} tokens, "
+        f"{values['n_sections']} sections",
         dim=True,
     )
-    if told["doubt"]:
-        say(f"doubtful: {told['doubt']}", fg="yellow", err=True)
+    if values["doubt"]:
+        say(f"doubtful: {values['doubt']}", fg="yellow", err=True)
 
 
-def _together(previews: Previews, checks: CheckSettings) -> dict[str, Any]:
-    """What is known once all documents were gone through."""
+def _summary(previews: Previews, checks: CheckSettings) -> dict[str, Any]:
+    """Return the values of all documents together; call it after reading all previews."""
     common = previews.common
     return {
         "languages": dict(common.languages.most_common()),
-        "other_languages": _others(previews, checks),
+        "other_languages": _minor_languages(previews, checks),
         "repeated_lines": dict(common.repeated_lines(checks.repeated_line)),
         "skipped": [{"name": s.name, "reason": s.reason} for s in previews.skipped],
         "omitted": [{"name": s.name, "reason": s.reason} for s in previews.omitted],
     }
 
 
-def _others(previews: Previews, checks: CheckSettings) -> dict[str, list[str]]:
-    """The first documents of each language but the one that prevails."""
+def _minor_languages(previews: Previews, checks: CheckSettings) -> dict[str, list[str]]:
     main = previews.common.main_language(checks.main_language)
     return {k: ids for k, ids in previews.common.named.items() if main and k != main}
 
@@ -152,24 +147,23 @@ def _print(previews: Previews, checks: CheckSettings) -> None:
     for preview in previews:
         size = "" if preview.size_bytes is None else f"{preview.size_bytes / 1000:,.1f} kB"
         counts = (preview.n_pages or "", preview.n_sections or "", f"{preview.n_tokens:,}")
-        told = (preview.n_chunks, preview.language, preview.document)
-        say(_ROW.format(size, *counts, *told))
+        say(_ROW.format(size, *counts, preview.n_chunks, preview.language, preview.document))
         if preview.doubt:
             say(f"{'':>10}  {preview.doubt}", fg="yellow")
         numbers = {k: v for k, v in asdict(preview).items() if isinstance(v, int)}
         totals.update(numbers, documents=1, doubtful=bool(preview.doubt))
-    for line in _told(previews, checks):
+    for line in _warnings(previews, checks):
         say(line, fg="yellow")
     say(_total(previews, totals))
 
 
-def _told(previews: Previews, checks: CheckSettings) -> Iterator[str]:
+def _warnings(previews: Previews, checks: CheckSettings) -> Iterator[str]:
     both = (*previews.skipped, *previews.omitted)
-    left_out = told_together((item.name, item.reason) for item in both)
+    left_out = join_reasons((item.name, item.reason) for item in both)
     yield from (f"left out {line}" for line in left_out[:NAMED])
     if len(left_out) > NAMED:
         yield f"and more for {len(left_out) - NAMED} other reasons; --json names all"
-    for language, ids in _others(previews, checks).items():
+    for language, ids in _minor_languages(previews, checks).items():
         count = previews.common.languages[language]
         yield f"{count} of {previews.common.n_documents} in {language}: {', '.join(ids)}"
     repeated = previews.common.repeated_lines(checks.repeated_line)
@@ -178,14 +172,8 @@ def _told(previews: Previews, checks: CheckSettings) -> Iterator[str]:
 
 
 def _total(previews: Previews, totals: Counter[str]) -> str:
-    counts = [
-        (totals["n_pages"], "pages"),
-        (totals["n_sections"], "sections"),
-        (totals["n_chars"], "characters"),
-        (totals["n_tokens"], "tokens"),
-        (totals["n_chunks"], "chunks"),
-        (totals["doubtful"], "doubtful"),
-        (len(previews.skipped) + len(previews.omitted), "left out"),
-    ]
-    told = ", ".join(f"{count:,} {what}" for count, what in counts if count)
-    return f"{totals['documents']:,} documents: {told}"
+    names = ("n_pages", "n_sections", "n_chars", "n_tokens", "n_chunks", "doubtful")
+    words = ("pages", "sections", "characters", "tokens", "chunks", "doubtful", "left out")
+    counts = (*(totals[name] for name in names), len(previews.skipped) + len(previews.omitted))
+    texts = (f"{count:,} {word}" for count, word in zip(counts, words, strict=True) if count)
+    return f"{totals['documents']:,} documents: {', '.join(texts)}"

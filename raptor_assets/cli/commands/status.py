@@ -1,4 +1,4 @@
-"""`raptor status`."""
+"""State of a home: `raptor status`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from raptor_assets.cli.options import home_and_json
-from raptor_assets.cli.output import print_json, print_orphaned, told_usd
+from raptor_assets.cli.output import print_json, print_orphaned, usd_text
 from raptor_assets.cli.terminal import say
 from raptor_assets.names import counted
 from raptor_assets.project.home import Home
@@ -33,10 +33,10 @@ _TITLE_CHARS = 40
 
 @click.command(epilog="\b\nExample:\n  raptor status --json | jq '.trees[].layer_sizes'")
 @click.option("--check", is_flag=True, help="Exit with 5 if a structural check failed.")
-@click.option("--cost", is_flag=True, help="Add what the last build of each tree took.")
+@click.option("--cost", is_flag=True, help="Add the cost of each tree's last build.")
 @home_and_json
 def status_command(check: bool, cost: bool, home: Path, as_json: bool) -> None:
-    """Show what is published, whether its checks passed, and what it took."""
+    """Show the published trees, the results of their checks, and their costs."""
     opened, settings = Home.open(home)
     state = read_status(opened, settings)
     partitions = dict.fromkeys(tree.partition for tree in state.trees)
@@ -48,7 +48,7 @@ def status_command(check: bool, cost: bool, home: Path, as_json: bool) -> None:
     else:
         _print(state, opened.path, sources)
         for tree, figures in (costs or {}).items():
-            say(f"{tree}: {_told_cost(figures)}")
+            say(f"{tree}: {_cost_text(figures)}")
     if check and not all(tree.structural_passed for tree in state.trees):
         raise SystemExit(5)
 
@@ -76,15 +76,14 @@ def _values(state: HomeStatus, home: Path, sources: Sequence[str]) -> dict[str, 
     }
 
 
-def _told_cost(figures: Cost) -> str:
-    """The figures in words, such as "53 summaries made, 0.021 USD"."""
-    told = []
+def _cost_text(figures: Cost) -> str:
+    texts = []
     for name, figure in figures.items():
         if name.endswith("_usd"):
-            told.append(told_usd(None if figure is None else float(figure)))
+            texts.append(usd_text(None if figure is None else float(figure)))
         elif figure is not None:
-            told.append(f"{figure:,} {name.replace('_', ' ')}")
-    return ", ".join(told)
+            texts.append(f"{figure:,} {name.replace('_', ' ')}")
+    return ", ".join(texts)
 
 
 def _print(state: HomeStatus, home: Path, sources: Sequence[str]) -> None:
@@ -111,15 +110,13 @@ def _print(state: HomeStatus, home: Path, sources: Sequence[str]) -> None:
 
 
 def _print_trees(trees: Sequence[TreeStatus]) -> None:
-    """A table that never shortens a name, so that it can be copied into a command."""
+    """Print a table with full names, which can be copied into a command."""
     from rich.cells import cell_len, set_cell_size
 
-    rows: list[tuple[str, ...]] = [
-        ("tree", "title", "nodes by layer", "tokens", "published", "checks")
-    ]
-    rows += [_row(tree) for tree in trees]
+    head = ("tree", "title", "nodes by layer", "tokens", "published", "checks")
+    rows: list[tuple[str, ...]] = [head, *map(_row, trees)]
     if not any(tree.manifest.title for tree in trees):
-        rows = [(tree, *others) for tree, _, *others in rows]
+        rows = [(tree, *rest) for tree, _, *rest in rows]
     widths = [max(map(cell_len, column)) for column in zip(*rows, strict=True)]
     for tree, row in zip((None, *trees), rows, strict=True):
         padded = [set_cell_size(text, width) for text, width in zip(row, widths, strict=True)]
@@ -145,6 +142,6 @@ def _row(tree: TreeStatus) -> tuple[str, ...]:
 
 
 def _print_check(where: str, result: CheckResult) -> None:
-    told = f"{where}: {result.severity}: {result.name} of {result.asset}"
+    text = f"{where}: {result.severity}: {result.name} of {result.asset}"
     color = "red" if result.severity == "error" else "yellow"
-    say(f"{told}: {result.description}" if result.description else told, fg=color)
+    say(f"{text}: {result.description}" if result.description else text, fg=color)

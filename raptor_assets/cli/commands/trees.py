@@ -1,4 +1,4 @@
-"""One tree: `raptor tree` and `raptor report`."""
+"""Views of a tree: `raptor tree` and `raptor report`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from urllib.parse import quote
 import click
 
 from raptor_assets.cli.options import STRATEGY, home_and_json, require_words
-from raptor_assets.cli.output import node_values, print_json, print_wide, told_usd
+from raptor_assets.cli.output import node_values, print_json, print_wide, usd_text
 from raptor_assets.cli.terminal import say
 from raptor_assets.costs import read_usages
 from raptor_assets.names import counted
@@ -39,7 +39,9 @@ from raptor_core.store.base import Where
 
 @click.command(epilog="\b\nExample:\n  raptor tree guides/pumps.md --depth 2")
 @click.argument("tree")
-@click.option("--depth", type=click.IntRange(min=1), help="Layers to print, from the top.")
+@click.option(
+    "--depth", type=click.IntRange(min=1), help="Number of layers to print, from the top."
+)
 @click.option("--ids", is_flag=True, help="Show node ids, for tracing.")
 @click.option("--trace", "traced", metavar="NODE", help="Show the source spans under one node.")
 @home_and_json
@@ -48,7 +50,7 @@ def tree_command(
 ) -> None:
     """Print a tree, from the top down to its chunks.
 
-    A node under several summaries stands under each of them, and what is under it only once.
+    A node with several parents is printed under each, its children only once.
     """
     retriever = HomeRetriever(home)
     reader = retriever.reader_of(tree)
@@ -95,23 +97,21 @@ def _print_tree(nodes: Sequence[Node], depth: int | None, ids: bool) -> None:
 
 
 def _label(node: Node, *, ids: bool, several: bool, again: bool) -> str:
-    """One line: what it is, its size, its id, its beginning; cut to the terminal by rich."""
-    what = f"layer {node.layer}"
+    """Describe a node in one line: place, id, title, size and the beginning of its text."""
+    place = f"layer {node.layer}"
     if node.stands_for:
-        what = f"the top of {node.documents[0]}"
+        place = f"the top of {node.documents[0]}"
     elif node.is_leaf:
-        what = f"{node.documents[0] if several else ''}[{node.start}:{node.end}]"
+        place = f"{node.documents[0] if several else ''}[{node.start}:{node.end}]"
     name = f" {node.id}" if ids else ""
-    text = "(its children stand above)" if again else shorten(node.text)
+    text = "(its children are above)" if again else shorten(node.text)
     titled = node.stands_for or (several and node.is_leaf)
     about = node.name or (str(node.metadata.get("title", "")) if titled else "")
     about = f" {about}:" if about else ""
-    label = f"{what}{name}{about} ({node.n_tokens} tokens) {text}"
-    return printable(label, lines=False)
+    return printable(f"{place}{name}{about} ({node.n_tokens} tokens) {text}", lines=False)
 
 
 def _usage(reader: StoreRetriever, node: Node) -> Usage | None:
-    """What a summary was paid for; None where that is not known or it took nothing."""
     if node.is_leaf:
         return None
     tables = Home(reader.home.path).table_store(reader.settings)
@@ -131,7 +131,7 @@ def _show_trace(origin: Trace, tree: str, usage: Usage | None, *, as_json: bool)
     if usage is not None:
         calls = f"{counted(usage.calls, 'call')}, {counted(usage.retries, 'retry', 'retries')}"
         tokens = f"{usage.prompt_tokens:,} tokens read, {usage.completion_tokens:,} written"
-        say(f"it took {calls}, {tokens}, {told_usd(usage.usd)}", dim=True)
+        say(f"it took {calls}, {tokens}, {usd_text(usage.usd)}", dim=True)
     say(shorten(node.text, 2000))
     for span in origin.spans:
         place = f"{span.document}[{span.start}:{span.end}]{format_pages(span.pages)}"
@@ -144,10 +144,10 @@ def _show_trace(origin: Trace, tree: str, usage: Usage | None, *, as_json: bool)
 @click.option(
     "--output",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="File to write; without it one in the home's folder `reports`.",
+    help="File to write; by default in the home's folder `reports`.",
 )
 @click.option("--node", metavar="NODE", help="Open it at this node.")
-@click.option("--question", help="Mark the nodes of this tree that a question chooses.")
+@click.option("--question", help="Mark the nodes of this tree that a question retrieves.")
 @click.option(
     "--strategy",
     "strategies",
@@ -169,24 +169,24 @@ def report_command(
 ) -> None:
     """Show a published tree as one HTML page, which needs no network.
 
-    Without TREE, the corpus: a list of its trees with links to their pages in the folder `reports`.
+    Without TREE, the page lists all trees with links to their pages in the folder `reports`.
 
-    The browser is opened only where the command was typed at a terminal. With --node the page's
-    address at that node is printed, to be opened in any browser.
+    The browser is opened only from a terminal. With --node the printed address opens the page at
+    that node.
     """
     from raptor_assets.serving.window import read_report, report_address
 
     opened, settings = Home.open(home)
     if tree is None:
         if node is not None or question is not None:
-            raise click.UsageError("--node and --question are of one TREE; name it")
+            raise click.UsageError("--node and --question need a TREE; name it")
         path = _write_corpus(opened, settings, output)
-        _tell(path, path.as_uri(), {"tree": None}, as_json=as_json, no_open=no_open)
+        _show_page(path, path.as_uri(), {"tree": None}, as_json=as_json, no_open=no_open)
         return
     with open_published(opened, settings) as store:
         report = read_report(opened, settings, store, tree, with_map=True)
     if question is not None:
-        report = replace(report, chosen=_chosen(home, tree, question, strategies))
+        report = replace(report, chosen=_select(home, tree, question, strategies))
     shown = {shown.id for tree in report.trees for shown in tree.nodes}
     if node is not None and node not in shown:
         raise UnknownTreeError(
@@ -197,13 +197,15 @@ def report_command(
     write_page(path, render_report(report))
     url = path.as_uri() if node is None else f"{path.as_uri()}#node={node}"
     findings = report.findings
-    n_findings = None if findings is None else sum(found.node_id in shown for found in findings)
+    n_findings = None if findings is None else sum(item.node_id in shown for item in findings)
     values = {"tree": tree, "n_findings": n_findings}
-    _tell(path, url, values, as_json=as_json, no_open=no_open)
+    _show_page(path, url, values, as_json=as_json, no_open=no_open)
 
 
-def _tell(path: Path, url: str, values: dict[str, Any], *, as_json: bool, no_open: bool) -> None:
-    """Print where the page is, and open it where a person asked for it."""
+def _show_page(
+    path: Path, url: str, values: dict[str, Any], *, as_json: bool, no_open: bool
+) -> None:
+    """Print the address of a page, and open it if a person reads the output."""
     if as_json:
         print_json({**values, "path": str(path), "url": url, "n_bytes": path.stat().st_size})
     else:
@@ -213,7 +215,6 @@ def _tell(path: Path, url: str, values: dict[str, Any], *, as_json: bool, no_ope
 
 
 def _write_corpus(home: Home, settings: Settings, output: Path | None) -> Path:
-    """Write the corpus page; it links to those pages of trees that are there."""
     from raptor_assets.serving.window import corpus_values, report_address
 
     path = (output or home.reports / "index.html").absolute()
@@ -227,20 +228,19 @@ def _write_corpus(home: Home, settings: Settings, output: Path | None) -> Path:
     return path
 
 
-def _chosen(
+def _select(
     home: Path, tree: str, question: str, strategies: Sequence[str]
 ) -> tuple[Selection, ...]:
-    """What each strategy chooses from a tree."""
     require_words(question)
     retriever = HomeRetriever(home)
     query = replace(retriever.query, where=Where(trees=(tree,)))
-    chosen = []
+    selections = []
     for strategy in dict.fromkeys(strategies or (query.strategy,)):
         hits = retriever.search(question, replace(query, strategy=strategy)).ranked
-        chosen.append(Selection(question, strategy, tuple(hit.node.id for hit in hits)))
-    return tuple(chosen)
+        selections.append(Selection(question, strategy, tuple(hit.node.id for hit in hits)))
+    return tuple(selections)
 
 
 def at_terminal() -> bool:
-    """Whether a person reads what is printed."""
+    """Return True if a person reads the output."""
     return sys.stdout.isatty()

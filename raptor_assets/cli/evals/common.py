@@ -1,4 +1,4 @@
-"""What the commands share that evaluate on a data set: its options, its documents, its trees."""
+"""Options, data sets, trees and output that evaluation commands share."""
 
 from __future__ import annotations
 
@@ -29,49 +29,47 @@ dataset_options = together(
         "sources",
         multiple=True,
         metavar="PATH",
-        help="Documents that your own questions are asked of; may be repeated. Else those of the "
-        "home.",
+        help="Documents for your own questions; may be repeated. By default those of the home.",
     ),
     click.option(
         "--split", default="test", show_default=True, help="NarrativeQA: train, valid or test."
     ),
-    click.option("--preset", help="Settings of a preset in place of the home's."),
+    click.option("--preset", help="Settings of a preset instead of the home's."),
     click.option(
         "--clustering",
         type=click.Choice(["raptor", "contiguous", "kmeans", "gmm"]),
-        help="How layers are clustered, in place of the settings: contiguous is the ablation of "
-        "the paper's Table 9.",
+        help="Clustering of layers; contiguous is the ablation of the paper's Table 9.",
     ),
     click.option(
         "--cache",
         type=click.Path(file_okay=False, path_type=Path),
-        help="Folder that keeps the trees; else 'evaluation' in the home.",
+        help="Folder of the trees; by default 'evaluation' in the home.",
     ),
 )
-"""What names a data set and the trees over it."""
+"""Options of a data set and its trees."""
 
 ENCODERS = click.option(
     "--dpr",
     nargs=2,
     metavar="QUESTION_MODEL PASSAGE_MODEL",
-    help="Encoders of DPR: sentence-transformers models; without them it cannot be compared.",
+    help="Encoders of DPR: sentence-transformers models, needed to compare with it.",
 )
 
 
 def budgets_option(default: str) -> Callable[[Command], Command]:
-    """Add the budgets of contexts."""
+    """Add the option for budgets of contexts."""
     return click.option(
         "--budget-tokens",
         "budgets",
         default=default,
         show_default=True,
         callback=_parse_numbers,
-        help="Tokens of a context, one or several.",
+        help="Tokens of a context, one number or several.",
     )
 
 
 def comparison_options(budgets: str) -> Callable[[Command], Command]:
-    """Add what is compared; ``budgets`` are those by default."""
+    """Add the options of a comparison with default ``budgets``."""
     return together(
         click.option(
             "--strategy",
@@ -81,9 +79,8 @@ def comparison_options(budgets: str) -> Callable[[Command], Command]:
             show_default=True,
             metavar="NAME[@LAYERS][:K]",
             help="A strategy, on all layers or on some, such as collapsed@0 or collapsed@1-2, with "
-            "as many nodes as fill the budget or at most K, such as traversal:5; or "
-            "root, title-abstract, paragraph-fusion, dpr. May be repeated: the others are compared "
-            "with the first.",
+            "as many nodes as fill the budget or at most K, such as traversal:5; or root, "
+            "title-abstract, paragraph-fusion, dpr. May be repeated: the first is the reference.",
         ),
         budgets_option(budgets),
         click.option(
@@ -91,14 +88,12 @@ def comparison_options(budgets: str) -> Callable[[Command], Command]:
             "top_ks",
             callback=_parse_numbers,
             metavar="K,...",
-            help="Nodes at the most, on each layer of a traversal, one or several: each strategy "
-            "once for each. Else as many as fill the budget.",
+            help="Most nodes, on each layer of a traversal; one number or several. By default as "
+            "many as fill the budget.",
         ),
         click.option("--pooled", is_flag=True, help="Ask every question of all documents."),
         ENCODERS,
-        click.option(
-            "--by-kind", is_flag=True, help="Also by kind of question or answer, as in QASPER."
-        ),
+        click.option("--by-kind", is_flag=True, help="Also by kind of question or answer."),
         click.option(
             "--questions", "with_questions", is_flag=True, help="With --json: every question."
         ),
@@ -106,21 +101,20 @@ def comparison_options(budgets: str) -> Callable[[Command], Command]:
 
 
 def _parse_numbers(
-    _context: click.Context, _option: click.Parameter, given: str | None
+    _context: click.Context, _option: click.Parameter, text: str | None
 ) -> list[int] | None:
-    """Numbers of tokens or nodes, comma-separated; None where none is given."""
-    if given is None:
+    if text is None:
         return None
-    numbers = [item.strip() for item in given.split(",")]
+    numbers = [item.strip() for item in text.split(",")]
     if not all(item.isdecimal() and int(item) for item in numbers):
-        raise click.BadParameter(f"{given!r}: expected whole numbers, such as 400,1000,2000")
+        raise click.BadParameter(f"{text!r}: expected whole numbers, such as 400,1000,2000")
     return list(map(int, numbers))
 
 
 def open_evaluation(
     file: Path, home: Path, values: Mapping[str, Any]
 ) -> AbstractContextManager[Index]:
-    """The data set of a file with its trees, built where the cache does not have them."""
+    """Open the data set of a file with its trees; build those that the cache lacks."""
     preset_name, method = values["preset"], values["clustering"]
     settings = preset(preset_name) if preset_name else home_settings(home, needed=False)[1]
     if method is not None:
@@ -129,26 +123,22 @@ def open_evaluation(
     paths = values["sources"] or settings.source.paths
     source = settings.source.model_copy(update={"paths": tuple(paths)})
     dataset = open_dataset(file, source, split=values["split"])
-    return open_index(dataset, Components(settings), cache_of(home, values), _tell)
+    return open_index(dataset, Components(settings), cache_of(home, values), _print_built)
 
 
-def open_beside(first: Index, preset_name: str, cache: Path) -> AbstractContextManager[Index]:
-    """The same data set with trees by a preset, whose tokens are counted as those of ``first``.
-
-    What the preset does not name is as in the settings of ``first``, which may be closed.
-    """
-    used = first.components
-    components = Components(with_preset(used.settings, preset_name))
-    return open_index(first.dataset, components, cache, _tell, used.counter)
+def open_preset(index: Index, preset_name: str, cache: Path) -> AbstractContextManager[Index]:
+    """Open a data set with trees by a preset, counting tokens as ``index``, which may be closed."""
+    components = Components(with_preset(index.components.settings, preset_name))
+    return open_index(index.dataset, components, cache, _print_built, index.components.counter)
 
 
 def cache_of(home: Path, values: Mapping[str, Any]) -> Path:
-    """The folder that keeps trees, and what is paid for."""
+    """Return the folder of trees and paid answers."""
     return values["cache"] or Home.at(home).evaluation
 
 
 def make_systems(values: Mapping[str, Any]) -> list[System]:
-    """What the command line compares."""
+    """Make the systems that a command line compares."""
     bounds = [f":{top_k}" for top_k in values["top_ks"] or ()] or [""]
     return [
         make_system(name + bound, values["dpr"])
@@ -164,34 +154,31 @@ def show(
     comparison: Comparison,
     values: Mapping[str, Any],
     ledger: Ledger | None = None,
-    beside: Mapping[str, TreeStatistics] | None = None,
+    preset_trees: Mapping[str, TreeStatistics] | None = None,
     *,
     as_json: bool,
 ) -> None:
-    """Print a comparison, what the reader spent, and what of the data set was left out.
-
-    ``beside`` are the sizes of further trees, by the preset that they are of.
-    """
+    """Print a comparison with sizes of trees, costs of the reader, and omitted documents."""
     kinds = by_kind(comparison) if values["by_kind"] else {}
     left_out = [f"{item.name}: {item.reason}" for item in dataset.left_out]
     if as_json:
-        told: dict[str, Any] = {"file": str(file), "trees": trees.values()}
-        told |= {**comparison.values(), "left_out": left_out}
-        if beside:
-            told["beside"] = {name: sizes.values() for name, sizes in beside.items()}
+        result: dict[str, Any] = {"file": str(file), "trees": trees.values()}
+        result |= {**comparison.values(), "left_out": left_out}
+        if preset_trees:
+            result["beside"] = {name: sizes.values() for name, sizes in preset_trees.items()}
         if ledger:
-            told["spent"] = list(ledger.spendings)
+            result["spent"] = list(ledger.spendings)
         if values["by_kind"]:
-            told["by_kind"] = {kind: part.values() for kind, part in kinds.items()}
+            result["by_kind"] = {kind: part.values() for kind, part in kinds.items()}
         if values["with_questions"]:
-            told["questions"] = _question_values(comparison)
-        print_json(told)
+            result["questions"] = _question_values(comparison)
+        print_json(result)
         return
     for kind, part in {"": comparison, **kinds}.items():
         for table in comparison_tables(part, kind):
             print_table(table)
     _print_trees(trees)
-    for name, sizes in (beside or {}).items():
+    for name, sizes in (preset_trees or {}).items():
         say(f"{name}:")
         _print_trees(sizes)
     for line in left_out:
@@ -214,7 +201,6 @@ def _question_values(comparison: Comparison) -> list[dict[str, Any]]:
 
 
 def _print_trees(trees: TreeStatistics) -> None:
-    """Sizes of the trees in two lines, beside the paper's (Table 10)."""
     layers = ", ".join(f"{layer}: {n:,}" for layer, n in enumerate(trees.nodes_by_layer))
     say(f"{trees.n_trees} trees, nodes by layer {layers}")
     say(
@@ -224,5 +210,5 @@ def _print_trees(trees: TreeStatistics) -> None:
     )
 
 
-def _tell(n_built: int, n_trees: int) -> None:
+def _print_built(n_built: int, n_trees: int) -> None:
     say(f"{n_built} of {n_trees} trees built", err=True)

@@ -1,4 +1,4 @@
-"""Strategies side by side: `raptor eval retrieval` and `raptor eval reader`."""
+"""Comparison of strategies: `raptor eval retrieval`; `raptor eval reader` is in ``raptor_lab``."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from raptor_assets.cli.evals.common import (
     comparison_options,
     dataset_options,
     make_systems,
-    open_beside,
     open_evaluation,
+    open_preset,
     show,
 )
 from raptor_assets.cli.options import home_and_json
@@ -33,19 +33,18 @@ from raptor_core.settings import preset
     "presets",
     multiple=True,
     metavar="PRESET",
-    help="A preset to compare with: its own strategy over trees of its own, such as simple. May "
-    "be repeated.",
+    help="Preset to compare with, such as simple: its strategy over its trees. May be repeated.",
 )
 @dataset_options
 @home_and_json
 def retrieval_command(file: Path, home: Path, as_json: bool, **values: Any) -> None:
-    """Compare strategies on questions whose answers are known, at equal token budgets.
+    """Compare strategies on questions with known answers, at equal token budgets.
 
-    FILE is QASPER, QuALITY or the folder of NarrativeQA as they are published, documents with
-    their questions (JSON Lines), or your own questions, as for `raptor eval golden`, with --source
-    naming the documents. Trees are built by the home's settings, and kept in the cache.
+    FILE is QASPER, QuALITY or the folder of NarrativeQA as published, documents with their
+    questions (JSON Lines), or your own questions, as for `raptor eval golden`, about the documents
+    of --source. Trees are built by the home's settings, and cached.
 
-    A difference is to the first strategy. Intervals are of 95 %, p is two-sided; both are
+    Differences are to the first strategy. Intervals are of 95 %, p is two-sided; both are
     bootstrapped over documents.
     """
     systems = make_systems(values)
@@ -53,9 +52,9 @@ def retrieval_command(file: Path, home: Path, as_json: bool, **values: Any) -> N
     with open_evaluation(file, home, values) as index:
         comparison = compare(index, systems, values["budgets"], pooled=values["pooled"])
         trees = tree_statistics(index)
-    beside = {}
+    preset_trees = {}
     for name in presets:
-        with open_beside(index, name, cache_of(home, values)) as there:
-            comparison = compare_preset(comparison, name, there)
-            beside[name] = tree_statistics(there)
-    show(file, index.dataset, trees, comparison, values, beside=beside, as_json=as_json)
+        with open_preset(index, name, cache_of(home, values)) as preset_index:
+            comparison = compare_preset(comparison, name, preset_index)
+            preset_trees[name] = tree_statistics(preset_index)
+    show(file, index.dataset, trees, comparison, values, preset_trees=preset_trees, as_json=as_json)

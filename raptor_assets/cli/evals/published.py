@@ -1,4 +1,4 @@
-"""Retrieval measured on what is published: `raptor eval golden`."""
+"""Retrieval on published trees: `raptor eval golden`."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ from raptor_core.tree.components import Components
 @click.option(
     "--min-hit-rate",
     type=click.FloatRange(0, 1),
-    help="Exit with 5 where fewer questions find their answer, such as 0.8.",
+    help="Exit with 5 if a smaller share of questions finds its answer, such as 0.8.",
 )
 @query_options
 @home_and_json
 def golden_command(
     file: Path | None, min_hit_rate: float | None, home: Path, as_json: bool, **values: Any
 ) -> None:
-    """Measure retrieval on questions whose answers are known.
+    """Measure retrieval on questions with known answers.
 
-    FILE is a golden set, one JSON object to a line: "question", and "expected" (ids of documents)
-    or "span" (text of theirs). Without FILE it is the one that checks.golden names.
+    FILE is a golden set, one JSON object in each line: "question", and "expected" (ids of
+    documents) or "span" (text of a document). By default it is the file of checks.golden.
     """
     opened, settings = Home.open(home)
     path = file or opened.golden(settings)
@@ -55,11 +55,7 @@ def golden_command(
 def ask_published(
     home: Home, settings: Settings, cases: Sequence[Question], query: Query
 ) -> GoldenReport:
-    """The cases of a golden set, asked of what a home has published.
-
-    Raises:
-        UnknownTreeError: the query or a case names a tree that is not there.
-    """
+    """Search the published trees of a home for the questions of a golden set."""
     with open_published(home, settings) as store:
         trees = [*(query.where.trees or ()), *(c.document for c in cases if c.document)]
         require_trees(store, trees)
@@ -72,12 +68,12 @@ def ask_published(
     )
 
 
-def _print(report: GoldenReport, least: float | None) -> None:
+def _print(report: GoldenReport, min_hit_rate: float | None) -> None:
     for hit in report.hits:
         rank, color = (f"rank {hit.rank}", None) if hit.rank else ("missed", "yellow")
         place = "" if hit.evidence is None else f", {hit.evidence:.0%} of the evidence"
         say(f"{rank + place:<10} {shorten(hit.case.text, 100)}", fg=color)
     for name, value in report.numbers().items():
         say(f"{name.replace('_', ' '):<20} {value:.4g}")
-    if least is not None and report.hit_rate < least:
-        say(f"the hit rate is under {least:g}", fg="red", err=True)
+    if min_hit_rate is not None and report.hit_rate < min_hit_rate:
+        say(f"the hit rate is under {min_hit_rate:g}", fg="red", err=True)

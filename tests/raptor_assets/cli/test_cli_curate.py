@@ -152,7 +152,7 @@ def test_a_document_that_is_set_aside_is_dropped_and_comes_back(place):
 def test_a_user_whom_the_system_has_no_name_for_gives_one(place, monkeypatch):
     monkeypatch.setattr(getpass, "getuser", lambda: pwd.getpwuid(2**31 - 7)[0])
     told = place.call("curate", "set-aside", "b.md")
-    assert (told.code, "say it by --who" in told.err) == (2, True)
+    assert (told.code, "name them by --who" in told.err) == (2, True)
     assert place.call("curate", "set-aside", "b.md", "--who", "Ines").code == 0
 
 

@@ -51,10 +51,12 @@ def reading(built, reader):
 
 def make_app_of(built, retriever):
     from raptor_assets.serving.http import make_app
-    from raptor_assets.serving.reading import Reading
+    from raptor_assets.serving.reading import HomeReader
     from raptor_assets.standalone.curating import Curator
 
-    return make_app(Reading(retriever), curator=Curator(built.home), writing_key="a key to decide")
+    return make_app(
+        HomeReader(retriever), curator=Curator(built.home), writing_key="a key to decide"
+    )
 
 
 def with_reader(built, reader):

@@ -15,7 +15,7 @@ from raptor_assets.project.corpus_tree import BELOW_UNDER_WAY
 from raptor_assets.project.record_files import RecordFiles
 from raptor_assets.project.records import DagsterRecords
 from raptor_assets.project.source_state import look
-from raptor_assets.serving.reading import Asked, Reading
+from raptor_assets.serving.reading import HomeReader, SearchParameters
 from raptor_assets.standalone.curating import Author, Curator
 from raptor_assets.standalone.execute import update_corpus_tree
 from raptor_assets.standalone.forecast import forecast
@@ -275,7 +275,7 @@ def test_a_question_about_everything_is_planned_over_a_layer(built):
 
 def test_an_answer_about_everything_names_what_it_was_made_from(built):
     asked = {"question": "what is it about?", "scope": "corpus", "budget_tokens": 200}
-    told = Reading(built.reader).ask(Asked.model_validate(asked))
+    told = HomeReader(built.reader).ask(SearchParameters.model_validate(asked))
     cited = [citation.node for citation in told.citations]
     assert cited
     assert cited == [node.id for node in told.found.nodes]
@@ -286,9 +286,9 @@ def test_an_answer_about_everything_names_what_it_was_made_from(built):
     ("name", "value"), [("trees", ["00.md"]), ("layers", [0]), ("strategy", "flat")]
 )
 def test_an_answer_about_everything_refuses_what_would_narrow_it(built, name, value):
-    asked = Asked.model_validate({"question": "what?", "scope": "corpus", name: value})
+    asked = SearchParameters.model_validate({"question": "what?", "scope": "corpus", name: value})
     with pytest.raises(SettingsError, match=f"takes no {name}"):
-        Reading(built.reader).ask(asked)
+        HomeReader(built.reader).ask(asked)
 
 
 def test_the_lineage_shows_it_above_the_trees(workshop):

@@ -48,7 +48,7 @@ def test_a_tree_is_built_and_its_usage_is_known(through):
     assert metadata["calls"] == metadata["n_made"] > 1
     assert metadata["prompt_tokens"] > 0
     assert metadata["completion_tokens"] > 0
-    assert not workshop.build(force=True).made["layer_1/summaries"]
+    assert not workshop.build(force=True).produced["layer_1/summaries"]
 
 
 @pytest.mark.parametrize(

@@ -62,7 +62,7 @@ def test_the_next_build_of_an_imported_home_embeds_and_writes_nothing(origin, tm
     n_embedded = here.embedder.n_embedded
     built = here.build()
     assert built.built == ["a.md", "b.md"]
-    assert sum(built.made.values()) == 0
+    assert sum(built.produced.values()) == 0
     assert here.embedder.n_embedded == n_embedded
     for key in ("layer_1/clusters", "layer_1/summaries", "layer_1/findings"):
         assert here.metadata(key, "a.md")["reused"]
@@ -76,7 +76,7 @@ def test_without_tables_the_store_alone_spares_every_call(origin, tmp_path):
     imported(here, origin)
     shutil.rmtree(here.home.tables)
     n_embedded = here.embedder.n_embedded
-    assert sum(here.build().made.values()) == 0
+    assert sum(here.build().produced.values()) == 0
     assert here.embedder.n_embedded == n_embedded
     assert here.texts("a.md") == origin[0].texts("a.md")
 
