@@ -20,7 +20,7 @@ def test_a_node_links_into_the_page_where_pages_are_served():
     settings = Settings.model_validate({"report": {"url": "https://team.example/raptor/"}})
     worst = [WorstNode("n-1", "A text.", 0.5, "odd", "guides/a b.md"), WorstNode("", "x", 1, "?")]
     shown = worst_markdown(worst, link=node_link(settings, "guides/a b.md"))
-    page = "https://team.example/raptor/guides%252Fa%20b.md.html"
+    page = "https://team.example/raptor/guides%252fa%20b.md.html"
     assert f"| guides/a b.md | [n\\-1]({page}#node=n-1) | 0.5 |" in shown
     assert shown.count("](") == 1
     assert page_url(settings, "guides/a b.md") == page
