@@ -45,7 +45,7 @@ def _by_trafilatura(data: bytes) -> str:
 
 WAYS: dict[str, Callable[[bytes], str]] = {
     "content": lambda data: parse_html(data).text,
-    "whole page": lambda data: parse_html(data, whole=True).text,
+    "whole page": lambda data: parse_html(data, is_whole=True).text,
 }
 if importlib.util.find_spec("trafilatura"):
     WAYS["trafilatura"] = _by_trafilatura

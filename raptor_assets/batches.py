@@ -7,14 +7,9 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-BATCH_PARTITIONS = 64
-"""Partitions of one batch; they are published before the next batch begins."""
-
-BATCH_CHARS = 2_000_000
-"""Characters of the documents of one batch, unless a single partition has more."""
-
-BATCH_TREES = 1_000
-"""Trees of one batch, unless a single partition has more."""
+BATCH_PARTITIONS = 64  # published before the next batch begins
+BATCH_CHARS = 2_000_000  # of documents, unless one partition has more
+BATCH_TREES = 1_000  # unless one partition has more
 
 
 @dataclass(frozen=True, slots=True)

@@ -74,13 +74,7 @@ class ChainConfig(dg.Config):
 def build_chain(
     specs: Sequence[dg.AssetSpec], resources: Resources, progress: Watch = ignore_progress
 ) -> dg.AssetsDefinition:
-    """Return the multi-asset of the chain of a corpus.
-
-    Args:
-        specs: specs of all its assets, with their keys in Dagster.
-        resources: resources of the corpus; they have no keys in Dagster.
-        progress: called for each step of a run in this process.
-    """
+    """Return the multi-asset of the chain; ``progress`` is called for each step of a run here."""
     corpus = resources.names
 
     @dg.multi_asset(
@@ -100,8 +94,6 @@ def build_chain(
 
 
 class _ChainRun:
-    """Execution of the step in one run."""
-
     def __init__(
         self,
         context: dg.AssetExecutionContext,
@@ -139,12 +131,7 @@ class _ChainRun:
         return keys.shown(self._corpus, key)
 
     def events(self) -> Events:
-        """Build all partitions in batches and yield their events.
-
-        Raises:
-            Failure: some partitions failed; it names each with asset, reason and remedy.
-            StoreError: the store's key may not write; nothing was begun.
-        """
+        """Build all partitions in batches and yield their events; fail at the end if one failed."""
         self._context.log.addFilter(_is_shown)
         if self._selected:
             check_writable(self._settings.store)
@@ -180,7 +167,6 @@ class _ChainRun:
         )
 
     def _skip(self, batch: Sequence[str], cause: Failure) -> dict[str, Failure]:
-        """Return a failure for each partition of a batch that is not started."""
         reason = f"not started, since the run stopped there: {cause.reason}"
         skipped = dict.fromkeys(batch, replace(cause, reason=reason))
         self._watch(Progress(cause.asset, (), 0, 0.0, failed=skipped))
@@ -188,11 +174,7 @@ class _ChainRun:
 
     @cached_property
     def _partitions(self) -> list[str]:
-        """Partitions of this run; all, if the run only checks and names none.
-
-        Raises:
-            Failure: assets are to be made, and no partition was chosen.
-        """
+        """Partitions of this run; all of the corpus if the run only checks and names none."""
         context = self._context
         if self._named:
             return list(self._named)
@@ -207,10 +189,7 @@ class _ChainRun:
         return list(context.instance.get_dynamic_partitions(self._corpus.partitions))
 
     def _check(self, states: Sequence[PartitionState]) -> Events:
-        """Execute the chosen checks on the recorded assets of these partitions; nothing is made.
-
-        A partition whose tables cannot be read gives a warning.
-        """
+        """Execute the chosen checks on recorded assets; unreadable tables give a warning."""
         checked = {check.asset_key for check in self._checks}
         with self._run_context.components.cache:
             for step in self._steps:
@@ -229,13 +208,11 @@ class _ChainRun:
         yield from self._evaluations(step, StepResult(state, None, {}, 0, verdicts=verdicts))
 
     def _recorded(self, step: Step, states: Sequence[PartitionState]) -> list[PartitionState]:
-        """Return the partitions for which the step's asset is recorded."""
         recorded = self._provenance.latest(step.key) if states else {}
         pairs = ((state, recorded.get(state.name)) for state in states)
         return [s for s, last in pairs if last and last.data_version not in (PAST_TOP, DROPPED)]
 
     def _sizes(self) -> Mapping[str, Size]:
-        """Return the size of each partition, if this run reads the source."""
         if keys.of(names.DOCUMENTS) not in self._selected:
             return {}
         try:
@@ -315,10 +292,7 @@ class _ChainRun:
             return True
 
     def _retire(self, step: Step, states: Sequence[PartitionState]) -> Iterator[StepResult]:
-        """Yield a last result for each partition whose trees no longer reach the step's asset.
-
-        Dagster cannot remove the materialization of one partition.
-        """
+        """Yield a last result for each partition whose trees no longer reach the step's asset."""
         checks = sorted(check for check in self._checks if check.asset_key == step.key)
         for state in self._recorded(step, states):
             self._run_context.tables.delete(step.key.path, state.name)

@@ -65,9 +65,7 @@ def _costliest_markdown(nodes: Mapping[str, Sequence[Node]], paid: Usages, link:
     return markdown_table((*head, "USD") if priced else head, rows)
 
 
-KEPT_BUILDS = 12
-"""Builds that are kept and shown."""
-
+KEPT_BUILDS = 12  # builds that are kept and shown
 Costs = Sequence[Mapping[str, float]]
 """Tokens of each layer, and USD if known, for each build that paid, oldest first."""
 

@@ -21,8 +21,7 @@ from raptor_core.tables.values import table_to_usages, usages_to_table
 COUNTED = ("calls", "retries", "prompt_tokens", "completion_tokens")
 """Fields of a usage, in the order in which they are shown."""
 
-Usages = Mapping[str, Usage]
-"""Usages by content key, of all attempts at the text, failed ones too."""
+Usages = Mapping[str, Usage]  # usages by content key, of all attempts at the text, failed ones too
 
 
 def is_metered(settings: Settings) -> bool:

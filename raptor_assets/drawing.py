@@ -99,7 +99,6 @@ def ticks(low: float, high: float, at_most: int, *, integer: bool = False) -> li
 
 
 def _short(number: float) -> str:
-    """Write a number with one decimal at most."""
     return f"{number:.1f}".removesuffix(".0")
 
 
@@ -113,16 +112,11 @@ PALETTE = (
 )
 """Colours of series, distinct on both backgrounds."""
 
-WIDTH = 460
-"""Pixels of a panel with its margins."""
-
+WIDTH = 460  # pixels of a panel with its margins
 HEIGHT = 250
-ROW = 26.0
-"""Pixels from one horizontal bar to the next."""
-
+ROW = 26.0  # pixels from one horizontal bar to the next
 SMALL = 11.0
-_CHAR = 6.2
-"""Width of a small letter, roughly."""
+_CHAR = 6.2  # width of a small letter, roughly
 
 
 class Panel:
@@ -133,28 +127,28 @@ class Panel:
 
     def __init__(self, drawing: Drawing, number: int = 0, height: float = HEIGHT) -> None:
         self.drawing = drawing
-        self.left, self.right = number * WIDTH + 38, (number + 1) * WIDTH - 14
+        self.x_min, self.x_max = number * WIDTH + 38, (number + 1) * WIDTH - 14
         self.top, self.bottom = 32, height - 46
-        self.width, self.height = self.right - self.left, self.bottom - self.top
+        self.width, self.height = self.x_max - self.x_min, self.bottom - self.top
 
     def title(self, title: str, x_label: str = "") -> None:
         """Draw a title above and the name of the horizontal axis below."""
-        self.drawing.text(self.left, 18, title, TEXT, size=13, bold=True)
-        middle = (self.left + self.right) / 2
+        self.drawing.text(self.x_min, 18, title, TEXT, size=13, bold=True)
+        middle = (self.x_min + self.x_max) / 2
         if x_label:
             self.drawing.text(middle, self.bottom + 36, x_label, TEXT, anchor="middle")
 
     def baseline(self) -> None:
         """Draw the line on which bars stand."""
-        self.drawing.line((self.left, self.bottom), (self.right, self.bottom), GRID)
+        self.drawing.line((self.x_min, self.bottom), (self.x_max, self.bottom), GRID)
 
     def heights(self, highest: float, *, integer: bool) -> float:
         """Draw the scale of heights from 0 to ``highest`` and return the pixels of one unit."""
         scale = self.height / highest
         for value in ticks(0.0, highest, 4, integer=integer):
             y = self.bottom - value * scale
-            self.drawing.line((self.left, y), (self.right, y), GRID)
-            self.drawing.text(self.left - 6, y + 4, f"{value:g}", TEXT, size=SMALL, anchor="end")
+            self.drawing.line((self.x_min, y), (self.x_max, y), GRID)
+            self.drawing.text(self.x_min - 6, y + 4, f"{value:g}", TEXT, size=SMALL, anchor="end")
         return scale
 
     def mark(
@@ -166,8 +160,8 @@ class Panel:
         """
         self.drawing.line((x, self.top), (x, self.bottom), color, 1.5, dashes)
         room = len(label) * _CHAR + 8
-        left = x - room > self.left if on_left else x + room >= self.right
-        anchor, shift = ("end", -5) if left else ("start", 5)
+        is_left = x - room > self.x_min if on_left else x + room >= self.x_max
+        anchor, shift = ("end", -5) if is_left else ("start", 5)
         y = self.top + 10 + 15 * line
         self.drawing.text(x + shift, y, label, color, size=SMALL, anchor=anchor)
 
@@ -177,9 +171,9 @@ class Panel:
         """Draw horizontal bars from the top down, each as name, value and label."""
         names = max((len(name) for name, _, _ in rows), default=0) * _CHAR
         labels = max((len(label) for _, _, label in rows), default=0) * _CHAR
-        start = self.left + names - 14
+        start = self.x_min + names - 14
         longest = max((value for _, value, _ in rows), default=0.0) or 1.0
-        scale = (self.right - start - labels - 8) / longest
+        scale = (self.x_max - start - labels - 8) / longest
         for at, (name, value, label) in enumerate(rows):
             y = self.top + at * ROW
             color = colors[name] if colors else ACCENT

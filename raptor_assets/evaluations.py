@@ -34,11 +34,7 @@ def evaluation(
     link: NodeLink = str,
     spread: str = "",
 ) -> dg.AssetCheckEvaluation:
-    """Return the event of a check result on a partition, None for all partitions together.
-
-    ``link`` leads from the worst nodes to the partition's page. ``spread`` is Markdown on all
-    partitions of the run.
-    """
+    """Return the event of a check result; ``spread`` is Markdown on all partitions of the run."""
     return dg.AssetCheckEvaluation(
         asset_key=key,
         partition=partition,
@@ -77,10 +73,7 @@ def _arguments(verdict: CheckResult, link: NodeLink = str, spread: str = "") -> 
 
 
 def spread_markdown(numbers_of: Mapping[str, Mapping[str, float]]) -> str:
-    """Return a table of a check's numbers over partitions: least, median and most.
-
-    Dagster plots a check's numbers by time only.
-    """
+    """Return a table of a check's numbers over partitions, which Dagster does not plot."""
     rows = []
     for name in dict.fromkeys(name for numbers in numbers_of.values() for name in numbers):
         values = sorted((of[name], partition) for partition, of in numbers_of.items() if name in of)
@@ -116,10 +109,7 @@ def golden_events(
     instance: dg.DagsterInstance,
     corpus: CorpusNames,
 ) -> Iterator[dg.AssetCheckEvaluation]:
-    """Measure the golden set, unless readers still see another embedder's trees.
-
-    An error gives a warning only, since the trees are published already.
-    """
+    """Measure the golden set, unless readers see another embedder's trees; errors only warn."""
     try:
         with context.store.open() as store:
             if not store.live:

@@ -22,10 +22,7 @@ def of(name: str) -> dg.AssetKey:
 
 
 def corpus_partitions(corpus: str = "") -> dg.DynamicPartitionsDefinition:
-    """Return the partitions of a corpus, for assets of a team downstream of it.
-
-    Each partition holds one tree or more (``grouping`` settings).
-    """
+    """Return the partitions of a corpus (``grouping``), for a team's assets downstream of it."""
     return dg.DynamicPartitionsDefinition(name=names.CorpusNames(corpus).partitions)
 
 
@@ -51,10 +48,7 @@ def chain_keys(max_layers: int) -> tuple[dg.AssetKey, ...]:
 
 
 def needed_layer(key: dg.AssetKey) -> int:
-    """Return the least top layer of a partition's highest tree that gives it this asset.
-
-    Clusters say why a tree ended below their layer, so they need the layer below only.
-    """
+    """Return the least top layer of trees with this asset; clusters need only the layer below."""
     layer = names.layer_of(key.to_user_string())
     return layer - 1 if key == of(names.clusters(layer)) else layer
 
@@ -69,10 +63,7 @@ def table_paths() -> list[Sequence[str]]:
 def dependencies(
     max_layers: int, *, follows: bool = False
 ) -> dict[dg.AssetKey, tuple[dg.AssetKey, ...]]:
-    """Return what each asset of the chain is made from.
-
-    With ``follows`` the documents come from an upstream asset.
-    """
+    """Return the upstream keys of each asset; with ``follows`` the documents have one, too."""
     layers = range(1, max_layers + 1)
     upstream: dict[str, list[str]] = {
         names.DOCUMENTS: [names.SOURCE] if follows else [],

@@ -28,7 +28,7 @@ def keep_manual_findings(
     nodes: Sequence[Node],
     findings: Iterable[SentenceFinding],
 ) -> None:
-    """Keep findings on ``nodes`` in their partitions, in place of earlier ones on these nodes."""
+    """Keep findings on ``nodes`` in their partitions; they replace earlier ones on these nodes."""
     by_node: dict[str, list[SentenceFinding]] = defaultdict(list)
     for finding in findings:
         by_node[finding.node_id].append(finding)

@@ -67,10 +67,7 @@ def nodes_metadata(nodes: Mapping[str, Sequence[Node]]) -> Metadata:
 def embeddings_metadata(
     nodes: Sequence[Node], known: frozenset[str], components: Components, usage: Usage
 ) -> Metadata:
-    """Return metadata of ``layer_k/embeddings``; ``known`` are the reused embedding keys.
-
-    ``usage`` is the partition's share, by texts, of the usage of the embedder's endpoint.
-    """
+    """Return metadata of ``layer_k/embeddings``; ``known`` are the reused embedding keys."""
     distinct = {node.embedding_key for node in nodes}
     return {
         "state": BUILT,
@@ -88,10 +85,7 @@ def embeddings_metadata(
 def clusters_metadata(
     clusterings: Sequence[Clustering], below: Mapping[str, Layer], *, pictured: bool
 ) -> Metadata:
-    """Return metadata of ``layer_k/clusters``: clusters, trees that ended here and why, a map.
-
-    ``below`` are the clustered layers by tree; with ``pictured`` the largest is drawn.
-    """
+    """Return metadata of ``layer_k/clusters``; ``below`` are the clustered layers by tree."""
     sizes = [len(group) for done in clusterings for group in done.groups]
     ended = {done.tree: done.end for done in clusterings if done.end}
     metadata: Metadata = {
@@ -124,10 +118,7 @@ def summaries_metadata(
     below: Mapping[str, Sequence[Node]],
     known: frozenset[str] | None,
 ) -> Metadata:
-    """Return metadata of ``layer_k/summaries``.
-
-    ``known`` are the content keys of reused texts; None if the complete table was reused.
-    """
+    """Return metadata of ``layer_k/summaries``; ``known`` are reused content keys, None for all."""
     flat = _flat(nodes)
     content = {node.content_key for node in flat}
     n_made = 0 if known is None else len(content - known)
@@ -197,7 +188,6 @@ def published_metadata(
 
 
 def _titles(tree: Tree) -> list[str]:
-    """Return the titles of the documents of a tree, each once."""
     titles = (str(leaf.metadata.get("title", "")) for leaf in tree.layers[0].nodes)
     return list(dict.fromkeys(filter(None, titles)))
 
@@ -269,10 +259,7 @@ SHOWN_CHARS = 160
 
 
 def findings_metadata(report: AuditReport, usage: Usage, link: NodeLink = str) -> Metadata:
-    """Return metadata of ``layer_k/findings``; ``link`` makes a cell from the id of a node.
-
-    ``usage`` is the partition's share, by nodes, of the usage of the judge's endpoint.
-    """
+    """Return metadata of ``layer_k/findings``; ``link`` makes a cell from the id of a node."""
     rows = [
         (
             link(f.node_id),

@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from raptor_core.evaluation.golden import GOLDEN_RETRIEVAL
@@ -20,18 +20,14 @@ from raptor_core.settings import Settings
 from raptor_core.tree.corpus_tree import CORPUS_TREE
 
 PARTITIONS = "trees"
-CHAIN = "raptor"
-"""The step that makes all assets of the chain."""
-
+CHAIN = "raptor"  # the step that makes all assets
 SOURCE = "source"
 DOCUMENTS = "documents"
 CHUNKS = "chunks"
 TREE = "tree"
 REPORT = "tree_report"
 
-MAX_LAYERS = 12
-"""Summary layers that the settings allow at the most."""
-
+MAX_LAYERS = 12  # summary layers that the settings allow
 NOT_EXECUTED = "Not executed."
 """Beginning of a check's description when its asset's build failed before the check."""
 
@@ -41,12 +37,7 @@ Checks = list[tuple[str, CheckInfo]]
 
 @dataclass(frozen=True)
 class CorpusNames:
-    """Names of one corpus in Dagster; the default is for a corpus without a name.
-
-    Attributes:
-        corpus: name of the corpus, the prefix of its jobs, sensor, pool and partitions.
-        assets: keys in Dagster, such as "handbook/layer_1/summaries", by the chain's names.
-    """
+    """Names of one corpus in Dagster: its prefix, and keys of assets by the chain's names."""
 
     corpus: str = ""
     assets: Mapping[str, str] = field(default_factory=dict)
@@ -82,39 +73,21 @@ class CorpusNames:
         return CorpusNames(self.of(CORPUS_TREE), assets)
 
 
-def embeddings(layer: int) -> str:
-    """Name the asset of a layer's nodes with their vectors."""
-    return f"layer_{layer}/embeddings"
+def _of_layer(table: str) -> Callable[[int], str]:
+    return lambda layer: f"layer_{layer}/{table}"
 
 
-def clusters(layer: int) -> str:
-    """Name the asset of the clusters over layer ``layer - 1`` that make layer ``layer``."""
-    return f"layer_{layer}/clusters"
-
-
-def summaries(layer: int) -> str:
-    """Name the asset of a layer's summary nodes, from layer 1."""
-    return f"layer_{layer}/summaries"
-
-
-def findings(layer: int) -> str:
-    """Name the asset of the audit of a sample of a layer's summaries, a row for each sentence."""
-    return f"layer_{layer}/findings"
+embeddings = _of_layer("embeddings")  # a layer's nodes with their vectors
+clusters = _of_layer("clusters")  # over layer ``layer - 1``, one for each summary of this layer
+summaries = _of_layer("summaries")  # nodes of a layer from 1 on
+findings = _of_layer("findings")  # audit of a sample of the summaries, a row for each sentence
+usages = _of_layer("usages")  # costs of the summaries; no asset
+manual_findings = _of_layer("findings_by_hand")  # findings of people in summaries; no asset
 
 
 def nodes(layer: int) -> str:
     """Name the table that holds a layer's nodes: chunks for layer 0, else summaries."""
     return summaries(layer) if layer else CHUNKS
-
-
-def usages(layer: int) -> str:
-    """Name the table of what each summary of a layer cost; it is no asset."""
-    return f"layer_{layer}/usages"
-
-
-def manual_findings(layer: int) -> str:
-    """Name the table of what people found in a layer's summaries; it is no asset."""
-    return f"layer_{layer}/findings_by_hand"
 
 
 def chain(max_layers: int) -> list[str]:

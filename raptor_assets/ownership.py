@@ -57,7 +57,6 @@ class TreeIndex:
 
 
 def _trees(tables: TableStore, asset: str, partition: str) -> set[str] | None:
-    """Return the names of the trees in a table, None for a damaged one."""
     try:
         table = tables.find((asset,), partition, ["tree"])
     except DamagedTableError:

@@ -1,4 +1,4 @@
-"""One partition in work: its documents, nodes, vectors and clusters, and their tables.
+"""A partition in work: its documents, nodes, vectors and clusters, and their tables.
 
 ``PartitionCosts`` counts what the work took. The steps are in ``steps``.
 """
@@ -33,16 +33,12 @@ from raptor_core.tree.cluster import Clustering, cluster_top
 if TYPE_CHECKING:
     import pyarrow as pa
 
-Nodes = dict[str, tuple[Node, ...]]
-"""Nodes of one layer by tree, in document order."""
+Nodes = dict[str, tuple[Node, ...]]  # nodes of one layer by tree, in document order
 
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """Data version of a partition's table, the digest of its inputs, and its history.
-
-    ``history`` holds means of the earlier tables, oldest first, and of this one.
-    """
+    """Version of a table, digest of its inputs, and means of the last tables and of this one."""
 
     data_version: str
     inputs: str
@@ -51,14 +47,7 @@ class Record:
 
 @dataclass
 class PartitionState:
-    """Work on one partition; what no step of this run made is read from its table.
-
-    Attributes:
-        verdicts: results of the checks on a layer's summaries as they are now.
-        audits: audits of this run, by layer.
-        plans: plans of its trees, made before their first summary.
-        costs: what this run made and what it took.
-    """
+    """Work on one partition; tables hold what no step of this run made."""
 
     name: str
     context: RunContext = field(repr=False)
@@ -117,11 +106,7 @@ class PartitionState:
         return {node.id: node for node in self.flat_nodes(layer)}
 
     def layers(self, layer: int) -> dict[str, Layer]:
-        """Return the nodes of a layer with their vectors, by tree.
-
-        Raises:
-            StoreError: a vector is neither published nor kept.
-        """
+        """Return the nodes of a layer with their vectors, by tree; all vectors must be known."""
         if layer not in self._layers:
             nodes = self.nodes(layer)
             vector_keys = {node.embedding_key for members in nodes.values() for node in members}
@@ -139,10 +124,7 @@ class PartitionState:
         return self._layers[layer]
 
     def earlier_trees(self) -> dict[str, Tree | None]:
-        """Return the published tree that each tree builds on, with vectors; read once in a run.
-
-        A damaged tree gives a warning and None: it is built from scratch.
-        """
+        """Return the published tree that each tree builds on, None for no sound one."""
         if self._earlier is None:
             documents = {tree: self.documents[tree] for tree in self.nodes(0)}
             self._earlier = dict.fromkeys(documents)
@@ -220,10 +202,7 @@ class PartitionState:
         self._clusterings[layer] = dict(clusterings)
 
     def recorded(self, key: dg.AssetKey) -> Record | None:
-        """Return the record of the partition's table, None without one.
-
-        A damaged table gives a warning and None: the step writes it again.
-        """
+        """Return the record of the partition's table, None without a sound table."""
         try:
             properties = self.context.tables.properties(key.path, self.name)
         except DamagedTableError as error:
@@ -259,14 +238,7 @@ class PartitionState:
 
 @dataclass(frozen=True)
 class StepResult:
-    """Result of one step for one partition.
-
-    Attributes:
-        data_version: None if a check refused the result, which is then not materialized.
-        metadata: raw metadata values.
-        reused: nothing had to be computed.
-        verdicts: results of the asset's checks.
-    """
+    """Result of one step for one partition, without a version if a check refused it."""
 
     state: PartitionState
     data_version: str | None

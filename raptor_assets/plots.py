@@ -36,19 +36,16 @@ _MAX_BINS = 24
 def distribution_svg(cluster_sizes: Sequence[int], compression_ratios: Sequence[float]) -> str:
     """Draw children per summary and compression ratios, with the paper's means marked."""
     drawing = Drawing(2 * WIDTH, HEIGHT)
-    left, right = Panel(drawing, 0), Panel(drawing, 1)
-    left.title("Cluster size", "children per summary")
-    _histogram(left, cluster_sizes, PAPER_CHILDREN)
-    right.title("Compression", "summary tokens / children's tokens")
-    _histogram(right, compression_ratios, PAPER_RATIO)
+    first, second = Panel(drawing, 0), Panel(drawing, 1)
+    first.title("Cluster size", "children per summary")
+    _histogram(first, cluster_sizes, PAPER_CHILDREN)
+    second.title("Compression", "summary tokens / children's tokens")
+    _histogram(second, compression_ratios, PAPER_RATIO)
     return drawing.svg()
 
 
 def map_svg(points: NDArray[np.float64], cluster_of: NDArray[np.int64]) -> str:
-    """Draw a layer's nodes at ``points`` of shape ``(n, 2)``, coloured by cluster.
-
-    Colours repeat if there are more clusters than colours.
-    """
+    """Draw a layer's nodes at ``points`` of shape ``(n, 2)``, coloured by cluster."""
     drawing = Drawing(WIDTH, _MAP_HEIGHT)
     panel = Panel(drawing, 0, _MAP_HEIGHT)
     n_clusters = len(np.unique(cluster_of))
@@ -60,7 +57,7 @@ def map_svg(points: NDArray[np.float64], cluster_of: NDArray[np.int64]) -> str:
     size = float(np.clip(75 / np.sqrt(max(len(points), 1)), 3.4, 9.6))
     low, spread = points.min(axis=0), np.ptp(points, axis=0)
     shares = (points - low) / np.where(spread > 0, spread, 1.0)
-    xs = panel.left + size + shares[:, 0] * (panel.width - 2 * size)
+    xs = panel.x_min + size + shares[:, 0] * (panel.width - 2 * size)
     ys = panel.bottom - size - shares[:, 1] * (panel.height - 2 * size)
     for number, color in enumerate(PALETTE):
         chosen = np.flatnonzero(cluster_of % len(PALETTE) == number)
@@ -85,29 +82,25 @@ def layers_svg(n_nodes: Sequence[int], n_tokens: Sequence[int]) -> str:
 
 
 def cost_svg(builds: Sequence[Mapping[str, float]], unit: str) -> str:
-    """Draw the costs of the last build, and of all builds from the oldest on, by part.
-
-    ``builds`` map a part, such as "layer 1", to its amount in ``unit``.
-    """
+    """Draw the costs in ``unit`` of the last build and of all builds, oldest first, by part."""
     names = list(dict.fromkeys(name for build in builds for name in build))
     colors = {name: PALETTE[at % len(PALETTE)] for at, name in enumerate(names)}
     height = max(HEIGHT, 52 + ROW * len(names))
     drawing = Drawing(2 * WIDTH, height)
-    left, right = Panel(drawing, 0, height), Panel(drawing, 1, height)
-    left.title(f"{unit} of this build")
+    first, second = Panel(drawing, 0, height), Panel(drawing, 1, height)
+    first.title(f"{unit} of this build")
     last = builds[-1]
     rows = [(name, last.get(name, 0.0), _amount(last.get(name, 0.0))) for name in names]
-    left.rows(rows[::-1], colors)
-    right.title(f"{unit} by build", "builds that paid, oldest first")
-    _stacks(right, builds, colors)
+    first.rows(rows[::-1], colors)
+    second.title(f"{unit} by build", "builds that paid, oldest first")
+    _stacks(second, builds, colors)
     return drawing.svg()
 
 
 def _histogram(panel: Panel, values: Sequence[float], reference: float) -> None:
-    """Draw bars of the finite ``values``, their mean and the ``reference``."""
     drawing, data = panel.drawing, np.asarray(values, dtype=np.float64)
     if not len(data):
-        middle = (panel.left + panel.right) / 2
+        middle = (panel.x_min + panel.x_max) / 2
         drawing.text(middle, (panel.top + panel.bottom) / 2, "no data", TEXT, anchor="middle")
         return
     edges = _edges(data)
@@ -116,16 +109,16 @@ def _histogram(panel: Panel, values: Sequence[float], reference: float) -> None:
     low, high = min(edges[0], reference), max(edges[-1], reference)
     margin = 0.04 * (high - low)
     start, scale = low - margin, panel.width / (high - low + 2 * margin)
-    lefts = panel.left + (edges - start) * scale
+    lefts = panel.x_min + (edges - start) * scale
     for x, width, count in zip(lefts[:-1], np.diff(lefts), counts.tolist(), strict=True):
         if count:
             height = count * unit
             drawing.rect(x + 0.04 * width, panel.bottom - height, 0.92 * width, height, ACCENT)
     for value in ticks(low, high, 7):
-        x = panel.left + (value - start) * scale
+        x = panel.x_min + (value - start) * scale
         drawing.text(x, panel.bottom + 17, f"{value:g}", TEXT, size=SMALL, anchor="middle")
     mean = float(data.mean())
-    x_mean, x_paper = (panel.left + (value - start) * scale for value in (mean, reference))
+    x_mean, x_paper = (panel.x_min + (value - start) * scale for value in (mean, reference))
     on_left = x_mean < x_paper
     panel.mark(x_mean, f"mean {mean:.3g}", TEXT, line=1, on_left=on_left)
     panel.mark(x_paper, f"paper {reference:g}", REFERENCE, dashes="5 3", on_left=not on_left)
@@ -142,14 +135,13 @@ def _edges(data: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _stacks(panel: Panel, builds: Sequence[Mapping[str, float]], colors: Mapping[str, str]) -> None:
-    """Draw a bar of stacked parts for each build, with its sum."""
     drawing = panel.drawing
     highest = max(sum(build.values()) for build in builds) or 1.0
     scale = (panel.height - 18) / highest
     slot = panel.width / max(len(builds), 4)
     width = min(slot * 0.7, 60.0)
     for at, build in enumerate(builds):
-        x, y = panel.left + (at + 0.5) * slot, panel.bottom
+        x, y = panel.x_min + (at + 0.5) * slot, panel.bottom
         for name, color in colors.items():
             height = build.get(name, 0.0) * scale
             y -= height
@@ -165,11 +157,8 @@ def _amount(value: float) -> str:
     return f"{value:,.0f}" if value >= 1000 or value == round(value) else f"{value:.3g}"
 
 
-MIN_PICTURED = 5
-"""Least number of values that are drawn."""
-
-Metadata = dict[str, Any]
-"""Raw values of metadata by their names."""
+MIN_PICTURED = 5  # least number of values that are drawn
+Metadata = dict[str, Any]  # raw values of metadata by their names
 
 
 def distributions_picture(sizes: Sequence[int], ratios: Sequence[float]) -> Metadata:

@@ -13,8 +13,7 @@ from raptor_core.models.money.ledger import Ledger
 from raptor_core.models.money.usage import SUMMARIES, Spending, Usage
 from raptor_core.settings import Settings
 
-PROCESS_TAG = ".dagster/raptor-process"
-"""Tag of a run: host and process id. The UI hides tags that begin with ".dagster"."""
+PROCESS_TAG = ".dagster/raptor-process"  # host and process id; the UI hides such tags
 
 
 def process_tags(context: dg.OpExecutionContext | dg.AssetExecutionContext) -> dict[str, str]:
@@ -30,7 +29,6 @@ def endpoints_usage(ledger: Ledger, settings: Settings) -> Usage:
 
 
 def _endpoint_spendings(ledger: Ledger, settings: Settings) -> list[Spending]:
-    """Return the spendings without local summaries, which the ledger counts as calls."""
     local = not is_metered(settings)
     return [line for line in ledger.spendings if not (local and line.purpose == SUMMARIES)]
 

@@ -12,10 +12,7 @@ from raptor_core.models.money.usage import Usage
 
 @dataclass(frozen=True)
 class Failure:
-    """Failure of a partition: the asset at which it stopped, and the message.
-
-    ``error`` is the name of the error's class, "" if a check refused the result.
-    """
+    """Failure of a partition: asset, message, and class of the error unless a check refused it."""
 
     asset: str
     reason: str

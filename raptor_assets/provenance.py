@@ -35,10 +35,7 @@ class Recorded:
 
 
 class Provenance:
-    """Latest materializations of one batch of partitions in one run, and tags for new ones.
-
-    ``code_versions`` and ``dependencies`` are by the chain's keys.
-    """
+    """Latest materializations of one batch of partitions in one run, and tags for new ones."""
 
     def __init__(
         self,

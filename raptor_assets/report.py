@@ -1,4 +1,4 @@
-"""Contents of a partition's report besides its nodes: change, cost, findings."""
+"""Change, cost and findings in a partition's report; the nodes come from their tables."""
 
 from __future__ import annotations
 
@@ -36,12 +36,7 @@ Cost = Mapping[str, Figure]
 
 @dataclass(frozen=True, slots=True)
 class TreeRecord:
-    """Record of a tree in its report's table, from which the next build's change is measured.
-
-    Attributes:
-        cost: cost of the partition's build that made the tree; None if unknown.
-        rebuilds: last rebuilds, newest first.
-    """
+    """Record of a tree in its report's table, from which the next change is measured."""
 
     tree: str
     build_id: str
@@ -79,14 +74,7 @@ def records_table(records: Iterable[TreeRecord]) -> pa.Table:
 def next_record(
     tree: ReportTree, record: TreeRecord | None, cost: Cost | None, basis: Tree | None, n_kept: int
 ) -> TreeRecord:
-    """Return the next record of a tree, the last one if the content is the same.
-
-    Args:
-        record: last record.
-        cost: cost of this build.
-        basis: tree that was built upon; None if this run read none.
-        n_kept: number of rebuilds to keep.
-    """
+    """Return a tree's next record; ``basis`` is the tree that was built upon, if one was read."""
     if record and record.build_id == tree.build_id:
         return record
     node_ids = tuple(node.id for node in tree.nodes)
@@ -131,10 +119,7 @@ def _sizes(nodes: Iterable[Node]) -> tuple[int, ...]:
 
 
 def build_cost(state: PartitionState) -> Cost | None:
-    """Return the cost of this run's build, with audits; None if it built nothing.
-
-    Calls and tokens are left out without calls; money is None without a price.
-    """
+    """Return the cost of this run's build, with audits; None if it built nothing."""
     if not state.plans:
         return None
     costs = state.costs

@@ -50,7 +50,6 @@ class ReportFolder:
         return existed
 
     def _trees(self, partition: str) -> Path:
-        """Return the folder of a partition's trees."""
         return self._path / f"{safe_name(partition)}.trees"
 
     def _delete_trees(self, partition: str) -> None:

@@ -21,14 +21,11 @@ from raptor_core.tree.publish import build_settings_fingerprint
 from raptor_core.tree.published import PublishedTrees
 from raptor_core.vectors import Vectors
 
-Trees = Mapping[str, Sequence[Document]]
-"""Documents of one partition by tree."""
-
+Trees = Mapping[str, Sequence[Document]]  # documents of one partition by tree
 _COMMON_TEXT = ("common_text",)
 _COUNTS = Schema(("counts", "json"))
 
-HELD_NODES = 1000
-"""Nodes that local models finish within seconds; for so few the store stays open."""
+HELD_NODES = 1000  # for so few, which take seconds, the store stays open
 
 
 class HeldStore:
@@ -40,15 +37,15 @@ class HeldStore:
 
     def __init__(self, opener: StoreResource) -> None:
         self._opener = opener
-        self._held: ExitStack | None = None
+        self._stack: ExitStack | None = None
         self._store: VectorStore | None = None
 
     def open(self) -> AbstractContextManager[VectorStore]:
         """See ``StoreResource.open``."""
-        if self._held is None:
+        if self._stack is None:
             return self._opener.open()
         if self._store is None:
-            self._store = self._held.enter_context(self._opener.open())
+            self._store = self._stack.enter_context(self._opener.open())
         return nullcontext(self._store)
 
     def promote(self, trees: Collection[str]) -> bool:
@@ -58,12 +55,12 @@ class HeldStore:
 
     def hold(self) -> None:
         """Keep the store open from its next use."""
-        if self._held is None:
-            self._held = ExitStack()
+        if self._stack is None:
+            self._stack = ExitStack()
 
     def release(self) -> None:
         """Close the store, and keep it open no longer."""
-        stack, self._held, self._store = self._held, None, None
+        stack, self._stack, self._store = self._stack, None, None
         if stack is not None:
             stack.close()
 
@@ -92,14 +89,7 @@ class KnownStore:
 
 
 class RunContext:
-    """Components and places of one run; ``published`` holds the results of ``look_up``.
-
-    Args:
-        components: components with this run's ledger and decisions.
-        names: returns the run's partitions.
-        warn: called with each warning.
-        working: called with the number of texts that a step has made, and of all of them.
-    """
+    """Components and places of one run; ``published`` holds the results of ``look_up``."""
 
     def __init__(
         self,
@@ -143,15 +133,7 @@ class RunContext:
         return corpus
 
     def require_known(self, partition: str, ids: Collection[str]) -> None:
-        """Refuse to build a partition of documents that cannot be read now.
-
-        Args:
-            partition: to build.
-            ids: of its documents that were read.
-
-        Raises:
-            SourceError: names such a document, and the place that could not be read.
-        """
+        """Raise a SourceError if documents of a partition cannot be read now."""
         unread = Unread(self.corpus.skipped)
         if not unread:
             return

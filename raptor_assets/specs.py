@@ -18,11 +18,8 @@ from raptor_core.settings import Settings
 from raptor_core.tables.schema import Schema
 from raptor_core.tables.values import CLUSTERS, DOCUMENTS, FINDINGS, NODES, USAGES
 
-TABLES = "tables_io_manager"
-"""Key of the IO manager of tables."""
-QDRANT = "qdrant_layers_io_manager"
-"""Key of the IO manager of layers with their vectors."""
-
+TABLES = "tables_io_manager"  # key of the IO manager of tables
+QDRANT = "qdrant_layers_io_manager"  # key of the IO manager of layers with their vectors
 _IO_MANAGER = "dagster/io_manager_key"
 
 TREES = Schema(
@@ -116,7 +113,6 @@ def build_asset_specs(
 
 
 def _kinds(settings: Settings) -> dict[str, set[str]]:
-    """Return the kinds of assets by the last part of their keys."""
     calls = settings.summarizer.kind == "openai" and not settings.components.summarizer
     return {
         "documents": {"parquet"},
@@ -156,10 +152,7 @@ def _description(key: dg.AssetKey, settings: Settings) -> str:
 
 @dataclass(frozen=True, slots=True)
 class RaptorAsset:
-    """Asset of a corpus with its default spec.
-
-    ``name`` is the chain's name, such as "documents", "layer_1/summaries" or "tree".
-    """
+    """Asset of a corpus and its default spec; ``name`` is the chain's, as layer_1/summaries."""
 
     corpus: str
     name: str

@@ -40,10 +40,7 @@ def nodes_markdown(nodes: Sequence[Node]) -> str:
 
 
 def worst_markdown(worst: Sequence[WorstNode], link: Callable[[str], str] = str) -> str:
-    """Return a table of a check's worst nodes and the commands that show one, "" without nodes.
-
-    ``link`` makes a cell from the id of a node.
-    """
+    """Return a table of a check's worst nodes and the commands that show one."""
     if not worst:
         return ""
     rows = (

@@ -11,9 +11,7 @@ from raptor_core.nodes import Node
 
 WIDTH = 960
 _LEFT, _RIGHT = 70.0, 20.0
-_LAYER = 64.0
-"""Pixels from one layer to the next."""
-
+_LAYER = 64.0  # pixels from one layer to the next
 _NODE, _CHOSEN = 5.0, 12.0
 _LINE = 18.0
 _ALL_EDGES = 600
@@ -23,14 +21,7 @@ _ALL_EDGES = 600
 def tree_svg(
     trees: Mapping[str, Sequence[Node]], chosen: Mapping[str, Sequence[str]], title: str
 ) -> str:
-    """Draw trees below one another, leaves at the bottom of each.
-
-    Args:
-        trees: all nodes of each tree, by its name.
-        chosen: ids of nodes by the strategy that chose them, best first; each strategy has a
-            colour, and a node shows its rank.
-        title: title of the picture, such as the question.
-    """
+    """Draw trees below one another, with the nodes that each strategy chose, best first."""
     heights = [70 + _LAYER * max(node.layer for node in nodes) for nodes in trees.values()]
     head = 32 + _LINE * len(chosen)
     drawing = Drawing(WIDTH, head + sum(heights))
@@ -75,7 +66,6 @@ def _draw_tree(
 def _draw_chosen(
     drawing: Drawing, node_id: str, place: tuple[float, float], chosen: Mapping[str, Sequence[str]]
 ) -> None:
-    """Draw a disc with the rank for each strategy that chose the node, one below another."""
     ranks = [(at, ids.index(node_id)) for at, ids in enumerate(chosen.values()) if node_id in ids]
     x, y = place
     for number, (at, rank) in enumerate(ranks):

@@ -23,14 +23,9 @@ if TYPE_CHECKING:
     from raptor_core.audit.report import AuditReport
     from raptor_core.tree.cluster import Clustering
 
-METHOD = "1"
-"""Version of the code; raise it when a step's result changes under the same settings."""
-
-PAST_TOP = "past_top"
-"""Data version of an asset whose layer no tree of its partition has any more."""
-
-DROPPED = "dropped"
-"""Data version of an asset whose partition was dropped."""
+METHOD = "1"  # raise it when a step's result changes under the same settings
+PAST_TOP = "past_top"  # data version where no tree has the layer any more
+DROPPED = "dropped"  # data version of a dropped partition
 
 
 def code_versions(settings: Settings, custom: Mapping[str, str]) -> dict[dg.AssetKey, str]:
@@ -118,8 +113,5 @@ def published_version(documents: str, build: str, marks: Sequence[str]) -> str:
 
 
 def source_version(documents: str, build: str) -> str:
-    """Return the part of ``published_version`` that is known before the build.
-
-    It shows without the store whether a partition is up to date.
-    """
+    """Return the part of ``published_version`` that is known before the build."""
     return f"{documents[:16]}-{build[:16]}"

@@ -1,6 +1,6 @@
 """Keys that environment variables hold, checked before they are used.
 
-Settings name the variables (``raptor_core.settings``). A key never stands in an error.
+Settings name the variables (``raptor_core.settings``). No error shows a key.
 """
 
 from __future__ import annotations
@@ -8,19 +8,13 @@ from __future__ import annotations
 from raptor_core.errors import MissingKeyError
 
 MAX_KEY_CHARS = 4096
-"""A longer key does not fit into the headers that most servers accept."""
+"""Maximum length of a key that fits into the headers of most servers."""
 
 
 def check_key(key: str, variable: str, use: str) -> str:
-    """Return the key if an HTTP header can carry it unchanged.
+    """Return the key if an HTTP header can carry it unchanged, else raise MissingKeyError.
 
-    Args:
-        key: value of the environment variable.
-        variable: name of the environment variable.
-        use: purpose of the key, for the message: "the summarizer".
-
-    Raises:
-        MissingKeyError: names the variable and the fault, never the key.
+    ``use`` is the purpose of the key for the message, such as "the summarizer".
     """
     if fault := _fault(key):
         raise MissingKeyError(
@@ -31,7 +25,7 @@ def check_key(key: str, variable: str, use: str) -> str:
 
 
 def _fault(key: str) -> str:
-    """Return what is wrong with a key, or ""."""
+    """Return the fault of a key, or ""."""
     if not key.strip():
         return "is empty"
     if key != key.strip():

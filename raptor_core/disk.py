@@ -1,6 +1,6 @@
-"""Files that are replaced whole, locks between processes, and room on the disk.
+"""Atomic replacement of files, locks between processes, and free space on the disk.
 
-``disk_errors`` tells what the system says as an error of ours; else it is the caller's to tell.
+Functions with StoreError in their docstring explain the system's error; the rest raise OSError.
 """
 
 from __future__ import annotations
@@ -16,23 +16,18 @@ from pathlib import Path
 from raptor_core.errors import StoreError
 
 SPARE_BYTES = 64 * 2**20
-"""Free space that is never used: an engine maps files ahead, and a mapped page that finds no
-space ends the process."""
+"""Reserve of free space; a memory-mapped page of an engine without space ends the process."""
 
 
 def replace_file(path: Path, data: bytes, part: Path | None = None) -> None:
-    """Replace ``path`` by ``data``: whole, or not at all; its folder is made where it is missing.
+    """Replace ``path`` by ``data`` completely or not at all, and make its folder.
 
-    ``part`` is the name under which it is written; one of its own where others may write ``path``
-    at the same time.
-
-    Raises:
-        OSError: the disk refuses; what stood there before is unharmed.
+    ``part`` is the file that is written first. Without it, several processes may write ``path``.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     part = part or path.with_name(f".{uuid.uuid4().hex}.part")
     try:
-        if part.is_symlink():  # it would be written through
+        if part.is_symlink():  # else its target would be written
             part.unlink()
         with part.open("wb") as file:
             file.write(data)
@@ -46,11 +41,7 @@ def replace_file(path: Path, data: bytes, part: Path | None = None) -> None:
 
 @contextmanager
 def file_lock(path: Path, wait_seconds: float = 0.0) -> Iterator[bool]:
-    """Hold the system's lock of a file; False where another process had it for so many seconds.
-
-    Raises:
-        OSError: the disk refuses.
-    """
+    """Hold the system's lock of a file; yield False if a process keeps it for ``wait_seconds``."""
     import filelock
 
     lock = filelock.FileLock(path, thread_local=False)
@@ -79,7 +70,7 @@ _REMEDIES = {
 
 
 def disk_remedy(error: OSError) -> str:
-    """Return what helps against an error of the system, as a command to a person."""
+    """Return the remedy for an error of the system, as a command to a person."""
     if isinstance(error, ConnectionError | TimeoutError):
         return "check the address and the network"
     known = (remedy for remedy, codes in _REMEDIES.items() if error.errno in codes)
@@ -99,18 +90,14 @@ def disk_errors(path: Path) -> Iterator[None]:
 
 
 def write_durably(path: Path, data: bytes) -> None:
-    """Replace ``path`` by ``data``: whole and on disk, or not at all. One process writes it.
-
-    Raises:
-        StoreError: the disk refuses; the old content stays.
-    """
+    """Replace ``path`` by ``data`` on disk completely, or raise StoreError; one process writes."""
     with disk_errors(path):
         replace_file(path, data, path.with_name(f"{path.name}.part"))
         sync_directory(path.parent)
 
 
 def sync_directory(path: Path) -> None:
-    """Make renames and deletions in a directory durable, where the system can."""
+    """Make renames and deletions in a directory durable on POSIX systems."""
     if os.name != "posix":
         return
     descriptor = os.open(path, os.O_RDONLY)
@@ -121,11 +108,7 @@ def sync_directory(path: Path) -> None:
 
 
 def check_space(path: Path, n_bytes: int) -> None:
-    """Refuse a write that the disk has no room for.
-
-    Raises:
-        StoreError: less than ``n_bytes`` and a reserve are free.
-    """
+    """Raise StoreError if less than ``n_bytes`` and a reserve are free."""
     with disk_errors(path):
         free = shutil.disk_usage(path).free
     if free < n_bytes + SPARE_BYTES:

@@ -1,30 +1,4 @@
-"""Every error the package raises on purpose.
-
-    RaptorError
-    ├── SettingsError            a setting is unknown, malformed or contradicts another
-    │   └── MissingHomeError     there is no home, so there are no settings
-    ├── MissingExtraError        an optional dependency is not installed
-    ├── MissingKeyError          the environment holds no key that is needed, or no usable one
-    ├── SourceError              a source as a whole cannot be read
-    │   └── EmptySourceError     it can be read and holds no document
-    ├── ModelError               a model cannot be loaded, or is not the one that was named
-    ├── ClusteringError          no clustering can satisfy the settings
-    ├── SummaryError             summaries failed; names the nodes, keeps what is finished
-    ├── EndpointError            an HTTP model endpoint failed for good
-    │   └── EndpointDownError    it failed for everybody and was waited for
-    ├── BudgetError              a model call would pass the run's budget; keeps what is finished
-    ├── InvariantError           a tree breaks one of the laws it must hold
-    ├── TableError               a stored table is missing or of another version
-    │   └── DamagedTableError    its bytes are not those that were written
-    ├── CurationError            what a person decides on is not there
-    ├── ExportError              exported trees are missing, damaged or of another version
-    ├── RecordsError             the database of Dagster's records failed
-    └── StoreError               the vector store failed
-        ├── StoreLockedError     another process holds the embedded store
-        ├── DamagedTreeError     a published tree is not whole
-        ├── StoreRefusedError    a server took a request for wrong
-        ├── StoreMismatchError   the store belongs to another embedder, dimension or version
-        └── UnknownTreeError     no such published tree
+"""Errors that the package raises on purpose, each base class above its subclasses.
 
 A message says what was expected, what came, where, and what to do about it.
 """
@@ -33,14 +7,14 @@ from raptor_core.redaction import printable
 
 
 class RaptorError(Exception):
-    """Base of all errors raised on purpose; a message never steers the terminal that shows it."""
+    """Base of all errors raised on purpose; a message holds no control characters."""
 
     def __str__(self) -> str:
         return printable(super().__str__())
 
 
 class SettingsError(RaptorError):
-    """A setting is unknown, malformed or contradicts another."""
+    """A setting is unknown, malformed or contradicts a different setting."""
 
 
 class MissingHomeError(SettingsError):
@@ -58,11 +32,11 @@ class MissingExtraError(RaptorError):
 
 
 class MissingKeyError(RaptorError):
-    """The environment holds no key where one is needed, or one that no request can carry."""
+    """The environment holds no key that is needed, or a key that no request can carry."""
 
 
 class SourceError(RaptorError):
-    """A source as a whole cannot be read."""
+    """A complete source cannot be read."""
 
 
 class EmptySourceError(SourceError):
@@ -70,7 +44,7 @@ class EmptySourceError(SourceError):
 
 
 class ModelError(RaptorError):
-    """A model cannot be loaded, or is not the one that was named."""
+    """A model cannot be loaded, or differs from the named model."""
 
 
 class ClusteringError(RaptorError):
@@ -82,7 +56,7 @@ class SummaryError(RaptorError):
 
 
 class EndpointError(RaptorError):
-    """An HTTP model endpoint failed for good; with ``comes_again`` it would the next time too."""
+    """An HTTP model endpoint failed for good; with ``comes_again`` every retry would fail, too."""
 
     def __init__(self, message: str = "", *, comes_again: bool = False) -> None:
         super().__init__(message)
@@ -90,31 +64,31 @@ class EndpointError(RaptorError):
 
 
 class EndpointDownError(EndpointError):
-    """An endpoint fails every call, and did so for as long as the settings wait."""
+    """An endpoint failed every call for as long as the settings wait."""
 
 
 class BudgetError(RaptorError):
-    """The next model call would pass a bound of the run's budget; what is finished is kept."""
+    """The next model call would exceed the run's budget; finished work is kept."""
 
 
 class InvariantError(RaptorError):
-    """A tree breaks one of the laws it must hold."""
+    """A tree breaks an invariant."""
 
 
 class TableError(RaptorError):
-    """A stored table is missing or of another version, or its place does not answer."""
+    """A stored table is missing or of a different version, or its place does not answer."""
 
 
 class DamagedTableError(TableError):
-    """The bytes of a stored table are not those that were written."""
+    """The bytes of a stored table changed since it was written."""
 
 
 class CurationError(RaptorError):
-    """What a person decides on is not there."""
+    """The object of a person's decision does not exist."""
 
 
 class ExportError(RaptorError):
-    """Exported trees are missing, damaged or of another version."""
+    """Exported trees are missing, damaged or of a different version."""
 
 
 class RecordsError(RaptorError):
@@ -126,19 +100,19 @@ class StoreError(RaptorError):
 
 
 class StoreLockedError(StoreError):
-    """Another process holds the embedded store."""
+    """A different process holds the embedded store."""
 
 
 class DamagedTreeError(StoreError):
-    """A published tree is not whole; building it again makes it so."""
+    """A published tree is incomplete; a new build repairs it."""
 
 
 class StoreRefusedError(StoreError):
-    """The server of the vector store took a request for wrong, so nothing of it was applied."""
+    """The server of the vector store refused a request, so nothing of it was applied."""
 
 
 class StoreMismatchError(StoreError):
-    """The store belongs to another embedder, dimension or version."""
+    """The store belongs to a different embedder, dimension or version."""
 
 
 class UnknownTreeError(StoreError):

@@ -37,8 +37,7 @@ def fingerprint(kind: str, values: Mapping[str, Any]) -> str:
 
 
 MAX_ID_BYTES = 1024
-"""Bound of ids of documents in UTF-8, and so of names of trees, as object storages have it. An
-index of PostgreSQL takes twice as much, and a URL holds it percent-encoded within 4 KB."""
+"""Maximum bytes of document ids and tree names in UTF-8, the same as in object storages."""
 
 MAX_NAME_BYTES = 200
 """Maximum bytes of partition keys, because databases index them."""
@@ -71,30 +70,27 @@ _PLAIN = frozenset(" -_.,()=@+")
 _IGNORED = re.compile(
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
 )
-"""Letters and marks that some file systems leave out of a comparison of names (HFS+, ext4)."""
+"""Letters and marks that some file systems ignore in comparisons of names (HFS+, ext4)."""
 
 _RESERVED = re.compile(
     r"index|(con|prn|aux|nul|(com|lpt)[0-9\u00b9\u00b2\u00b3])(\..*)?", re.IGNORECASE
 )
-"""Names with a meaning of their own: the page of a corpus, and devices of Windows."""
+"""Reserved names: the page of a corpus, and devices of Windows."""
 
 MAX_FILE_NAME_BYTES = 130
-"""Bound of names of files without their ending; an encrypted share takes 143 bytes with it."""
+"""Maximum bytes of file names without extension; encrypted shares allow 143 bytes with it."""
 
 _KEPT_FILE_NAME_BYTES = 96
 
 
 @lru_cache(maxsize=1 << 14)
 def safe_name(name: str) -> str:
-    """Return a name for a folder, or for a file without its ending, that no other name gets.
+    """Return a unique name for a folder, or for a file without extension, for each name.
 
-    Two names differ on every disk, also where it folds case (Windows, macOS), or the composed and
-    decomposed forms of a letter. Letters, digits and a few marks stay, in any script; everything
-    else is percent-encoded. A name that a disk could take for another one, or that is too long,
-    keeps its beginning and ends in "%~" and a digest.
-
-    Returns:
-        At most ``MAX_FILE_NAME_BYTES`` bytes of UTF-8, without a separator of folders.
+    Results differ on every disk, also if it folds case (Windows, macOS) or the forms of a letter.
+    Letters, digits and a few marks stay; everything else is percent-encoded. A name that is too
+    long, or ambiguous on some disk, keeps its beginning and ends in "%~" and a digest. The result
+    has at most ``MAX_FILE_NAME_BYTES`` bytes of UTF-8.
     """
     safe = "".join(char if _is_safe(char) else _lower_encoded(char) for char in name) or "%"
     if safe[0] in ". " or _RESERVED.fullmatch(safe):
@@ -126,33 +122,25 @@ def _folded(name: str) -> str:
 def normalize_text(text: str) -> str:
     """Return NFC text with runs of white space folded to one space, stripped.
 
-    Two chunks that differ only in white space have the same content key, so reflowing a paragraph
-    costs nothing above the chunks.
+    So a reflowed paragraph keeps the content keys of its chunks.
     """
     return " ".join(unicodedata.normalize("NFC", text).split())
 
 
 def leaf_content_key(text: str, occurrence: int, chunking_fingerprint: str) -> str:
-    """Return the content key of a leaf.
-
-    It depends on the normalized text, the occurrence among equal texts (from 0), and the chunking.
-    """
+    """Return the content key of a leaf; ``occurrence`` numbers equal texts from 0."""
     return digest("leaf", normalize_text(text), str(occurrence), chunking_fingerprint)
 
 
 def summary_content_key(child_keys: Iterable[str], summarizer_fingerprint: str) -> str:
-    """Return the content key of a summary.
-
-    It depends on the children's content keys, as a set, and on the summarizer.
-    """
+    """Return the content key of a summary, which ignores the order of the children."""
     return digest("summary", *sorted(child_keys), summarizer_fingerprint)
 
 
 def leaf_id(tree: str, document_id: str, content_key: str) -> str:
     """Return the UUIDv5 of tree, layer 0, document and content key, in canonical text form.
 
-    The document is included because two documents of one tree may hold equal chunks, and each chunk
-    is a separate node with its own span.
+    The document is included because several documents of a tree may hold equal chunks.
     """
     return _uuid(tree, "0", document_id, content_key)
 
@@ -160,8 +148,7 @@ def leaf_id(tree: str, document_id: str, content_key: str) -> str:
 def summary_id(tree: str, layer: int, content_key: str, occurrence: int = 0) -> str:
     """Return the UUIDv5 of tree, layer and content key, in canonical text form.
 
-    ``occurrence`` numbers summaries of equal content in one layer (copies of one text in several
-    documents), from 0.
+    ``occurrence`` numbers summaries of equal content in a layer from 0.
     """
     return _uuid(tree, str(layer), content_key, str(occurrence))
 

@@ -1,24 +1,18 @@
-"""Names and marks by which files of this program are known: homes, exports, tables, pages.
+"""Names and marks of raptor's own files: homes, exports, tables, pages.
 
-Whoever writes such a file takes its mark from here. The sources of documents leave these files out;
-see ``documents/sources/own_files.py``.
+Sources of documents omit these files; see ``documents/sources/own_files.py``.
 """
 
 HOME_SETTINGS = "raptor.toml"
 HOME_DECLARATION = "corpus.json"
 HOME_RECORDS = "dagster"
-HOME_ENTRIES = frozenset(
-    {
-        *(HOME_SETTINGS, HOME_DECLARATION, HOME_RECORDS),
-        *("answers", "corpus_tree", "evaluation", "maps", "qdrant"),
-        *("reports", "source", "tables", "turns"),
-    }
+HOME_ENTRIES = frozenset({HOME_SETTINGS, HOME_DECLARATION, HOME_RECORDS}).union(
+    "answers corpus_tree evaluation maps qdrant reports source tables turns".split()  # noqa: SIM905
 )
-"""Everything that stands in a home."""
 
 ROWS, ROWS_PLACE = "documents.jsonl", "source.json"
 ROWS_ENTRIES = frozenset({ROWS, ROWS_PLACE, "stamp.json"})
-"""Files of the rows that an upstream asset or the trees of a corpus gave."""
+"""Files with rows of an upstream asset, or of the trees of a corpus."""
 
 EXPORT_MANIFEST = "export.json"
 EXPORT_FORMAT = "raptor-export"
@@ -29,9 +23,7 @@ STUDY_FILLED, STUDY_PAGE = "filled.csv", "sheet.html"
 STUDY_ENTRIES = frozenset({STUDY_SAMPLE, STUDY_SHEET, STUDY_FILLED, STUDY_PAGE})
 
 FOOTER_PREFIX = "raptor-"
-"""Beginning of the name of an entry in the footer of every Parquet file of tables and exports."""
+"""Prefix of names in the footer of every Parquet file of tables and exports."""
 
-PAGE_MARK = '<meta name="generator" content="raptor-assets">'
-"""Element of every page, within its first ``PAGE_MARK_BYTES``."""
-
-PAGE_MARK_BYTES = 1000
+PAGE_MARK, PAGE_MARK_BYTES = '<meta name="generator" content="raptor-assets">', 1000
+"""Element of every page, and the bytes at the page's start that contain it."""

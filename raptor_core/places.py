@@ -1,13 +1,11 @@
-"""Places behind fsspec: how they are opened, asked and written, and what may fail there."""
+"""Places behind fsspec: opening, reading and writing them, and the errors of their clients."""
 
 from __future__ import annotations
 
 import posixpath
 import tarfile
-import threading
 import zipfile
 from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from functools import cache, partial
 from pathlib import Path
@@ -17,6 +15,7 @@ from typing import Any, TypeVar
 from raptor_core.disk import disk_remedy, replace_file
 from raptor_core.errors import MissingExtraError, RaptorError, SourceError
 from raptor_core.redaction import hide_credentials
+from raptor_core.retrying import call_within
 
 _EXTRAS = {
     **dict.fromkeys(("s3", "s3a"), "s3"),
@@ -24,9 +23,8 @@ _EXTRAS = {
     **dict.fromkeys(("abfs", "abfss", "az", "adl"), "azure"),
 }
 
-
 TIMEOUT_SECONDS = 60.0
-"""How long a storage may be silent."""
+"""Maximum silence of a storage."""
 
 Result = TypeVar("Result")
 
@@ -34,33 +32,16 @@ Result = TypeVar("Result")
 def answer_within(
     seconds: float, shown: str, error: type[RaptorError], call: Callable[[], Result]
 ) -> Result:
-    """Return what a call to a storage returns.
+    """Return the result of a call to the storage ``shown``, or raise ``error`` if it takes longer.
 
-    Clients bound only the silence between two bytes, or nothing. A call that takes too long goes on
-    in a thread of its own, which ends with the process at the latest.
-
-    Raises:
-        RaptorError: ``error``; the call took longer. It names the place as ``shown``.
+    Clients limit only the silence between bytes, or nothing.
     """
-    answer: Future[Result] = Future()
-
-    def run() -> None:
-        try:
-            answer.set_result(call())
-        except BaseException as failure:  # noqa: BLE001 - raised again by the caller
-            answer.set_exception(failure)
-
-    threading.Thread(target=run, name=f"reading {shown}", daemon=True).start()
-    try:
-        return answer.result(seconds)
-    except TimeoutError:
-        if answer.done():  # the client's own bound
-            return answer.result()
     setting = ", or raise source.timeout_seconds" if issubclass(error, SourceError) else ""
-    raise error(
+    late = error(
         f"{shown} did not finish its answer within {seconds:g} s; check the address and the "
         f"network{setting}, and repeat"
     )
+    return call_within(seconds, f"reading {shown}", call, late)
 
 
 def open_place(
@@ -72,22 +53,24 @@ def open_place(
 ) -> tuple[Any, str]:
     """Return the fsspec file system of a folder or URL, and the path in it.
 
-    Args:
-        url: chained URLs included.
-        error: what is raised where the place fails.
-        timeout_seconds: how long FTP and SFTP servers may be silent.
-        options: of fsspec, by protocol.
+    Chained URLs are allowed; ``options`` are fsspec's options by protocol.
 
     Raises:
         MissingExtraError: the protocol needs an extra that is not installed.
-        RaptorError: ``error``; fsspec does not know the protocol or cannot use it, nobody is
-            there, or a file that is opened at once is missing or no archive.
+        RaptorError: ``error``; the protocol is unknown or unusable, the place does not answer, or
+            a file that is opened at once is missing or no archive.
     """
     shown = hide_credentials(url)
-    by_protocol = {**_timeouts(url, timeout_seconds), **_s3_options(url), **(options or {})}
-    with reached(shown, error):  # FTP and SFTP log in already, archives are opened
+
+    def open_url() -> tuple[Any, str]:
+        import fsspec
+
+        defaults = {**_timeouts(url, timeout_seconds), **_s3_options(url)}
+        return fsspec.core.url_to_fs(url, **{**defaults, **(options or {})})  # type: ignore[no-any-return]
+
+    with storage_errors(shown, error):  # FTP and SFTP already log in, archives are opened
         try:
-            return answer_within(timeout_seconds, shown, error, lambda: _open_url(url, by_protocol))
+            return answer_within(timeout_seconds, shown, error, open_url)
         except FileNotFoundError as failure:
             missing = hide_credentials(str(failure.filename or failure))
             raise error(f"nothing at {missing}, named in {shown}; check the address") from failure
@@ -105,14 +88,8 @@ def open_place(
             ) from failure
 
 
-def _open_url(url: str, options: Mapping[str, Mapping[str, Any]]) -> tuple[Any, str]:
-    import fsspec
-
-    return fsspec.core.url_to_fs(url, **options)  # type: ignore[no-any-return]
-
-
-def _timeouts(url: str, seconds: float) -> dict[str, dict[str, float]]:
-    """Return the options of clients that have no bound of their own, for parts of this URL."""
+def _timeouts(url: str, seconds: float) -> dict[str, Any]:
+    """Return the options of clients without a time limit, for parts of this URL."""
     ssh = dict.fromkeys(("timeout", "banner_timeout", "auth_timeout", "channel_timeout"), seconds)
     known = {"ftp": {"timeout": seconds}, "sftp": ssh, "ssh": ssh}
     protocols = {part.partition("://")[0] for part in url.split("::")}
@@ -122,60 +99,58 @@ def _timeouts(url: str, seconds: float) -> dict[str, dict[str, float]]:
 def _s3_options(url: str) -> dict[str, Any]:
     """Return fsspec's options for the S3 parts of a URL: no redirect of a store is followed."""
     parts = {part.partition("://")[0] for part in url.split("::")} & {"s3", "s3a"}
-    return {part: {"config_kwargs": {"http_session_cls": _steady_session()}} for part in parts}
+    return {part: {"config_kwargs": {"http_session_cls": _direct_session()}} for part in parts}
 
 
 @cache
-def _steady_session() -> type:
+def _direct_session() -> type:
     """Return a class of HTTP sessions for aiobotocore that follows no redirect.
 
-    aiohttp would send what is read or written, and a session's token, wherever the store says.
-    AWS's own redirects to another region are botocore's, which knows the regions' addresses.
+    aiohttp would send data and a session's token to any redirect's target. AWS's redirects to a
+    different region are botocore's, which knows the regions' addresses.
     """
     from aiobotocore.httpsession import AIOHTTPSession  # type: ignore[import-untyped]
 
-    class SteadySession(AIOHTTPSession):  # type: ignore[misc]
+    class DirectSession(AIOHTTPSession):  # type: ignore[misc]
         async def _get_session(self, proxy_url: Any) -> Any:
             session = await super()._get_session(proxy_url)
             return SimpleNamespace(request=partial(session.request, allow_redirects=False))
 
-    return SteadySession
+    return DirectSession
 
 
 @contextmanager
-def reached(shown: str, error: type[RaptorError], address: str = "the address") -> Iterator[None]:
-    """Every failure of a storage's client, but a file that is not there, as ``error``.
+def storage_errors(
+    shown: str, error: type[RaptorError], address: str = "the address"
+) -> Iterator[None]:
+    """Raise every failure of a storage's client, except FileNotFoundError, as ``error``.
 
-    The clients behind fsspec raise errors of their own (botocore, aiohttp, google), which share
-    no base class but Exception. ``shown`` names the place, ``address`` what to correct.
+    The clients behind fsspec (botocore, aiohttp, google) share no base class but Exception.
+    ``shown`` is the place in the message, ``address`` the object to correct.
     """
     try:
         yield
     except (RaptorError, FileNotFoundError):
         raise
     except Exception as failure:
-        told = hide_credentials(f"{type(failure).__name__}: {failure}")
+        reason = hide_credentials(f"{type(failure).__name__}: {failure}")
         raise error(
-            f"{shown} does not answer, or refuses: {told}. Check {address}, the network and the "
+            f"{shown} does not answer, or refuses: {reason}. Check {address}, the network and the "
             "credentials in the environment, then repeat; what stands there is unharmed"
         ) from failure
 
 
 class Folder:
-    """Files by their names in a folder of this machine or of any storage that fsspec knows.
+    """Folder of files by name, on this machine or on any storage that fsspec knows.
 
-    A name has ``/`` between its parts. A file is written whole or not at all: locally by renaming
-    a finished one, elsewhere by one put. It is read by one get, so that one that is replaced
-    meanwhile is read as it was or as it is. A bucket must be there: none is made.
+    A name has ``/`` between its parts. A file is written and read completely or not at all, also
+    while a process replaces it. No bucket is made.
 
     Args:
-        url: a path, or an fsspec URL such as ``s3://bucket/folder``.
-        error: what is raised where the place fails.
-        wrong: what is raised for a URL that fsspec does not know; None for ``error``.
-        address: what an error says to correct.
-
-    Raises:
-        MissingExtraError: the URL needs an extra that is not installed.
+        url: path, or fsspec URL such as ``s3://bucket/folder``.
+        error: error of a failing place.
+        wrong: error for a URL that fsspec does not know; None for ``error``.
+        address: the setting to correct, for messages.
     """
 
     def __init__(
@@ -191,49 +166,37 @@ class Folder:
         self._is_local = type(self._files).__name__ == "LocalFileSystem"
 
     def path(self, name: str) -> str:
-        """Path of a file in its file system."""
+        """Return the path of a file in its file system."""
         return posixpath.join(self._root, name)
 
     def shown(self, name: str) -> str:
-        """Where a file is, for messages."""
+        """Return the place of a file, for messages."""
         return posixpath.join(self.name, name)
 
     def exists(self, name: str) -> bool:
-        """Whether the file is there; raises as ``find`` does."""
-        with suppress(FileNotFoundError), self._reached(name):
+        """Return whether the file exists."""
+        with suppress(FileNotFoundError), self._errors(name):
             self._files.info(self.path(name))
             return True
         return False
 
     def find(self, name: str) -> bytes | None:
-        """Content of a file; None where there is none.
-
-        Raises:
-            RaptorError: the folder's ``error``; the place does not answer, or refuses.
-        """
-        with suppress(FileNotFoundError), self._reached(name):
+        """Return the content of a file, or None if there is no such file."""
+        with suppress(FileNotFoundError), self._errors(name):
             data: bytes = self._files.cat_file(self.path(name))
             return data
         return None
 
     def names(self, name: str) -> list[str]:
-        """Names of the files of a folder in it, sorted; none where there is none.
-
-        Raises as ``find`` does.
-        """
+        """Return the sorted names of the files in an inner folder, which may be missing."""
         path = self.path(name)
         self._files.invalidate_cache(path)
-        with suppress(FileNotFoundError), self._reached(name):
+        with suppress(FileNotFoundError), self._errors(name):
             return sorted(map(posixpath.basename, self._files.ls(path, detail=False)))
         return []
 
     def write(self, name: str, data: bytes) -> None:
-        """Replace a file, or make it.
-
-        Raises:
-            RaptorError: the folder's ``error``; the place refuses, and what stood there is as it
-                was.
-        """
+        """Replace a file, or make it; after an error the previous file is unchanged."""
         path = self.path(name)
         if self._is_local:
             try:
@@ -244,7 +207,7 @@ class Folder:
                     "stood there before is unharmed"
                 ) from failure
         try:
-            with self._reached(name):  # in parts it would be closed, half written, by an error
+            with self._errors(name):  # not in parts, since an error would close an incomplete file
                 self._files.pipe_file(path, data)
         except FileNotFoundError as failure:
             raise self._error(
@@ -253,16 +216,16 @@ class Folder:
             ) from failure
 
     def delete(self, name: str) -> bool:
-        """Delete a file; whether it was there. Raises as ``find`` does."""
+        """Delete a file and return whether it existed."""
         if not self.exists(name):
             return False
-        with self._reached(name):
+        with self._errors(name):
             self._files.rm_file(self.path(name))
         return True
 
     @contextmanager
-    def _reached(self, name: str) -> Iterator[None]:
-        with reached(self.shown(name), self._error, self._address):
+    def _errors(self, name: str) -> Iterator[None]:
+        with storage_errors(self.shown(name), self._error, self._address):
             try:
                 yield
             except OSError as failure:

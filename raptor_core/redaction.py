@@ -1,4 +1,4 @@
-"""What may be shown: addresses without secrets, texts without characters that steer a terminal."""
+"""Removal of secrets from addresses, and of characters that control a terminal from texts."""
 
 from __future__ import annotations
 
@@ -12,26 +12,21 @@ _SIGNATURE = re.compile(
     r"([?&](?:sig|signature|token|access_token|api_?key|key|x-(?:amz|goog)-[\w-]+)=)[^&\s\"']+",
     re.IGNORECASE,
 )
-"""Of links that let whoever has them read: Azure's, Amazon's, Google's, and keys."""
-
+"""Signatures in links of Azure, Amazon and Google, and keys."""
 
 UNPRINTABLE = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
     "\ud800-\udfff\U000e0000-\U000e007f]"
 )
-"""Controls but the tab and the line break, overrides of direction, what has no width, halves of
-characters. The joiners U+200C and U+200D stay: words of several languages are written with them."""
+"""Control characters but tab and line break, direction overrides, characters without width, and
+surrogates. The joiners U+200C and U+200D stay, since words of several languages need them."""
 
 
 def printable(text: str, *, lines: bool = True) -> str:
-    """Return the text with an escape in place of each character that steers a terminal.
-
-    Args:
-        lines: whether line breaks stay; without, they are escaped, too.
-    """
+    """Escape control characters in a text, and without ``lines`` also its line breaks."""
     shown = text.replace("\r\n", "\n")
     shown = shown if lines else shown.replace("\n", "\\n")
-    return UNPRINTABLE.sub(lambda found: ascii(found.group())[1:-1], shown)
+    return UNPRINTABLE.sub(lambda match: ascii(match.group())[1:-1], shown)
 
 
 def hide_secrets(url: str) -> str:
@@ -44,10 +39,10 @@ def hide_credentials(text: str) -> str:
     return _SIGNATURE.sub(r"\1***", _CREDENTIALS.sub("://***@", text))
 
 
-def told_proxy(url: str) -> str:
+def proxy_hint(url: str) -> str:
     """Return a hint for a failed request that goes through a proxy of the environment, or "".
 
-    The proxy's own address may hold a password, so it is named by its variable.
+    It names the proxy's variable, since the address may hold a password.
     """
     from urllib.request import getproxies_environment, proxy_bypass  # brings http.client
 

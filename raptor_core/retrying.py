@@ -1,19 +1,24 @@
-"""Policy of retries, for endpoints of models and for servers."""
+"""Retries and time limits of calls, for endpoints of models, servers and storages."""
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
 from dataclasses import dataclass
+from typing import TypeVar
+
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
-    """Policy of exponential backoff with jitter, which honours a server's own wait.
+    """Policy of exponential backoff with jitter, which honours the wait that a server demands.
 
     Attributes:
-        max_retries: attempts after the first.
-        base_seconds: mean wait before the first retry is 3/4 of it; each next one doubles.
-        max_seconds: no backoff is longer.
-        patience_seconds: a server that asks for a longer wait has failed.
+        base_seconds: the mean wait before the first retry is 3/4 of it, and doubles each time.
+        max_seconds: maximum backoff.
+        patience_seconds: a server that demands a longer wait has failed.
     """
 
     max_retries: int = 4
@@ -26,11 +31,34 @@ class RetryPolicy:
         full = min(self.max_seconds, self.base_seconds * 2.0 ** min(n_failed - 1, 32))
         return full * (0.5 + 0.5 * jitter)
 
-    def wait_seconds(self, n_failed: int, jitter: float, asked: float | None) -> float | None:
-        """Return the backoff, or what the server ``asked`` for, or None where that is too long."""
+    def wait_seconds(self, n_failed: int, jitter: float, demanded: float | None) -> float | None:
+        """Return the backoff, or the ``demanded`` wait, or None if that is too long."""
         backoff = self.backoff_seconds(n_failed, jitter)
-        if asked is None:
+        if demanded is None:
             return backoff
-        if asked > self.patience_seconds:
+        if demanded > self.patience_seconds:
             return None
-        return asked + min(backoff, 0.1 * asked)  # never earlier, and not all at once
+        return demanded + min(backoff, 0.1 * demanded)  # never earlier, and not all at once
+
+
+def call_within(seconds: float, name: str, call: Callable[[], Result], late: Exception) -> Result:
+    """Return the result of a call, or raise ``late`` after so many seconds.
+
+    Neither a lookup of a name nor an answer that comes byte by byte can be interrupted. So a late
+    call goes on in a thread called ``name``, which ends with the process at the latest.
+    """
+    future: Future[Result] = Future()
+
+    def run() -> None:
+        try:
+            future.set_result(call())
+        except BaseException as error:  # noqa: BLE001  # the caller raises it
+            future.set_exception(error)
+
+    threading.Thread(target=run, name=name, daemon=True).start()
+    try:
+        return future.result(seconds)
+    except TimeoutError:
+        if future.done():  # the call's own time limit
+            return future.result()
+    raise late

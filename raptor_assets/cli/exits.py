@@ -75,9 +75,9 @@ def reported(function: Callable[..., Any]) -> Callable[..., Any]:
         except BrokenPipeError:
             raise
         except _database_errors() as error:
-            from raptor_assets.project.records import told_database
+            from raptor_assets.project.records import explain_database_error
 
-            fail("RecordsError", told_database(error), 1, as_json=as_json)
+            fail("RecordsError", explain_database_error(error), 1, as_json=as_json)
         except OSError as error:
             message = f"{error}; {disk_remedy(error)}, and repeat. What was published stays"
             fail(type(error).__name__, message, 1, as_json=as_json)

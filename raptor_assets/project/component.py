@@ -14,14 +14,14 @@ from raptor_assets.specs import RaptorAsset, RaptorTranslator
 
 
 class RaptorCorpusParams(BaseModel):
-    """What ``dg scaffold`` asks for."""
+    """Parameters of ``dg scaffold``."""
 
     name: str = Field("corpus", description="Name of the corpus.")
     path: str = Field("documents", description="Folder of its documents.")
 
 
 class RaptorCorpusScaffolder(dg.Scaffolder[RaptorCorpusParams]):
-    """Writes a component over one folder."""
+    """Scaffolder that writes a component over one folder."""
 
     @classmethod
     def get_scaffold_params(cls) -> type[RaptorCorpusParams]:
@@ -36,8 +36,6 @@ class RaptorCorpusScaffolder(dg.Scaffolder[RaptorCorpusParams]):
 
 @dataclass(frozen=True)
 class _Translation(RaptorTranslator):
-    """What the YAML says of all assets, over what the corpus says."""
-
     translate: TranslationFn[RaptorAsset]
 
     def get_asset_spec(self, asset: RaptorAsset) -> dg.AssetSpec:
@@ -46,10 +44,7 @@ class _Translation(RaptorTranslator):
 
 @scaffold_with(RaptorCorpusScaffolder)
 class RaptorCorpusComponent(dg.Component, dg.Model, dg.Resolvable):
-    """RAPTOR trees over a source of documents: built, checked, published and kept up to date.
-
-    Any number of them stand in one project, each under its own name.
-    """
+    """RAPTOR trees over a source of documents: built, checked, published and kept up to date."""
 
     name: str = Field(description="Name of the corpus; keys, jobs, sensor and partitions begin so.")
     settings: str | dict[str, dict[str, Any]] | None = Field(
@@ -60,21 +55,17 @@ class RaptorCorpusComponent(dg.Component, dg.Model, dg.Resolvable):
     )
     home: str | None = Field(
         default=None,
-        description="Folder of what the corpus keeps; otherwise one of its name in RAPTOR_HOME, or "
-        "in .raptor.",
+        description="Folder of the corpus; by default one of its name in RAPTOR_HOME or .raptor.",
     )
     key_prefix: list[str] | None = Field(
-        default=None, description="Of all asset keys; the name if none."
+        default=None, description="Prefix of all asset keys; by default the name."
     )
     upstream: str | None = Field(
         default=None,
-        description="Key of the asset that gives the documents, as team/pages, in place of a "
-        "source in the settings.",
+        description="Key of the asset that gives the documents instead of a source, as team/pages.",
     )
     upstream_path: str | None = Field(
-        default=None,
-        description="Entry of the upstream's metadata that names a file or folder to read, in "
-        "place of its value.",
+        default=None, description="Entry of the upstream's metadata with a file or folder to read."
     )
     translation: Annotated[
         TranslationFn[RaptorAsset] | None,
@@ -83,17 +74,17 @@ class RaptorCorpusComponent(dg.Component, dg.Model, dg.Resolvable):
         ),
         Field(
             default=None,
-            description="Attributes of the assets; `name` and `layer` of each are at hand.",
+            description="Attributes of the assets; templates know `name` and `layer` of each.",
             examples=[{"group_name": "docs", "tags": {"layer": "{{ layer }}"}}],
         ),
     ]
 
     def build_defs(self, context: dg.ComponentLoadContext) -> dg.Definitions:
-        """The definitions of the corpus; see ``build_raptor_corpus``."""
-        named = isinstance(self.settings, str)
+        """Return the definitions of the corpus; see ``build_raptor_corpus``."""
+        is_path = isinstance(self.settings, str)
         return build_raptor_corpus(
             self.name,
-            Path(context.path) / str(self.settings) if named else None,
+            Path(context.path) / str(self.settings) if is_path else None,
             home=self.home,
             key_prefix=self.key_prefix,
             translator=_Translation(self.translation) if self.translation else None,

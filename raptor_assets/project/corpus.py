@@ -1,4 +1,4 @@
-"""A corpus as Dagster definitions that merge with any others, as often as wanted."""
+"""A corpus as Dagster definitions, which merge with any others."""
 
 from __future__ import annotations
 
@@ -49,40 +49,38 @@ def build_raptor_corpus(
     upstream_path: str | None = None,
     **sections: Mapping[str, Any],
 ) -> dg.Definitions:
-    """Assets, checks, jobs, sensor, partitions and IO managers of one corpus, all under its name.
+    """Return assets, checks, jobs, sensor, partitions and IO managers of a corpus, by its name.
 
-    The definitions hold no executor, no ``io_manager`` and no resource that is not the corpus's
-    own. They work on the instance that loads them, with its storage and its run launcher.
+    The definitions hold no executor, no ``io_manager`` and no resource of other corpora. They work
+    on the instance that loads them, with its storage and its run launcher.
 
     Args:
-        name: of the corpus: letters, digits and underscores. Its jobs are ``NAME_build``,
+        name: name of the corpus: letters, digits and underscores. Its jobs are ``NAME_build``,
             ``NAME_drop_partitions`` and ``NAME_evaluate``, its sensor ``NAME_source_sensor``, its
             partitions ``NAME_trees``, its pool ``NAME_builds``.
         settings: settings, or their TOML file; None for the defaults.
-        home: folder of what the corpus keeps; None for a folder of its name in what
-            ``RAPTOR_HOME`` names, or in ``.raptor``.
-        key_prefix: of all asset keys; None for the name.
-        translator: gives each asset its key, group, owners, tags, kinds and description.
-        upstream: asset that gives the documents, in place of ``source.paths``: a data frame, a list
-            of rows or of documents, partitioned or not. The asset ``source`` of the corpus takes
-            them over whenever it is materialized.
+        home: folder of the corpus; None for a folder of its name in ``RAPTOR_HOME`` or ``.raptor``.
+        key_prefix: prefix of all asset keys; None for the name.
+        translator: sets each asset's key, group, owners, tags, kinds and description.
+        upstream: asset with the documents, instead of ``source.paths``: a data frame, a list of
+            rows or of documents, partitioned or not, which the asset ``source`` copies.
         upstream_path: entry of the upstream's metadata that names a file, folder or URL to read;
             None takes its value.
         sections: settings by section, over the others: ``source={"paths": ["handbook"]}``.
 
     Raises:
-        SettingsError: the name or a setting is wrong, or the translator changed what it may not.
+        SettingsError: the name or a setting is wrong, or the translator changed a fixed attribute.
     """
     if not _NAME.fullmatch(name):
         raise SettingsError(
             f"{name!r} cannot name a corpus; take letters, digits and underscores, a letter first"
         )
     folder = Home.at(home) if home else Home(Home.at().path / name)
-    given = folder.resolve_precision(_settings(name, settings, sections), quick=True)
+    resolved = folder.resolve_precision(_settings(name, settings, sections), quick=True)
     prefix = [name] if key_prefix is None else key_prefix
-    own = _own_specs(given, follows=upstream is not None)
-    names, specs = corpus_specs(own, name, lambda key: key.with_prefix(prefix), translator)
-    resources = Resources(given, folder, names=names)
+    defaults = _default_specs(resolved, follows=upstream is not None)
+    names, specs = corpus_specs(defaults, name, lambda key: key.with_prefix(prefix), translator)
+    resources = Resources(resolved, folder, names=names)
     _claim_places(resources)
     definitions = define_corpus(resources, specs)
     if upstream is None:
@@ -92,18 +90,11 @@ def build_raptor_corpus(
 
 
 _owners: WeakValueDictionary[str, Resources] = WeakValueDictionary()
-"""Corpora that this process has defined, by each place that one corpus alone may write."""
+"""Corpora of this process, by each place that only one corpus may write."""
 
 
 def _claim_places(resources: Resources) -> None:
-    """Refuse a corpus whose home, tables or collection another one of this process has.
-
-    Before the first run nothing in the home says whose it is, so a home that was copied from one
-    definition to the next is found here.
-
-    Raises:
-        SettingsError: another corpus has one of them; it is named.
-    """
+    """Raise a SettingsError if another corpus of this process has a place of this one."""
     corpus, store = resources.names.corpus, resources.settings.store
     resources.home.check_owner(corpus)
     places = [f"home {resources.home.path.resolve()}"]
@@ -115,7 +106,7 @@ def _claim_places(resources: Resources) -> None:
         if owner != corpus:
             raise SettingsError(
                 f"the corpora {owner!r} and {corpus!r} have the same {hide_credentials(place)}; "
-                "give each its own, or they would overwrite each other"
+                "give each a different one, or they would overwrite each other"
             )
         _owners[place] = resources
 
@@ -125,24 +116,20 @@ def define_corpus(
     specs: Mapping[dg.AssetKey, dg.AssetSpec] | None = None,
     progress: Watch = ignore_progress,
 ) -> dg.Definitions:
-    """The definitions of a corpus.
-
-    Args:
-        resources: of its home; they know its settings and names.
-        specs: by the chain's own keys; None for those that the names alone make.
-        progress: told of each step of a run in this process.
-    """
+    """Return the definitions of a corpus; ``progress`` is called for each step of a run here."""
     settings, corpus = resources.settings, resources.names
     if specs is None:
-        own = _own_specs(settings, follows=corpus.follows)
-        _, specs = corpus_specs(own, corpus.corpus, lambda key: keys.shown(corpus, key))
+        defaults = _default_specs(settings, follows=corpus.follows)
+        _, specs = corpus_specs(defaults, corpus.corpus, lambda key: keys.shown(corpus, key))
     evaluations = build_dataset_assets(specs, resources)
     chain_specs = [specs[key] for key in keys.chain_keys(settings.tree.max_layers)]
     chain = build_chain(chain_specs, resources, progress)
-    told = "Build, check and publish the trees of the partitions chosen at launch."
-    jobs = [build_asset_job(corpus.of(BUILD), chain.keys, told), build_drop_job(resources)]
-    told = "Measure retrieval on the data sets of the settings."  # nothing launches it
-    measuring = [build_asset_job(corpus.of(EVALUATE), evaluations, told)] if evaluations else []
+    description = "Build, check and publish the trees of the partitions chosen at launch."
+    jobs = [build_asset_job(corpus.of(BUILD), chain.keys, description), build_drop_job(resources)]
+    measuring = []  # nothing launches its job
+    if evaluations:
+        description = "Measure retrieval on the data sets of the settings."
+        measuring = [build_asset_job(corpus.of(EVALUATE), evaluations, description)]
     definitions = dg.Definitions(
         assets=[chain, *evaluations],
         jobs=[*jobs, *measuring],
@@ -159,7 +146,7 @@ def define_corpus(
     return dg.Definitions.merge(definitions, source, above)
 
 
-def _own_specs(settings: Settings, *, follows: bool) -> list[dg.AssetSpec]:
+def _default_specs(settings: Settings, *, follows: bool) -> list[dg.AssetSpec]:
     source = [build_source_spec()] if follows else []
     custom = custom_fingerprints(settings)
     chain = build_asset_specs(settings, custom, follows=follows)
@@ -167,19 +154,19 @@ def _own_specs(settings: Settings, *, follows: bool) -> list[dg.AssetSpec]:
 
 
 def _settings(
-    name: str, given: Settings | str | Path | None, sections: Mapping[str, Mapping[str, Any]]
+    name: str, basis: Settings | str | Path | None, sections: Mapping[str, Mapping[str, Any]]
 ) -> Settings:
-    """Files that they name are looked for beside their file, or else from the working folder."""
-    file = Path(given) if given and not isinstance(given, Settings) else None
-    settings = given if isinstance(given, Settings) else load_settings(file)
+    """Load settings, with paths relative to their file, or else to the working folder."""
+    file = Path(basis) if basis and not isinstance(basis, Settings) else None
+    settings = basis if isinstance(basis, Settings) else load_settings(file)
     settings = settings_of(settings, sections, f"corpus {name}")
-    beside = Path() if file is None else file.parent
+    folder = Path() if file is None else file.parent
     store, checks, evaluation = settings.store, settings.checks, settings.evaluation
     if "corpus" not in store.model_fields_set:
         store = store.model_copy(update={"corpus": name})
 
     def placed(path: str) -> str:
-        return str((beside / path).expanduser().absolute())
+        return str((folder / path).expanduser().absolute())
 
     if checks.golden is not None:
         checks = checks.model_copy(update={"golden": placed(checks.golden)})

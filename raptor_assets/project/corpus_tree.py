@@ -1,8 +1,7 @@
-"""The corpus tree in a home: a corpus of its own in the home's folder ``corpus_tree``.
+"""The corpus tree of a home: a second corpus in the home's folder ``corpus_tree``.
 
-Its source are the top nodes of what is published. Each look compares the stamp of the store below
-with the last one. Where it differs, the nodes are read again and kept as rows, in the place where a
-corpus that follows an asset keeps its own.
+Its source are the top nodes of the published trees, kept as rows like those of an upstream asset.
+They are read again when the stamp of the store below differs from the last one.
 """
 
 from __future__ import annotations
@@ -28,41 +27,30 @@ BELOW_UNDER_WAY = "trees are being built; the tree above them comes after"
 
 
 def corpus_tree_resources(below: Resources) -> Resources:
-    """The resources of the corpus tree of a corpus."""
-    settings = corpus_tree_settings(below.settings)
+    """Return the resources of the corpus tree of a corpus."""
+    settings, home = corpus_tree_settings(below.settings), below.home.corpus_tree
     components = below.components().above(settings)
-    names = below.names.corpus_tree()
-    made = Resources(settings, below.home.corpus_tree, components=components, names=names)
-    made.below = below
-    return made
+    above = Resources(settings, home, components=components, names=below.names.corpus_tree())
+    above.below = below
+    return above
 
 
 def refresh(above: Resources) -> int:
-    """Keep the top nodes below as the rows of the source, where anything was published.
-
-    Number of trees that there are.
-
-    Raises:
-        StoreError: the store below is locked, damaged or unreachable.
-        SourceError: the home cannot be written.
-    """
+    """Keep the top nodes below as rows if the store changed, and return the number of trees."""
     below = above.below
     assert below is not None  # noqa: S101 - only the corpus tree has resources below it
     file = above.home.followed / "stamp.json"
-    before: Mapping[str, Any] = json.loads(file.read_text()) if file.exists() else {}
+    state: Mapping[str, Any] = json.loads(file.read_text()) if file.exists() else {}
     stamp = _stamp(below)
-    if stamp != before.get("stamp"):
+    if stamp != state.get("stamp"):
         documents = documents_above(below)
         n_trees = len({document.source for document in documents})
         enough = n_trees >= below.settings.corpus_tree.min_trees
-        rows = [
-            {"id": one.id, "text": one.text, "title": one.title, **one.metadata}
-            for one in documents
-        ]
+        rows = [{"id": d.id, "text": d.text, "title": d.title, **d.metadata} for d in documents]
         keep_rows(above.home.followed, rows if enough else ())
-        before = {"stamp": stamp, "n_trees": n_trees}
-        replace_file(file, json.dumps(before).encode())
-    return int(before["n_trees"])
+        state = {"stamp": stamp, "n_trees": n_trees}
+        replace_file(file, json.dumps(state).encode())
+    return int(state["n_trees"])
 
 
 def _stamp(below: Resources) -> str:
@@ -77,7 +65,7 @@ def _stamp(below: Resources) -> str:
 
 
 def documents_above(below: Resources) -> list[Document]:
-    """What the corpus tree is made of: the top nodes of what is published."""
+    """Return the top nodes of the published trees as documents of the corpus tree."""
     if not below.store.exists():
         return []
     with below.store.open_existing() as store:
@@ -85,23 +73,23 @@ def documents_above(below: Resources) -> list[Document]:
 
 
 def prepare(above: Resources, instance: dg.DagsterInstance) -> str:
-    """Make the source ready for a look; why it has to wait, or nothing."""
+    """Refresh the source of a corpus tree, and return why it has to wait, "" if it has not."""
     below = above.below
     if below is None:
         return ""
-    there = instance.get_dynamic_partitions(below.names.partitions)
-    if partitions_under_way(instance, there, below.names) is not None:
+    partitions = instance.get_dynamic_partitions(below.names.partitions)
+    if partitions_under_way(instance, partitions, below.names) is not None:
         return BELOW_UNDER_WAY
     refresh(above)
     return ""
 
 
 def corpus_tree_source_spec(below: CorpusNames) -> dg.AssetSpec:
-    """The top nodes of a corpus, between its trees and the tree above them in the lineage."""
+    """Return the spec of the top nodes, which link a corpus to its corpus tree in the lineage."""
     return dg.AssetSpec(
         keys.shown(below.corpus_tree(), keys.of(names.SOURCE)),
         deps=[keys.shown(below, keys.of(names.TREE))],
         group_name=below.corpus_tree().corpus,
         kinds={"qdrant"},
-        description="The top nodes of all published trees, which the tree above them is made of.",
+        description="The top nodes of all published trees, the source of the corpus tree.",
     )

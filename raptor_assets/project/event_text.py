@@ -1,7 +1,6 @@
-"""The text of Dagster's events as it is kept in SQLite: deflated, to an eighth of its JSON.
+"""Packed text of Dagster's events in SQLite: an eighth of its JSON, by zlib with a dictionary.
 
-Most of an event's JSON is the same in all of them: a dictionary that holds it does more than the
-method. Whoever reads the tables by SQL unpacks; what Dagster writes by itself is plain text.
+The dictionary holds the JSON that all events share. Events that Dagster writes itself are plain.
 """
 
 from __future__ import annotations
@@ -10,21 +9,17 @@ import zlib
 from pathlib import Path
 
 _DICTIONARY = Path(__file__).with_suffix(".txt").read_bytes().rstrip(b"\n")
-"""Never to be changed: what was packed with it can be read with it alone."""
+"""Dictionary that must never change: packed events can be read only with it."""
 
 
 def pack(text: str) -> bytes:
-    """An event's JSON as it is kept."""
+    """Pack an event's JSON."""
     packer = zlib.compressobj(zdict=_DICTIONARY)
     return packer.compress(text.encode()) + packer.flush()
 
 
 def unpack(kept: bytes | str) -> str:
-    """An event's JSON, given what is kept.
-
-    Raises:
-        zlib.error: it is damaged.
-    """
+    """Unpack an event's JSON, or raise zlib.error if it is damaged."""
     if isinstance(kept, str):
         return kept
     return zlib.decompressobj(zdict=_DICTIONARY).decompress(kept).decode()

@@ -1,7 +1,7 @@
-"""The source of a corpus whose documents an asset of the team's own gives.
+"""The source of a corpus whose documents come from an upstream asset of the team.
 
-What that asset gave last is kept in the home, as a table of rows or as the place that it named. So
-the sensor, the command and every run read the same, and none of them loads what the asset made.
+The home keeps the last documents as a table of rows, or the place that the asset named. So sensor,
+command and runs read the same without loading the asset.
 """
 
 import json
@@ -25,7 +25,7 @@ from raptor_core.layout import ROWS, ROWS_PLACE
 from raptor_core.settings import Settings
 
 Upstream = dg.AssetKey | str | list[str] | dg.AssetsDefinition | dg.AssetSpec
-"""An asset, however it is named."""
+"""Asset, by any of its names."""
 
 
 class SourceConfig(dg.Config):
@@ -39,12 +39,11 @@ class SourceConfig(dg.Config):
 def build_source_asset(
     spec: dg.AssetSpec, upstream: Upstream, path_entry: str | None, resources: Resources
 ) -> dg.AssetsDefinition:
-    """The asset that takes over what an upstream asset gives, whenever that is materialized.
+    """Return the asset that copies the documents of an upstream asset after each materialization.
 
-    It fails, and the source stays as it was, where that is no document, or where so many documents
-    are gone that a person has to confirm it (``SourceConfig``). ``path_entry`` names the entry of
-    the upstream's metadata that holds a file, a folder or a URL; without it documents are its
-    value, as its IO manager loads it.
+    It fails and leaves the source as it was if there are no documents, or if a person has to
+    confirm a removal (``SourceConfig``). ``path_entry`` names the entry of the upstream's metadata
+    with a file, a folder or a URL; without it the documents are the upstream's value.
     """
     key = dg.AssetDep(upstream).asset_key
 
@@ -69,24 +68,19 @@ def build_source_asset(
         resources.declare()
         return dg.MaterializeResult(
             metadata=metadata,
-            # Its partitions tell by their documents what changed; that it was read says nothing.
-            data_version=DEFAULT_DATA_VERSION,
+            data_version=DEFAULT_DATA_VERSION,  # the documents say by themselves what changed
         )
 
     return source
 
 
 def rows_of(value: Any, settings: Settings) -> Iterator[Mapping[str, Any]]:
-    """The rows of a data frame, of a list of documents, or of several such by partition key.
-
-    Raises:
-        SourceError: it is something else, or a data frame without the column of the text.
-    """
+    """Yield the rows of a data frame, of documents, or of several by partition key."""
     if hasattr(value, "to_pandas"):
         value = value.to_pandas()
     if hasattr(value, "to_dict") and hasattr(value, "columns"):
         _require_text_column(list(value.columns), len(value), settings)
-        # What is missing is null in a row, and no text such as "nan" or "NaT".
+        # Missing values are null in a row, not a text such as "nan" or "NaT".
         yield from value.astype(object).where(value.notna(), None).to_dict("records")
     elif isinstance(value, Mapping) and settings.source.text_field in value:
         yield value
@@ -104,8 +98,8 @@ def rows_of(value: Any, settings: Settings) -> Iterator[Mapping[str, Any]]:
     else:
         raise SourceError(
             f"the upstream asset gave {type(value).__name__}; expected a data frame, or a list of "
-            f"documents or of rows with {settings.source.text_field!r}. Where it names a file or "
-            "folder in its metadata, give the entry as upstream_path"
+            f"documents or of rows with {settings.source.text_field!r}. If its metadata name a "
+            "file or folder, set the entry as upstream_path"
         )
 
 
@@ -122,7 +116,7 @@ def _require_text_column(columns: list[Any], n_rows: int, settings: Settings) ->
 def keep_rows(
     folder: Path, rows: Iterable[Mapping[str, Any]], *, is_confirmed: bool = False
 ) -> None:
-    """Keep rows as the source of a home, in place of what was kept."""
+    """Replace the source of a home by rows."""
     lines = "".join(f"{json.dumps(row, ensure_ascii=False, default=_plain)}\n" for row in rows)
     table = folder / ROWS
     _write(table, lines)
@@ -130,16 +124,12 @@ def keep_rows(
 
 
 def _keep(folder: Path, source: Mapping[str, Any], *, is_confirmed: bool) -> None:
-    """Keep where the source of a home is, and whether a person confirmed what it does not hold."""
     _write(folder / ROWS_PLACE, json.dumps({**source, "is_confirmed": is_confirmed}))
 
 
 @contextmanager
 def _restored_on_failure(folder: Path) -> Iterator[None]:
-    """Put the source of a home back as it was where the block fails.
-
-    Where the process ends before that, the next look decides on removals by itself.
-    """
+    """Restore the source of a home if the block fails."""
     copies = {folder / name: folder / f"{name}.previous" for name in (ROWS, ROWS_PLACE)}
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -171,7 +161,7 @@ def _write(path: Path, text: str) -> None:
 
 
 def _plain(value: object) -> object:
-    """What JSON has no form for: moments as ISO text, numbers of numpy, all else as text."""
+    """Convert moments to ISO text, numbers of numpy to plain ones, and all else to text."""
     for name in ("isoformat", "tolist"):
         if hasattr(value, name):
             return getattr(value, name)()
@@ -179,22 +169,18 @@ def _plain(value: object) -> object:
 
 
 def _named_paths(instance: dg.DagsterInstance, key: dg.AssetKey, path_entry: str) -> list[str]:
-    """Paths in the metadata of the latest materialization, of each partition where there are any.
-
-    Raises:
-        SourceError: there is none, or it does not name one.
-    """
+    """Return the paths that the latest materialization of each partition names."""
     ids = instance.get_latest_storage_id_by_partition(key, MATERIALIZED).values()
-    wanted = dg.AssetRecordsFilter(key, storage_ids=list(ids)) if ids else key
-    materializations = instance.fetch_materializations(wanted, limit=len(ids) or 1).records
+    query = dg.AssetRecordsFilter(key, storage_ids=list(ids)) if ids else key
+    materializations = instance.fetch_materializations(query, limit=len(ids) or 1).records
     asset, paths = key.to_user_string(), []
     for record in reversed(materializations):
-        told = record.asset_materialization
-        entry = told.metadata.get(path_entry) if told else None
+        event = record.asset_materialization
+        entry = event.metadata.get(path_entry) if event else None
         if entry is None or not isinstance(entry.value, str):
             raise SourceError(
                 f"the latest materialization of {asset} has no entry {path_entry!r} in "
-                "its metadata that names a path; add it, or give another upstream_path"
+                "its metadata that names a path; add it, or set another upstream_path"
             )
         paths.append(entry.value)
     if not paths:
@@ -203,12 +189,7 @@ def _named_paths(instance: dg.DagsterInstance, key: dg.AssetKey, path_entry: str
 
 
 def _source_metadata(instance: dg.DagsterInstance, resources: Resources) -> dict[str, Any]:
-    """Return the numbers of documents and of partitions that are not built yet.
-
-    Raises:
-        EmptySourceError: the source holds no document.
-        SourceError: so many documents are gone that a person has to confirm it.
-    """
+    """Return numbers of documents and partitions to build; raise for an unconfirmed removal."""
     inventory = resources.source.inventory()
     records = DagsterRecords(instance, resources.names)
     changes = resources.changes(records, inventory=inventory)

@@ -1,4 +1,4 @@
-"""The home: one folder with the settings and everything that is kept."""
+"""The home: one folder with the settings and all kept files."""
 
 from __future__ import annotations
 
@@ -46,25 +46,22 @@ def unreadable_config(config: Path, error: Exception) -> SettingsError:
     reason = " ".join(numbered or lines)[:_MAX_REASON_CHARS]
     return SettingsError(
         f"{config}, Dagster's instance settings, cannot be read: {reason}. Correct it; or, in a "
-        f"home of raptor, move {config} away and repeat: it is written anew, and the records stay"
+        f"home of raptor, move {config} away and repeat: it is written again, and the records stay"
     )
 
 
 @dataclass(frozen=True, slots=True)
 class Home(HomeFolder):
-    """All paths of one home; what builds write besides what readers need.
-
-    What writes raises SettingsError where the home refuses, or would hold wrong settings.
-    """
+    """Paths of one home, for builds too; methods that write may raise a SettingsError."""
 
     @property
     def owner(self) -> Home:
-        """The home whose records hold this one's: itself, but for the corpus tree."""
+        """Home that holds Dagster's records: this one, except for the corpus tree."""
         return self
 
     @property
     def corpus_tree(self) -> CorpusTreeHome:
-        """That of the corpus tree."""
+        """Home of the corpus tree."""
         return CorpusTreeHome(self.path / CORPUS_TREE)
 
     @property
@@ -74,62 +71,62 @@ class Home(HomeFolder):
 
     @property
     def tables(self) -> Path:
-        """The tables, unless the settings name another place."""
+        """Folder of the tables, unless the settings name another place."""
         return self.path / "tables"
 
     def tables_url(self, settings: Settings) -> str:
-        """Where the tables are: in the home, or where the settings say."""
+        """Return the place of the tables: in the home, or as the settings say."""
         return settings.tables.url or str(self.tables)
 
     def table_store(self, settings: Settings) -> TableStore:
-        """The tables themselves, to read and to write."""
+        """Return the tables, to read and to write."""
         return TableStore(self.tables_url(settings))
 
     @property
     def reports(self) -> Path:
-        """The HTML reports."""
+        """Folder of the HTML reports."""
         return self.path / "reports"
 
     def golden(self, settings: Settings) -> Path | None:
-        """The golden set that the settings name; None for none."""
-        named = settings.checks.golden
-        return None if named is None else self.beside_settings(named)
+        """Return the path of the golden set, None if the settings name none."""
+        path = settings.checks.golden
+        return None if path is None else self.relative_to_settings(path)
 
-    def beside_settings(self, named: str) -> Path:
-        """A file that the settings name; they do so from where their own file stands."""
-        return self.settings.parent / Path(named).expanduser()
+    def relative_to_settings(self, path: str) -> Path:
+        """Return a path that is relative to the settings file."""
+        return self.settings.parent / Path(path).expanduser()
 
     @property
     def evaluation(self) -> Path:
-        """The trees over data sets, and what building and reading them cost."""
+        """Folder of the trees over data sets, and of their costs."""
         return self.path / "evaluation"
 
     @property
     def answers(self) -> Path:
-        """What is made, or paid for, and not published yet."""
+        """Folder of unfinished work, which may have cost money."""
         return self.path / "answers"
 
     @property
     def turns(self) -> Path:
-        """Locks of the partitions that runs are at, where no database keeps them."""
+        """Folder of the locks of partitions, unless a database keeps them."""
         return self.path / "turns"
 
     def ensure(self) -> None:
-        """Make the folders, and Dagster's instance settings where they are ours or missing.
+        """Make the folders, and Dagster's instance settings unless a person wrote them.
 
-        The instance settings switch telemetry and the sign-up dialog off, allow one run at a
-        time (an embedded store has one writer), and keep events in SQLite.
+        They switch telemetry and the sign-up dialog off, allow one run at a time (an embedded store
+        has one writer), and keep events in SQLite.
         """
         with self._writable():
             for folder in (self.dagster, self.tables, self.qdrant):
                 folder.mkdir(parents=True, exist_ok=True)
-            kept, wanted = self._instance(), self._own_instance()
-            if kept.startswith(_MARK) and kept != wanted:
-                replace_file(self.dagster / "dagster.yaml", wanted.encode())
+            kept, default = self._instance(), self._default_instance()
+            if kept.startswith(_MARK) and kept != default:
+                replace_file(self.dagster / "dagster.yaml", default.encode())
 
-    def has_own_instance(self) -> bool:
-        """Whether Dagster's records are as ``ensure`` sets them up: in SQLite files, here."""
-        return self._instance() == self._own_instance()
+    def has_default_instance(self) -> bool:
+        """Return whether Dagster's records are as ``ensure`` sets them up, in SQLite files."""
+        return self._instance() == self._default_instance()
 
     def _instance(self) -> str:
         config = self.dagster / "dagster.yaml"
@@ -138,29 +135,22 @@ class Home(HomeFolder):
         except (OSError, UnicodeDecodeError) as error:
             raise unreadable_config(config, error) from error
 
-    def _own_instance(self) -> str:
+    def _default_instance(self) -> str:
         events = str(self.dagster / "history" / "runs").replace("'", "''")  # as YAML quotes
         return _INSTANCE.format(mark=_MARK, events=events)
 
     @property
     def followed(self) -> Path:
-        """What the asset that gives the documents gave last, where there is one."""
+        """Folder of the last documents of an upstream asset."""
         return self.path / "source"
 
     def names(self) -> CorpusNames:
-        """What its corpus is called in Dagster; as ``declare`` was told, else by default names."""
-        told = self.read_declaration()
-        return CorpusNames(told["corpus"], told["assets"]) if told else CorpusNames()
+        """Return the names of its corpus in Dagster, as declared, else the default ones."""
+        declared = self.read_declaration()
+        return CorpusNames(declared["corpus"], declared["assets"]) if declared else CorpusNames()
 
     def check_owner(self, corpus: str) -> None:
-        """Refuse a home that another corpus builds into.
-
-        Args:
-            corpus: name in Dagster of the one that would, empty for the raptor command.
-
-        Raises:
-            SettingsError: another one does; it is named.
-        """
+        """Raise a SettingsError if another corpus builds here; the command's name is empty."""
         unnamed = "" if self.settings.exists() else corpus
         owner = self.read_declaration().get("corpus", unnamed)
         if owner != corpus:
@@ -173,13 +163,10 @@ class Home(HomeFolder):
             )
 
     def declare(self, names: CorpusNames, settings: Settings) -> None:
-        """Keep names and settings of a corpus that a project of the team's own defines.
-
-        The command knows by them where it looks, in which instance. Credentials are left out.
-        """
+        """Keep names and settings of a project's corpus for the command, without credentials."""
         values = settings.model_dump(mode="json")
-        told = {"corpus": names.corpus, "assets": dict(names.assets), "settings": values}
-        text = hide_credentials(json.dumps(told, indent=1))
+        declared = {"corpus": names.corpus, "assets": dict(names.assets), "settings": values}
+        text = hide_credentials(json.dumps(declared, indent=1))
         with self._writable():
             if not (self.declaration.exists() and self.declaration.read_text() == text):
                 replace_file(self.declaration, text.encode())
@@ -192,10 +179,7 @@ class Home(HomeFolder):
         group_by: str = "document",
         is_complete: bool = False,
     ) -> bool:
-        """Make the home with a commented settings file; return False if it has a file already.
-
-        With ``is_complete`` the file shows every setting, else the common ones.
-        """
+        """Make the home with a settings file; return False if it has a file already."""
         text = settings_text(
             sources=sources, preset=preset, group_by=group_by, is_complete=is_complete
         )
@@ -208,7 +192,7 @@ class Home(HomeFolder):
         return True
 
     def add_sources(self, sources: Sequence[str]) -> None:
-        """Write sources into the settings file that are not there yet; its comments stay."""
+        """Add new sources to the settings file; its comments stay."""
         known = self.load_settings().source.paths
         fresh = [source for source in sources if source not in known]
         if fresh:
@@ -217,7 +201,7 @@ class Home(HomeFolder):
                 replace_file(self.settings.resolve(), text.encode())
 
     def environment(self) -> dict[str, str]:
-        """Variables that make a Dagster process work on this home."""
+        """Return the variables that make a Dagster process work on this home."""
         return {HOME_VARIABLE: str(self.path), "DAGSTER_HOME": str(self.dagster)}
 
     @contextmanager
@@ -233,7 +217,7 @@ class Home(HomeFolder):
 
 @dataclass(frozen=True, slots=True)
 class CorpusTreeHome(Home):
-    """The folder of the corpus tree; Dagster's records are those of its home."""
+    """Folder of the corpus tree; Dagster's records are in its owner."""
 
     @property
     def owner(self) -> Home:
@@ -241,5 +225,5 @@ class CorpusTreeHome(Home):
         return Home(self.path.parent)
 
     def names(self) -> CorpusNames:
-        """Its own, after those of the corpus below."""
+        """See ``CorpusNames.corpus_tree``."""
         return self.owner.names().corpus_tree()

@@ -1,4 +1,4 @@
-"""IO managers: how assets of the team's own read the chain's assets, and keep their own."""
+"""IO managers by which a team's assets read the chain's assets and keep their results."""
 
 from __future__ import annotations
 
@@ -16,26 +16,17 @@ from raptor_core.tree.cache import ChainedKnown
 if TYPE_CHECKING:
     import pandas as pd
 
-WHOLE = "all"
-"""File name of a table without partitions."""
+WHOLE = "all"  # file name of a table without partitions
 
 
 class TablesIOManager(dg.IOManager):
-    """Data frames as Parquet files on any fsspec path.
-
-    A downstream asset of one partition gets a data frame; one that spans several gets them by
-    partition key.
-    """
+    """IO manager of data frames as Parquet files, several by partition key."""
 
     def __init__(self, resources: Resources) -> None:
         self._resources = resources
 
     def handle_output(self, context: dg.OutputContext, obj: Any) -> None:
-        """Write one table per partition of the output.
-
-        Raises:
-            TableError: it is no data frame, or spans several partitions.
-        """
+        """Write the data frame of one partition; all else raises a TableError."""
         import pandas as pd
 
         name = context.asset_key.to_user_string()
@@ -45,58 +36,46 @@ class TablesIOManager(dg.IOManager):
                 f"asset {name} gave {type(obj).__name__} for {len(partitions)} partitions; "
                 "expected a pandas data frame for one. Convert it, or name another io_manager_key"
             )
-        path = self._resources.tables.write(self._own(context.asset_key).path, partitions[0], obj)
+        path = self._resources.tables.write(self._path_key(context).path, partitions[0], obj)
         context.add_output_metadata({"path": path, "dagster/row_count": len(obj)})
 
     def load_input(self, context: dg.InputContext) -> Any:
-        """The data frame of the input's partition, or several by partition key."""
-        key = self._own(context.asset_key)
+        """Return the data frame of the input's partition, or several by partition key."""
+        key = self._path_key(context)
         if not context.has_asset_partitions:
             return self.read(key, WHOLE)
-        names = context.asset_partition_keys
-        frames = {name: self.read(key, name) for name in names}
-        return frames[names[0]] if len(names) == 1 else frames
+        frames = {name: self.read(key, name) for name in context.asset_partition_keys}
+        return next(iter(frames.values())) if len(frames) == 1 else frames
 
     def read(self, key: dg.AssetKey, partition: str) -> pd.DataFrame:
-        """One table, by its own key; without rows where the trees end below its layer."""
+        """Read one table by the chain's key, without rows if the trees end below its layer."""
         tables = self._resources.tables
         table = tables.find(key.path, partition)
         schema = SCHEMAS.get(key.path[-1]) if len(key.path) > 1 else None
         if table is None and schema and tables.exists(names.TREE.split("/"), partition):
             table = schema.table(())
-        whole = tables.read(key.path, partition) if table is None else table
-        frame: pd.DataFrame = whole.to_pandas(use_threads=False)
+        table = tables.read(key.path, partition) if table is None else table
+        frame: pd.DataFrame = table.to_pandas(use_threads=False)
         return frame
 
-    def _own(self, key: dg.AssetKey) -> dg.AssetKey:
-        """The chain's own key of its assets; others have a folder beside theirs."""
+    def _path_key(self, context: dg.InputContext | dg.OutputContext) -> dg.AssetKey:
+        """Return the chain's key of an asset, or a key in a separate folder for other assets."""
+        key = context.asset_key
         return keys.chain_key(self._resources.names, key) or key.with_prefix("assets")
 
 
 class QdrantLayersIOManager(TablesIOManager):
-    """``layer_k/embeddings`` as a data frame: the layer's nodes with a ``vector`` column.
-
-    Nodes come from the layer's table, vectors (float32) from the cache of unfinished work, or from
-    the vector store once they are published.
-    """
+    """IO manager of ``layer_k/embeddings``: a layer's nodes with their vectors, float32."""
 
     def handle_output(self, context: dg.OutputContext, obj: Any) -> None:
-        """Refuse: only the chain makes layers.
-
-        Raises:
-            StoreError: always.
-        """
+        """Raise a StoreError, since only the chain makes layers."""
         raise StoreError(
             f"asset {context.asset_key.to_user_string()} cannot write layers: {type(obj).__name__} "
             "given. Only the chain makes them; use another io_manager_key"
         )
 
     def read(self, key: dg.AssetKey, partition: str) -> pd.DataFrame:
-        """Nodes and vectors of one layer and partition.
-
-        Raises:
-            StoreError: a vector is neither kept nor published.
-        """
+        """Read nodes and vectors of one layer and partition; all vectors must be known."""
         layer = layer_of(key.to_user_string())
         frame = super().read(keys.of(names.nodes(layer)), partition)
         with self._resources.store.open_existing() as store:

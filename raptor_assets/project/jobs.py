@@ -32,7 +32,7 @@ class DropConfig(dg.Config):
 def build_asset_job(
     name: str, assets: Iterable[dg.AssetKey | dg.AssetsDefinition], description: str
 ) -> Any:
-    """A job over assets, in one process."""
+    """Return a job over assets, in one process."""
     return dg.define_asset_job(
         name,
         selection=dg.AssetSelection.assets(*assets),
@@ -42,7 +42,7 @@ def build_asset_job(
 
 
 def build_drop_job(resources: Resources) -> dg.JobDefinition:
-    """The job that removes partitions: vectors, tables, and the partition keys themselves."""
+    """Return the job that removes partitions: vectors, tables, and the partition keys."""
     corpus, max_layers = resources.names, resources.settings.tree.max_layers
 
     @dg.op(
@@ -90,24 +90,24 @@ def build_drop_job(resources: Resources) -> dg.JobDefinition:
 def drop_config(
     partitions: list[str], corpus: CorpusNames, *, only_gone: bool = False
 ) -> dict[str, Any]:
-    """Run configuration of the drop job."""
+    """Return the run configuration of the drop job."""
     config = {"partitions": partitions, "only_gone": only_gone}
     return {"ops": {corpus.of(_DROP_OP): {"config": config}}}
 
 
 def _drop(partition: str, resources: Resources, cache: NodeCache) -> int:
-    """Nodes first, so that a crash in between leaves nothing live without its table.
+    """Drop a partition's trees, then its tables, and return the number of nodes.
 
-    Of a partition without tables, which another home built, all trees go that have its name.
+    Without tables, as after a build by another home, all trees go that belong to the partition.
     """
     tables, place, grouping = resources.tables, resources.store, resources.settings.grouping
-    listing = TreeIndex(place.trees, grouping)
-    gone = abandoned_trees(tables, grouping, partition, listing) or sorted(listing(partition))
+    stored = TreeIndex(place.trees, grouping)
+    trees = abandoned_trees(tables, grouping, partition, stored) or sorted(stored(partition))
     n_nodes = 0
     for store in place.open_each():
         with store.publishing() as publishing:
-            n_nodes += publishing.drop(gone)
-    cache.forget({*gone, *TreeIndex(cache.unfinished, grouping)(partition)})
+            n_nodes += publishing.drop(trees)
+    cache.forget({*trees, *TreeIndex(cache.unfinished, grouping)(partition)})
     for path in reversed(keys.table_paths()):
         tables.delete(path, partition)
     return n_nodes
@@ -116,7 +116,7 @@ def _drop(partition: str, resources: Resources, cache: NodeCache) -> int:
 def _tombstones(
     instance: dg.DagsterInstance, partition: str, chain: Sequence[dg.AssetKey], n_nodes: int
 ) -> Iterator[dg.AssetMaterialization]:
-    """A version of its own for each asset it had, so that the same bytes coming back are new."""
+    """Yield a last version for each asset, so that the same documents are new if they return."""
     for key in chain:
         if not instance.get_latest_storage_id_by_partition(key, MATERIALIZED, {partition}):
             continue

@@ -1,7 +1,7 @@
-"""What has to be built and dropped: the source and the settings against what is recorded.
+"""Decision on what is built and dropped, by the source, the records and the vector store.
 
-The sensor and the command decide by one function, ``find_changes``. Documents that stand under
-another id than before are recognised by their content.
+The sensor and the command both use ``find_changes``. Its steps are functions of this module, each
+over the results of the last ones. ``decide_removals`` judges documents that are missing.
 """
 
 from __future__ import annotations
@@ -12,37 +12,36 @@ from dataclasses import dataclass, field
 
 from raptor_assets import names
 from raptor_assets.project.record_files import Records
-from raptor_assets.versions import (
-    documents_version,
-    published_version,
-    source_version,
-)
+from raptor_assets.versions import documents_version, published_version, source_version
 from raptor_core.curation import Curation
 from raptor_core.documents import (
     Document,
     Entry,
     Inventory,
     Partitions,
+    Removals,
     decide_removals,
     document_partition,
 )
 from raptor_core.errors import DamagedTableError
 from raptor_core.identity import digest
-from raptor_core.settings import Settings
+from raptor_core.settings import GroupingSettings, Settings
 
-_NAMED = 10
-"""Partitions that an explanation names."""
-
-Grouped = Mapping[str, Mapping[str, Sequence[Document | Entry]]]
-"""Documents by partition and tree."""
-
+_NAMED = 10  # partitions that an explanation names
+Grouped = Mapping[str, Mapping[str, Sequence[Document | Entry]]]  # documents by partition and tree
 Known = Callable[[str], Iterable[Document]]
-"""The documents that a partition was last built from."""
+"""Function that reads the documents that a partition was last built from."""
+
+Previous = Mapping[str, Sequence[Document] | None]
+"""Documents that partitions were last built from; None for a damaged table."""
+
+StoreState = tuple[Mapping[str, tuple[str, ...]], ...]
+"""For each collection the marks (``published_mark``) of complete trees, by partition."""
 
 
 @dataclass(frozen=True, slots=True)
 class Renames:
-    """Old document ids by new ones; and of a partition that documents left, who took them."""
+    """Document ids before a rename by the ids after it, and partitions by the one they left."""
 
     documents: Mapping[str, str] = field(default_factory=dict)
     successors: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -51,48 +50,49 @@ class Renames:
 def find_renames(
     partitions: Grouped,
     to_build: Collection[str],
-    left: Collection[str],
-    told: Collection[str],
+    shrunken: Collection[str],
+    published: Collection[str],
     known: Known,
 ) -> Renames:
-    """Pair documents that are gone with new ones of equal content, in the order of their ids.
+    """Pair missing documents with new ones of equal content, in the order of their ids.
 
-    Args:
-        partitions: what the source holds.
-        to_build: partitions that may have taken documents.
-        left: partitions that may have lost some.
-        told: partitions of ``to_build`` whose known documents are the published ones.
-        known: reads what a partition was built from; asked only of ``left``.
+    Partitions ``to_build`` may have new documents, ``shrunken`` ones have lost some. ``published``
+    are those ``to_build`` whose known documents are the published ones.
     """
-    if not to_build or not left:
+    if not to_build or not shrunken:
         return Renames()
-    before = {name: _documents(known, name) for name in sorted(left)}
-    ids = {document.id for documents in before.values() for document in documents}
-    present = {document.id for _, document in _all(partitions, partitions) if document.id in ids}
-    gone: defaultdict[str, list[tuple[str, str]]] = defaultdict(list)
-    for name, documents in before.items():
-        for document in documents:
-            if document.id not in present:
-                gone[document.content_hash].append((document.id, name))
-    if not gone:
+    previous = {name: _documents(known, name) for name in sorted(shrunken)}
+    missing = _missing_by_content(partitions, previous)
+    if not missing:
         return Renames()
-    for places in gone.values():
-        places.sort(reverse=True)
-    published = {document.id for name in told for document in before.get(name, ())}
+    unmoved = {document.id for name in published for document in previous.get(name, ())}
     renamed: dict[str, str] = {}
     successors: defaultdict[str, set[str]] = defaultdict(set)
-    for name, new in _all(partitions, to_build):
-        candidates = [] if new.id in published else gone.get(new.content_hash, [])
-        if not candidates:
-            continue
-        renamed[new.id], place = candidates.pop()
-        if place != name:
-            successors[place].add(name)
+    for name, document in _all(partitions, to_build):
+        candidates = [] if document.id in unmoved else missing.get(document.content_hash, [])
+        if candidates:
+            renamed[document.id], place = candidates.pop()
+            if place != name:
+                successors[place].add(name)
     return Renames(renamed, {name: tuple(sorted(takers)) for name, takers in successors.items()})
 
 
+def _missing_by_content(
+    partitions: Grouped, previous: Mapping[str, Sequence[Document]]
+) -> dict[str, list[tuple[str, str]]]:
+    """Return id and partition of each missing document by content, the first id last."""
+    ids = {document.id for documents in previous.values() for document in documents}
+    present = {document.id for _, document in _all(partitions, partitions) if document.id in ids}
+    missing: defaultdict[str, list[tuple[str, str]]] = defaultdict(list)
+    for name, documents in previous.items():
+        for document in documents:
+            if document.id not in present:
+                missing[document.content_hash].append((document.id, name))
+    return {content: sorted(places, reverse=True) for content, places in missing.items()}
+
+
 def _documents(known: Known, partition: str) -> list[Document]:
-    """What a partition was built from; nothing where the table that told it is damaged."""
+    """Read the documents that a partition was built from, none from a damaged table."""
     try:
         return list(known(partition))
     except DamagedTableError:
@@ -100,40 +100,25 @@ def _documents(known: Known, partition: str) -> list[Document]:
 
 
 def _all(partitions: Grouped, names: Iterable[str]) -> Iterator[tuple[str, Document | Entry]]:
-    """Documents of these partitions, with their partition."""
     for name in sorted(names):
         for documents in partitions[name].values():
             for document in documents:
                 yield name, document
 
 
-StoreState = tuple[Mapping[str, tuple[str, ...]], ...]
-"""For each collection the marks (``published_mark``) of whole trees, by partition."""
-
-
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """Partition keys by what has to happen to them, each sorted.
+    """Partitions by what happens to them, sorted; ``find_changes`` has the table of states.
 
     Attributes:
-        new: in the source, and no partition yet.
-        changed: their documents or the settings differ from what is published, or nothing is.
-        unchanged: published from these documents with these settings.
-        removed: partitions whose documents are gone; also those that are in no record any more,
-            where a table shows that they were built here.
-        held: partitions of documents that are unknown, or being written; they stay as they are.
-        unconfirmed: partitions that lost documents, where so many are gone that a person has to
-            confirm it. Until then nothing is built or dropped: what is built would be counted
-            among the documents that are there, and the next look would let the removal pass.
-        doubt: why a person has to; "" if nobody has to.
-        tokens: of ``new``, ``changed`` and ``removed``: differs whenever the same partition has
-            to be built or dropped again, whatever its content was before.
-        renamed: ids of documents whose content stood under another id, now gone, by new id.
-        successors: of a partition that such a document left: the ones to build that took it.
+        tokens: differ whenever a partition of ``new``, ``changed`` or ``removed`` has to be built
+            or dropped again, whatever its content was earlier.
+        doubt: why a person has to confirm a removal, else "".
+        renamed: previous ids of renamed documents, by new id.
+        successors: partitions to build that took a renamed document, by the partition it left.
         unsettled: files that are being written.
-        unreported: of ``changed``: published as they should be, without their report.
-        lost: of ``changed``: published as they should be by the record, and not in the store.
-        orphaned: published by another home, or by one that is lost; they stay as they are.
+        unreported: partitions of ``changed`` that lack only their report.
+        lost: partitions of ``changed`` that the records have as published, but not the store.
     """
 
     new: tuple[str, ...]
@@ -174,9 +159,9 @@ class Changes:
             name for name in self.removed if waiting.isdisjoint(self.successors.get(name, ()))
         )
 
-    def in_order(self, due: Iterable[str]) -> list[str]:
-        """Sorted, those last that documents leave: then what they paid for is still there."""
-        return sorted(due, key=lambda name: (name in self.successors, name))
+    def in_order(self, partitions: Iterable[str]) -> list[str]:
+        """Sort partitions, last those that documents leave, whose texts are then still kept."""
+        return sorted(partitions, key=lambda name: (name in self.successors, name))
 
 
 def find_changes(
@@ -190,88 +175,193 @@ def find_changes(
     *,
     is_confirmed: bool = False,
 ) -> Changes:
-    """Compare what the source holds with what is recorded.
+    """Decide what happens to each partition; the first row that fits counts.
+
+    | partition | in ``Changes`` | action |
+    | --- | --- | --- |
+    | in the source, published from it, in the store, with its report | unchanged | none |
+    | a document of it is unknown, or is being written | held | kept as it is |
+    | lost documents, and a person has to confirm that | unconfirmed | nothing is built or dropped |
+    | in the source, but not in the records | new | build |
+    | in the source, but not as published, in the store, or with its report | changed | build |
+    | not in the source, but in the records or in a table of this home | removed | drop |
+    | not in the source, only in the store: published by another home | orphaned | kept as it is |
+
+    While a removal is unconfirmed nothing at all is built: new trees would count as present, and
+    the next look would let the removal pass.
 
     Args:
-        records: what is recorded.
-        settings: of the corpus.
-        build: code version of the trees to be published, see ``Resources.build_version``.
-        inventory: what the source holds.
-        known: gives the documents of a partition, by which those that are gone, unknown and
-            renamed are told apart.
-        store_state: what the vector store holds: what it lost counts as changed. None trusts the
-            record.
-        curation: what people decided: an input as the documents are.
+        build: code version of the trees to publish, see ``Resources.build_version``.
+        known: reads the documents of a partition, to tell renamed, missing and unknown ones apart.
+        store_state: contents of the vector store; None trusts the records.
+        curation: decisions of people, an input like the documents.
         is_confirmed: a person confirmed that documents are gone; see ``decide_removals``.
     """
-    grouping = settings.grouping
-    partitions = inventory.partitions(grouping)
-    versions = {name: documents_version(trees, curation) for name, trees in partitions.items()}
-    written = {document_id for ids in inventory.unsettled.values() for document_id in ids}
-    moving = {document_partition(document_id, grouping) for document_id in written}
-    wanted = {name: source_version(version, build) for name, version in versions.items()}
-    # Trees are published meanwhile: one told as old has its old number, so the token that it was
-    # asked for by; and a report is never newer than its tree.
-    numbers = records.latest(names.TREE)
-    published = records.versions(names.TREE)
-    snapshots = records.versions(names.DOCUMENTS)
-    reported = records.latest(names.REPORT)
-    latest = records.latest(names.TREE)
-    existing = set(records.partitions())
-    as_wanted = {n for n in existing if published.get(n, "").startswith(f"{wanted.get(n)}-")}
-    recorded = {n for n in as_wanted if snapshots.get(n) == versions[n]}
-    in_step = _in_store(recorded, published, versions, build, store_state)
-    # A run that ended between a tree and its report left a page of what was published before.
-    current = {name for name in in_step if reported.get(name, 0) > latest[name]}
-    unrecorded, orphaned = _unrecorded(existing | wanted.keys(), store_state, known)
-    absent = unrecorded | (existing - wanted.keys())
-    stale = wanted.keys() - current
-    read_anew = {name for name in stale & existing if snapshots.get(name) != versions[name]}
-    previous = _previous(known, absent, read_anew)
-    unpublished = wanted.keys() - existing - _stored(store_state)
-    # A snapshot that a failed run wrote does not tell what is published.
-    told = {n for n in read_anew if published.get(n, "").startswith(snapshots.get(n, "")[:16])}
-    renames = find_renames(partitions, stale, previous, told, lambda n: previous[n] or ())
+    source = read_source(inventory, settings.grouping, build, curation)
+    recorded = read_recorded(records)
+    states = compare(source, recorded, build, store_state, known)
+    previous = read_previous(known, states.absent, states.read_again)
+    # A snapshot that a failed run wrote differs from what is published.
+    published = {
+        name
+        for name in states.read_again
+        if recorded.published.get(name, "").startswith(recorded.snapshots.get(name, "")[:16])
+    }
+    renames = find_renames(
+        source.partitions, states.stale, previous, published, lambda name: previous[name] or ()
+    )
     removals = decide_removals(
         previous,
         _present(inventory, previous),
         inventory.skipped,
         settings=settings.source,
-        grouping=grouping,
+        grouping=settings.grouping,
         explained={*renames.documents.values(), *(curation.documents if curation else ())},
         empty_sources=inventory.empty_sources,
-        n_others=_count_others(inventory, partitions, {*previous, *unpublished}),
+        n_others=_count_others(source, {*previous, *states.unpublished}),
         is_confirmed=is_confirmed,
     )
-    held = removals.unknown.keys() | (moving & (existing | wanted.keys())) - current
-    kept = held | removals.unconfirmed
-    removed, to_build = absent - kept, stale - kept
-    # The same each time for a report alone, so that one that fails is tried once more.
-    was = {**numbers, **{name: f"report of {published[name]}" for name in in_step}}
-    return Changes(
-        new=tuple(sorted(to_build - existing)),
-        changed=tuple(sorted(to_build & existing)),
-        unchanged=tuple(sorted(current)),
-        removed=tuple(sorted(removed)),
-        held=tuple(sorted(held)),
-        tokens={n: digest(wanted.get(n, "drop"), str(was.get(n)))[:16] for n in to_build | removed},
-        renamed=renames.documents,
-        successors=renames.successors,
-        unsettled=tuple(sorted(inventory.unsettled)),
-        unreported=frozenset(to_build & in_step),
-        lost=frozenset(to_build & recorded - in_step),
-        orphaned=tuple(sorted(orphaned)),
-        unconfirmed=tuple(sorted(removals.unconfirmed - held)),
-        doubt=removals.reason,
+    return decide_changes(source, recorded, states, renames, removals)
+
+
+@dataclass(frozen=True, slots=True)
+class SourceState:
+    """Partitions of the source, with the versions of their documents.
+
+    ``expected`` are beginnings of the versions that their publication will have. Documents of
+    ``writing`` partitions are being written.
+    """
+
+    inventory: Inventory
+    partitions: Partitions[Entry]
+    versions: Mapping[str, str]
+    expected: Mapping[str, str]
+    writing: Collection[str]
+
+
+def read_source(
+    inventory: Inventory, grouping: GroupingSettings, build: str, curation: Curation | None
+) -> SourceState:
+    """Group the documents of the source and compute their versions."""
+    partitions = inventory.partitions(grouping)
+    versions = {name: documents_version(trees, curation) for name, trees in partitions.items()}
+    expected = {name: source_version(version, build) for name, version in versions.items()}
+    written = {document_id for ids in inventory.unsettled.values() for document_id in ids}
+    writing = {document_partition(document_id, grouping) for document_id in written}
+    return SourceState(inventory, partitions, versions, expected, writing)
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedState:
+    """Partitions in Dagster's records: versions of published trees and of their documents.
+
+    ``numbers`` and ``latest`` are those of the trees' materializations, read first and last;
+    ``reported`` are those of the reports.
+    """
+
+    existing: Collection[str]
+    published: Mapping[str, str]
+    snapshots: Mapping[str, str]
+    numbers: Mapping[str, int]
+    reported: Mapping[str, int]
+    latest: Mapping[str, int]
+
+
+def read_recorded(records: Records) -> RecordedState:
+    """Read the records in an order that is safe while runs publish.
+
+    A new tree keeps its old number and token, and no report seems newer than its tree.
+    """
+    numbers = records.latest(names.TREE)
+    published = records.versions(names.TREE)
+    snapshots = records.versions(names.DOCUMENTS)
+    reported = records.latest(names.REPORT)
+    latest = records.latest(names.TREE)
+    return RecordedState(set(records.partitions()), published, snapshots, numbers, reported, latest)
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionStates:
+    """Sets of partitions by how source, records and store agree.
+
+    Attributes:
+        recorded: published as expected, by the records.
+        stored: of these, those that the store has as recorded.
+        current: of these, those whose report is newer than their tree.
+        stale: in the source and not current.
+        read_again: stale partitions whose documents differ from the recorded ones.
+        absent: recorded or built in this home, and not in the source.
+        orphaned: in the store only.
+        unpublished: in the source only.
+    """
+
+    recorded: set[str]
+    stored: set[str]
+    current: set[str]
+    stale: set[str]
+    read_again: set[str]
+    absent: set[str]
+    orphaned: set[str]
+    unpublished: set[str]
+
+
+def compare(
+    source: SourceState,
+    recorded: RecordedState,
+    build: str,
+    store_state: StoreState | None,
+    known: Known,
+) -> PartitionStates:
+    """Compare source, records and store; partitions outside of the records have tables or not."""
+    expected, existing = source.expected, set(recorded.existing)
+    as_expected = {
+        name
+        for name in existing & expected.keys()
+        if recorded.published.get(name, "").startswith(f"{expected[name]}-")
+        and recorded.snapshots.get(name) == source.versions[name]
+    }
+    stored = {
+        name
+        for name in as_expected
+        if _is_stored(name, recorded.published[name], source.versions[name], build, store_state)
+    }
+    current = {name for name in stored if recorded.reported.get(name, 0) > recorded.latest[name]}
+    stale = expected.keys() - current
+    in_store = {name for marks in store_state or () for name in marks}
+    unrecorded = in_store - existing - expected.keys()
+    built_here = {name for name in unrecorded if _documents(known, name)}
+    return PartitionStates(
+        recorded=as_expected,
+        stored=stored,
+        current=current,
+        stale=stale,
+        read_again={
+            name
+            for name in stale & existing
+            if recorded.snapshots.get(name) != source.versions[name]
+        },
+        absent=built_here | (existing - expected.keys()),
+        orphaned=unrecorded - built_here,
+        unpublished=expected.keys() - existing - in_store,
     )
 
 
-def _previous(
-    known: Known, absent: Iterable[str], read_anew: Iterable[str]
-) -> dict[str, Sequence[Document] | None]:
-    """Return the documents of partitions that may have lost some, as ``decide_removals`` asks.
+def _is_stored(
+    name: str, published: str, version: str, build: str, store_state: StoreState | None
+) -> bool:
+    """Return whether a collection has a partition's trees as recorded; None trusts the records."""
+    return store_state is None or any(
+        published.startswith(published_version(version, build, marks.get(name, ())))
+        for marks in store_state
+    )
 
-    A damaged table of a partition that is in the source is left out: it is written again.
+
+def read_previous(
+    known: Known, absent: Iterable[str], read_again: Iterable[str]
+) -> dict[str, Sequence[Document] | None]:
+    """Return the documents of partitions that may have lost some, for ``decide_removals``.
+
+    A damaged table of a partition in the source is left out, since it is written again.
     """
     previous: dict[str, Sequence[Document] | None] = {}
     for name in sorted(absent):
@@ -279,58 +369,56 @@ def _previous(
             previous[name] = list(known(name))
         except DamagedTableError:
             previous[name] = None
-    for name in sorted(read_anew):
+    for name in sorted(read_again):
         if documents := _documents(known, name):
             previous[name] = documents
     return previous
 
 
-def _present(inventory: Inventory, previous: Mapping[str, Sequence[Document] | None]) -> set[str]:
-    """Return the ids of the previous documents that are in the source."""
+def _present(inventory: Inventory, previous: Previous) -> set[str]:
     ids = {document.id for documents in previous.values() for document in documents or ()}
     return ids.intersection(inventory.documents.ids()) if ids else ids
 
 
-def _count_others(
-    inventory: Inventory, partitions: Partitions[Entry], excluded: Collection[str]
-) -> int:
-    """Return the number of documents in all partitions of the source but these."""
-    names = partitions.keys() & excluded
-    n_excluded = sum(len(members) for name in names for members in partitions[name].values())
-    return len(inventory.documents) - n_excluded
+def _count_others(source: SourceState, excluded: Collection[str]) -> int:
+    partitions = (source.partitions[name] for name in source.partitions.keys() & excluded)
+    n_excluded = sum(len(members) for trees in partitions for members in trees.values())
+    return len(source.inventory.documents) - n_excluded
 
 
-def _unrecorded(
-    recorded: Collection[str], store_state: StoreState | None, known: Known
-) -> tuple[set[str], set[str]]:
-    """Other partitions that are published: those that a table shows to be built here, and the rest.
-
-    Records of Dagster are lost more easily than tables.
-    """
-    stored = _stored(store_state).difference(recorded)
-    ours = {name for name in stored if _documents(known, name)}
-    return ours, stored - ours
-
-
-def _stored(store_state: StoreState | None) -> set[str]:
-    """Return the partitions of which the vector store has trees."""
-    return {name for marks in store_state or () for name in marks}
-
-
-def _in_store(
-    recorded: Collection[str],
-    published: Mapping[str, str],
-    versions: Mapping[str, str],
-    build: str,
-    store_state: StoreState | None,
-) -> set[str]:
-    """Those of the recorded partitions that the vector store holds as they are recorded."""
-    return {
-        name
-        for name in recorded
-        if store_state is None
-        or any(
-            published[name].startswith(published_version(versions[name], build, held.get(name, ())))
-            for held in store_state
-        )
+def decide_changes(
+    source: SourceState,
+    recorded: RecordedState,
+    states: PartitionStates,
+    renames: Renames,
+    removals: Removals,
+) -> Changes:
+    """Sort the partitions into ``Changes``, by the table of ``find_changes``."""
+    existing, expected = set(recorded.existing), source.expected
+    writing = (set(source.writing) & (existing | expected.keys())) - states.current
+    held = removals.unknown.keys() | writing
+    kept = held | removals.unconfirmed
+    removed, to_build = states.absent - kept, states.stale - kept
+    # The token of a missing report stays the same, so that a failed one is retried once.
+    reports = {name: f"report of {recorded.published[name]}" for name in states.stored}
+    previous = {**recorded.numbers, **reports}
+    tokens = {
+        name: digest(expected.get(name, "drop"), str(previous.get(name)))[:16]
+        for name in to_build | removed
     }
+    return Changes(
+        new=tuple(sorted(to_build - existing)),
+        changed=tuple(sorted(to_build & existing)),
+        unchanged=tuple(sorted(states.current)),
+        removed=tuple(sorted(removed)),
+        held=tuple(sorted(held)),
+        tokens=tokens,
+        renamed=renames.documents,
+        successors=renames.successors,
+        unsettled=tuple(sorted(source.inventory.unsettled)),
+        unreported=frozenset(to_build & states.stored),
+        lost=frozenset(to_build & states.recorded - states.stored),
+        orphaned=tuple(sorted(states.orphaned)),
+        unconfirmed=tuple(sorted(removals.unconfirmed - held)),
+        doubt=removals.reason,
+    )

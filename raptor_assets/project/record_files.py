@@ -1,10 +1,8 @@
-"""What Dagster recorded of the trees, read from its SQLite files without importing Dagster.
+"""Dagster's records of the trees, read from its SQLite files without importing Dagster.
 
-Importing Dagster and opening its instance takes four times as long as what is asked of them where
-nothing is to be done. The same rows of the same tables are read here, in one transaction; nothing
-is kept beside them. Where that is not sure to be the whole truth, Dagster itself is asked: another
-database, settings of the instance that are not ours, tables of another version, or a run that is
-under way, whose process may be dead.
+Importing Dagster takes most of the time of a command that has nothing to do, so the same rows are
+read here in one transaction. ``records`` asks Dagster itself if there is another database, other
+settings of the instance, another version of the tables, or a run under way.
 """
 
 from __future__ import annotations
@@ -26,23 +24,17 @@ from raptor_core.errors import RecordsError
 if TYPE_CHECKING:
     import dagster as dg
 
-TABLES_VERSION = "29b539ebc72a"
-"""Of Dagster's tables, as its migrations call it: the one that the statements here are for."""
-
+TABLES_VERSION = "29b539ebc72a"  # migration that the statements here are for
 DATA_VERSION_TAG = "dagster/data_version"
 
 _UNDER_WAY = ("STARTING", "STARTED", "CANCELING")
 
-_WAIT_SECONDS = 60.0
-"""How long to wait for another process that writes."""
+_WAIT_SECONDS = 60.0  # time to wait for another process that writes
 
 
 @dataclass(frozen=True, slots=True)
 class CheckOutcome:
-    """The last result of a check. ``severity`` is "error" or "warn".
-
-    Of one that passed on a partition the evaluation is not read: it says no more.
-    """
+    """Last result of a check, without details if it passed; severity is error or warn."""
 
     passed: bool = True
     severity: str = "warn"
@@ -50,43 +42,34 @@ class CheckOutcome:
 
 
 CheckOutcomes = Mapping[tuple[str, str, str | None], CheckOutcome]
-"""By asset (as "layer_1/summaries"), name of the check, and partition, or None."""
+"""Results by asset (as "layer_1/summaries"), name of the check, and partition or None."""
 
 
 class Records(Protocol):
-    """What is recorded of the partitions; what was wiped or dropped in Dagster is not among it."""
+    """Records of the partitions, without those that were wiped or dropped in Dagster."""
 
     @property
     def instance(self) -> dg.DagsterInstance | None:
-        """Dagster's instance, where it was opened."""
+        """Dagster's instance, if it was opened."""
 
     def partitions(self) -> list[str]:
-        """Keys of all partitions."""
+        """Return the keys of all partitions."""
 
     def versions(self, asset: str) -> dict[str, str]:
-        """Data version of the latest materialization by partition."""
+        """Return the data version of the latest materialization by partition."""
 
     def latest(self, asset: str) -> dict[str, int]:
-        """Number of the latest materialization by partition; a later one has a larger number."""
+        """Return the number of the latest materialization by partition; numbers grow with time."""
 
     def outcomes(self, checks: names.Checks) -> CheckOutcomes:
-        """The last result of each of these checks, on every partition or on none.
-
-        A run that died or failed before a check has only planned it, which is no result.
-        """
+        """Return the last result of each check by partition or None, none of a planned check."""
 
 
-Read = Callable[..., list[Any]]
-"""Rows of a statement, given its parameters."""
+Read = Callable[..., list[Any]]  # function that returns the rows of a statement with its parameters
 
 
 class RecordFiles:
-    """``Records`` of the file that Dagster keeps of all assets.
-
-    Args:
-        read: reads it.
-        corpus: what is called how in it.
-    """
+    """``Records`` from the SQLite file of all assets, which ``read`` reads."""
 
     instance = None
 
@@ -115,13 +98,13 @@ class RecordFiles:
         """See ``Records``."""
         known = {(self._stored(asset), check.name): asset for asset, check in checks}
         outcomes: dict[tuple[str, str, str | None], CheckOutcome] = {}
-        for key, name, partition, told in self._read(_OUTCOMES):
-            if (key, name) in known:  # a later one takes the place of an earlier one
-                outcomes[known[key, name], name, partition] = _outcome(told) if told else _PASSED
+        for key, name, partition, event in self._read(_OUTCOMES):
+            if (key, name) in known:  # a later result replaces an earlier one
+                outcomes[known[key, name], name, partition] = _outcome(event) if event else _PASSED
         return outcomes
 
 
-# Dagster deletes the events of an asset that is wiped, and passes over older ones besides.
+# Dagster deletes the events of a wiped asset, and also ignores older ones.
 _LATEST = (
     "SELECT partition, max(id) AS id FROM event_logs WHERE asset_key = ? AND partition IS NOT NULL "
     "AND dagster_event_type = 'ASSET_MATERIALIZATION' AND timestamp > coalesce((SELECT "
@@ -133,7 +116,7 @@ _VERSIONS = (
     "ON tags.event_id = latest.id WHERE tags.key = ?"
 )
 
-# Sorting by number costs nothing; grouping by check and partition would three times as much.
+# Sorting by number is free; grouping by check and partition would triple the time.
 _OUTCOMES = (
     "SELECT asset_key, check_name, partition, CASE WHEN execution_status = 'FAILED' OR partition "
     "IS NULL THEN evaluation_event END FROM asset_check_executions WHERE execution_status IN "
@@ -144,20 +127,21 @@ _PASSED = CheckOutcome()
 
 
 def _outcome(event: bytes | str) -> CheckOutcome:
-    told = json.loads(unpack(event))["dagster_event"]["event_specific_data"]
-    severity = told["severity"]["__enum__"].rpartition(".")[2].lower()
-    return CheckOutcome(told["success"], severity, told["description"] or "")
+    result = json.loads(unpack(event))["dagster_event"]["event_specific_data"]
+    severity = result["severity"]["__enum__"].rpartition(".")[2].lower()
+    return CheckOutcome(result["success"], severity, result["description"] or "")
 
 
 def is_readable(files: Path) -> bool:
-    """Whether the tables are of the known version, and no run is under way."""
+    """Return whether the tables have the known version, and no run is under way."""
     runs, index = files / "runs.db", files / "runs" / "index.db"
     if not (runs.exists() and index.exists()):
         return False
     marks = ", ".join("?" * len(_UNDER_WAY))
     busy = f"SELECT 1 FROM runs WHERE status IN ({marks}) LIMIT 1"  # noqa: S608 - marks alone
-    with reading(runs) as of_runs, reading(index) as of_assets:
-        return _is_known(of_runs) and _is_known(of_assets) and not of_runs(busy, *_UNDER_WAY)
+    with reading(runs) as read_runs, reading(index) as read_assets:
+        known = _is_known(read_runs) and _is_known(read_assets)
+        return known and not read_runs(busy, *_UNDER_WAY)
 
 
 def _is_known(read: Read) -> bool:
@@ -168,7 +152,7 @@ def _is_known(read: Read) -> bool:
 
 @contextmanager
 def reading(path: Path) -> Iterator[Read]:
-    """Reads a database as it is now: what others write meanwhile is not seen."""
+    """Open a database to read it in its present state."""
     with closing(
         sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True, timeout=_WAIT_SECONDS)
     ) as opened:
@@ -178,11 +162,7 @@ def reading(path: Path) -> Iterator[Read]:
 
 @contextmanager
 def damage_named(folder: Path) -> Iterator[None]:
-    """Name the file of Dagster's records below a folder for which a statement failed.
-
-    Raises:
-        RecordsError: a file is not a whole database, or this user cannot write it.
-    """
+    """Raise a RecordsError that names the damaged or unwritable file if a statement fails."""
     try:
         yield
     except Exception as error:
@@ -201,7 +181,7 @@ def _database_errors() -> tuple[type[Exception], ...]:
 
 
 def _fault(path: Path) -> str:
-    """Return what is wrong with a database file and what to do; empty for a sound one."""
+    """Return the fault of a database file and its remedy, "" for a sound one."""
     top = path.parent.parent if path.parent.name == "runs" else path.parent
     remedy = (
         f"Restore it from a copy; or move {top} away and repeat: what was published stays, and the "

@@ -1,4 +1,4 @@
-"""Dagster's records: how they are opened, and what is said when their database does not answer."""
+"""Access to Dagster's records, and the errors of their database; ``record_files`` is faster."""
 
 from __future__ import annotations
 
@@ -26,18 +26,10 @@ from raptor_assets.provenance import MATERIALIZED, recorded_versions
 from raptor_core.disk import disk_remedy, file_lock
 from raptor_core.errors import MissingExtraError, RecordsError, SettingsError
 
-URL_VARIABLE = "DAGSTER_POSTGRES_URL"
-"""Environment variable that ``deploy/dagster.yaml`` takes the database's address from."""
-
-BROKER_VARIABLE = "CELERY_BROKER_URL"
-"""Environment variable with the address of the workers' broker, which keeps their results too."""
-
-_POOL = 3
-"""Connections kept of each kind: a transaction that looks something up meanwhile takes two."""
-
-_OPENING_SECONDS = 60.0
-"""How long to wait while other processes open the same records."""
-
+URL_VARIABLE = "DAGSTER_POSTGRES_URL"  # address of the database, see deploy/dagster.yaml
+BROKER_VARIABLE = "CELERY_BROKER_URL"  # address of the workers' broker
+_POOL = 3  # connections of each kind; a look-up in a transaction takes two
+_OPENING_SECONDS = 60.0  # to wait while other processes open the records
 JUDGED = {AssetCheckExecutionRecordStatus.SUCCEEDED, AssetCheckExecutionRecordStatus.FAILED}
 """States of a check that has a result."""
 
@@ -52,12 +44,10 @@ _QUOTE = "write @ in a password as %40"
 
 @contextmanager
 def open_records(folder: Path) -> Iterator[dg.DagsterInstance]:
-    """The instance that ``dagster.yaml`` in a folder describes, closed afterwards.
+    """Open the instance that ``dagster.yaml`` in a folder describes, and close it afterwards.
 
     Raises:
-        SettingsError: the file cannot be read, or names a class or entry that Dagster does not
-            know, a variable that is not set, or an address that is none, or whose password would
-            be taken for its host.
+        SettingsError: the file, a class, an entry, a variable or the database's address is wrong.
         RecordsError: the database does not answer, or refuses; a file of it is damaged; or another
             process did not finish opening it.
         MissingExtraError: it is PostgreSQL, and the extra is not installed.
@@ -65,19 +55,14 @@ def open_records(folder: Path) -> Iterator[dg.DagsterInstance]:
     if os.environ.get(URL_VARIABLE, "").count("@") > 1:  # part of the password would be shown
         raise SettingsError(f"the address in {URL_VARIABLE} has more than one @; {_QUOTE}")
     with damage_named(folder):
-        with _explained(folder / "dagster.yaml"), _alone(folder):
+        with _explained(folder / "dagster.yaml"), _opening_lock(folder):
             instance = dg.DagsterInstance.from_config(str(folder))
         with instance, keep_connections(instance):
             yield instance
 
 
 class DagsterRecords:
-    """``Records`` of any instance, asked of Dagster.
-
-    Args:
-        instance: that has them.
-        corpus: what is called how in them.
-    """
+    """``Records`` of any instance, by Dagster."""
 
     def __init__(self, instance: dg.DagsterInstance, corpus: names.CorpusNames) -> None:
         self.instance = instance
@@ -113,12 +98,9 @@ class DagsterRecords:
         return outcomes
 
     def _last(self, key: dg.AssetCheckKey, partition: str | None) -> CheckOutcome | None:
-        """None where the check was only planned."""
+        """Return the last result of a check, None if it was only planned."""
         history = self.instance.event_log_storage.get_asset_check_execution_history(
-            key,
-            limit=1,
-            status=JUDGED,
-            partition_filter=PartitionKeyFilter(key=partition),
+            key, limit=1, status=JUDGED, partition_filter=PartitionKeyFilter(key=partition)
         )
         last = history[0].evaluation if history else None
         if not isinstance(last, dg.AssetCheckEvaluation):
@@ -129,46 +111,38 @@ class DagsterRecords:
 
 
 def is_postgres(instance: dg.DagsterInstance) -> bool:
-    """Whether the events of an instance are kept in PostgreSQL."""
+    """Return whether an instance keeps its events in PostgreSQL."""
     return type(instance.event_log_storage).__module__.startswith("dagster_postgres")
 
 
 def keep_connections(instance: dg.DagsterInstance) -> ExitStack:
-    """Let a process that logs many events keep its connections to PostgreSQL; what closes them.
-
-    Dagster opens and closes one for each statement, some seven for each event: more than half of
-    a build's time. A kept one that a restart of the server broke is made anew when it is used.
-    """
-    kept = ExitStack()
+    """Keep a process's connections to PostgreSQL, for speed, and return what closes them."""
+    stack = ExitStack()
     if is_postgres(instance):
         from dagster_postgres.utils import create_pg_engine
 
-        # Of a connection that was cut it prints a traceback, besides what is raised and told.
+        # It prints a traceback for a cut connection, although the error is raised.
         logging.getLogger("sqlalchemy.pool.impl.QueuePool.kept").setLevel(logging.CRITICAL)
-        for storage in (instance.run_storage, instance.event_log_storage):
-            kept_in: Any = storage
-            _require_driver(kept_in._engine.driver)  # noqa: SLF001
-            if not isinstance(kept_in._engine.pool, NullPool):  # noqa: SLF001
+        storages: Any = (instance.run_storage, instance.event_log_storage)
+        for storage in storages:
+            _require_driver(storage._engine.driver)  # noqa: SLF001
+            if not isinstance(storage._engine.pool, NullPool):  # noqa: SLF001
                 continue  # kept already
             engine = create_pg_engine(
-                kept_in.postgres_url,
-                kept_in._token_provider,  # noqa: SLF001 - nothing public makes a pool of this size
+                storage.postgres_url,
+                storage._token_provider,  # noqa: SLF001 - nothing public makes a pool of this size
                 isolation_level="AUTOCOMMIT",
                 pool_size=_POOL,
                 pool_pre_ping=True,
                 pool_logging_name="kept",
             )
-            kept_in._engine = engine  # noqa: SLF001
-            kept.callback(engine.dispose)
-    return kept
+            storage._engine = engine  # noqa: SLF001
+            stack.callback(engine.dispose)
+    return stack
 
 
 def _require_driver(name: str | None) -> None:
-    """Refuse any but the one that Dagster and the turns speak with.
-
-    Raises:
-        SettingsError: it is another; SQLAlchemy 2.1 takes psycopg where an address names none.
-    """
+    """Refuse other drivers, such as psycopg, SQLAlchemy 2.1's default."""
     if name != _DRIVER:
         raise SettingsError(
             f"the address of Dagster's database asks for the driver {name}; begin it with "
@@ -176,25 +150,15 @@ def _require_driver(name: str | None) -> None:
         )
 
 
-KEEPALIVES = {
-    "keepalives": 1,
-    "keepalives_idle": 30,
-    "keepalives_interval": 10,
-    "keepalives_count": 3,
-}
-"""So a connection notices within a minute that its server went down."""
+_KEEPALIVE_VALUES = {"idle": 30, "interval": 10, "count": 3}
+KEEPALIVES = {"keepalives": 1} | {f"keepalives_{k}": v for k, v in _KEEPALIVE_VALUES.items()}
+"""Options by which a connection notices within a minute that its server went down."""
 
 
-def own_engine(
+def separate_engine(
     instance: dg.DagsterInstance, *, isolation_level: Any = None, **arguments: Any
 ) -> Any:
-    """Makes connections to an instance's PostgreSQL that are kept for nobody else.
-
-    Args:
-        instance: whose events are kept there.
-        isolation_level: of SQLAlchemy; None for the server's.
-        arguments: of psycopg2, besides those that watch the connection.
-    """
+    """Return an engine of new connections to PostgreSQL; ``arguments`` are psycopg2's."""
     from dagster_postgres.utils import create_pg_engine
 
     storage: Any = instance.event_log_storage
@@ -208,40 +172,40 @@ def own_engine(
     )
 
 
-def told_database(error: BaseException) -> str:
-    """What an error of PostgreSQL says and what to do, without a password."""
+def explain_database_error(error: BaseException) -> str:
+    """Return the message and the remedy of an error of PostgreSQL, without a password."""
     cause: BaseException | None = error
     text = ""
     while cause is not None:
         text = str(getattr(cause, "orig", None) or cause).strip()
         cause = cause.__cause__
     lines = text.splitlines() or ["the connection was cut"]
-    # Of several hosts, and of a try with TLS and one without, each has a line of its own.
+    # Each host, and each try with and without TLS, has a line.
     lines = [line for line in lines if line.startswith(_TRIED)] or lines[:1]
-    told = "; ".join(
-        # What it names may be the end of a password.
+    reasons = "; ".join(
+        # The line may contain the end of a password.
         f"the host of its address is unknown; {_QUOTE}" if "translate host name" in line else line
         for line in lines
     )
     return (
-        f"Dagster's database does not answer, or refused: {told}. Start it, or check its address, "
-        "and repeat: what was published stays, and what is finished is kept"
+        f"Dagster's database does not answer, or refused: {reasons}. Start it, or check its "
+        "address, and repeat: what was published stays, and what is finished is kept"
     )
 
 
 @contextmanager
-def database_told(what: str) -> Iterator[None]:
-    """Turn what the driver of PostgreSQL raises into a RecordsError that begins with ``what``."""
+def database_explained(failure: str) -> Iterator[None]:
+    """Turn errors of PostgreSQL's driver into RecordsErrors that begin with ``failure``."""
     import psycopg2
 
     try:
         yield
     except (psycopg2.Error, SQLAlchemyError) as error:
-        raise RecordsError(f"{what} {told_database(error)}") from error
+        raise RecordsError(f"{failure} {explain_database_error(error)}") from error
 
 
 def database_errors() -> tuple[type[Exception], ...]:
-    """What PostgreSQL raises, where it keeps Dagster's records; else nothing."""
+    """Return the errors of PostgreSQL, if it keeps Dagster's records."""
     if "dagster_postgres.utils" not in sys.modules:
         return ()
     from dagster_postgres.utils import DagsterPostgresException
@@ -250,15 +214,8 @@ def database_errors() -> tuple[type[Exception], ...]:
 
 
 @contextmanager
-def _alone(folder: Path) -> Iterator[None]:
-    """Keep other processes from opening the records in a folder meanwhile.
-
-    Opening makes what is missing, and Dagster does not expect that another process makes it, too:
-    its tables then have two versions, and no process can open them again.
-
-    Raises:
-        RecordsError: another process was at it all the time, or the disk refuses.
-    """
+def _opening_lock(folder: Path) -> Iterator[None]:
+    """Let one process at a time open the records: two leave Dagster's tables unreadable."""
     path = folder / "opening.lock"
     with ExitStack() as lock:
         try:
@@ -278,7 +235,6 @@ def _alone(folder: Path) -> Iterator[None]:
 
 @contextmanager
 def _explained(config: Path) -> Iterator[None]:
-    """What opening raises, as errors of ours."""
     try:
         yield
     except dg.DagsterInvalidConfigError as error:
@@ -300,7 +256,7 @@ def _explained(config: Path) -> Iterator[None]:
     except (ArgumentError, ValueError) as error:
         if not isinstance(error, ArgumentError) and "invalid literal for int" not in str(error):
             raise
-        # Without its cause: what it takes for the port may be a password.
+        # Without its cause, since the alleged port may be a password.
         raise SettingsError(f"{config}: the database's address is none; {_EXAMPLE}") from None
     except database_errors() as error:
-        raise RecordsError(told_database(error)) from error
+        raise RecordsError(explain_database_error(error)) from error

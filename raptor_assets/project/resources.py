@@ -1,4 +1,4 @@
-"""The resources of one home: they turn its settings into core objects, and do nothing else."""
+"""The resources of one home, which make core objects of its settings."""
 
 from __future__ import annotations
 
@@ -45,20 +45,10 @@ if TYPE_CHECKING:
 
 
 class Resources:
-    """What the corpus of one home works with, for Dagster and for the command.
-
-    Nothing is loaded until it is used; what is then missing or wrong is raised by what loads it.
-
-    Args:
-        settings: of the corpus.
-        home: where everything is kept.
-        components: in place of those that the settings would make.
-        scan: the source where it was looked at already.
-        names: that the corpus has in Dagster; None for what the home says itself.
-    """
+    """Resources of the corpus of one home, loaded at their first use."""
 
     below: Resources | None = None
-    """Of the corpus whose trees these are above, where they are."""
+    """Resources of the corpus below, for a corpus tree."""
 
     def __init__(
         self,
@@ -73,9 +63,8 @@ class Resources:
         self.home = home
         self.names = home.names() if names is None else names
         self.source = SourceResource(self, scan)
-        made = components or Components(settings, batches=home.answers / "batches")
-        cache = SqliteCache(home.answers, settings.store.corpus)
-        self._components = made.with_cache(cache)
+        components = components or Components(settings, batches=home.answers / "batches")
+        self._components = components.with_cache(SqliteCache(home.answers, settings.store.corpus))
         self._is_shared = False
         self.store = StoreResource(self)
         self.reports = ReportFolder(home.reports)
@@ -86,12 +75,7 @@ class Resources:
         return self.home.table_store(self.settings)
 
     def components(self, instance: dg.DagsterInstance | None = None) -> Components:
-        """Chunker, embedder, clusterer, summarizer; each loads what it needs when it is used.
-
-        They are made once in a process: a loaded model serves all runs of it. What they make is
-        kept in the home, or beside the records of an instance that is given, where PostgreSQL keeps
-        those: then runs on all machines find it.
-        """
+        """Return the components, whose results go into the home or an instance's PostgreSQL."""
         if instance is None or self._is_shared:
             return self._components
         from raptor_assets.project.records import is_postgres
@@ -110,30 +94,26 @@ class Resources:
         return build_version(self.settings, self._components.custom_fingerprints)
 
     def curation(self) -> Curation:
-        """What people decided, as it stands now."""
+        """Return the present decisions of people."""
         return read_curation(self.tables)
 
     def golden_cases(self) -> tuple[Question, ...]:
-        """The questions of the team's golden set; none where no set is named."""
+        """Return the questions of the golden set, if the settings name one."""
         path = self.home.golden(self.settings)
         return () if path is None else load_golden(path)
 
     def dataset(self, name: str) -> Dataset:
-        """A data set of the settings; a set of questions alone is asked of the home's source."""
-        given = self.settings.evaluation
-        path = self.home.beside_settings(given.datasets[name])
-        return open_dataset(path, self.settings.source, split=given.split)
+        """Open a data set of the settings; questions without documents use the home's source."""
+        evaluation = self.settings.evaluation
+        path = self.home.relative_to_settings(evaluation.datasets[name])
+        return open_dataset(path, self.settings.source, split=evaluation.split)
 
     def declare(self) -> None:
-        """Write into the home what its corpus is called in Dagster, where it has a name.
-
-        Raises:
-            SettingsError: another corpus builds into this home.
-        """
+        """Write the names of a named corpus into its home, unless another corpus builds there."""
         if self.names.corpus:
             self.home.check_owner(self.names.corpus)
-            read = self.settings.model_copy(update={"source": self.source.settings})
-            self.home.declare(self.names, read)
+            effective = self.settings.model_copy(update={"source": self.source.settings})
+            self.home.declare(self.names, effective)
 
     def changes(
         self,
@@ -143,14 +123,7 @@ class Resources:
         *,
         is_confirmed: bool = False,
     ) -> Changes:
-        """Return what has to be built and dropped; see ``find_changes``.
-
-        Args:
-            records: what is recorded.
-            store_state: what the vector store holds; None trusts the record.
-            inventory: what the source holds; None looks.
-            is_confirmed: a person confirmed that documents are gone.
-        """
+        """Return the partitions to build and to drop; see ``find_changes``."""
         return find_changes(
             records,
             self.settings,
@@ -168,17 +141,14 @@ class Resources:
         return [] if table is None else list(zip(*table.to_pydict().values(), strict=True))
 
     def known(self, partition: str) -> Iterable[Document]:
-        """Documents that a partition was last built from."""
+        """Return the documents that a partition was last built from."""
         table = self.tables.find((DOCUMENTS,), partition)
         trees = {} if table is None else table_to_documents(table)
         return (document for documents in trees.values() for document in documents)
 
 
 class SourceResource:
-    """The source that the settings name; what was found there, where it was scanned already.
-
-    What reads it raises SourceError where it is missing, unreachable or empty.
-    """
+    """Source of the settings; reading raises a SourceError if it is missing or empty."""
 
     def __init__(self, resources: Resources, scan: Scan | None) -> None:
         self._resources = resources
@@ -187,36 +157,32 @@ class SourceResource:
 
     @property
     def settings(self) -> SourceSettings:
-        """What is read: as the settings say, or what the upstream asset gave last."""
-        given = self._settings.source
+        """Settings of the source, with the place of an upstream asset's last documents."""
+        source = self._settings.source
         if not self._resources.names.follows:
-            return given
-        told = self._followed()
-        # Whoever materialized it has finished writing.
-        read: dict[str, Any] = {"tables": (), "settle_seconds": 0.0}
-        if "rows" not in told:
-            return given.model_copy(update={"paths": tuple(told.get("paths", ())), **read})
-        whole = {"paths": (told["rows"],), "include": (), "exclude": ()}
-        size_mb = Path(told["rows"]).stat().st_size / MEGABYTE
-        limit = float(max(given.max_file_mb, 2 ** (int(size_mb).bit_length() + 1)))
-        return given.model_copy(update={**read, **whole, "max_file_mb": limit})
+            return source
+        followed = self._followed()
+        # Its files are complete after the materialization.
+        update: dict[str, Any] = {"tables": (), "settle_seconds": 0.0}
+        if "rows" not in followed:
+            paths = tuple(followed.get("paths", ()))
+            return source.model_copy(update={"paths": paths, **update})
+        update |= {"paths": (followed["rows"],), "include": (), "exclude": ()}
+        size_mb = Path(followed["rows"]).stat().st_size / MEGABYTE
+        limit = float(max(source.max_file_mb, 2 ** (int(size_mb).bit_length() + 1)))
+        return source.model_copy(update={**update, "max_file_mb": limit})
 
     @property
     def is_confirmed(self) -> bool:
-        """Whether a person confirmed which documents the upstream asset gave last."""
+        """Whether a person confirmed the removals of the upstream asset's last documents."""
         return self._resources.names.follows and bool(self._followed().get("is_confirmed"))
 
     def _followed(self) -> dict[str, Any]:
-        """Return what the home keeps of the upstream asset; see ``followed``."""
         file = self._resources.home.followed / ROWS_PLACE
         return json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
 
     def corpus(self, partitions: Collection[str] | None = None) -> Corpus:
-        """The documents of these partitions, or all, and what could not be read.
-
-        Files that hold nothing of these partitions are not read again. Documents that people set
-        aside are left out.
-        """
+        """Read the documents of these partitions, or all, without those that people set aside."""
         corpus, aside = self._read(partitions), self._resources.curation().documents
         if not aside:
             return corpus
@@ -226,43 +192,39 @@ class SourceResource:
         source, grouping = self.settings, self._settings.grouping
         if partitions is None:
             return load_documents(settings=source)
-        wanted = set(partitions)
+        chosen = set(partitions)
         if self._scan is not None:
-            there = self.inventory().partitions(grouping)
-            chosen = (there.get(name, {}) for name in wanted)
-            ids = {entry.id for trees in chosen for entries in trees.values() for entry in entries}
+            scanned = self.inventory().partitions(grouping)
+            groups = (scanned.get(name, {}) for name in chosen)
+            ids = {entry.id for trees in groups for entries in trees.values() for entry in entries}
             return read_scanned(self._scan, ids)
-        before = load_catalog(self._resources.tables, source)
+        previous = load_catalog(self._resources.tables, source)
         corpus, catalog = read_documents(
-            source, before, lambda document_id: document_partition(document_id, grouping) in wanted
+            source,
+            previous,
+            lambda document_id: document_partition(document_id, grouping) in chosen,
         )
-        save_catalog(self._resources.tables, source, catalog, before)
+        save_catalog(self._resources.tables, source, catalog, previous)
         return corpus
 
     def trees(self) -> set[str]:
-        """Names of all trees that the source makes."""
+        """Return the names of all trees of the source."""
         grouping = self._settings.grouping
         return {tree_name(name, grouping) for name in self.inventory().documents.ids()}
 
     def inventory(self) -> Inventory:
-        """What the source holds, by hashes; only files that changed are read.
-
-        Documents that people set aside are left out.
-        """
+        """Scan the source for changes, without documents that people set aside."""
         scan = self._scan
         if scan is None:
             source = self.settings
-            before = load_catalog(self._resources.tables, source)
-            scan = scan_source(source, before)
-            save_catalog(self._resources.tables, source, scan.catalog, before)
+            previous = load_catalog(self._resources.tables, source)
+            scan = scan_source(source, previous)
+            save_catalog(self._resources.tables, source, scan.catalog, previous)
         return scan.inventory.without(self._resources.curation().documents)
 
 
 class StoreResource:
-    """The vector store, embedded in the home or on a server.
-
-    What opens it raises StoreError where it is locked, damaged or unreachable.
-    """
+    """Vector store in the home or on a server; opening it may raise a StoreError."""
 
     def __init__(self, resources: Resources, settings: StoreSettings | None = None) -> None:
         self._resources = resources
@@ -270,44 +232,33 @@ class StoreResource:
         self._root = resources.home.qdrant
 
     def open(self) -> VectorStore:
-        """The collection of the settings' embedder, made where it is new; close it soon.
-
-        Where the live collection was made with another embedder it is one beside it, which
-        readers see once ``promote`` switches to it.
-        """
+        """Open the collection of the settings' embedder, which readers see after ``promote``."""
         identity = self._resources.components().store_identity
         owner = self._resources.names.corpus
-        return open_store(self._settings, self._root, identity, beside=True, owner=owner)
+        return open_store(self._settings, self._root, identity, successor=True, owner=owner)
 
     def promote(self, trees: Collection[str]) -> bool:
-        """Switch readers to the settings' embedder, once no tree that they have would be missed.
-
-        Args:
-            trees: what the source still makes.
-        """
+        """Switch readers to the settings' embedder if it has all live trees of the source."""
         with self.open_existing() as live:
             needed = {mark.tree for mark in live.marks()} & set(trees)
         with self.open() as store:
             return store.promote(needed)
 
     def exists(self) -> bool:
-        """Whether there is a store of this corpus."""
+        """Return whether there is a store of this corpus."""
         return stored_identity(self._settings, self._root) is not None
 
     def open_each(self) -> Iterator[VectorStore]:
-        """Every collection of the corpus in turn, the live one first, closed after its turn.
-
-        For what concerns all of them, as dropping trees does.
-        """
+        """Open every collection of the corpus in turn, the live one first."""
         place, owner = (self._settings, self._root), self._resources.names.corpus
         for identity in stored_identities(*place):
-            with open_store(*place, identity, beside=True, owner=owner) as store:
+            with open_store(*place, identity, successor=True, owner=owner) as store:
                 yield store
 
     def trees(self) -> Iterator[str]:
-        """Names of the trees of every collection; those of two come twice."""
+        """Yield the names of the trees of every collection."""
         return (mark.tree for store in self.open_each() for mark in store.marks())
 
     def open_existing(self) -> VectorStore:
-        """The live collection as it is there, to read, without loading an embedder."""
+        """Open the live collection to read it, without loading an embedder."""
         return open_store(self._settings, self._root)

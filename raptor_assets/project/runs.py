@@ -1,8 +1,7 @@
 """Runs of a corpus: their partitions, those under way, and those whose process was killed.
 
-A single partition is named by Dagster's tag, several by the run's configuration. Dagster's own runs
-over several partitions cover neighbours only, in the order in which those were added, and it plans
-every asset of every one of them. A run of the chain is told their names.
+Dagster's tag names a single partition, the run's configuration several ones. Dagster's own runs
+over several partitions cover only neighbours and plan every asset of each of them.
 """
 
 from __future__ import annotations
@@ -27,44 +26,41 @@ from raptor_assets.project.jobs import BUILD, DROP
 from raptor_assets.project.records import is_postgres
 from raptor_assets.project.turns import living_runs
 
-MAX_RUN_PARTITIONS = 256
-"""More take several runs: Dagster keeps a run's events in memory until it ends, some 3 kB for
-each asset and partition."""
-
+MAX_RUN_PARTITIONS = 256  # Dagster keeps 3 kB of each asset and partition in memory
 PARTITION_TAG = "dagster/partition"
 RANGE_START_TAG = "dagster/asset_partition_range_start"
 RANGE_END_TAG = "dagster/asset_partition_range_end"
-"""Dagster's tags of a run over one partition, or over the range that was chosen in the UI."""
+"""Dagster's tags of a run over one partition, or over a range chosen in the UI."""
 
 
 def runs_over(
     partitions: Sequence[str], longest: int = MAX_RUN_PARTITIONS
 ) -> list[tuple[str, ...]]:
-    """Partitions by run, in as few runs as ``longest`` allows."""
+    """Return partitions by run, at most ``longest`` in each."""
     starts = range(0, len(partitions), longest)
     return [tuple(partitions[start : start + longest]) for start in starts]
 
 
 def run_tags(partitions: Sequence[str]) -> dict[str, str]:
-    """Tags of a run over these partitions."""
+    """Return the tags of a run over these partitions."""
     if len(partitions) == 1:
         return {PARTITION_TAG: partitions[0]}
     return {"raptor/partitions": str(len(partitions))}
 
 
 def run_config(partitions: Sequence[str], corpus: CorpusNames) -> dict[str, Any]:
-    """Configuration of a run over these partitions."""
+    """Return the configuration of a run over these partitions."""
     if len(partitions) == 1:
         return {}
     return {"ops": {corpus.of(names.CHAIN): {"config": {"partitions": list(partitions)}}}}
 
 
 def partitions_of(run: dg.DagsterRun, order: Sequence[str], corpus: CorpusNames) -> list[str]:
-    """The partitions that a run names; ``order`` is that of the definition, for a range."""
+    """Return the partitions that a run names; ``order`` is the definition's, for ranges."""
     ops: Any = run.run_config.get("ops", {})
-    told = ops.get(corpus.of(names.CHAIN), {}).get("config", {})
-    if named := told.get("partitions"):
-        return list(named)
+    config = ops.get(corpus.of(names.CHAIN), {}).get("config", {})
+    if partitions := config.get("partitions"):
+        return list(partitions)
     first = run.tags.get(PARTITION_TAG) or run.tags.get(RANGE_START_TAG)
     last = run.tags.get(PARTITION_TAG) or run.tags.get(RANGE_END_TAG)
     if first not in order or last not in order:
@@ -80,10 +76,7 @@ _UNDER_WAY = [_STATUS.STARTING, _STATUS.STARTED, _STATUS.CANCELING]
 def partitions_under_way(
     instance: dg.DagsterInstance, order: Sequence[str], corpus: CorpusNames
 ) -> set[str] | None:
-    """Partitions that unfinished runs of a corpus are for; None where there are no such runs.
-
-    ``order`` is that of the partitions definition, which the range of a run refers to.
-    """
+    """Return the partitions of a corpus's unfinished runs, None without such runs."""
     runs = instance.get_runs(dg.RunsFilter(statuses=_UNFINISHED))
     runs = [run for run in runs if _is_of(run, corpus)]
     if not runs:
@@ -92,7 +85,6 @@ def partitions_under_way(
 
 
 def _is_of(run: dg.DagsterRun, corpus: CorpusNames) -> bool:
-    """Whether a run builds or drops anything of a corpus."""
     if run.job_name in (corpus.of(BUILD), corpus.of(DROP)):
         return True
     return any(keys.chain_key(corpus, key) is not None for key in run.asset_selection or ())
@@ -105,17 +97,13 @@ _KILLED = (
 
 
 def fail_dead_runs(instance: dg.DagsterInstance) -> list[str]:
-    """Mark as failed the runs whose process has ended, and free their place in pools; their ids.
-
-    Where PostgreSQL keeps the records this holds for processes on all machines, else on this one.
-    """
+    """Mark runs whose process has ended as failed, free their pools, and return their ids."""
     dead = []
     for run in _without_process(instance):
         now = instance.get_run_by_id(run.run_id)
         if now is None or now.status not in _UNDER_WAY:
-            continue  # it ended well since, and its process after it
-        # Its state before the event: Dagster's daemon looks at the run of an event once, and tries
-        # none again that is still under way then.
+            continue  # it has finished meanwhile
+        # State first, then event: Dagster's daemon retries only a run that has failed by then.
         failed = dg.DagsterEventType.RUN_FAILURE.value
         event = dg.DagsterEvent(failed, run.job_name, message=_KILLED)
         instance.run_storage.handle_run_event(run.run_id, event)
@@ -127,25 +115,23 @@ def fail_dead_runs(instance: dg.DagsterInstance) -> list[str]:
 
 
 def _without_process(instance: dg.DagsterInstance) -> list[dg.DagsterRun]:
-    """Runs that began a turn of their own and are under way, whose process is gone."""
+    """Return runs under way that began a turn and whose process has ended."""
     runs = [
         run
         for run in instance.get_runs(dg.RunsFilter(statuses=_UNDER_WAY))
         if PROCESS_TAG in run.tags and run.tags.get(TURN_TAG, run.run_id) == run.run_id
     ]
-    taken = {run.run_id for run in runs if TURN_TAG in run.tags and is_postgres(instance)}
-    living = living_runs(instance, taken) if taken else set()
+    locked = {run.run_id for run in runs if TURN_TAG in run.tags and is_postgres(instance)}
+    living = living_runs(instance, locked) if locked else set()
     return [
         run
         for run in runs
-        if (run.run_id not in living if run.run_id in taken else is_dead(run.tags[PROCESS_TAG]))
+        if (run.run_id not in living if run.run_id in locked else is_dead(run.tags[PROCESS_TAG]))
     ]
 
 
 _REPOSITORY_TAG = ".dagster/repository"
-_INTERRUPTED = "UNEXPECTED_TERMINATION"
-"""Dagster's reason for the failure of a run that a signal interrupted."""
-
+_INTERRUPTED = "UNEXPECTED_TERMINATION"  # Dagster's reason after a signal
 _NO_REASON = "the run failed; see it in the UI"
 
 
@@ -156,23 +142,20 @@ def run_job(
     tags: Mapping[str, str],
     location: str | None,
 ) -> tuple[str, str]:
-    """Run ``job`` to its end: the run's id, and why it failed; empty if it did not.
+    """Run ``job`` to its end, and return the run's id and the reason of a failure, else "".
 
-    ``location`` is the module of the code location that has the job, by which the UI files the run
-    under it and shows it on the Timeline.
-
-    The result of ``execute_in_process`` holds every event, 0.4 MB for each partition of a build,
-    though all of them are in the instance.
+    ``location`` is the module of the job's code location, under which the UI shows the run.
+    ``execute_in_process`` would keep every event in memory, 0.4 MB for each partition.
 
     Raises:
         KeyboardInterrupt: a signal interrupted the run; Dagster has recorded it as failed.
     """
     origin = _origin(location, job.name) if location else None
-    filed = {_REPOSITORY_TAG: origin.repository_origin.get_label()} if origin else {}
+    location_tags = {_REPOSITORY_TAG: origin.repository_origin.get_label()} if origin else {}
     run = instance.create_run_for_job(
         job_def=job,
         run_config=run_config,
-        tags={**job.run_tags, **filed, **tags},
+        tags={**job.run_tags, **location_tags, **tags},
         remote_job_origin=origin,
     )
     error, is_interrupted = "", False

@@ -1,4 +1,4 @@
-"""The sensor that keeps the partitions in step with the source."""
+"""The sensor that requests builds and drops when the source changes; ``plan`` decides on them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from raptor_assets.project.runs import (
     run_tags,
     runs_over,
 )
-from raptor_assets.project.store_state import glance, stamp_now
+from raptor_assets.project.store_state import read_without_waiting, stamp_now
 from raptor_core.documents import Inventory
 from raptor_core.errors import EmptySourceError
 from raptor_core.identity import digest
@@ -30,19 +30,19 @@ from raptor_core.settings import RunsSettings
 
 INTERVAL_SECONDS = 30
 
-_AGAIN = "+"
-"""Between a token and the number of attempts after the first."""
-
-NAMED = 10
-"""Files and partitions that a skip reason names."""
+_RETRY = "+"  # separator of a token and the number of retries
+NAMED = 10  # files and partitions that a skip reason names
 
 
 class _Cursor(BaseModel, frozen=True):
-    """What the last tick saw, what is requested and not finished, and what it saw leave.
+    """State between ticks; fields of later versions are ignored.
 
-    ``store`` is the store's stamp when it was last found to hold what was recorded, ``lost`` what
-    the last look missed. The cursor holds no more than that: what is in each file is kept beside
-    the tables. What a later version kept besides is passed over.
+    Attributes:
+        seen: digest of the source at the last tick.
+        requested: tokens of partitions that are requested and not finished.
+        left: partitions that were to be dropped.
+        store: the store's stamp when it last held everything that is recorded.
+        lost: partitions that the last look at the store missed.
     """
 
     seen: str = ""
@@ -53,24 +53,18 @@ class _Cursor(BaseModel, frozen=True):
 
 
 def build_source_sensor(resources: Resources, targets: Sequence[Any]) -> dg.SensorDefinition:
-    """The sensor over the source of a home; ``targets`` are the build and the drop job.
+    """Return the sensor over the source of a home; ``targets`` are the build and the drop job.
 
-    It is off until somebody switches it on, in the UI or by ``source.watch``, because what it
-    requests may cost money. A source that cannot be read fails the tick, an empty one skips it;
-    neither removes anything. Where so many documents are gone that a person has to confirm it
-    (``decide_removals``), each tick says so and requests nothing.
-    Each change is requested once, and what failed ``runs.retries`` times more: then it stays red
-    until it is started again, in the UI or by ``raptor build``, or until the documents change.
+    It is off until a person switches it on, in the UI or by ``source.watch``, since builds may cost
+    money. An unreadable source fails the tick, an empty one skips it; neither removes anything.
+    While a removal needs a person's confirmation (``decide_removals``), ticks request nothing.
 
-    A partition whose document was renamed or moved is dropped only when the document's new
-    partition is published: until then it serves readers, and its texts and vectors are found
-    again by content. While new files are being written, one of which may be a copy of what is
-    gone, drops wait for one more tick.
+    Each change is requested once, and a failed one ``runs.retries`` times more, then only after a
+    start by hand or another change. A partition with a renamed document is dropped when the new
+    partition is published. Drops wait one more tick while new files are being written.
 
-    The store is looked into when its stamp is another than when it last held what was recorded:
-    trees that it lost are requested, once until it has them again. No tick waits for it, and none
-    looks while runs are under way, which publish and hold it. A tree whose report is not written
-    yet is left to the run that is at it.
+    The store is read when its stamp has changed and no run is under way, without waiting. Trees
+    that it lost are requested once. A missing report is left to the run that writes it.
     """
 
     @dg.sensor(
@@ -98,10 +92,10 @@ def _tick(
         return dg.SkipReason(waits)
     if not resources.source.settings.is_named:
         waiting = f"{corpus.shown(SOURCE)} was not materialized yet; its upstream asset triggers it"
-        named = "no source is named; set paths under [source] in raptor.toml"
-        return dg.SkipReason(waiting if corpus.follows else named)
+        unnamed = "no source is named; set paths under [source] in raptor.toml"
+        return dg.SkipReason(waiting if corpus.follows else unnamed)
     existing = context.instance.get_dynamic_partitions(corpus.partitions)
-    before = _Cursor.model_validate_json(context.cursor or "{}")
+    cursor = _Cursor.model_validate_json(context.cursor or "{}")
     try:
         inventory = resources.source.inventory()
     except EmptySourceError as error:
@@ -109,14 +103,15 @@ def _tick(
             f"{error}. The {len(existing)} partitions stay as they are; to remove them, run "
             f"the job {corpus.of(DROP)}"
         )
-    decided = [decision.id for decision in resources.curation().decisions]
-    seen = _digest(inventory, resources.build_version, existing, decided)
+    decisions = [decision.id for decision in resources.curation().decisions]
+    source_digest = _digest(inventory, resources.build_version, existing, decisions)
     stamp = stamp_now(resources)
-    is_same = before.seen == seen and before.store == stamp
-    if is_same and not before.requested and not inventory.unsettled:
+    is_same = cursor.seen == source_digest and cursor.store == stamp
+    if is_same and not cursor.requested and not inventory.unsettled:
         return dg.SkipReason(f"{len(existing)} partitions are up to date; no file changed")
     busy = partitions_under_way(context.instance, existing, corpus)
-    store_state = glance(resources) if busy is None and before.store != stamp else None
+    is_due = busy is None and cursor.store != stamp
+    store_state = read_without_waiting(resources) if is_due else None
     changes = resources.changes(DagsterRecords(context.instance, corpus), store_state, inventory)
     for new, old in changes.renamed.items():
         context.log.info(f"{new} was {old}: its texts and vectors are reused")
@@ -129,19 +124,20 @@ def _tick(
             f"published by another home of the corpus, or by a lost one; the job {corpus.of(DROP)} "
             f"removes them: {', '.join(changes.orphaned[:5])}"
         )
-    after = before.model_copy(update={"seen": seen})
+    following = cursor.model_copy(update={"seen": source_digest})
     if store_state is not None:
-        held = "" if changes.to_build else stamp_now(resources)
-        after = after.model_copy(update={"store": held, "lost": tuple(sorted(changes.lost))})
-    waited_for = changes.unreported & (busy or set()) | changes.lost.intersection(before.lost)
-    return _request(corpus, changes, after, waited_for, busy or (), settings.runs)
+        stored = "" if changes.to_build else stamp_now(resources)
+        lost = tuple(sorted(changes.lost))
+        following = following.model_copy(update={"store": stored, "lost": lost})
+    pending = changes.unreported & (busy or set()) | changes.lost.intersection(cursor.lost)
+    return _request(corpus, changes, following, pending, busy or (), settings.runs)
 
 
 def _digest(
-    inventory: Inventory, build: str, existing: Sequence[str], decided: Sequence[str]
+    inventory: Inventory, build: str, existing: Sequence[str], decisions: Sequence[str]
 ) -> str:
     skipped = (f"{item.name}\0{item.is_empty}" for item in inventory.skipped)
-    parts = (skipped, sorted(inventory.unsettled), existing, decided)
+    parts = (skipped, sorted(inventory.unsettled), existing, decisions)
     return digest(
         "seen", build, inventory.documents.digest, *(digest("part", *part) for part in parts)
     )
@@ -151,72 +147,72 @@ def _request(
     corpus: CorpusNames,
     changes: Changes,
     cursor: _Cursor,
-    waited_for: Collection[str],
+    pending: Collection[str],
     busy: Collection[str],
     runs: RunsSettings,
 ) -> dg.SensorResult:
-    """What is due, but ``waited_for``; the cursor still says what was requested before."""
+    """Request changed partitions that are not ``pending``; the cursor has the last requests."""
 
     def token(name: str) -> str:
-        """What is requested differs by it; that of an attempt after a failed one counts those."""
-        wanted, last = changes.tokens[name], before.get(name, "")
-        asked, _, tried = last.partition(_AGAIN)
-        if name in waited_for:
+        current, last = changes.tokens[name], requested.get(name, "")
+        basis, _, retries = last.partition(_RETRY)
+        if name in pending:
             return last
-        if asked != wanted:
-            return wanted
-        n_tried = int(tried or 0)
-        is_over = name in busy or name in removed or n_tried >= runs.retries
-        return last if is_over else f"{wanted}{_AGAIN}{n_tried + 1}"
+        if basis != current:
+            return current
+        n_retries = int(retries or 0)
+        is_final = name in busy or name in removed or n_retries >= runs.retries
+        return last if is_final else f"{current}{_RETRY}{n_retries + 1}"
 
-    before = cursor.requested
+    requested = cursor.requested
     removed = changes.droppable(changes.to_build)
     if changes.unsettled:
         removed = tuple(name for name in removed if name in cursor.left)
-    wanted = {name: token(name) for name in (*changes.to_build, *removed)}
-    due = {name: token for name, token in wanted.items() if before.get(name, "") != token}
-    new = [name for name in changes.new if name in due]
-    to_build = changes.in_order(due.keys() - set(changes.removed))
-    asked: list[tuple[str, Sequence[str], dict[str, str], dict[str, Any]]] = [
+    tokens = {name: token(name) for name in (*changes.to_build, *removed)}
+    requests = {name: token for name, token in tokens.items() if requested.get(name, "") != token}
+    new = [name for name in changes.new if name in requests]
+    to_build = changes.in_order(requests.keys() - set(changes.removed))
+    jobs: list[tuple[str, Sequence[str], dict[str, str], dict[str, Any]]] = [
         (BUILD, part, run_tags(part), run_config(part, corpus))
         for part in runs_over(to_build, runs.max_partitions)
     ]
-    if drops := [name for name in removed if name in due]:
-        asked.append((DROP, drops, {}, drop_config(drops, corpus, only_gone=True)))
+    if drops := [name for name in removed if name in requests]:
+        jobs.append((DROP, drops, {}, drop_config(drops, corpus, only_gone=True)))
     is_waiting = len(removed) < len(changes.removed) or changes.held
-    seen = "" if is_waiting else cursor.seen
-    after = cursor.model_copy(update={"seen": seen, "requested": wanted, "left": changes.removed})
+    update = {"requested": tokens, "left": changes.removed} | ({"seen": ""} if is_waiting else {})
     return dg.SensorResult(
         run_requests=[
             dg.RunRequest(
-                run_key=digest(job, *(due[name] for name in names)),
+                run_key=digest(job, *(requests[name] for name in names)),
                 job_name=corpus.of(job),
                 run_config=config,
                 tags=tags,
             )
-            for job, names, tags, config in asked
+            for job, names, tags, config in jobs
         ],
         dynamic_partitions_requests=[keys.corpus_partitions(corpus.corpus).build_add_request(new)]
         if new
         else [],
-        cursor=after.model_dump_json(),
-        skip_reason=None if due else _why_nothing(changes, len(wanted)),
+        cursor=cursor.model_copy(update=update).model_dump_json(),
+        skip_reason=None if requests else _skip_reason(changes, len(tokens)),
     )
 
 
-def _why_nothing(changes: Changes, n_requested: int) -> str:
-    told = [f"{len(changes.unchanged)} partitions are up to date"]
+def _skip_reason(changes: Changes, n_requested: int) -> str:
+    reasons = [f"{len(changes.unchanged)} partitions are up to date"]
     if n_requested:
-        told.append(
+        reasons.append(
             f"{n_requested} are requested and not finished, or failed (then start them again)"
         )
     if changes.unsettled:
-        told.append(f"being written, so left for the next tick: {listed(changes.unsettled, NAMED)}")
+        unsettled = listed(changes.unsettled, NAMED)
+        reasons.append(f"being written, so left for the next tick: {unsettled}")
     if changes.held:
         unread = listed(changes.held, NAMED)
-        told.append(f"{len(changes.held)} cannot be read now and stay: {unread}")
+        reasons.append(f"{len(changes.held)} cannot be read now and stay: {unread}")
     if changes.lost:
-        told.append(f"the store lost, and did not get back: {listed(sorted(changes.lost), NAMED)}")
+        lost = listed(sorted(changes.lost), NAMED)
+        reasons.append(f"the store lost, and did not get back: {lost}")
     if waiting := len(changes.tokens) - n_requested:
-        told.append(f"{waiting} to drop wait until what took their place is published")
-    return "; ".join(told)
+        reasons.append(f"{waiting} to drop wait until what took their place is published")
+    return "; ".join(reasons)

@@ -1,6 +1,6 @@
 """Text of a new settings file: settings with their meanings, as comments.
 
-Which settings are common stands with each part, in ``raptor_core.settings``.
+Each part in ``raptor_core.settings`` says which of its settings are common.
 """
 
 from __future__ import annotations
@@ -26,10 +26,7 @@ _MORE = "# These are the settings that most people change; `raptor init --all` w
 def settings_text(
     *, sources: Sequence[str], preset: str, group_by: str, is_complete: bool = False
 ) -> str:
-    """Write the commented settings file of a new home.
-
-    With ``is_complete`` it has every setting, else the common ones.
-    """
+    """Write the settings file of a new home, with every setting if ``is_complete``."""
     values = core_settings.preset(preset)
     lines = [_HEADER if is_complete else _HEADER + _MORE, f'preset = "{preset}"', ""]
     chosen: dict[str, dict[str, object]] = {

@@ -1,9 +1,8 @@
-"""What the last scans of the source found, kept beside the tables for the next tick or process.
+"""Cache of the last scans of the source, next to the tables, for the next tick or process.
 
-Only a cache. It may be deleted, and where several machines write it the last one wins: an entry
-is good for a file that still has the stamp that it names, whoever wrote it. A large one is kept in
-parts, by the first bits of the keys, so that an edit writes one part. The first says how many there
-are. Of one that is missing or damaged the files are read once more; of the first, all.
+It may be deleted, and several machines may write it: an entry is valid for a file with the stamp
+that it names. A large catalog has parts by the first bits of the keys, so that an edit writes one
+part. The first part has their number. Files of a missing or damaged part are read again.
 """
 
 from __future__ import annotations
@@ -24,14 +23,12 @@ _READINGS = Schema(("file", "bytes"), ("reading", "bytes"))
 _PARSERS = "parsers"
 _PARTS = "parts"
 
-PART_BYTES = 4 * 2**20
-"""Packed readings that one table takes; there are up to twice as many in it."""
-
+PART_BYTES = 4 * 2**20  # of packed readings in one table
 MAX_PARTS = 256
 
 
 def load_catalog(tables: TableStore, settings: SourceSettings) -> Catalog:
-    """The catalog that was kept, but for parts that are damaged or of other settings."""
+    """Return the kept catalog, without parts that are damaged or of other settings."""
     parsers = parser_fingerprint(settings)
     catalog = Catalog()
     for number in range(_read(catalog, tables, 0, parsers)):
@@ -41,31 +38,28 @@ def load_catalog(tables: TableStore, settings: SourceSettings) -> Catalog:
 
 
 def look(tables: TableStore, settings: SourceSettings) -> Scan:
-    """What the source holds now; nothing is written, and only files that changed are read.
-
-    For whoever builds by hand: a file that was just written is wanted as it is.
-    """
+    """Scan the source without writing anything, with files that were just written, as they are."""
     at_once = settings.model_copy(update={"settle_seconds": 0.0})
     return scan_source(at_once, load_catalog(tables, settings))
 
 
 def keep_look(tables: TableStore, settings: SourceSettings, scan: Scan) -> None:
-    """Keep what ``look`` found for the next one."""
+    """Keep the catalog of a ``look`` for the next one."""
     if scan.is_new:
         save_catalog(tables, settings, scan.catalog, load_catalog(tables, settings))
 
 
 def save_catalog(
-    tables: TableStore, settings: SourceSettings, catalog: Catalog, before: Catalog
+    tables: TableStore, settings: SourceSettings, catalog: Catalog, previous: Catalog
 ) -> None:
-    """Keep a catalog: the parts of it that differ from what was kept before."""
-    if catalog == before:
+    """Write the parts of a catalog that differ from the previous one."""
+    if catalog == previous:
         return
     parsers = parser_fingerprint(settings)
     n_bytes = sum(map(len, catalog.values()))
-    n_before = _read(Catalog(), tables, 0, parsers)
-    n_parts = max(n_before, min(MAX_PARTS, 1 << (n_bytes // PART_BYTES).bit_length()))
-    known = _split(before, n_parts) if n_parts == n_before else repeat(None)
+    n_previous = _read(Catalog(), tables, 0, parsers)
+    n_parts = max(n_previous, min(MAX_PARTS, 1 << (n_bytes // PART_BYTES).bit_length()))
+    known = _split(previous, n_parts) if n_parts == n_previous else repeat(None)
     for number, (readings, kept) in enumerate(zip(_split(catalog, n_parts), known, strict=False)):
         if readings != kept:
             notes = {_PARSERS: parsers, _PARTS: str(n_parts)}
@@ -73,7 +67,7 @@ def save_catalog(
 
 
 def _read(catalog: Catalog, tables: TableStore, number: int, parsers: str) -> int:
-    """Take in one part; how many there are, 0 where it is worth nothing."""
+    """Add one part to a catalog, and return the number of parts, 0 if it cannot be used."""
     try:
         table = tables.read(KEY, _name(number))
     except TableError:  # a cache that cannot be read is as good as none
@@ -86,7 +80,6 @@ def _read(catalog: Catalog, tables: TableStore, number: int, parsers: str) -> in
 
 
 def _split(catalog: Catalog, n_parts: int) -> Iterator[list[tuple[bytes, bytes]]]:
-    """The packed readings of each part, ordered by key."""
     keys = sorted(catalog)
     starts = [bisect_left(keys, bytes([256 * n // n_parts])) for n in range(n_parts)]
     for start, end in pairwise([*starts, len(keys)]):

@@ -1,7 +1,6 @@
-"""What the vector store really holds, against what Dagster recorded as published.
+"""Contents of the vector store, to compare with the records.
 
-A store that was lost, restored from an older copy or damaged would else count as up to date: the
-record does not change with it.
+Without it a store that was lost, damaged or restored from a copy would count as up to date.
 """
 
 from __future__ import annotations
@@ -21,31 +20,27 @@ from raptor_core.store.base import Mark, Where
 from raptor_core.store.folder import store_stamp
 from raptor_core.store.store import VectorStore
 
-COUNTED_TREES = 1000
-"""Trees whose nodes are counted at once."""
+COUNTED_TREES = 1000  # whose nodes are counted at once
 
 
 def read_store_state(
     place: StoreResource, grouping: GroupingSettings, *, mend: bool = False
 ) -> StoreState | None:
-    """What every collection of the corpus holds; None while another process has the store.
-
-    With ``mend`` every point is read and what is damaged taken away, so that it is built anew.
-    """
+    """Read what each collection holds, None if the store is in use; ``mend`` removes damage."""
     try:
-        return tuple(_marks(_whole(store, mend=mend), grouping) for store in place.open_each())
-    except StoreLockedError:  # whoever publishes at the moment finds it usable
+        return tuple(_marks(_complete(store, mend=mend), grouping) for store in place.open_each())
+    except StoreLockedError:  # the process that publishes finds the store usable
         return None
 
 
-def partitions_there(
+def existing_partitions(
     recorded: Collection[str],
     place: StoreResource,
     grouping: GroupingSettings,
-    asked: Iterable[str],
+    chosen: Iterable[str],
 ) -> set[str]:
-    """Recorded partitions; where one that is asked for is not among them, published ones too."""
-    if set(asked) <= set(recorded):
+    """Return the recorded partitions, and published ones if a chosen one is not recorded."""
+    if set(chosen) <= set(recorded):
         return set(recorded)
     return {*recorded, *(partition_key(tree, grouping) for tree in place.trees())}
 
@@ -57,41 +52,35 @@ def _marks(marks: Iterable[Mark], grouping: GroupingSettings) -> Mapping[str, tu
     return {name: tuple(marks) for name, marks in by_partition.items()}
 
 
-def _whole(store: VectorStore, *, mend: bool) -> list[Mark]:
-    """Marks of the trees that have as many live nodes as they say.
-
-    Nodes are counted for many trees at once, of these alone: nodes that lost their manifest do not
-    make up for nodes that are missing.
-    """
+def _complete(store: VectorStore, *, mend: bool) -> list[Mark]:
     if mend:
         store.mend()
     marks = store.marks()
-    whole: list[Mark] = []
+    complete: list[Mark] = []
     for at in range(0, len(marks), COUNTED_TREES):
         part = marks[at : at + COUNTED_TREES]
         agree = _count(store, part) == sum(mark.n_nodes for mark in part)
-        whole += part if agree else [m for m in part if _count(store, [m]) == m.n_nodes]
-    return whole
+        complete += part if agree else [m for m in part if _count(store, [m]) == m.n_nodes]
+    return complete
 
 
 def _count(store: VectorStore, marks: Iterable[Mark]) -> int:
     return store.count(Where(trees=tuple(mark.tree for mark in marks)))
 
 
-SERVER_SECONDS = 3600
-"""How often the sensor looks at a server: it has no files of ours that would tell."""
+SERVER_SECONDS = 3600  # between looks at a server, which has no files to watch
 
 
 def stamp_now(resources: Resources) -> str:
-    """Differs once the store may hold something else than it did."""
+    """Return a stamp that differs once the store may have changed."""
     store = resources.settings.store
     if store.kind == "server":
         return f"hour {int(time.time() // SERVER_SECONDS)}"
     return store_stamp(resources.home.qdrant, store.corpus)
 
 
-def glance(resources: Resources) -> StoreState | None:
-    """What the store holds, for the sensor, which waits for nobody; None where it is in use."""
+def read_without_waiting(resources: Resources) -> StoreState | None:
+    """Read what the store holds, for the sensor; None while it is in use."""
     store = resources.settings.store
     hurry = {
         "lock_seconds": 0.0,

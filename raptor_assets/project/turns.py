@@ -1,9 +1,7 @@
-"""Turns at partitions: locks in PostgreSQL where it keeps Dagster's records, else in files.
+"""Turns at partitions: locks in PostgreSQL if it keeps Dagster's records, else in files.
 
-A lock of the database belongs to the connection that took it, and a lock of a file to the process:
-both go when a run ends, however it ends, and no clock is asked. In PostgreSQL a run also holds a
-lock for itself, until its process ends or begins another run: so any machine can tell whether it
-is alive.
+Locks end with the connection or the process of a run, without any clock. In PostgreSQL a run also
+holds a lock for itself, which shows to any machine that its process lives.
 """
 
 from __future__ import annotations
@@ -23,26 +21,24 @@ from sqlalchemy import text
 from sqlalchemy.exc import SQLAlchemyError
 
 from raptor_assets.project.records import (
-    database_told,
+    database_explained,
     is_postgres,
     keep_connections,
-    own_engine,
+    separate_engine,
 )
 from raptor_core.disk import disk_errors, file_lock
 from raptor_core.identity import digest
 
 _POLL_SECONDS = 0.25
 
-_SLOTS = 256
-"""Files for all partitions: two that share one wait for each other, which costs only time."""
-
+_SLOTS = 256  # lock files for all partitions, which share them
 _OF_THE_SERVER = {
     "tcp_keepalives_idle": 30,
     "tcp_keepalives_interval": 10,
     "tcp_keepalives_count": 3,
     "idle_in_transaction_session_timeout": 0,
 }
-"""As ``records.KEEPALIVES``, on the server's side of a connection that may be idle for long."""
+"""Settings like ``records.KEEPALIVES``, on the server's side of a connection that may idle."""
 
 _HOLDER = """
 select a.application_name from pg_locks l join pg_stat_activity a using (pid)
@@ -51,51 +47,39 @@ where l.locktype = 'advisory' and l.granted and l.objsubid = 1
   and (l.classid::bigint << 32 | l.objid::bigint) = :key
 """
 
-
 _log = logging.getLogger(__name__)
 
-_of_thread = threading.local()
-"""The turn that the latest run of a thread was given."""
+_of_thread = threading.local()  # turn of the latest run of a thread
 
 
 def begin_turn(
-    folder: Path, instance: dg.DagsterInstance, run_id: str, tell: Callable[[str], None]
+    folder: Path, instance: dg.DagsterInstance, run_id: str, warn: Callable[[str], None]
 ) -> Turn:
-    """The turn of a run in this process.
-
-    What this thread's run before it still holds is given back.
-
-    Args:
-        folder: of the locks, where no database keeps them.
-        tell: told when it waits, and for whom.
-    """
-    before: Turn | None = getattr(_of_thread, "turn", None)
-    if before is not None:
-        before.close()
+    """Begin the turn of a run and end this thread's last one; ``warn`` says when it waits."""
+    previous: Turn | None = getattr(_of_thread, "turn", None)
+    if previous is not None:
+        previous.close()
     turn: Turn
     if is_postgres(instance):
-        keep_connections(instance)  # to the end of the process: a run logs many events
-        turn = _DatabaseTurn(instance, run_id, tell)
+        keep_connections(instance)  # to the end of the process, since a run logs many events
+        turn = _DatabaseTurn(instance, run_id, warn)
     else:
-        turn = Turn(folder, tell)
+        turn = Turn(folder, warn)
     _of_thread.turn = turn
     return turn
 
 
 class Turn:
-    """Takes locks in one order, so that no two runs wait for each other: those of files in a home.
+    """Turn of a run by lock files, taken in one order, so that no two runs wait for each other."""
 
-    ``tell`` is told when it waits.
-    """
-
-    def __init__(self, folder: Path, tell: Callable[[str], None]) -> None:
+    def __init__(self, folder: Path, warn: Callable[[str], None]) -> None:
         self._folder = folder
-        self._tell = tell
+        self._warn = warn
         self._files = ExitStack()
 
     @contextmanager
     def take(self, partitions: Collection[str]) -> Iterator[None]:
-        """Wait until no other run has one of these, and keep them to the end of the context."""
+        """Wait for the locks of these partitions, and keep them to the end of the context."""
         try:
             for key, name in sorted({self._key(name): name for name in partitions}.items()):
                 self._wait(key, name)
@@ -104,122 +88,114 @@ class Turn:
             self._release()
 
     def require(self) -> None:
-        """Refuse to go on when what was taken was lost; a file's lock goes with the process only.
-
-        Raises:
-            RecordsError: the database that kept it was restarted, or the network was cut.
-        """
+        """Raise a RecordsError if locks were lost with their database; files never lose them."""
 
     def close(self) -> None:
-        """Give everything back; again is allowed."""
+        """Release everything; a second call does nothing."""
         self._release()
 
     def _wait(self, key: int, name: str) -> None:
-        told = False
+        has_warned = False
         while not self._try(key):
-            if not told:
-                message = f"partition {name!r}: waiting for {self._told_holder(key)} to end"
-                self._tell(message)
+            if not has_warned:
+                message = f"partition {name!r}: waiting for {self._describe_holder(key)} to end"
+                self._warn(message)
                 _log.warning(message)
-                told = True
+                has_warned = True
             time.sleep(_POLL_SECONDS)
 
     def _key(self, partition: str) -> int:
-        """The number of a partition's lock."""
         return _lock_number(partition) % _SLOTS
 
     def _try(self, key: int) -> bool:
-        """Whether the lock was taken now."""
         path = self._folder / f"{key:02x}.lock"
         with disk_errors(path):
             path.parent.mkdir(parents=True, exist_ok=True)
             return self._files.enter_context(file_lock(path))
 
-    def _told_holder(self, key: int) -> str:  # noqa: ARG002 - a file does not say who holds it
-        """Who has the lock, for people."""
+    def _describe_holder(self, key: int) -> str:  # noqa: ARG002 - a file does not name its holder
         return "another run on this home"
 
     def _release(self) -> None:
-        """Give all locks of partitions back."""
         self._files.close()
 
 
 def _lock_number(*parts: str) -> int:
-    """A number of 64 bits, with sign, as the database's locks have them."""
+    """Return a signed number of 64 bits, as the database's locks have them."""
     return int.from_bytes(bytes.fromhex(digest("turn", *parts)[:16]), "big", signed=True)
 
 
 class _DatabaseTurn(Turn):
-    """Advisory locks of a connection of the run's own.
+    """Turn by advisory locks of a separate connection of the run.
 
-    Where a pooler stands between, such as PgBouncer by transaction, a transaction that stays open
-    keeps others from the connection. It holds no snapshot; a pooler ends the connection with it.
+    With a pooler by transaction, such as PgBouncer, an open transaction without a snapshot keeps
+    the connection for this run.
     """
 
     def __init__(
-        self, instance: dg.DagsterInstance, run_id: str, tell: Callable[[str], None]
+        self, instance: dg.DagsterInstance, run_id: str, warn: Callable[[str], None]
     ) -> None:
-        self._tell = tell
-        self._taken: list[int] = []
+        self._warn = warn
+        self._locks: list[int] = []
         name = f"raptor run {run_id[:8]} on {socket.gethostname()[:24]}:{os.getpid()}"
-        with _lost("cannot begin a turn"):
-            engine = own_engine(instance, isolation_level="AUTOCOMMIT", application_name=name)
+        with _explained("cannot begin a turn"):
+            engine = separate_engine(instance, isolation_level="AUTOCOMMIT", application_name=name)
             self._connection = engine.connect()
-            given: Any = self._connection.connection
-            if given.get_backend_pid() != self._ask("select pg_backend_pid()"):  # a pooler's own
+            driver: Any = self._connection.connection
+            if driver.get_backend_pid() != self._ask("select pg_backend_pid()"):  # a pooler's
                 self._connection.exec_driver_sql("begin")
             for setting, value in _OF_THE_SERVER.items():
                 self._connection.exec_driver_sql(f"set {setting} = {value}")
             key = _lock_number("run", run_id)
-            while not self._lock(key):  # a process that had it ends just now
+            while not self._lock(key):  # the process that had it is ending
                 time.sleep(_POLL_SECONDS)
 
     def _key(self, partition: str) -> int:
         return _lock_number("partition", partition)
 
     def _try(self, key: int) -> bool:
-        with _lost("cannot wait for a turn"):
-            is_taken = self._lock(key)
-        if is_taken:
-            self._taken.append(key)
-        return is_taken
+        with _explained("cannot wait for a turn"):
+            is_locked = self._lock(key)
+        if is_locked:
+            self._locks.append(key)
+        return is_locked
 
     def _lock(self, key: int) -> bool:
         return bool(self._ask("select pg_try_advisory_lock(:key)", key=key))
 
-    def _told_holder(self, key: int) -> str:
-        with _lost("cannot wait for a turn"):
+    def _describe_holder(self, key: int) -> str:
+        with _explained("cannot wait for a turn"):
             return _holder(self._connection, key) or "a run that ends just now"
 
     def _release(self) -> None:
-        taken, self._taken = self._taken, []
-        with suppress(SQLAlchemyError):  # a connection that is lost has given them back
-            for key in taken:
+        locks, self._locks = self._locks, []
+        with suppress(SQLAlchemyError):  # a lost connection has released them
+            for key in locks:
                 self._ask("select pg_advisory_unlock(:key)", key=key)
 
     def require(self) -> None:
         """See ``Turn.require``."""
-        with _lost("the turn at these partitions was lost"):
+        with _explained("the turn at these partitions was lost"):
             self._ask("select 1")
 
     def close(self) -> None:
-        """End the connection, and with it all locks; again is allowed."""
+        """End the connection, and with it all locks; a second call does nothing."""
         self._connection.close()
 
     def _ask(self, statement: str, **values: Any) -> Any:
         return self._connection.execute(text(statement), values).scalar()
 
 
-def _lost(what: str) -> AbstractContextManager[None]:
-    return database_told(f"{what}, and another run may be at them now.")
+def _explained(failure: str) -> AbstractContextManager[None]:
+    return database_explained(f"{failure}, and another run may be at them now.")
 
 
 def _holder(connection: Any, key: int) -> str:
-    """Who holds a lock; empty for nobody."""
+    """Return the name of the run that holds a lock, "" if it is free."""
     return str(connection.execute(text(_HOLDER), {"key": key}).scalar() or "")
 
 
 def living_runs(instance: dg.DagsterInstance, run_ids: Collection[str]) -> set[str]:
-    """Those of the runs whose process holds its lock, on any machine; PostgreSQL only."""
+    """Return the runs whose process holds its lock, on any machine; PostgreSQL only."""
     with instance.event_log_storage.index_connection() as connection:  # type: ignore[attr-defined]
         return {run_id for run_id in run_ids if _holder(connection, _lock_number("run", run_id))}

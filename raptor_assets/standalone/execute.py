@@ -17,7 +17,7 @@ from raptor_assets.project.home import Home
 from raptor_assets.project.plan import Changes
 from raptor_assets.project.resources import Resources
 from raptor_assets.project.source_state import keep_look, look
-from raptor_assets.project.store_state import partitions_there, read_store_state
+from raptor_assets.project.store_state import existing_partitions, read_store_state
 from raptor_assets.standalone import CODE_LOCATION
 from raptor_assets.standalone.instance import open_instance, recorded
 from raptor_core.documents import Scan, Skipped
@@ -190,7 +190,7 @@ def drop(home: Home, settings: Settings, partitions: Sequence[str]) -> BuildRepo
     report = BuildReport(Changes((), (), (), tuple(partitions), (), {}))
     with open_instance(home) as instance:
         records = instance.get_dynamic_partitions(resources.names.partitions)
-        known = partitions_there(records, resources.store, settings.grouping, partitions)
+        known = existing_partitions(records, resources.store, settings.grouping, partitions)
         refuse_unknown("partition is called", partitions, known)
         _Runner(instance, resources, report, ignore_progress).drop(partitions)
     return report

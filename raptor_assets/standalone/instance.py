@@ -45,7 +45,7 @@ def recorded(home: Home) -> Iterator[Records]:
     owner = home.owner
     files = owner.dagster / "history"
     with damage_named(owner.dagster):
-        if not owner.names().corpus and owner.has_own_instance() and is_readable(files):
+        if not owner.names().corpus and owner.has_default_instance() and is_readable(files):
             with reading(files / "runs" / "index.db") as read:
                 yield RecordFiles(read, home.names())
             return

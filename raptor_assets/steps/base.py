@@ -22,11 +22,7 @@ class Step:
         self.layer = layer_of(key.to_user_string())
 
     def run(self, _context: RunContext, states: Sequence[PartitionState]) -> list[StepResult]:
-        """Make the asset for every partition; a failed partition is marked and has no result.
-
-        Raises:
-            RaptorError: the failure concerns all partitions, such as that of the store.
-        """
+        """Make the asset for every partition; a failed partition is marked and has no result."""
         results = []
         for state in states:
             try:
@@ -40,11 +36,7 @@ class Step:
         raise NotImplementedError
 
     def check(self, _state: PartitionState) -> list[CheckResult]:
-        """Execute the checks on a partition's recorded asset, which is not made.
-
-        Raises:
-            RaptorError: the asset cannot be read.
-        """
+        """Execute the checks on a partition's recorded asset, which is not made."""
         return []
 
 

@@ -146,10 +146,7 @@ class ClustersStep(Step):
         return StepResult(state, version, metadata, metadata["n_clusters"], reused)
 
     def _input(self, state: PartitionState) -> list[str]:
-        """Return all that the clusters depend on.
-
-        These are vectors, tokens and order of the nodes, and the published clusters to keep.
-        """
+        """Return vectors, tokens, order and published clusters, on which the clusters depend."""
         lines = [
             f"{tree}\0{node.id}\0{node.embedding_key}\0{node.n_tokens}"
             for tree, nodes in state.nodes(self.layer - 1).items()

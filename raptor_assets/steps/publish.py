@@ -47,10 +47,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class _Ready:
-    """Partition whose trees keep the laws, with its check results and its publication.
-
-    ``removed`` are trees that it published or began earlier and no longer has.
-    """
+    """Partition to publish with its check results; ``removed`` are trees that it lost."""
 
     state: PartitionState
     trees: Sequence[Tree]
@@ -148,11 +145,7 @@ class PublishStep(Step):
         return end
 
     def _judge(self, state: PartitionState, trees: Sequence[Tree]) -> list[CheckResult]:
-        """Execute the checks on the trees before their publication.
-
-        Raises:
-            InvariantError: a law is broken; it names checks, nodes and remedies.
-        """
+        """Execute the checks on the trees; a broken law raises an InvariantError."""
         depth = max(len(tree.layers) for tree in trees)
         for layer in range(1, depth):
             require(SummariesStep(keys.of(names.summaries(layer))).check(state))
@@ -165,11 +158,7 @@ class PublishStep(Step):
         return verdicts
 
     def _publish(self, context: RunContext, store: VectorStore, ready: Sequence[_Ready]) -> None:
-        """Publish all partitions that no check refuses, many in one commit.
-
-        Raises:
-            StoreError: a commit failed; which of the partitions are published is not known.
-        """
+        """Publish all partitions that no check refuses, many in one commit."""
         grouping = context.settings.grouping
         unfinished = TreeIndex(context.components.cache.unfinished, grouping)
         stored = TreeIndex(lambda: [mark.tree for mark in store.marks()], grouping)
@@ -252,7 +241,6 @@ def _table(trees: Sequence[Tree], manifests: Mapping[str, Manifest]) -> pa.Table
 def _embedded_verdict(
     trees: Sequence[Tree], identity: StoreIdentity, settings: Settings
 ) -> CheckResult:
-    """Check the vectors of the trees before they are published."""
     nodes = [node for tree in trees for node in tree.nodes()]
     vectors = {key: vector for tree in trees for key, vector in tree.vectors().items()}
     return embedding(nodes, vectors, identity, settings.checks)
@@ -278,7 +266,6 @@ def _staleness_verdicts(
 
 
 def _stored_verdict(store: VectorStore, trees: Sequence[Tree]) -> CheckResult:
-    """Check what the store holds of the published trees."""
     stored = {manifest.tree: manifest for manifest in store.manifests([t.name for t in trees])}
     return check_store(
         [

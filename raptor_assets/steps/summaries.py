@@ -105,7 +105,6 @@ class SummariesStep(Step):
         return version
 
     def _named(self, state: PartitionState, tree: str, nodes: Sequence[Node]) -> Sequence[Node]:
-        """Give the new summaries of a tree their names."""
         below = [state.nodes(layer).get(tree, ()) for layer in range(self.layer)]
         return name_summaries(nodes, below, state.earlier_trees()[tree], state.context.components)
 

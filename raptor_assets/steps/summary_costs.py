@@ -14,10 +14,7 @@ from raptor_core.nodes import Node
 
 
 class SummaryCosts:
-    """Costs of the summaries of one layer that a step writes for many partitions.
-
-    They are counted and kept when the context ends, also after an error.
-    """
+    """Costs of one layer's summaries for many partitions, kept at the end, also after an error."""
 
     def __init__(self, context: RunContext, layer: int, states: Sequence[PartitionState]) -> None:
         self._context = context

@@ -18,13 +18,7 @@ __all__ = ["make_judge"]
 def make_judge(
     settings: AuditSettings, *, embedder: Embedder | None = None, ledger: Ledger | None = None
 ) -> Judge:
-    """Return the judge that the settings name; models are loaded at the first audit.
-
-    Args:
-        settings: settings of audits.
-        embedder: bundled embedder to share.
-        ledger: budget and prices of the run; it counts only calls of an endpoint.
-    """
+    """Return the judge that the settings name; models are loaded at the first audit."""
     if settings.judge == "overlap":
         from raptor_core.audit.overlap import OverlapJudge
 

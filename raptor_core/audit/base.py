@@ -16,11 +16,8 @@ class SentenceFinding:
     """Finding on one sentence of a summary, judged against the node's children.
 
     Attributes:
-        node_id: id of the summary node.
-        sentence: text in the summary.
-        judgement: "supported", "unsupported", or "not judged" if the model gave no usable answer.
-        score: support in [0, 1], higher is better; judges have different scales. 0 if it was not
-            judged.
+        judgement: "not judged" if the model gave no usable answer.
+        score: support in [0, 1] on the judge's scale; 0 if it was not judged.
         missing: words of the sentence that no child holds.
         evidence_child: id of the child that supports it best, or None.
         evidence: passage of that child, verbatim; empty if the judge names none.
@@ -38,7 +35,7 @@ class SentenceFinding:
 
     @property
     def supported(self) -> bool:
-        """Whether the children support the sentence."""
+        """State in which the children support the sentence."""
         return self.judgement == "supported"
 
 
@@ -84,12 +81,11 @@ class Judge(Protocol):
     def judge(self, summaries: Sequence[AuditedSummary]) -> list[list[SentenceFinding]]:
         """Return for each summary one finding for every sentence of its text, in order.
 
-        A blank text has no findings. Without children nothing is supported. The result is
-        deterministic if the judge's model is.
+        A blank text has no findings. Without children nothing is supported.
         """
 
 
 def sentence_texts(text: str) -> list[str]:
-    """Return the sentences of a text, without white space around them and without blank ones."""
+    """Return the stripped sentences of a text, without blank ones."""
     stripped = (text[start:end].strip() for start, end in sentences(text))
     return [sentence for sentence in stripped if sentence]

@@ -16,8 +16,7 @@ _UNIT_END = re.compile(r"\n|[.!?…。！？:;：；؟۔।][\"'”’)\]]*\s*")
 def is_collage(text: str, children: Sequence[str], min_piece_chars: int = MIN_PIECE_CHARS) -> bool:
     """Return whether ``text`` consists of pieces of the texts ``children``.
 
-    A piece has ``min_piece_chars`` letters or more, or is a complete line or sentence. Without
-    children the result is False.
+    A piece has ``min_piece_chars`` letters or more, or is a complete line or sentence.
     """
     if not children:
         return False

@@ -70,10 +70,9 @@ class _SummaryQuestion:
 class LlmJudge:
     """Judge by a chat model that gives a reason and a child's words for unsupported sentences.
 
-    Scores are 1 and 0. An answer counts only if it is valid JSON of the required form, and names
-    sentences and sources that exist. Otherwise the model is asked again; after
-    ``audit.max_retries`` the summary is not judged. A quote that its source does not contain is
-    left out.
+    Scores are 1 and 0. An answer that is no JSON of the required form, or names sentences or
+    sources that do not exist, leads to a retry; after ``audit.max_retries`` the summary is not
+    judged. A quote that its source does not contain is dropped.
     """
 
     name = "llm"
@@ -84,19 +83,13 @@ class LlmJudge:
         ledger: Ledger | None = None,
         policy: RetryPolicy | None = None,
     ) -> None:
-        """Prepare the client; ``ledger`` holds the budget and prices of the run."""
         self._settings = settings
         # Model and prompt decide; the URL does not.
         self.version = f"1-{digest('llm', settings.model, SYSTEM)[:12]}"
         self._client = EndpointClient(settings, policy, ledger=ledger, purpose=AUDITS)
 
     def judge(self, summaries: Sequence[AuditedSummary]) -> list[list[SentenceFinding]]:
-        """Return the findings on each summary; see ``Judge.judge``.
-
-        Raises:
-            MissingKeyError: OpenAI's own API needs a key; raised before the first call.
-            BudgetError: the budget of the run is used up.
-        """
+        """Return the findings on each summary; raise as ``EndpointClient`` does."""
         questions = [
             _SummaryQuestion(at, item, tuple(sentence_texts(item.node.text)))
             for at, item in enumerate(summaries)

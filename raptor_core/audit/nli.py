@@ -30,16 +30,11 @@ class NliJudge:
     name = "nli"
 
     def __init__(self, model: str) -> None:
-        """Store the name of the model, a hub name or a local folder."""
         self._model = model
         self.version = f"1-{digest('nli', model)[:12]}"
 
     def judge(self, summaries: Sequence[AuditedSummary]) -> list[list[SentenceFinding]]:
-        """Return the findings on each summary; see ``Judge.judge``.
-
-        Raises:
-            ModelError: the model cannot be loaded, or is not an inference model.
-        """
+        """Return the findings on each summary, or raise ModelError for an unusable model."""
         questions = [
             (number, sentence, _premises(sentence, item.children))
             for number, item in enumerate(summaries)

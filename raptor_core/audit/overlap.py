@@ -15,10 +15,9 @@ class OverlapJudge:
     """Judge by the share of a sentence's content words that occur in any child.
 
     A sentence with a number or name that occurs in no child is unsupported, too. The judge does not
-    notice a negation, a swap of roles or a wrong combination of words that occur. Numbers compare
-    by value, words without English endings, unspaced scripts by pairs of characters. A capital
-    marks a name, so names count only in scripts with capitals. They do not count if the children
-    put capitals on ordinary words, as German does.
+    notice a negation, a swap of roles or a wrong combination of words. Numbers compare by value,
+    words without English endings, unspaced scripts by pairs of characters. A capital marks a name,
+    unless the children put capitals on ordinary words, as German does.
     """
 
     name = "overlap"
@@ -35,10 +34,7 @@ def _judge(node: Text, children: Sequence[Text]) -> list[SentenceFinding]:
     findings = []
     for sentence in sentence_texts(node.text):
         needs = find_needs(sentence, all_terms)
-        no_word, no_exact = (
-            find_missing(needs.content, all_terms),
-            find_missing(needs.exact, all_terms),
-        )
+        no_word, no_exact = (find_missing(n, all_terms) for n in (needs.content, needs.exact))
         n_content = len(needs.content)
         score = 1 - len(no_word) / n_content if n_content else float(not no_exact)
         supported = score >= MIN_SUPPORT and not no_exact

@@ -57,11 +57,7 @@ def _is_judged(findings: Sequence[SentenceFinding]) -> bool:
 
 
 def _move_to(item: AuditedSummary, findings: Sequence[SentenceFinding]) -> list[SentenceFinding]:
-    """Return findings on the same texts as findings on this node and its children.
-
-    Ids change even if texts do not. An evidence child that is no child of the node is replaced by
-    the child that holds the passage.
-    """
+    """Return findings on the same texts with the ids of this node and its children."""
     ids = {child.id for child in item.children}
 
     def child_of(finding: SentenceFinding) -> str | None:
@@ -81,8 +77,6 @@ class AuditReport:
     """Findings of one judge on a sample of a layer.
 
     Attributes:
-        judge: name of the judge.
-        version: version of the judge.
         population: number of summaries that the sample is drawn from.
         audited: sampled nodes, in the layer's order.
         keys: ``audit_key`` of each sampled node.
@@ -168,11 +162,7 @@ class Audit:
 def run_audits(
     audits: Sequence[Audit], judge: Judge, rate: float, minimum: int
 ) -> list[AuditReport]:
-    """Judge a sample of each layer's summaries against their children, all in one call.
-
-    ``rate`` and ``minimum`` are described in ``sample``. A summary that the same judge has judged
-    over the same texts is not judged again: its findings are reused.
-    """
+    """Judge a ``sample`` of each layer's summaries in one call, and reuse earlier findings."""
     known = {key: findings for audit in audits for key, findings in audit.known.items()}
     remembering = RememberingJudge(judge, known)
     samples = [sample(audit.nodes, rate, minimum) for audit in audits]
@@ -202,11 +192,10 @@ def _children(node: Node, below: Mapping[str, Node]) -> tuple[Node, ...]:
 
 
 def sample(nodes: Sequence[Node], rate: float, minimum: int) -> list[Node]:
-    """Return the summaries of a layer with the smallest hashes of their ids, in the given order.
+    """Return the summaries of a layer with the smallest hashes of their ids, in order.
 
     The sample has ``rate`` (0 to 1) of all summaries, rounded up, and at least ``minimum``. A
-    choice by hash keeps its nodes while other nodes change, so a rebuild audits few summaries
-    again.
+    choice by hash is stable over rebuilds.
     """
     n_sampled = max(minimum, math.ceil(rate * len(nodes)))
     by_hash = sorted((digest("audit", node.id), node.id) for node in nodes)
@@ -219,8 +208,8 @@ class Propagation:
     """Counts of unsupported sentences whose content reaches their parents.
 
     Attributes:
-        n_traceable: unsupported sentences, in nodes with a parent, that have a number or name that
-            no child holds: only these can be followed.
+        n_traceable: unsupported sentences with a number or name that no child holds, in nodes with
+            a parent.
         n_repeated: traceable sentences of which a parent holds such a number or name.
     """
 

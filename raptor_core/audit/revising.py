@@ -33,8 +33,7 @@ class RevisingSummarizer:
     def summarize(self, requests: Sequence[SummaryRequest]) -> Iterator[Summary | FailedSummary]:
         """Yield one answer for each request, revised ones last; see ``Summarizer.summarize``.
 
-        Raises:
-            BudgetError: the budget is used up; raised after all paid answers, revised or not.
+        A BudgetError is raised after all paid answers, revised or not.
         """
         by_key = {request.key: request for request in requests}
         first: dict[str, tuple[Summary, list[SentenceFinding]]] = {}
@@ -58,14 +57,9 @@ class RevisingSummarizer:
             raise
 
     def _judge_batches(
-        self,
-        answers: Iterable[Summary | FailedSummary],
-        requests: Mapping[str, SummaryRequest],
+        self, answers: Iterable[Summary | FailedSummary], requests: Mapping[str, SummaryRequest]
     ) -> Iterator[tuple[Summary | FailedSummary, list[SentenceFinding]]]:
-        """Yield each answer with its unsupported sentences, judging many at once.
-
-        If the budget ends, paid answers come first, judged or not.
-        """
+        """Yield each answer with its unsupported sentences, or with none if the budget ends."""
         waiting = iter(answers)
         batch: list[Summary | FailedSummary] = []
         try:
@@ -82,9 +76,7 @@ class RevisingSummarizer:
             raise
 
     def _unsupported(
-        self,
-        answers: Sequence[Summary | FailedSummary],
-        requests: Mapping[str, SummaryRequest],
+        self, answers: Sequence[Summary | FailedSummary], requests: Mapping[str, SummaryRequest]
     ) -> dict[str, list[SentenceFinding]]:
         """Return the unsupported sentences by the keys of the answers."""
         summaries = [answer for answer in answers if isinstance(answer, Summary)]

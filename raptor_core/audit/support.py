@@ -106,10 +106,7 @@ class EvidenceSentences:
         self._negated = [known.forms for text, known in pairs if _NEGATION.search(text)]
 
     def weigh(self, sentence: str, vector: Vectors) -> Claim:
-        """Return the doubts about a sentence; there is at least one evidence sentence.
-
-        ``vector`` is the sentence's unit vector, shape ``(n_dims,)``.
-        """
+        """Return the doubts about a sentence with its unit vector, shape ``(n_dims,)``."""
         needs = find_needs(sentence, self._all_terms)
         similarity = self._vectors @ vector
         order = np.argsort(-similarity, kind="stable")[:N_NEAREST]

@@ -160,13 +160,8 @@ def _canonical(decimal: str) -> str:
 
 
 def names(text: str, all_words: list[Word]) -> list[Word]:
-    """Return words with a capital that their position does not explain, in order.
-
-    A heading, with a capital on most words, has no names: a capital marks none there.
-    """
-    cased = [
-        word for word in all_words if len(word.text) > 3 and word.text.upper() != word.text.lower()
-    ]
+    """Return words with a capital that their position does not explain; none in a heading."""
+    cased = [w for w in all_words if len(w.text) > 3 and w.text.upper() != w.text.lower()]
     n_capitals = sum(word.text[0].isupper() for word in cased)
     if len(all_words) > 2 and n_capitals > _MAX_HEADING * len(cased):
         return []
@@ -185,10 +180,7 @@ def _is_name(text: str, word: Word) -> bool:
 
 @lru_cache(maxsize=65_536)
 def _fold(word: str) -> tuple[str, bool]:
-    """Return the stem, and whether it is a function word.
-
-    The stem has no case, no possessive and no common English ending.
-    """
+    """Return the stem, without case and English endings, and whether it is a function word."""
     bare = unicodedata.normalize("NFC", word).casefold().replace("\u00ad", "")
     is_function = _APOSTROPHE.split(bare)[0] in STOPWORDS
     bare = _POSSESSIVE.sub("", bare)
@@ -226,12 +218,8 @@ class Item:
 class Needs:
     """Terms that a sentence needs from its sources, in order.
 
-    Attributes:
-        text: sentence without the mark of a list item.
-        words: all words.
-        content: distinct content words, or pairs of characters in unspaced scripts.
-        numbers: numbers in digits.
-        names: names.
+    ``text`` lacks the mark of a list item. ``content`` has distinct content words, or pairs of
+    characters in unspaced scripts.
     """
 
     text: str

@@ -1,7 +1,7 @@
-"""Documents: what they are, and reading them from files, folders, tables and URLs."""
+"""Documents, and their reading from files, folders, tables and URLs."""
 
 from raptor_core.documents.base import Corpus, Document, Entry, Skipped
-from raptor_core.documents.catalog.catalog import Catalog, Reading, parser_fingerprint
+from raptor_core.documents.catalog.catalog import Catalog, FileReading, parser_fingerprint
 from raptor_core.documents.catalog.entries import Entries
 from raptor_core.documents.catalog.scan import (
     Inventory,
@@ -21,9 +21,9 @@ __all__ = [
     "Document",
     "Entries",
     "Entry",
+    "FileReading",
     "Inventory",
     "Partitions",
-    "Reading",
     "Removals",
     "Scan",
     "Skipped",

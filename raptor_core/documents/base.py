@@ -1,7 +1,7 @@
-"""What a source yields: documents, and by name what it could not read.
+"""Values that a source yields: documents, and the names of everything that it could not read.
 
-Where a document stands (``id``, ``source``, the ``folder`` in its metadata) is kept apart from
-what it says: a renamed or moved document has the same ``content_hash`` and another ``version``.
+The place of a document (``id``, ``source``, the ``folder`` in its metadata) is kept apart from its
+content: a moved document has the same ``content_hash`` and another ``version``.
 """
 
 from __future__ import annotations
@@ -17,15 +17,14 @@ MetadataValue = str | int | float | bool
 MEGABYTE = 1_000_000
 
 FOLDER = "folder"
-"""Metadata that says where a document stands: the folder of its file, relative to the source."""
+"""Key of the metadata that names the folder of a document's file, relative to the source."""
 
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A heading and the part of the text that it governs.
+    """Part of a text from a heading to ``end`` (exclusive), with all deeper sections.
 
-    ``start`` and ``end`` are character offsets into ``Document.text``, end exclusive; the part
-    includes the heading itself and all deeper sections. ``level`` is 1 for the outermost.
+    ``start`` and ``end`` are character offsets into ``Document.text``; the outermost level is 1.
     """
 
     title: str
@@ -36,14 +35,15 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """One document as it was read.
+    """Document as its source holds it.
 
-    ``id`` is unique in the corpus: the path relative to the source, in POSIX form, or the row's
-    own id for records of a table. ``text`` is what spans refer to; it never changes after
-    loading. ``title`` is what the document itself says, empty where it says none. ``source`` is
-    the file it came from: the path relative to the source, or the URL without its password; so
-    a source folder may move. ``sections`` are ordered by ``start``. ``pages`` are the starts of its
-    pages in the text, where it was printed on any.
+    Attributes:
+        id: unique in the corpus; the POSIX path relative to the source, or the id of a row.
+        text: text to which spans refer.
+        title: title in the document itself; empty without one.
+        source: its file, relative to the source folder, or a URL without its password.
+        sections: sections ordered by ``start``.
+        pages: offsets at which printed pages start.
     """
 
     id: str
@@ -55,16 +55,16 @@ class Document:
     pages: tuple[int, ...] = ()
 
     def page(self, at: int) -> int:
-        """Number of the page that holds character ``at``, from 1; 0 where there are none."""
+        """Return the number of the page that holds character ``at``, from 1; 0 without pages."""
         return bisect_right(self.pages, at)
 
     def section_path(self, at: int) -> tuple[str, ...]:
-        """Titles of the sections that hold character ``at``, outermost first."""
+        """Return the titles of the sections that hold character ``at``, outermost first."""
         return tuple(s.title for s in self.sections if s.start <= at < s.end)
 
     @property
     def content_hash(self) -> str:
-        """Hash of what the document says, wherever it stands, 32 hexadecimal characters."""
+        """Hash of the content, wherever the document stands, 32 hexadecimal characters."""
         sections = "\n".join(f"{s.level}:{s.start}:{s.end}:{s.title}" for s in self.sections)
         kept = sorted(self.metadata.keys() - {FOLDER})
         metadata = "\n".join(f"{key}={self.metadata[key]!r}" for key in kept)
@@ -77,15 +77,14 @@ class Document:
         return self.version_of(self.content_hash)
 
     def version_of(self, content_hash: str) -> str:
-        """The version, where the content hash is known already."""
-        return digest(
-            "version", self.id, self.source, repr(self.metadata.get(FOLDER)), content_hash
-        )
+        """Return the version of a document whose content hash is known."""
+        folder = repr(self.metadata.get(FOLDER))
+        return digest("version", self.id, self.source, folder, content_hash)
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A document by its hashes, without its text; see ``Document``."""
+    """Hashes of a document without its text; see ``Document``."""
 
     id: str
     content_hash: str
@@ -93,22 +92,19 @@ class Entry:
 
     @classmethod
     def of(cls, document: Document) -> Entry:
-        """The entry of a document."""
+        """Return the entry of a document."""
         content_hash = document.content_hash
         return cls(document.id, content_hash, document.version_of(content_hash))
 
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """File, folder or record that was not read, and why, in words for a person.
+    """File, folder or record that was not read, and the reason, in words for a person.
 
     Attributes:
-        name: for people; a row's name ends in its number ("papers.jsonl:7").
-        reason: why it was not read.
-        is_empty: it is known to hold no text of its own: documents that it held are gone. Without
-            it they are unknown.
-        place: id of the document, or path of the file or folder, whose documents are unknown;
-            "" for ``name``.
+        name: name for people; that of a row ends in its number ("papers.jsonl:7").
+        is_empty: it certainly holds no text, so its documents are gone; else they are unknown.
+        place: id or path whose documents are unknown; "" for ``name``.
     """
 
     name: str
@@ -119,7 +115,7 @@ class Skipped:
 
 @dataclass(frozen=True, slots=True)
 class Corpus:
-    """Everything one reading of the sources gave, ordered by document id."""
+    """Result of one reading of the sources, ordered by document id."""
 
     documents: tuple[Document, ...]
     skipped: tuple[Skipped, ...] = ()

@@ -1,4 +1,4 @@
-"""Which documents make one tree, and which trees make one partition."""
+"""Groups: documents in a tree, and trees in a partition."""
 
 from __future__ import annotations
 
@@ -15,18 +15,13 @@ from raptor_core.identity import digest, percent_encode, shorten_name
 from raptor_core.settings import GroupingSettings
 
 WHOLE_CORPUS = "corpus"
-"""Name of the one tree that holds the whole corpus."""
-
+"""Name of the tree that holds the complete corpus."""
 
 Identifiable = TypeVar("Identifiable", Document, Entry)
 
 
 def tree_name(document_id: str, grouping: GroupingSettings) -> str:
-    """Name of the tree that holds the document of this id.
-
-    By document it is the document's id; by folder the part of the id before the last slash, or
-    "." without one; by corpus "corpus".
-    """
+    """Return the name of a document's tree: its id, its folder ("." without one) or "corpus"."""
     if grouping.by == "corpus":
         return WHOLE_CORPUS
     if grouping.by == "folder":
@@ -35,12 +30,10 @@ def tree_name(document_id: str, grouping: GroupingSettings) -> str:
 
 
 def partition_key(tree: str, grouping: GroupingSettings) -> str:
-    """Key of the partition that holds this tree.
+    """Return the key of a tree's partition; without ``shards`` two trees never share a key.
 
-    With ``shards`` it is "shard-0007", chosen by a stable hash. Without, it is the tree's name,
-    percent-encoded where a partition key cannot hold it: control characters, "...", white space
-    at either end, line separators, lone surrogates, and "%" itself, so that two names never
-    share a key. A long one is ``bounded``. An empty name is "%".
+    With ``shards`` it is such as "shard-0007", from a stable hash. Else it is the tree's name, with
+    percent-encoding of everything that a partition key cannot hold, shortened if it is long.
     """
     if grouping.shards:
         shard = int(digest("shard", tree), 16) % grouping.shards
@@ -50,7 +43,7 @@ def partition_key(tree: str, grouping: GroupingSettings) -> str:
 
 
 def document_partition(document_id: str, grouping: GroupingSettings) -> str:
-    """Key of the partition that holds the document of this id."""
+    """Return the key of the partition that holds the document."""
     return partition_key(tree_name(document_id, grouping), grouping)
 
 
@@ -69,8 +62,7 @@ def _escape(name: str) -> str:
 class Partitions(Mapping[str, Mapping[str, tuple[Identifiable, ...]]], Generic[Identifiable]):
     """Documents, or their entries, by partition and tree; keys are sorted, documents by id.
 
-    ``documents`` are ordered by id. It holds 4 bytes for each of them and the keys; the documents
-    of a partition are looked up when they are asked for.
+    It keeps the keys and 4 bytes for each document, and looks documents up at each access.
     """
 
     def __init__(self, documents: Sequence[Identifiable], grouping: GroupingSettings) -> None:
@@ -102,7 +94,7 @@ class Partitions(Mapping[str, Mapping[str, tuple[Identifiable, ...]]], Generic[I
 def _numbers(
     documents: Sequence[Identifiable], grouping: GroupingSettings, numbers: dict[str, int]
 ) -> Iterator[int]:
-    """The number of each document's partition; ``numbers`` takes those of the keys."""
+    """Yield the number of each document's partition, and add new keys to ``numbers``."""
     by_tree: dict[str, int] = {}
     ids = documents.ids() if isinstance(documents, Entries) else (d.id for d in documents)
     for document_id in ids:
@@ -110,6 +102,6 @@ def _numbers(
         number = by_tree.get(tree)
         if number is None:
             number = numbers.setdefault(partition_key(tree, grouping), len(numbers))
-            if tree != document_id:  # a tree of its own is not asked for again
+            if tree != document_id:  # no further document has such a tree
                 by_tree[tree] = number
         yield number

@@ -30,7 +30,7 @@ from raptor_core.settings import GroupingSettings, SourceSettings
 
 
 class Unread:
-    """Places that could not be looked at or read: all that was at or below them is unknown."""
+    """Places that could not be read: documents at or below them are unknown."""
 
     def __init__(self, skipped: Iterable[Skipped]) -> None:
         self._places = {item.place or item.name for item in skipped if not item.is_empty}
@@ -49,7 +49,7 @@ class Unread:
 
 
 def _places_above(path: str) -> Iterable[str]:
-    """Yield the path and the folders above it; of a URL also each without what stands before it."""
+    """Yield the path and the folders above it; for a URL also every part of it."""
     parts = path.split("/")
     if "://" not in path:
         return ("/".join(parts[:end]) for end in range(len(parts), 0, -1))
@@ -61,9 +61,9 @@ class Removals:
     """Partitions that may be neither dropped nor built without some of their documents.
 
     Attributes:
-        unknown: the unread place of some document, by partition.
-        unconfirmed: partitions of documents that are gone, where a person has to confirm it.
-        reason: why a person has to; "" if nobody has to.
+        unknown: an unread place of each partition.
+        unconfirmed: partitions whose documents are gone, which a person has to confirm.
+        reason: reason why a person has to confirm; "" without one.
     """
 
     unknown: Mapping[str, str] = field(default_factory=dict)
@@ -86,14 +86,12 @@ def decide_removals(
     """Decide which partitions stay as published, by the table of this module.
 
     Args:
-        published: documents of each partition that may have lost some. None where its table is
-            damaged, () where it is lost: either counts as one document.
+        published: documents of each partition that may have lost some; None for a damaged table,
+            () for a lost one, which both count as one document.
         present: ids of the documents in the source.
-        skipped: what was not read this time.
         explained: ids of documents that moved, or that a person set aside.
         empty_sources: named sources that list nothing.
-        n_others: number of published documents in other partitions.
-        is_confirmed: a person confirmed that documents are gone.
+        n_others: number of published documents in further partitions.
     """
     unread = Unread(skipped)
     named = unread.partitions(grouping)
@@ -104,7 +102,7 @@ def decide_removals(
         if documents:
             places = (unread.place_of(document.id, document.source) for document in missing)
             place = next(filter(None, places), "")
-        else:  # a damaged table may have held any document, a lost one tells by its name
+        else:  # a damaged table may have held any document; a lost one has its partition's name
             place = partition if (unread if documents is None else partition in named) else ""
         if place:
             unknown[partition] = place

@@ -3,9 +3,9 @@
 ``open_store`` opens the store that the settings name. ``stored_identity`` and
 ``stored_identities`` read what is stored without starting an engine.
 
-To change the embedder, a build opens the corpus with the new identity and ``beside``, as often as
-needed. Readers keep the live collection until ``VectorStore.promote`` finds every tree in the new
-one. A change of all collections, such as dropping a tree, goes through ``stored_identities``.
+To change the embedder, a build opens a ``successor`` with the new identity, as often as needed.
+Readers keep the live collection until ``VectorStore.promote`` finds every tree in the new one. A
+change of all collections, such as dropping a tree, goes through ``stored_identities``.
 Read ``store.py`` next for the rules, and ``corpus.py`` for the collections.
 """
 
@@ -56,7 +56,7 @@ def open_store(
     root: Path | None,
     identity: StoreIdentity | None = None,
     *,
-    beside: bool = False,
+    successor: bool = False,
     owner: str | None = None,
 ) -> VectorStore:
     """Open the corpus that the settings name; with an identity, make a new one.
@@ -67,8 +67,8 @@ def open_store(
         root: directory of embedded stores. None is a store in memory, of kinds "auto" and
             "local". Ignored by kind "server".
         identity: what the store must be made for. None opens the live collection, to read.
-        beside: with an identity of another embedder than the live collection's, open a collection
-            of its own, which readers see once it is promoted.
+        successor: with an identity of another embedder than the live collection's, open another
+            collection, which readers see once it is promoted.
         owner: with an identity, name in Dagster of the corpus that builds, empty for the raptor
             command; a collection on a server belongs to the corpus that made it. None asks
             nothing, and an embedded store belongs to its home.
@@ -76,7 +76,7 @@ def open_store(
     Raises:
         StoreError: nothing is there to read, the place is damaged, or the disk refuses.
         StoreLockedError: another process held an embedded store for ``lock_seconds``.
-        StoreMismatchError: the store was made for another embedder (and ``beside`` is False),
+        StoreMismatchError: the store was made for another embedder (and ``successor`` is False),
             dimension or schema, with another engine, or by another owner.
     """
     if identity is not None and identity.corpus != settings.corpus:
@@ -86,7 +86,7 @@ def open_store(
         )
     corpus = _corpus(settings, root, owner)
     if corpus is not None:
-        return corpus.open(identity, beside=beside)
+        return corpus.open(identity, successor=successor)
     if settings.kind == "edge" or identity is None:
         raise StoreError(
             f'a store of kind "{settings.kind}" without a directory is one in memory, which needs '
@@ -117,13 +117,13 @@ def stored_identity(settings: StoreSettings, root: Path | None) -> StoreIdentity
     Raises:
         StoreError: the place is damaged, or the server does not answer.
     """
-    return next(iter(stored_identities(settings, root, beside=False)), None)
+    return next(iter(stored_identities(settings, root, successors=False)), None)
 
 
 def stored_identities(
-    settings: StoreSettings, root: Path | None, *, beside: bool = True
+    settings: StoreSettings, root: Path | None, *, successors: bool = True
 ) -> list[StoreIdentity]:
-    """Return the identities of a corpus's collections: of the live one, then of those built beside.
+    """Return the identity of the live collection, and those of its ``successors`` if True.
 
     On embedded engines no lock is taken and no engine is started.
 
@@ -134,7 +134,7 @@ def stored_identities(
     if corpus is None:
         return []
     with closing(corpus):
-        return corpus.identities(beside=beside)
+        return corpus.identities(successors=successors)
 
 
 def _corpus(

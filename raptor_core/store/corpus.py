@@ -45,7 +45,7 @@ class CorpusCollections(ABC):
     """Owner that new collections get, and that a live one must have; see ``Collection``."""
 
     @abstractmethod
-    def open(self, identity: StoreIdentity | None, *, beside: bool) -> VectorStore:
+    def open(self, identity: StoreIdentity | None, *, successor: bool) -> VectorStore:
         """Open the corpus, or make it where it is new; see ``open_store``."""
 
     def close(self) -> None:
@@ -62,8 +62,8 @@ class CorpusCollections(ABC):
         """
 
     @abstractmethod
-    def others(self, live: Collection) -> list[Collection]:
-        """Return the complete collections that are built beside the live one."""
+    def successors(self, live: Collection) -> list[Collection]:
+        """Return the complete collections that are not the live one, nor retired."""
 
     @abstractmethod
     def make(self, identity: StoreIdentity) -> Collection:
@@ -88,13 +88,13 @@ class CorpusCollections(ABC):
             raise StoreError(f"{self.where} is not there yet; build it first")
         return live
 
-    def identities(self, *, beside: bool) -> list[StoreIdentity]:
-        """Return the identity of the live collection; with ``beside`` also those of the others."""
+    def identities(self, *, successors: bool) -> list[StoreIdentity]:
+        """Return the identity of the live collection, and of its ``successors`` if True."""
         live = self.live()
-        others = self.others(live) if live and beside else []
-        return [collection.identity for collection in (live, *others) if collection]
+        further = self.successors(live) if live and successors else []
+        return [collection.identity for collection in (live, *further) if collection]
 
-    def choose(self, identity: StoreIdentity | None, *, beside: bool) -> tuple[Collection, bool]:
+    def choose(self, identity: StoreIdentity | None, *, successor: bool) -> tuple[Collection, bool]:
         """Return the collection to open, and whether it is the live one; see ``open_store``."""
         if identity is None:
             return self.existing(), True
@@ -106,7 +106,7 @@ class CorpusCollections(ABC):
             check_owner(live, self.owner, self.where)
             live = self.remove_retired(live)
             changed = identity.embedder_fingerprint != live.identity.embedder_fingerprint
-            if beside and changed and identity.corpus == live.identity.corpus:
+            if successor and changed and identity.corpus == live.identity.corpus:
                 return self.make(identity), False
         check_identity(live.identity, identity, self.where)
         return live, True
@@ -114,7 +114,7 @@ class CorpusCollections(ABC):
     def promote(self, chosen: Collection) -> None:
         """Make a collection the live one, and remove the others of the corpus."""
         live = self.live()
-        known = [] if live is None else [live, *self.others(live)]
+        known = [] if live is None else [live, *self.successors(live)]
         names = dict.fromkeys(name for each in known for name in (each.name, *each.retired))
         promoted = replace(chosen, retired=tuple(name for name in names if name != chosen.name))
         self.point(promoted)
@@ -231,16 +231,16 @@ def owner_name(owner: str | None) -> str:
     return f"the corpus {owner!r} of a Dagster project" if owner else "a home of the raptor command"
 
 
-def check_identity(stored: StoreIdentity, wanted: StoreIdentity | None, where: str) -> None:
+def check_identity(stored: StoreIdentity, expected: StoreIdentity | None, where: str) -> None:
     """Refuse another embedder or dimension than the store was made for.
 
     Raises:
         StoreMismatchError: naming both sides and the remedy.
     """
-    if wanted is not None and wanted != stored:
+    if expected is not None and expected != stored:
         raise StoreMismatchError(
             f"{where} was made for corpus {stored.corpus!r}, {stored.embedder}; the settings ask "
-            f"for corpus {wanted.corpus!r}, {wanted.embedder}. Set the embedder back, build "
+            f"for corpus {expected.corpus!r}, {expected.embedder}. Set the embedder back, build "
             "everything with the new one (the corpus switches to it at the end), or choose another "
             "home (--home) or corpus name (store.corpus)"
         )

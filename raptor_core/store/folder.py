@@ -68,7 +68,7 @@ class StoreFolder(CorpusCollections):
         self._lock_path = root / f"{self.name}.lock"
         self.where = str(self._alias_path)
 
-    def open(self, identity: StoreIdentity | None, *, beside: bool) -> VectorStore:
+    def open(self, identity: StoreIdentity | None, *, successor: bool) -> VectorStore:
         """Open lock, alias, engine and journal, in this order; see ``CorpusCollections``.
 
         A publication that a dead process did not finish is completed first.
@@ -83,7 +83,7 @@ class StoreFolder(CorpusCollections):
         lock.acquire()
         with ExitStack() as undo:
             undo.callback(lock.release)
-            chosen, is_live = self.choose(identity, beside=beside)
+            chosen, is_live = self.choose(identity, successor=successor)
             place = self.root / chosen.name
             named = [self._alias_path] if is_live else []
             engine = _opened(chosen, place / "engine", _move_away(place, *named))
@@ -136,14 +136,14 @@ class StoreFolder(CorpusCollections):
             )
         return live
 
-    def others(self, live: Collection) -> list[Collection]:
+    def successors(self, live: Collection) -> list[Collection]:
         """See ``CorpusCollections``."""
         folders = [path.parent for path in self.root.glob(f"{self.name}-*/identity.json")]
         names = sorted(f.name for f in folders if is_collection_of(f.name, self.name))
         aliases = {live.name: (self._alias_path,)}
         collections = [self._stored(name, *aliases.get(name, ())) for name in names]
         known = (live.name, *live.retired)
-        return [found for found in collections if found and found.name not in known]
+        return [c for c in collections if c and c.name not in known]
 
     def make(self, identity: StoreIdentity) -> Collection:
         """Make a collection, or take over an existing one; see ``CorpusCollections``."""

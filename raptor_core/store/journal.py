@@ -73,7 +73,7 @@ class Journal:
             check_space(self._path.parent, len(data) * _ENGINE_BYTES_PER_BYTE)
             try:
                 self._apply(batch)
-            except (StoreError, LookupError, TypeError, ValueError) as error:
+            except (StoreError, LookupError, TypeError, ValueError, AttributeError) as error:
                 raise StoreError(
                     f"{self._path}: this publication was broken off, and the engine refuses to "
                     f"complete it ({error}). Mend what it names, and repeat. Else {_REMEDY}"

@@ -114,7 +114,7 @@ class Maintainer(Protocol):
         """
 
     def mend(self) -> int:
-        """Remove damaged nodes and manifests, so that the next build makes them anew.
+        """Remove damaged nodes and manifests, so that the next build makes them again.
 
         All of them are read. A node is damaged if its digest differs, or its vector is missing or
         has another length; a manifest if it cannot be read.

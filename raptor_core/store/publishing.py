@@ -16,12 +16,7 @@ from raptor_core.nodes import Node
 from raptor_core.store.base import Edition, Manifest, PublicationCounts, StoreIdentity
 from raptor_core.store.engines.base import LIVE, MANIFEST, Batch, Condition, Engine, Match, Point
 from raptor_core.store.lexical import passage_vector
-from raptor_core.store.payload import (
-    manifest_id,
-    manifest_to_payload,
-    node_digest,
-    node_to_payload,
-)
+from raptor_core.store.payload import manifest_id, manifest_to_payload, node_digest, node_to_payload
 from raptor_core.vectors import Vectors
 
 UNIT_TOLERANCE = 1e-3

@@ -30,7 +30,7 @@ from qdrant_client.qdrant_remote import QdrantRemote
 from raptor_core.credentials import check_key
 from raptor_core.errors import StoreError
 from raptor_core.identity import NODE_NAMESPACE
-from raptor_core.redaction import told_proxy
+from raptor_core.redaction import proxy_hint
 from raptor_core.settings.stores import StoreSettings
 from raptor_core.store.base import StoreIdentity
 from raptor_core.store.corpus import (
@@ -70,11 +70,11 @@ class ServerCorpus(CorpusCollections):
         self.where = f"{place.name}, corpus {self.name!r}"
         self._place = replace(place, name=self.where)
 
-    def open(self, identity: StoreIdentity | None, *, beside: bool) -> VectorStore:
+    def open(self, identity: StoreIdentity | None, *, successor: bool) -> VectorStore:
         """Open a collection, whose store closes the client; see ``CorpusCollections``."""
         with ExitStack() as undo:
             undo.callback(self.close)
-            chosen, is_live = self.choose(identity, beside=beside)
+            chosen, is_live = self.choose(identity, successor=successor)
             undo.pop_all()
         engine = ServerEngine(*self.points_of(chosen.name))
         return VectorStore(
@@ -118,7 +118,7 @@ class ServerCorpus(CorpusCollections):
         with self._place.errors():
             self._client.update_collection_aliases([])
 
-    def others(self, live: Collection) -> list[Collection]:
+    def successors(self, live: Collection) -> list[Collection]:
         """See ``CorpusCollections``."""
         with self._place.errors():
             described = self._client.get_collections().collections
@@ -195,7 +195,7 @@ def connect(settings: StoreSettings) -> tuple[QdrantClient, Place]:
         check_key(secret, settings.api_key_env, "the Qdrant server in store.url")
     key = f"the key in {settings.api_key_env} ({'set' if secret else 'not set'})"
     urls = [url.strip() for url in settings.url.split(",") if url.strip()]
-    through = told_proxy(urls[0]) if urls else ""
+    through = proxy_hint(urls[0]) if urls else ""
     remedy = f"check store.url, that the Qdrant server runs, and {key}{through}"
     place = Place(settings.url, remedy, secret, key)
     for url in urls if secret else ():

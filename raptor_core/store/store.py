@@ -38,14 +38,14 @@ from raptor_core.store.engines.base import (
     LIVE,
     MANIFEST,
     READ_POINTS,
-    Asked,
     Batch,
     Condition,
     Engine,
     Match,
     Point,
     PointReader,
-    Question,
+    QueryVector,
+    SearchRequest,
     live_condition,
     query_units,
 )
@@ -85,16 +85,16 @@ class StoreReader:
     ) -> list[list[Hit]]:
         """See ``Searcher``."""
         units = query_units(vectors, self._identity)
-        return self._hits([_question(unit, where, exact=exact) for unit in units], limit)
+        return self._hits([_request(unit, where, exact=exact) for unit in units], limit)
 
     def search_text(
         self, texts: Sequence[str], limit: int, where: Where = EVERYWHERE
     ) -> list[list[Hit]]:
         """See ``Searcher``."""
-        return self._hits([_question(query_vector(text), where) for text in texts], limit)
+        return self._hits([_request(query_vector(text), where) for text in texts], limit)
 
-    def _hits(self, questions: Sequence[Question | None], limit: int) -> list[list[Hit]]:
-        rows = self._answers(self._reader.search, questions, limit)
+    def _hits(self, requests: Sequence[SearchRequest | None], limit: int) -> list[list[Hit]]:
+        rows = self._answers(self._reader.search, requests, limit)
         return [[Hit(payload_to_node(hit.payload), hit.score) for hit in row or ()] for row in rows]
 
     def candidates(
@@ -107,24 +107,24 @@ class StoreReader:
         """See ``Searcher``."""
         filters = [where] * len(texts) if isinstance(where, Where) else where
         queries = [*query_units(vectors, self._identity), *map(query_vector, texts)]
-        questions = list(map(_question, queries, [*filters, *filters]))
-        answers = self._answers(self._reader.outlines, questions, limit)
+        requests = list(map(_request, queries, [*filters, *filters]))
+        answers = self._answers(self._reader.outlines, requests, limit)
         rows = [row or NOTHING for row in answers]
         return list(zip(rows[: len(texts)], rows[len(texts) :], strict=True))
 
     def _answers(
         self,
-        search: Callable[[list[Question], int], list[Row]],
-        questions: Sequence[Question | None],
+        search: Callable[[list[SearchRequest], int], list[Row]],
+        requests: Sequence[SearchRequest | None],
         limit: int,
     ) -> list[Row | None]:
-        """Return the answers of one search, None for a question that is None."""
-        kept = {row: question for row, question in enumerate(questions) if question is not None}
+        """Return the answers of one search, None for a request that is None."""
+        kept = {row: request for row, request in enumerate(requests) if request is not None}
         if limit < 1 or not kept:
-            return [None] * len(questions)
+            return [None] * len(requests)
         with self._open():
             answers = dict(zip(kept, search(list(kept.values()), limit), strict=True))
-        return [answers.get(row) for row in range(len(questions))]
+        return [answers.get(row) for row in range(len(requests))]
 
     def read_consistently(self, read: Callable[[StoreReader], Row]) -> Row:
         """See ``Searcher``."""
@@ -373,7 +373,9 @@ def _unique(values: Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(values))
 
 
-def _question(query: Asked | None, where: Where, *, exact: bool = False) -> Question | None:
+def _request(
+    query: QueryVector | None, where: Where, *, exact: bool = False
+) -> SearchRequest | None:
     """Return the search of a query; None without a query, or where nothing can match."""
     condition = live_condition(where)
-    return None if query is None or condition is None else Question(query, condition, exact)
+    return None if query is None or condition is None else SearchRequest(query, condition, exact)

@@ -68,7 +68,7 @@ class ExportFolder(Folder):
         """
         if self._is_local:
             return self._find_regular(name, max_bytes)
-        with suppress(FileNotFoundError), self._reached(name):
+        with suppress(FileNotFoundError), self._errors(name):
             size = self._files.info(self.path(name))["size"]
             if max_bytes is not None and (size or 0) > max_bytes:
                 raise self._too_large(name, size, max_bytes)
@@ -96,7 +96,7 @@ class ExportFolder(Folder):
     def _find_regular(self, name: str, max_bytes: int | None) -> bytes | None:
         path = Path(self.path(name))
         root = Path(self.path(""))
-        with suppress(FileNotFoundError), self._reached(name):
+        with suppress(FileNotFoundError), self._errors(name):
             links = [p for p in (path, *path.parents) if p.is_symlink() and root in p.parents]
             # Opening a pipe would wait for its writer; the type of an open file cannot change.
             with open(path, "rb", opener=_open_unblocked) as file:

@@ -316,13 +316,13 @@ def _scatter(
     across, up = panel.width / furthest, panel.heights(highest, integer=False)
     panel.baseline()
     for value in ticks(0.0, furthest, 5):
-        place = panel.left + value * across
+        place = panel.x_min + value * across
         drawing.text(place, panel.bottom + 16, f"{value:g}", TEXT, size=SMALL, anchor="middle")
     colors = (ACCENT, REFERENCE, *PALETTE[2:])
     for at, ((name, points), color) in enumerate(zip(series.items(), colors, strict=False)):
-        places = [(panel.left + x * across, panel.bottom - y * up) for x, y in points]
+        places = [(panel.x_min + x * across, panel.bottom - y * up) for x, y in points]
         for start, end in pairwise(places) if joined else ():
             drawing.line(start, end, color, 1.5)
         drawing.dots(places, _DOT, color)
         if len(series) > 1:
-            drawing.text(panel.left + 8, panel.top + 12 + 15 * at, name, color, size=SMALL)
+            drawing.text(panel.x_min + 8, panel.top + 12 + 15 * at, name, color, size=SMALL)

@@ -126,10 +126,10 @@ def test_a_collection_on_a_server_belongs_to_the_corpus_that_made_it(stand_in):
     for owner, name in (("wiki", "corpus 'wiki'"), ("", "a home of the raptor command")):
         for identity in (IDENTITY, NEWER):
             with pytest.raises(StoreMismatchError, match=f"'handbook'.*{name}.*store\\.corpus"):
-                open_at(None, identity=identity, beside=True, **server, owner=owner)
+                open_at(None, identity=identity, successor=True, **server, owner=owner)
     with open_at(None, identity=None, **server, owner="wiki") as store:  # readers are welcome
         assert store.count() == 15
-    with open_at(None, identity=NEWER, beside=True, **server, owner="handbook") as store:
+    with open_at(None, identity=NEWER, successor=True, **server, owner="handbook") as store:
         publish(store, make_tree())
         assert store.promote(["t"])
     with pytest.raises(StoreMismatchError, match="'handbook'"):

@@ -10,7 +10,7 @@ from support.ports import free_port
 
 from raptor_core.errors import EndpointError, StoreError
 from raptor_core.models.endpoints.client import EndpointClient
-from raptor_core.redaction import hide_credentials, hide_secrets, told_proxy
+from raptor_core.redaction import hide_credentials, hide_secrets, proxy_hint
 from raptor_core.settings import SummarizerSettings
 from raptor_core.settings.stores import StoreSettings
 from raptor_core.store import stored_identities
@@ -42,9 +42,9 @@ def environment(monkeypatch):
 def test_a_proxy_is_named_by_its_variable(environment, url, variables, named):
     for name, value in variables.items():
         environment.setenv(name, value)
-    told = told_proxy(url)
-    assert told == "" if named is None else f" {named}," in told
-    assert "secret" not in told
+    hint = proxy_hint(url)
+    assert hint == "" if named is None else f" {named}," in hint
+    assert "secret" not in hint
 
 
 def test_a_store_and_an_endpoint_that_are_not_reached_through_a_proxy_say_so(environment):

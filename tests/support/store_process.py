@@ -108,7 +108,7 @@ def promote_and_die(root, kind, step):
         remove(place / "engine")
         die()
 
-    store = open_at(root, kind, NEWER, beside=True)
+    store = open_at(root, kind, NEWER, successor=True)
     folder.write_durably = write_or_die
     if step == "before removal":
         folder.shutil.rmtree = die

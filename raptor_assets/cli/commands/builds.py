@@ -24,7 +24,7 @@ from raptor_assets.project.home import Home
 from raptor_assets.project.plan import Changes
 from raptor_assets.project.resources import Resources
 from raptor_assets.project.source_state import look
-from raptor_assets.project.store_state import partitions_there
+from raptor_assets.project.store_state import existing_partitions
 from raptor_assets.standalone.execute import BuildReport, build, drop, update_corpus_tree
 from raptor_assets.standalone.forecast import Forecast, forecast
 from raptor_assets.standalone.instance import recorded
@@ -300,7 +300,7 @@ def _partitions(trees: tuple[str, ...], home: Home, settings: Settings) -> list[
         name: partition_key(name, grouping) if by_tree and name not in known else name
         for name in trees
     }
-    known = partitions_there(known, Resources(settings, home).store, grouping, keys.values())
+    known = existing_partitions(known, Resources(settings, home).store, grouping, keys.values())
     kind = "tree is called" if by_tree else "partition (with grouping.shards, name those) is called"
     refuse_unknown(kind, [name for name, key in keys.items() if key not in known], known)
     return list(dict.fromkeys(keys.values()))

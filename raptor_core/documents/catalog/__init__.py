@@ -1,1 +1,1 @@
-"""What was read before, so that only what changed is read again."""
+"""Catalog of earlier readings, by which only changed files are read."""

@@ -1,8 +1,7 @@
-"""What earlier scans found in each file, so that an unchanged one is not read again.
+"""Catalog of the readings of files, a cache by which unchanged files are not read again.
 
-Only a cache: without it everything is read once more, and nothing else changes. A file counts as
-unchanged by its stamp (size, times, the storage's version) only when no later write can have the
-same stamp, as git's index has it: a stamp with a fresh time is confirmed by a second look.
+A stamp (size, times, the storage's version) proves a file unchanged only if no later write can have
+the same stamp; git's index has the same rule. Scans that use the catalog are in ``scan``.
 """
 
 from __future__ import annotations
@@ -24,13 +23,13 @@ from raptor_core.identity import digest, fingerprint
 from raptor_core.settings import SourceSettings
 
 PARSERS = "2"
-"""Raise it when a parser gives another document for the same bytes."""
+"""Version of the parsers; raise it when one gives a different document for the same bytes."""
 
 PACKING = "2"
-"""Raise it when readings are packed in another way."""
+"""Version of the packed form of readings."""
 
 _HEAD = struct.Struct("<16s16s??dIII")
-"""Stamp, content, whether it was read, is final, first seen, lengths of its ``FileEntries``."""
+"""Stamp, content, is read, is final, first seen, lengths of its ``FileEntries``."""
 
 _IS_READ_AT, _IS_FINAL_AT = 32, 33
 
@@ -41,14 +40,14 @@ _LIBRARIES = (
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
-    """One file as it was read.
+class FileReading:
+    """Result of reading a file.
 
     Attributes:
         stamp: see ``SourceFile.stamp``.
-        content: digest of what was read; empty when it could not be read.
-        first_seen: when a scan first saw this stamp, in seconds since 1970 UTC, own clock.
-        is_final: no write that came after the reading can have left this stamp.
+        content: digest of the content; empty for a file that could not be read.
+        first_seen: time at which a scan first saw this stamp, in seconds since 1970 UTC.
+        is_final: no later write can have the same stamp.
     """
 
     stamp: str
@@ -64,18 +63,18 @@ class Reading:
         return self.documents.list_ids()
 
     def pack(self) -> bytes:
-        """For ``unpack``."""
+        """Return the reading as bytes, which ``unpack`` reads."""
         entries = self.documents
         stamp, content = bytes.fromhex(self.stamp), bytes.fromhex(self.content)
         lengths = (len(entries.ids), len(entries.names), len(entries.hashes))
         head = _HEAD.pack(stamp, content, bool(content), self.is_final, self.first_seen, *lengths)
-        told = [[item.name, item.reason, item.is_empty, item.place] for item in self.skipped]
-        skipped = json.dumps(told).encode() if told else b""
+        rows = [[item.name, item.reason, item.is_empty, item.place] for item in self.skipped]
+        skipped = json.dumps(rows).encode() if rows else b""
         return b"".join((head, entries.ids, entries.names, entries.hashes, skipped))
 
     @classmethod
-    def unpack(cls, packed: bytes) -> Reading:
-        """A reading that ``pack`` wrote."""
+    def unpack(cls, packed: bytes) -> FileReading:
+        """Return a reading that ``pack`` wrote."""
         stamp, content, is_read, is_final, first_seen, *lengths = _HEAD.unpack_from(packed)
         ends = itertools.accumulate(lengths, initial=_HEAD.size)
         parts = [packed[start:end] for start, end in itertools.pairwise(ends)]
@@ -91,39 +90,37 @@ class Reading:
 
 
 class Catalog(dict[bytes, bytes]):
-    """Readings as ``Reading.pack`` gives them, by ``catalog_key``."""
+    """Packed readings by ``catalog_key``."""
 
-    def reading(self, key: bytes) -> Reading | None:
-        """What was found in a file."""
+    def reading(self, key: bytes) -> FileReading | None:
+        """Return the reading of a file, if there is one."""
         packed = self.get(key)
-        return None if packed is None else Reading.unpack(packed)
+        return None if packed is None else FileReading.unpack(packed)
 
-    def answers_for(self, key: bytes, stamp: str) -> bool:
-        """Whether it has a reading that is all that this stamp can stand for."""
+    def is_current(self, key: bytes, stamp: str) -> bool:
+        """Return whether the file with this stamp need not be read."""
         packed = self.get(key)
         return packed is not None and bool(packed[_IS_FINAL_AT]) and packed[:16].hex() == stamp
 
     def forget_unread(self) -> None:
-        """Leave out files that could not be read: the next scan tries them again."""
+        """Drop files that could not be read, so that the next scan tries them again."""
         for key in [key for key, packed in self.items() if not packed[_IS_READ_AT]]:
             del self[key]
 
 
 def catalog_key(file: SourceFile) -> bytes:
-    """Key of a file: a digest of its address, which may hold a password, and its id."""
-    named = ("named",) if file.is_named else ()  # then it is read, whoever wrote it
+    """Return the key of a file: a digest of its address, which may hold a password, and its id."""
+    named = ("named",) if file.is_named else ()  # such a file is read even if raptor wrote it
     return bytes.fromhex(digest("file", file.path, file.id, *named))
 
 
 def parser_fingerprint(settings: SourceSettings) -> str:
-    """What a reading depends on besides the file; a catalog of another one is worth nothing."""
+    """Return the fingerprint of everything but the file that decides a reading."""
     fields = {"id_field", "text_field", "title_field", "max_file_mb", "whole_pages"}
     values = settings.model_dump(mode="json", include=fields)
     if settings.ocr:
         values |= {"ocr": settings.ocr, "tesseract": find_tesseract()}
-    tables = [
-        table.model_dump(mode="json", exclude={"url", "url_env"}) for table in settings.tables
-    ]
+    tables = [t.model_dump(mode="json", exclude={"url", "url_env"}) for t in settings.tables]
     libraries = {name: _installed(name) for name in _LIBRARIES}
     return fingerprint(
         "parsers", {PARSERS: values, "tables": tables, "libraries": libraries, "packing": PACKING}
@@ -131,16 +128,15 @@ def parser_fingerprint(settings: SourceSettings) -> str:
 
 
 def is_final(file: SourceFile, first_seen: float, read_at: float) -> bool:
-    """Whether what was read at ``read_at`` is all that this stamp can stand for.
+    """Return whether no write after ``read_at`` can leave the same stamp.
 
-    Either the storage says so (an etag), or its time was old when it was read, or the stamp had
-    been there long enough for the storage's clock, whatever it shows, to have moved on. Where a
-    storage tells neither time nor version, a file is read every time.
+    That is so with an etag, if the file's time was old when it was read, or if the stamp had been
+    there for longer than a tick of the storage's clock.
     """
     if file.etag:
         return True
     if file.modified is None and not file.mark:
-        return False  # nothing in the stamp changes with a write of the same size
+        return False  # a write of the same size leaves the same stamp
     written = file.modified if file.written is None else file.written
     if written is not None and written < read_at - file.clock_seconds:
         return True
@@ -150,29 +146,28 @@ def is_final(file: SourceFile, first_seen: float, read_at: float) -> bool:
 def make_reading(
     file: SourceFile,
     content: Content,
-    known: Reading | None,
+    previous: FileReading | None,
     started: float,
     *,
     parse: bool = False,
-) -> tuple[Reading, list[Named]]:
-    """What a file holds, and its documents by name where it was parsed.
+) -> tuple[FileReading, list[Named]]:
+    """Return the reading of a file, and its documents if it was parsed.
 
-    It is parsed if asked for, or if its bytes are others than those that are ``known`` of it.
-    ``started`` is when this scan began, in seconds since 1970 UTC.
+    It is parsed if ``parse`` demands it, or if its bytes changed since the ``previous`` reading.
+    ``started`` is the start of the scan, in seconds since 1970 UTC.
     """
-    same_stamp = known is not None and known.stamp == file.stamp
-    first_seen = known.first_seen if known and same_stamp else started
-    final = is_final(file, first_seen, started)
-    if known and known.content == content.digest and not parse:
-        entries, skipped = known.documents, known.skipped
-        return Reading(file.stamp, content.digest, first_seen, final, entries, skipped), []
-    problems: list[Skipped] = []
-    named = split(content.parse(), problems)
+    has_same_stamp = previous is not None and previous.stamp == file.stamp
+    first_seen = previous.first_seen if previous and has_same_stamp else started
+    head = file.stamp, content.digest, first_seen, is_final(file, first_seen, started)
+    if previous and previous.content == content.digest and not parse:
+        return FileReading(*head, previous.documents, previous.skipped), []
+    skipped: list[Skipped] = []
+    named = split(content.parse(), skipped)
     entries = FileEntries.of((name, Entry.of(document)) for name, document in named)
-    return Reading(file.stamp, content.digest, first_seen, final, entries, tuple(problems)), named
+    return FileReading(*head, entries, tuple(skipped)), named
 
 
-@cache  # a process goes on with what it imported
+@cache  # a process keeps the version that it imported
 def _installed(name: str) -> str:
     try:
         return metadata.version(name)

@@ -1,4 +1,4 @@
-"""Documents by their hashes, packed: those of one file, and all of a corpus in a few buffers."""
+"""Entries of documents in packed form: those of a file, and those of a corpus in few buffers."""
 
 from __future__ import annotations
 
@@ -17,25 +17,20 @@ from raptor_core.documents.base import Entry
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-HASH_BYTES = 16
-"""Of a content hash, and of a version."""
-
-ENTRY_BYTES = 2 * HASH_BYTES
+ENTRY_BYTES = 2 * 16
+"""Bytes of a content hash and a version."""
 
 _LONG = 500
-"""Bytes from which on it saves memory to compress."""
+"""Bytes above which compression saves memory."""
 
 _ONE, _PLAIN, _COMPRESSED = b"1", b"p", b"z"
 
 
 @dataclass(frozen=True, slots=True)
 class FileEntries:
-    """Names, ids and hashes of a file's documents, in the order of the file.
+    """Ids, names and hashes of a file's documents, in the order of the file.
 
-    Attributes:
-        ids: packed texts.
-        names: of the documents' places, packed; empty where they are the ids.
-        hashes: of each document its content hash and its version, ``ENTRY_BYTES`` together.
+    ``names`` is empty if they equal the ids. ``hashes`` takes ``ENTRY_BYTES`` for each document.
     """
 
     ids: bytes = b""
@@ -44,7 +39,7 @@ class FileEntries:
 
     @classmethod
     def of(cls, named: Iterable[tuple[str, Entry]]) -> FileEntries:
-        """What these entries, each with the name of its place, are packed."""
+        """Pack entries, each with the name of its place."""
         listed = list(named)
         names, ids = [name for name, _ in listed], [entry.id for _, entry in listed]
         hashes = "".join(entry.content_hash + entry.version for _, entry in listed)
@@ -55,21 +50,21 @@ class FileEntries:
         return len(self.hashes) // ENTRY_BYTES
 
     def __iter__(self) -> Iterator[tuple[str, Entry]]:
-        """Each document by the name of its place."""
+        """Yield each entry with the name of its place."""
         ids = self.list_ids()
         names = _unpack(self.names) if self.names else ids
         for at, (name, document_id) in enumerate(zip(names, ids, strict=True)):
             yield name, unpack_entry(document_id, self.hashes, at)
 
     def list_ids(self) -> list[str]:
-        """Ids of the documents."""
+        """Return the ids of the documents."""
         return _unpack(self.ids) if self.ids else []
 
 
 def unpack_entry(document_id: str, hashes: bytes | memoryview, at: int) -> Entry:
-    """The entry whose hashes stand at the place ``at``, from 0."""
-    both = hashes[at * ENTRY_BYTES : (at + 1) * ENTRY_BYTES].hex()
-    return Entry(document_id, both[: 2 * HASH_BYTES], both[2 * HASH_BYTES :])
+    """Return entry ``at`` of ``hashes``, from 0."""
+    text = hashes[at * ENTRY_BYTES : (at + 1) * ENTRY_BYTES].hex()
+    return Entry(document_id, text[:ENTRY_BYTES], text[ENTRY_BYTES:])
 
 
 def _pack(texts: list[str]) -> bytes:
@@ -88,25 +83,23 @@ def _unpack(packed: bytes) -> list[str]:
 
 
 class Entries(Sequence[Entry]):
-    """Entries ordered by id; each is made when it is asked for.
+    """Entries ordered by id, unpacked at each access.
 
-    Args:
-        ids: the ids' bytes, one after the other.
-        bounds: where each begins in ``ids``, and the end of the last: (n + 1,) int64.
-        hashes: ``ENTRY_BYTES`` of each.
+    ``ids`` are the joined bytes of all ids, ``bounds`` their starts and the last end, shape
+    ``(n + 1,)``, int64.
     """
 
     def __init__(self, ids: memoryview, bounds: NDArray[np.int64], hashes: memoryview) -> None:
         self._ids = ids
-        self._bounds = bounds.data  # gives plain integers, at once
+        self._bounds = bounds.data  # its items are Python's integers
         self._hashes = hashes
 
     @classmethod
     def of(cls, entries: Iterable[Entry]) -> Entries:
-        """These entries, ordered; the first of an id counts."""
-        gathered = Gathered()
-        gathered.add(FileEntries.of((entry.id, entry) for entry in entries))
-        return gathered.ordered()[0]
+        """Return the first entry of each id."""
+        collector = EntryCollector()
+        collector.add(FileEntries.of((entry.id, entry) for entry in entries))
+        return collector.ordered()[0]
 
     def __len__(self) -> int:
         return len(self._bounds) - 1
@@ -125,14 +118,11 @@ class Entries(Sequence[Entry]):
         for at, document_id in enumerate(self.ids()):
             yield unpack_entry(document_id, self._hashes, at)
 
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Entries):
+    def __eq__(self, right: object) -> bool:
+        if not isinstance(right, Entries):
             return NotImplemented
-        return (
-            np.array_equal(self._bounds, other._bounds)
-            and self._ids == other._ids
-            and self._hashes == other._hashes
-        )
+        equal_ids = self._bounds == right._bounds and self._ids == right._ids
+        return equal_ids and self._hashes == right._hashes
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -140,7 +130,7 @@ class Entries(Sequence[Entry]):
         return f"Entries of {len(self)} documents"
 
     def ids(self) -> Iterator[str]:
-        """Ids, in order."""
+        """Yield the ids in order."""
         return map(self._id, range(len(self)))
 
     @property
@@ -153,8 +143,8 @@ class Entries(Sequence[Entry]):
         return str(encoded, "utf-8", "surrogatepass")
 
 
-class Gathered:
-    """Collects the documents of one file after the other."""
+class EntryCollector:
+    """Collector of the entries of many files."""
 
     def __init__(self) -> None:
         self._ids = bytearray()
@@ -173,7 +163,7 @@ class Gathered:
         self._hashes += entries.hashes
 
     def ordered(self) -> tuple[Entries, Collection[str]]:
-        """The first entry of each id, ordered by id; and the ids that there are more than once."""
+        """Return the first entry of each id, ordered by id, and the ids that occur repeatedly."""
         bounds = np.zeros(len(self._lengths) + 1, dtype=np.int64)
         np.cumsum(np.asarray(self._lengths), out=bounds[1:])
         ids, hashes = memoryview(self._ids), memoryview(self._hashes)
@@ -193,26 +183,27 @@ def _is_ascending(ids: memoryview, bounds: NDArray[np.int64]) -> bool:
 def _sorted(
     ids: memoryview, bounds: NDArray[np.int64], hashes: memoryview
 ) -> tuple[Entries, Collection[str]]:
-    """Sorted by the bytes of the ids, which is the order of their characters too."""
+    """Sort by the bytes of the ids, which is also the order of their characters."""
     import pyarrow.compute as pc
 
     texts = _texts(ids, bounds)
-    order = pc.array_sort_indices(texts)  # keeps the order of equal ones
+    order = pc.array_sort_indices(texts)  # a stable sort
     texts = texts.take(order)
-    is_again = np.zeros(len(texts), dtype=bool)
-    is_again[1:] = pc.equal(texts.slice(0, len(texts) - 1), texts.slice(1)).to_numpy(False)
-    taken = {str(text, "utf-8", "surrogatepass") for text in texts.filter(is_again).to_pylist()}
-    if taken:
-        texts, order = texts.filter(~is_again), order.filter(~is_again)
+    is_repeated = np.zeros(len(texts), dtype=bool)
+    is_repeated[1:] = pc.equal(texts.slice(0, len(texts) - 1), texts.slice(1)).to_numpy(False)
+    repeated = texts.filter(is_repeated).to_pylist()
+    if repeated:
+        texts, order = texts.filter(~is_repeated), order.filter(~is_repeated)
     rows = np.frombuffer(hashes, dtype=np.uint8).reshape(-1, ENTRY_BYTES)[order.to_numpy()]
     _, offsets, data = texts.buffers()
     starts = np.frombuffer(offsets, dtype=np.int64)[: len(texts) + 1]
     sorted_ids = memoryview(data).cast("B")[: starts[-1]]  # Arrow's bytes are signed
-    return Entries(sorted_ids, starts, memoryview(rows.reshape(-1))), taken
+    entries = Entries(sorted_ids, starts, memoryview(rows.reshape(-1)))
+    return entries, {str(text, "utf-8", "surrogatepass") for text in repeated}
 
 
 def _texts(ids: memoryview, bounds: NDArray[np.int64]) -> Any:
-    """An Arrow array over the same memory."""
+    """Return an Arrow array over the same memory."""
     import pyarrow as pa
 
     buffers = [None, pa.py_buffer(bounds), pa.py_buffer(ids)]

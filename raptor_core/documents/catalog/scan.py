@@ -1,8 +1,7 @@
-"""Looking at a source again: only files whose stamp changed are read.
+"""Scans of a source, which read only files whose stamp changed.
 
-A scan tells what there is by hashes, for whoever decides what to build; ``read_documents`` then
-reads the documents that are built. Both take the catalog of what was read before and give the
-next one, so that they also find what the other one read.
+A scan lists documents by hashes, for the decision on what to build; ``read_documents`` reads those
+to build. Both take a catalog and return the next one, so that each uses the readings of both.
 """
 
 from __future__ import annotations
@@ -12,8 +11,8 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from raptor_core.documents.base import Corpus, Document, Entry, Skipped
-from raptor_core.documents.catalog.catalog import Catalog, Reading, catalog_key, make_reading
-from raptor_core.documents.catalog.entries import Entries, Gathered
+from raptor_core.documents.catalog.catalog import Catalog, FileReading, catalog_key, make_reading
+from raptor_core.documents.catalog.entries import Entries, EntryCollector
 from raptor_core.documents.formats.records import Named
 from raptor_core.documents.grouping import Partitions
 from raptor_core.documents.sources.base import Source, SourceFile
@@ -32,16 +31,17 @@ Parsed = dict[tuple[bytes, str], list[Named]]
 """Documents of files by ``catalog_key`` and digest of the content."""
 
 KEPT_CHARS = 10_000_000
-"""Characters of new documents that a scan keeps for whoever reads them next."""
+"""Characters of new documents that a scan keeps for the next reading."""
 
 
 @dataclass(frozen=True, slots=True)
 class Inventory:
-    """What a source holds, by hashes alone; documents are ordered by id.
+    """Entries of a source's documents, ordered by id.
 
-    ``unsettled`` names the files that are being written now, each with the ids of the documents
-    that were in it before. Those documents are listed as they were. ``empty_sources`` are the
-    sources that list no file and no row.
+    Attributes:
+        unsettled: files that are being written, with the ids of their previous documents, which
+            are listed unchanged.
+        empty_sources: sources that list no file and no row.
     """
 
     documents: Entries
@@ -53,14 +53,14 @@ class Inventory:
     )
 
     def without(self, ids: Collection[str]) -> Inventory:
-        """The same but for these documents."""
+        """Return a copy that lacks these documents."""
         if not ids:
             return self
-        left = Entries.of(entry for entry in self.documents if entry.id not in ids)
-        return replace(self, documents=left)
+        documents = Entries.of(entry for entry in self.documents if entry.id not in ids)
+        return replace(self, documents=documents)
 
     def partitions(self, grouping: GroupingSettings) -> Partitions[Entry]:
-        """The documents by partition and tree, put together once."""
+        """Return the documents by partition and tree, grouped once."""
         if grouping not in self._grouped:
             self._grouped[grouping] = Partitions(self.documents, grouping)
         return self._grouped[grouping]
@@ -68,11 +68,12 @@ class Inventory:
 
 @dataclass(frozen=True, slots=True)
 class Scan:
-    """What a source holds, the catalog for the next scan, how many files were read, and all files.
+    """Inventory of a source, its files, and the catalog for the next scan.
 
-    Hashes, names and times of each file and document. ``is_new`` says whether the catalog differs
-    from the one that was given. ``parsed`` are new files, up to ``KEPT_CHARS`` of text: a parser
-    is slower than all else that reading takes.
+    Attributes:
+        n_read: number of files that were read.
+        is_new: the catalog differs from the previous one.
+        parsed: new files, up to ``KEPT_CHARS`` of text, since parsers are slow.
     """
 
     inventory: Inventory
@@ -89,28 +90,27 @@ def scan_source(
     *,
     clock: Callable[[], float] = time.time,
 ) -> Scan:
-    """List the source, read what changed since the catalog, and leave alone what is being written.
+    """List the source, and read the files that changed since the catalog and are not being written.
 
-    A file is being written if it was modified within ``settle_seconds``, or differs between a first
-    listing and one after the reading. What was known of it stays. A storage that gives versions of
-    its own (etags) shows whole files only, and so does a database. Without a catalog everything is
-    read; ``clock`` gives seconds since 1970 UTC.
+    A file is being written if it was modified within ``settle_seconds``, or changes while the scan
+    reads; then its previous reading stays. Storages with versions (etags) and databases show
+    complete files only. ``clock`` returns seconds since 1970 UTC.
 
     Raises:
         SourceError: no source is named, or one is missing or cannot be reached.
         EmptySourceError: there is no document, and no file that is being written.
         MissingExtraError: a file or URL needs an extra that is not installed.
     """
-    scan = Scanning(settings, catalog or Catalog(), clock())
+    scan = _RunningScan(settings, catalog or Catalog(), clock())
     scan.read()
     if settings.settle_seconds:
-        scan.look_again()
+        scan.list_again()
     return scan.result()
 
 
 @dataclass
-class Scanning:
-    """One scan under way; ``readings`` is the next catalog, and what is not to be kept in it."""
+class _RunningScan:
+    """Scan in progress; ``readings`` is the next catalog, with unread files in it."""
 
     settings: SourceSettings
     catalog: Catalog
@@ -126,59 +126,58 @@ class Scanning:
         self.empty_sources = tuple(source.name for source, files in self.listed if not files)
 
     def read(self) -> None:
-        """Sort the files into unchanged, unsettled and the others, and read these."""
+        """Read all files that are neither unchanged nor unsettled."""
         for source, files in self.listed:
             changed = []
             for file in files:
                 key = catalog_key(file)
-                if self.catalog.answers_for(key, file.stamp):
+                if self.catalog.is_current(key, file.stamp):
                     self.readings[key] = self.catalog[key]
-                elif self.age_left(source, file) > 0:
-                    self._hold(file)
+                elif self.unsettled_seconds(source, file) > 0:
+                    self._keep_previous(file)
                 else:
                     changed.append(file)
             self.queue.append((source, changed))
-        left = KEPT_CHARS
+        n_free_chars = KEPT_CHARS
         for file, content in loaded(self.queue):
             key = catalog_key(file)
-            known = self.catalog.reading(key)
-            reading, named = make_reading(file, content, known, self.started)
+            reading, named = make_reading(file, content, self.catalog.reading(key), self.started)
             self.readings[key] = reading.pack()
             n_chars = sum(len(document.text) for _, document in named)
-            if 0 < n_chars <= left:
+            if 0 < n_chars <= n_free_chars:
                 self.parsed[key, content.digest] = named
-                left -= n_chars
+                n_free_chars -= n_chars
 
-    def look_again(self) -> None:
-        """List once more: hold what changed while it was read, or was not there for a moment."""
-        gone = {key for key in self.catalog if key not in self.readings}
+    def list_again(self) -> None:
+        """Keep the previous readings of files that changed or came back since the first listing."""
+        missing = {key for key in self.catalog if key not in self.readings}
         for source, files in self.queue:
-            if source.is_transactional or not (files or gone):
+            if source.is_transactional or not (files or missing):
                 continue
-            again = {file.id: file for file in source.list().files}
-            changed = [f for f in files if f.id not in again or again[f.id].stamp != f.stamp]
+            latest = {file.id: file for file in source.list().files}
+            changed = [f for f in files if f.id not in latest or latest[f.id].stamp != f.stamp]
             read = {file.id for file in files}
-            back = [f for f in again.values() if f.id not in read and catalog_key(f) in gone]
+            back = [f for f in latest.values() if f.id not in read and catalog_key(f) in missing]
             self.listed.append((source, back))
             for file in (*changed, *back):
-                self._hold(file)
+                self._keep_previous(file)
 
     def result(self) -> Scan:
-        """What was found.
+        """Return the finished scan.
 
         Raises:
-            EmptySourceError: nothing.
+            EmptySourceError: there is no document.
         """
         is_new = self.readings != self.catalog
         if not is_new:
-            self.readings = self.catalog  # and its copy can go
-        gathered, skipped = Gathered(), [*self.skipped]
+            self.readings = self.catalog  # frees the equal copy
+        collector, skipped = EntryCollector(), [*self.skipped]
         for _, reading in self._file_readings():
-            gathered.add(reading.documents)
+            collector.add(reading.documents)
             skipped += reading.skipped
-        documents, taken = gathered.ordered()
-        if taken:
-            skipped = self._tell_clashes(taken)
+        documents, repeated = collector.ordered()
+        if repeated:
+            skipped = self._list_skipped(repeated)
         if not documents and not self.unsettled:
             raise explain_empty((), self.settings, skipped)
         inventory = Inventory(documents, tuple(skipped), self.unsettled, self.empty_sources)
@@ -186,113 +185,106 @@ class Scanning:
         self.readings.forget_unread()
         return Scan(inventory, self.readings, n_read, self.listed, is_new, self.parsed)
 
-    def _tell_clashes(self, taken: Collection[str]) -> list[Skipped]:
-        """What is skipped, with all documents but the first of each of these ids."""
+    def _list_skipped(self, repeated: Collection[str]) -> list[Skipped]:
+        """Return all that is skipped, and all documents of repeated ids but the first of each."""
         skipped = [*self.skipped]
         corpus: Unique[Entry] = Unique(skipped)
-        seen: dict[bytes, list[tuple[str, Entry]]] = {}  # a source may be named twice
+        by_file: dict[bytes, list[tuple[str, Entry]]] = {}  # a source may be named twice
         for file, reading in self._file_readings():
-            named = [pair for pair in reading.documents if pair[1].id in taken]
+            named = [pair for pair in reading.documents if pair[1].id in repeated]
             if named:
-                named = seen.setdefault(catalog_key(file), named)
+                named = by_file.setdefault(catalog_key(file), named)
             corpus.add(named, file.path)
             skipped += reading.skipped
         return skipped
 
-    def _file_readings(self) -> Iterator[tuple[SourceFile, Reading]]:
-        """Files and what is in them, one after the other."""
+    def _file_readings(self) -> Iterator[tuple[SourceFile, FileReading]]:
         for _, files in self.listed:
             for file in files:
                 reading = self.readings.reading(catalog_key(file))
                 if reading:
                     yield file, reading
 
-    def age_left(self, source: Source, file: SourceFile) -> float:
-        """Seconds until a file counts as settled; 0 or less if it does.
+    def unsettled_seconds(self, source: Source, file: SourceFile) -> float:
+        """Return the seconds until a file counts as settled; 0 or less if it does.
 
-        A time in the future says nothing: the clocks differ, or somebody set it.
+        A file with a time in the future is settled: the clocks differ, or somebody set the time.
         """
         if source.is_transactional or file.etag or file.modified is None:
             return 0.0
-        settle = self.settings.settle_seconds
+        seconds = self.settings.settle_seconds
         age = self.started - file.modified
-        return settle - age if -settle < age < settle else 0.0
+        return seconds - age if -seconds < age < seconds else 0.0
 
-    def _hold(self, file: SourceFile) -> None:
-        """Keep what is known of a file that is being written."""
+    def _keep_previous(self, file: SourceFile) -> None:
+        """Keep the previous reading of a file that is being written."""
         key = catalog_key(file)
         self.readings.pop(key, None)
-        known = self.catalog.reading(key)
-        if known:
+        previous = self.catalog.reading(key)
+        if previous:
             self.readings[key] = self.catalog[key]
-        self.unsettled[file.id] = tuple(known.ids) if known else (file.id,)
+        self.unsettled[file.id] = tuple(previous.ids) if previous else (file.id,)
 
 
 MAX_WAITS = 5
-"""Times ``settle_seconds`` that a run waits for files that are being written."""
+"""Maximum waits of ``settle_seconds`` for files that are being written."""
 
 
 def read_documents(
     settings: SourceSettings,
     catalog: Catalog,
-    wanted: Callable[[str], bool],
+    is_needed: Callable[[str], bool],
     *,
     clock: Callable[[], float] = time.time,
     sleep: Callable[[float], None] = time.sleep,
 ) -> tuple[Corpus, Catalog]:
-    """Read the documents whose ids are wanted, and the next catalog.
+    """Read the documents whose ids are needed; return them and the next catalog.
 
-    Of files that hold one document each only those are read, of tables those that changed or
-    held a wanted document before. A file that is being written is waited for, at most
-    ``MAX_WAITS`` times ``settle_seconds``; then it is read as it is. Raises as ``scan_source``
-    does, but for an empty source.
+    Tables are read if they changed, or held such a document. A file that is being written is read
+    after at most ``MAX_WAITS`` waits of ``settle_seconds``. Raises as ``scan_source`` does, but
+    for an empty source.
     """
-    for rounds in range(MAX_WAITS + 1):
-        scan = Scanning(settings, catalog, clock())
+    for n_waits in range(MAX_WAITS + 1):
+        scan = _RunningScan(settings, catalog, clock())
         queue: Listed = [
-            (source, [file for file in files if _concerns(scan, file, wanted)])
+            (source, [file for file in files if _may_hold(catalog, file, is_needed)])
             for source, files in scan.listed
         ]
-        left = max((scan.age_left(s, f) for s, files in queue for f in files), default=0.0)
-        if left <= 0 or rounds == MAX_WAITS:
+        waits = (scan.unsettled_seconds(source, f) for source, files in queue for f in files)
+        seconds = max(waits, default=0.0)
+        if seconds <= 0 or n_waits == MAX_WAITS:
             break
-        sleep(left)
-    return _read_wanted(scan, queue, wanted)
-
-
-def _read_wanted(
-    scan: Scanning, queue: Listed, wanted: Callable[[str], bool]
-) -> tuple[Corpus, Catalog]:
+        sleep(seconds)
     listed = (catalog_key(file) for _, files in scan.listed for file in files)
-    readings = Catalog({key: scan.catalog[key] for key in listed if key in scan.catalog})
+    readings = Catalog({key: catalog[key] for key in listed if key in catalog})
     skipped = [*scan.skipped]
     corpus: Unique[Document] = Unique(skipped)
     for file, content in loaded(queue):
         key = catalog_key(file)
-        reading, named = make_reading(
-            file, content, scan.catalog.reading(key), scan.started, parse=True
-        )
+        previous = catalog.reading(key)
+        reading, named = make_reading(file, content, previous, scan.started, parse=True)
         readings[key] = reading.pack()
-        corpus.add([item for item in named if wanted(item[1].id)], file.path)
-    skipped += [item for packed in readings.values() for item in Reading.unpack(packed).skipped]
+        corpus.add([item for item in named if is_needed(item[1].id)], file.path)
+    skipped += [item for packed in readings.values() for item in FileReading.unpack(packed).skipped]
     readings.forget_unread()
     return Corpus(corpus.ordered(), tuple(skipped)), readings
 
 
-def _concerns(scan: Scanning, file: SourceFile, wanted: Callable[[str], bool]) -> bool:
-    """Whether a file may hold a wanted document."""
+def _may_hold(catalog: Catalog, file: SourceFile, is_needed: Callable[[str], bool]) -> bool:
+    """Return whether a file may hold a needed document."""
     if file.only_id is not None:
-        return wanted(file.only_id)
+        return is_needed(file.only_id)
     key = catalog_key(file)
-    if not scan.catalog.answers_for(key, file.stamp):
+    if not catalog.is_current(key, file.stamp):
         return True
-    return any(wanted(document_id) for document_id in Reading.unpack(scan.catalog[key]).ids)
+    return any(map(is_needed, FileReading.unpack(catalog[key]).ids))
 
 
 def read_scanned(scan: Scan, ids: Collection[str]) -> Corpus:
-    """The documents of these ids as they are now; of tables only those that held one are read.
+    """Read the documents of these ids, in their present state, from files that held them.
 
-    What has gone since the scan is missing. ``skipped`` is the scan's, and what cannot be read now.
+    Documents that are gone since the scan are missing. ``skipped`` is that of the scan and of this
+    reading.
 
     Raises:
         SourceError: a source cannot be reached.

@@ -1,5 +1,5 @@
-"""Parsers: from the bytes of a file to texts with sections.
+"""Parsers, which turn the bytes of a file into texts with sections.
 
-Each raises UnreadableError for a file that it cannot read (damaged, encrypted, too large, without
-text), and MissingExtraError where its library is not installed.
+Each raises UnreadableError for a file that it cannot read, and MissingExtraError without its
+library. The table of all parsers is in ``documents/sources/parsing.py``.
 """

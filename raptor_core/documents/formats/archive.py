@@ -1,4 +1,4 @@
-"""What is refused: damaged files, and archives of XML that would grow beyond bounds."""
+"""Checks of files before parsing: damage, and archives of XML that expand beyond limits."""
 
 from __future__ import annotations
 
@@ -12,22 +12,17 @@ from raptor_core.documents.base import MEGABYTE
 from raptor_core.documents.formats.parsed import UnreadableError, check_size
 
 MAX_EXPANSION = 4
-"""Times ``max_file_mb`` that all parts of a document may hold uncompressed: pictures hardly shrink,
-and they are all held at once."""
+"""Multiple of ``max_file_mb`` that limits all uncompressed parts of a document."""
 
 MAX_TEXT_MB = 24
-"""What its XML parts may hold uncompressed; as a tree, XML takes a good ten times its size. A page
-is 10 to 40 KB, so this is a book of a thousand pages."""
+"""Limit of the uncompressed XML parts, about a thousand pages; a tree takes ten times as much."""
 
 _MARKUP = (".xml", ".rels", ".xhtml", ".html", ".htm", ".opf", ".ncx")
 
 
 @contextmanager
 def refuse_damage(kind: str) -> Iterator[None]:
-    """Refuse a file that a reader fails on, whatever it lets through.
-
-    ``kind`` says for people what the file should be ("Word document").
-    """
+    """Raise every failure of a reader as UnreadableError; ``kind`` is such as "Word document"."""
     try:
         yield
     except (UnreadableError, MemoryError):
@@ -40,13 +35,9 @@ def refuse_damage(kind: str) -> Iterator[None]:
 def open_archive(
     data: bytes, max_file_mb: float, formats: tuple[str, str] | None = None
 ) -> zipfile.ZipFile:
-    """The archive, unless it is encrypted or would grow beyond bounds.
+    """Open an archive inside ``refuse_damage``, unless it is encrypted or expands beyond limits.
 
-    ``formats`` are the extensions of Microsoft's format before this one, and of this one.
-
-    Raises:
-        UnreadableError: it is to be refused.
-        Exception: it is no archive, or damaged; see ``refuse_damage``.
+    ``formats`` are the old and the new extension of a Microsoft format.
     """
     if formats and data.startswith(b"\xd0\xcf\x11\xe0"):
         old, new = formats
@@ -64,12 +55,7 @@ def open_archive(
 
 
 def read_xml(archive: zipfile.ZipFile, name: str) -> Any:
-    """The root element of a part; entities and files that it names are never read.
-
-    Raises:
-        UnreadableError: it declares entities.
-        Exception: it is missing, or damaged; see ``refuse_damage``.
-    """
+    """Return the root element of a part inside ``refuse_damage``; refuse declared entities."""
     from lxml import etree
 
     parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False)
@@ -81,6 +67,6 @@ def read_xml(archive: zipfile.ZipFile, name: str) -> Any:
 
 
 def tag_of(element: Any) -> str:
-    """Name of an element without its namespace; comments have none."""
+    """Return the name of an element without its namespace, or "" for a comment."""
     tag = element.tag
     return tag.rpartition("}")[2] if isinstance(tag, str) else ""

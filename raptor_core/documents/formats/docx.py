@@ -19,10 +19,7 @@ _LEFT_OUT = frozenset({"del", "moveFrom", "txbxContent", "Fallback"})
 
 
 def parse_docx(data: bytes, max_file_mb: float) -> Parsed:
-    """Paragraphs apart by a blank line; items and table rows on lines of their own.
-
-    Deleted text under track changes, text boxes, notes, headers and footers are left out.
-    """
+    """Parse a Word document without deleted text, text boxes, notes, headers and footers."""
     try:
         import docx
     except ImportError as error:
@@ -33,13 +30,13 @@ def parse_docx(data: bytes, max_file_mb: float) -> Parsed:
         styles = {style.style_id: style.name or "" for style in document.styles}
         properties = document.core_properties
         title, author = properties.title or "", properties.author or ""
-        reading = _Reading(styles)
-        reading.read(document.element.body)
-    return reading.blocks.parsed(one_line(title) or reading.title, {"author": author})
+        body = _Body(styles)
+        body.read(document.element.body)
+    return body.blocks.parsed(one_line(title) or body.title, {"author": author})
 
 
-class _Reading:
-    """One pass over the body; ``title`` is the first paragraph of style Title."""
+class _Body:
+    """Reader of the body; ``title`` is the first paragraph of style Title."""
 
     def __init__(self, styles: dict[str, str]) -> None:
         self._styles = styles
@@ -76,7 +73,7 @@ class _Reading:
 
 
 def _within(parent: Any, tag: str) -> Iterator[Any]:
-    """Children of one kind, also those inside content controls and insertions."""
+    """Yield children of this kind, also those inside content controls and insertions."""
     for child in parent.iterchildren():
         name = tag_of(child)
         if name == tag:
@@ -86,7 +83,7 @@ def _within(parent: Any, tag: str) -> Iterator[Any]:
 
 
 def _text(element: Any) -> Iterator[str]:
-    """Text of a paragraph, in pieces; the XML parser bounds the depth."""
+    """Yield the text of a paragraph in pieces; the XML parser limits the depth."""
     for child in element.iterchildren():
         tag = tag_of(child)
         if tag == "t":

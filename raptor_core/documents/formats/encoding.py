@@ -1,4 +1,4 @@
-"""Bytes to text: byte order mark, declared encoding, strict UTF-8, then detection."""
+"""Decoding of bytes by byte order mark, declared encoding, strict UTF-8, then detection."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ import codecs
 from raptor_core.documents.formats.parsed import UnreadableError, control_share
 
 MAX_CONTROL_SHARE = 0.1
-"""Text with a larger share of control characters is taken for binary data."""
+"""Share of control characters above which text counts as binary data."""
 
-_MARKS = (  # UTF-32 first: its little-endian mark begins with the one of UTF-16
+_MARKS = (  # UTF-32 first: its little-endian mark begins with that of UTF-16
     (codecs.BOM_UTF32_LE, "utf-32"),
     (codecs.BOM_UTF32_BE, "utf-32"),
     (codecs.BOM_UTF8, "utf-8-sig"),
@@ -21,15 +21,12 @@ _WESTERN = "cp1252"
 
 
 def decode(data: bytes, declared: str = "") -> str:
-    """The text of a file, before any cleaning.
+    """Return the text of a file, or raise UnreadableError for binary data.
 
-    The encoding that the file itself names, ``declared``, is tried after the byte order mark.
-
-    Raises:
-        UnreadableError: binary data, or no encoding fits.
+    ``declared`` is the encoding that the file itself names.
     """
     text = _decode_marked(data)
-    # Declared in plain ASCII bytes, so that it is neither UTF-16 nor UTF-32.
+    # A declaration in ASCII bytes proves that the file is neither UTF-16 nor UTF-32.
     usable = "" if declared.lower().startswith(_NEVER_DECLARED) else declared
     for encoding in (usable, _unmarked_utf16(data), "utf-8"):
         if text is None and encoding:
@@ -62,7 +59,7 @@ def _try_decode(data: bytes, encoding: str) -> str | None:
 
 
 def _unmarked_utf16(data: bytes) -> str:
-    """UTF-16 without a mark: in mostly Latin text, every other byte is zero."""
+    """Return "utf-16-le" or "-be" for Latin text whose alternate bytes are zero, else ""."""
     half = max(1, len(data) // 2)
     even, odd = data[0::2].count(0) / half, data[1::2].count(0) / half
     if odd > 0.4 and even < 0.05:
@@ -80,7 +77,7 @@ def _detect(data: bytes) -> str:
         raise UnreadableError("its encoding cannot be detected; save it as UTF-8")
     best = matches[0]
     for match in matches:
-        # Short western texts fit a dozen code pages equally well; by far the likeliest wins.
+        # Short western texts fit a dozen code pages equally well; the most common is used.
         is_worse = match.chaos > best.chaos or match.coherence < best.coherence
         if _WESTERN in match.could_be_from_charset and not is_worse:
             western = _try_decode(data, _WESTERN)

@@ -26,7 +26,7 @@ _GAP = "\n\n"
 
 
 def parse_epub(data: bytes, max_file_mb: float) -> Parsed:
-    """Chapters as web pages are read, whole; one without a heading has its name in the contents."""
+    """Parse chapters as web pages; a chapter without a heading takes its name in the contents."""
     with refuse_damage("EPUB book"), open_archive(data, max_file_mb) as archive:
         book = _Book(archive)
         chapters = list(book.chapters())
@@ -41,7 +41,7 @@ def parse_epub(data: bytes, max_file_mb: float) -> Parsed:
 
 
 class _Book:
-    """The package of an open book: what is in it, in which order, under which names."""
+    """Package of an open book: its pages in reading order, and their names."""
 
     def __init__(self, archive: zipfile.ZipFile) -> None:
         self._archive = archive
@@ -62,12 +62,12 @@ class _Book:
         self.author = self._first(elements, "creator")
 
     def chapters(self) -> Iterator[Parsed]:
-        """Chapters that hold text."""
+        """Yield the chapters that hold text."""
         protected = self._protected()
         for page in self._pages:
             if page in protected:
                 raise UnreadableError("is protected (DRM); store it without")
-            chapter = parse_html(self._archive.read(page), whole=True)
+            chapter = parse_html(self._archive.read(page), is_whole=True)
             if not chapter.text:
                 continue
             name = self._names.get(page, "")
@@ -77,7 +77,7 @@ class _Book:
             yield chapter
 
     def _read_names(self, items: Mapping[Any, Any]) -> dict[str, str]:
-        """Names of the chapters by path, from the contents of EPUB 2 or 3."""
+        """Return the names of the chapters by path, from the contents of EPUB 2 or 3."""
         names: dict[str, str] = {}
         for item in items.values():
             kind, properties = item.get("media-type") or "", item.get("properties") or ""

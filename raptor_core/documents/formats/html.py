@@ -1,8 +1,8 @@
 """HTML: readable text with its block structure, and sections from h1 to h6.
 
-Nothing in a page is ever run or fetched. What stands around its content (navigation, bars, footers)
-is told by roles of ARIA, elements of HTML, and the names that makers of pages give to their parts
-(Sphinx, DocBook, MkDocs, Hugo, MediaWiki, Bootstrap), never by its size or its number of links.
+Nothing in a page is run or fetched. Navigation, bars and footers are recognized by roles of ARIA,
+elements of HTML, and the usual names of page generators (Sphinx, DocBook, MkDocs, Hugo, MediaWiki,
+Bootstrap), never by their size or number of links.
 """
 
 from __future__ import annotations
@@ -39,26 +39,19 @@ _ANCHORS = frozenset({"#", "§", "🔗", "∞", "[link]"})
 
 
 def is_main(name: str, attributes: Mapping[str, str]) -> bool:
-    """Whether an element holds the content of its page."""
+    """Return whether an element holds the content of its page."""
     return name in {"main", "article"} or attributes.get("role") == "main"
 
 
 def is_around(name: str, attributes: Mapping[str, str], *, in_main: bool) -> bool:
-    """Whether an element stands around the content; ``in_main`` says that it is part of it.
-
-    Notes, figures and articles have sidebars and footers of their own, which are content.
-    """
+    """Return whether an element is no content; asides and footers inside the content are."""
     role = attributes.get("role")
-    if (
-        name == "nav"
-        or role in _ROLES
-        or (not in_main and (role == "complementary" or name in {"aside", "footer"}))
-    ):
+    is_outer = role == "complementary" or name in {"aside", "footer"}
+    if name == "nav" or role in _ROLES or (is_outer and not in_main):
         return True
     parts = f"{attributes.get('class', '')} {attributes.get('id', '')}".casefold().split()
-    return any(
-        _PARTS.fullmatch(part) or (not in_main and _OUTER_PARTS.fullmatch(part)) for part in parts
-    )
+    patterns = (_PARTS,) if in_main else (_PARTS, _OUTER_PARTS)
+    return any(pattern.fullmatch(part) for part in parts for pattern in patterns)
 
 
 _CHARSET = re.compile(rb"""<meta[^>]*?charset\s*=\s*["']?\s*([\w.:-]+)""", re.IGNORECASE)
@@ -85,30 +78,29 @@ _ROOTS = frozenset({"html", "body", "main"})
 _META = frozenset({"author", "date", "description", "keywords"})
 
 
-def parse_html(data: bytes, *, whole: bool = False) -> Parsed:
-    """Readable text of a page: paragraphs apart by a blank line, headings on their own lines.
+def parse_html(data: bytes, *, is_whole: bool = False) -> Parsed:
+    """Parse a page without scripts, styles, controls and hidden elements.
 
-    Scripts, styles, navigation, controls and hidden elements are left out, and unless it is to be
-    ``whole`` or nothing else is in it, what stands around the content of a page. List items and
-    table rows have a line each, cells are parted by " | ", preformatted text is kept as it is. The
-    title is ``<title>``, else the first heading.
+    Navigation, bars and footers are omitted, except with ``is_whole``, or in a page without other
+    text. List items and table rows have a line each, and " | " separates cells. The title is
+    ``<title>``, else the first heading.
     """
     declared = _CHARSET.search(data[:_DECLARED_WITHIN_BYTES])
     markup = clean_text(decode(data, declared.group(1).decode("ascii") if declared else ""))
-    page = _Page(whole=whole)
+    page = _Page(is_whole=is_whole)
     page.read(markup)
     parsed = page.blocks.parsed("".join(page.title), page.metadata)
-    return parsed if parsed.text or whole else parse_html(data, whole=True)
+    return parsed if parsed.text or is_whole else parse_html(data, is_whole=True)
 
 
 class _Page:
-    """Turns the parser's events into blocks; keeps the open elements on a stack."""
+    """Target of the parser's events, which writes blocks and keeps a stack of open elements."""
 
-    def __init__(self, *, whole: bool) -> None:
+    def __init__(self, *, is_whole: bool) -> None:
         self.blocks = Blocks()
         self.title: list[str] = []
         self.metadata: dict[str, MetadataValue] = {}
-        self._whole = whole
+        self._is_whole = is_whole
         self._open: list[str] = []
         self._count: Counter[str] = Counter()
         self._dropped_from: int | None = None
@@ -125,7 +117,7 @@ class _Page:
         parser.close()
 
     def start(self, name: str, attributes: Mapping[str, str]) -> None:
-        """An element begins; called by the parser."""
+        """Handle the start of an element, for the parser."""
         if self._is_further_line(name, attributes):
             self.blocks.line_break()
         self._after_span = False
@@ -144,7 +136,7 @@ class _Page:
         self._count[name] += 1
 
     def end(self, name: str) -> None:
-        """An element ends; called by the parser, also where the page left its end tag out."""
+        """Handle the end of an element, for the parser, also without an end tag."""
         self._open.pop()
         self._count[name] -= 1
         self._after_span = name == "span"
@@ -158,32 +150,30 @@ class _Page:
             self._dropped_from = None
 
     def data(self, text: str) -> None:
-        """Text between tags; called by the parser."""
+        """Handle text between tags, for the parser."""
         self._after_span = False
         if self._title_open:
             self.title.append(text)
         elif self._dropped_from is None and not self._count["title"]:
-            if self._count["a"] and not self._whole and self._is_page_link(text):
+            if self._count["a"] and not self._is_whole and self._is_page_link(text):
                 return
-            if self._count["pre"]:
-                self.blocks.preformatted(text)
-            else:
-                self.blocks.text(text)
+            write = self.blocks.preformatted if self._count["pre"] else self.blocks.text
+            write(text)
 
     def close(self) -> None:
-        """The page ends; called by the parser."""
+        """Handle the end of the page, for the parser."""
 
     def _is_further_line(self, name: str, attributes: Mapping[str, str]) -> bool:
-        """Whether a span that says nothing of itself stands right after another.
+        """Return whether a span without attributes follows a span, as in MediaWiki's templates.
 
-        It is there for a style to make it a line, as MediaWiki's templates do.
+        Their style shows each as a line.
         """
         if name != "span" or attributes or not self._after_span or self._dropped_from is not None:
             return False
         return not (self._count["pre"] or self._count["code"])
 
     def _enter_main(self, name: str) -> None:
-        """The content begins; a part before it whose end tag was forgotten must not swallow it."""
+        """Begin the content, even inside an omitted element whose end tag is missing."""
         dropped = None if self._dropped_from is None else self._open[self._dropped_from]
         if dropped == "nav" or (name != "article" and dropped not in _DROPPED):
             self._dropped_from = None
@@ -196,11 +186,11 @@ class _Page:
         if name in _ROOTS or is_main(name, attributes):
             return False
         in_main = self._main_from is not None
-        around = not self._whole and is_around(name, attributes, in_main=in_main)
-        return around or "hidden" in attributes
+        is_omitted = not self._is_whole and is_around(name, attributes, in_main=in_main)
+        return is_omitted or "hidden" in attributes
 
     def _is_page_link(self, text: str) -> bool:
-        """Whether the text of a link is about the page itself, or a heading's anchor."""
+        """Return whether the text of a link concerns the page itself, or a heading's anchor."""
         folded = " ".join(text.split()).casefold()
         in_heading = any(self._count[tag] for tag in _HEADINGS)
         return folded in _LINKS or (in_heading and folded in _ANCHORS)

@@ -1,4 +1,4 @@
-"""Mail: what its sender wrote; subject, sender, date and attachments as metadata."""
+"""Mail: the text of a message; subject, sender, date and attachments as metadata."""
 
 from __future__ import annotations
 
@@ -22,11 +22,7 @@ _HEADERS = {"subject": "subject", "sender": "from", "recipients": "to", "date": 
 
 
 def parse_eml(data: bytes) -> Parsed:
-    """The text of a message, plain where it has one, else from its page.
-
-    Raises:
-        UnreadableError: no message, or one without text; attachments are named.
-    """
+    """Parse a message, from its plain text if it has any, else from its HTML."""
     with refuse_damage("mail message"):
         message = email.message_from_bytes(data, policy=policy.default)
         if not message.keys():
@@ -38,17 +34,12 @@ def parse_eml(data: bytes) -> Parsed:
         about["date"] = moment.isoformat() if moment else about["date"]
         text = body.get_content() if body is not None else ""
     if body is not None and body.get_content_subtype() == "html":
-        return _mail(parse_html(text.encode(), whole=True), about, attached)
+        return _mail(parse_html(text.encode(), is_whole=True), about, attached)
     return _mail(Parsed(clean_text(text)), about, attached)
 
 
 def parse_msg(data: bytes) -> Parsed:
-    """The text of a message that Outlook stored.
-
-    Raises:
-        UnreadableError: no message, or one without text; attachments are named.
-        MissingExtraError: python-oxmsg is not installed.
-    """
+    """Parse a message that Outlook stored."""
     try:
         from oxmsg import Message
     except ImportError as error:
@@ -58,18 +49,18 @@ def parse_msg(data: bytes) -> Parsed:
         about = {
             "subject": message.subject or "",
             "sender": message.sender or "",
-            "recipients": ", ".join(one.email_address for one in message.recipients),
+            "recipients": ", ".join(person.email_address for person in message.recipients),
             "date": message.sent_date.isoformat() if message.sent_date else "",
         }
         attached = [attachment.file_name or "" for attachment in message.attachments]
         plain, page = message.body or "", message.html_body or ""
-    written = Parsed(clean_text(plain)) if plain else parse_html(page.encode(), whole=True)
-    return _mail(written, about, attached)
+    body = Parsed(clean_text(plain)) if plain else parse_html(page.encode(), is_whole=True)
+    return _mail(body, about, attached)
 
 
-def _mail(written: Parsed, about: dict[str, str], attached: Sequence[str]) -> Parsed:
+def _mail(body: Parsed, about: dict[str, str], attached: Sequence[str]) -> Parsed:
     names = ", ".join(one_line(name) or "without a name" for name in attached)
-    if not written.text.strip():
+    if not body.text.strip():
         raise UnreadableError(f"holds no text{f'; attached: {names}' if names else ''}")
     metadata = clean_metadata({**about, "attachments": names})
-    return Parsed(written.text, one_line(about["subject"]), written.sections, metadata)
+    return Parsed(body.text, one_line(about["subject"]), body.sections, metadata)

@@ -15,7 +15,7 @@ from raptor_core.documents.formats.encoding import decode
 from raptor_core.documents.formats.parsed import Heading, Parsed, clean_text, nest, one_line
 
 MAX_TITLE_CHARS = 300
-"""What a heading holds beyond is no title."""
+"""Maximum length of a title; the rest of a heading is dropped."""
 
 _PLAIN_LINE = re.compile(r"^([ \t]*(?:[-*+] +)?)[^\s#>\-*+_=\d`~<\[][^<>\n]*$", re.MULTILINE)
 _INLINE_MARKUP = re.compile(r"[\\`*_\[\]<&!]")
@@ -26,10 +26,10 @@ _TAG = re.compile(r"<[^>]*>")
 
 
 def parse_markdown(data: bytes) -> Parsed:
-    """The text unchanged, front matter included, so that spans resolve to the file.
+    """Parse Markdown; the text is unchanged, so that spans resolve to the file.
 
-    Headings: ATX, setext, and an HTML heading that begins a block; those in code, comments,
-    quotes and lists are no sections. The title is the front matter's, else the first heading.
+    Sections begin at ATX and setext headings, and at an HTML heading that begins a block, but not
+    in code, comments, quotes and lists. The title is the front matter's, else the first heading.
     """
     text = clean_text(decode(data))
     metadata, body = read_front_matter(text)
@@ -59,11 +59,10 @@ def _headings(text: str, body: int) -> Iterator[Heading]:
 
 
 def _skeleton(text: str, body: int) -> tuple[list[str], list[int]]:
-    """What matters of the text to its block structure, and the row of every line kept.
+    """Return the lines that decide the block structure, and their rows in the text.
 
-    The parser walks over characters in Python; this makes it many times faster. A line that
-    begins as no block does and holds no angle bracket is paragraph text, or the inside of a
-    block, whatever else it holds. Of a run of equal lines the first and the last will do.
+    That makes the parser many times faster. A line that begins no block and has no angle bracket
+    becomes "x". Runs of equal lines keep their first and their last line.
     """
     front = "\n" * text.count("\n", 0, body)
     lines = (front + _PLAIN_LINE.sub(r"\1x", text[body:])).split("\n")
@@ -78,7 +77,7 @@ def _skeleton(text: str, body: int) -> tuple[list[str], list[int]]:
 
 @cache
 def _block_parser() -> Any:
-    """markdown-it for blocks only; inline text is parsed for headings alone."""
+    """Return markdown-it for blocks only."""
     from markdown_it import MarkdownIt
 
     parser = MarkdownIt("commonmark")
@@ -94,7 +93,7 @@ def _inline_parser() -> Any:
 
 
 def _plain(raw: str) -> str:
-    """Text of a heading without its inline markup and a trailing ``{#anchor .class}``."""
+    """Return the text of a heading without inline markup and a trailing ``{#anchor .class}``."""
     parts: list[str] = []
     source = _ATTRIBUTES.sub("", raw[:MAX_TITLE_CHARS])
     if not _INLINE_MARKUP.search(source):
@@ -116,10 +115,7 @@ _FLOAT = re.compile(r"[-+]?\d+\.\d*(?:[eE][-+]?\d+)?\Z")
 
 
 def read_front_matter(text: str) -> tuple[dict[str, MetadataValue], int]:
-    """Scalar entries of the front matter, and the characters that it takes (0 without one).
-
-    Lists, mappings and block texts are left out: metadata holds single values.
-    """
+    """Return the single values in the front matter, and its length in characters."""
     block = _BLOCK.match(text)
     if block is None:
         return {}, 0

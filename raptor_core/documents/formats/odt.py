@@ -16,23 +16,20 @@ _MAX_RANK = 6
 
 
 def parse_odt(data: bytes, max_file_mb: float) -> Parsed:
-    """Paragraphs apart by a blank line; items and table rows on lines of their own.
-
-    Notes, comments, frames, tables of contents and what changes deleted are left out.
-    """
+    """Parse a text without notes, comments, frames, tables of contents and deleted text."""
     blocks = Blocks()
     with refuse_damage("OpenDocument text"), open_archive(data, max_file_mb) as archive:
         if b"encryption-data" in archive.read("META-INF/manifest.xml"):
             raise UnreadableError("is encrypted with a password; store it without")
         _read(blocks, next(e for e in read_xml(archive, "content.xml") if tag_of(e) == "body"))
         about = read_xml(archive, "meta.xml") if "meta.xml" in archive.namelist() else ()
-        about_it = {tag_of(e): one_line(e.text or "") for part in about for e in part}
-    author = about_it.get("initial-creator") or about_it.get("creator", "")
-    return blocks.parsed(about_it.get("title", ""), {"author": author})
+        texts = {tag_of(e): one_line(e.text or "") for part in about for e in part}
+    author = texts.get("initial-creator") or texts.get("creator", "")
+    return blocks.parsed(texts.get("title", ""), {"author": author})
 
 
 def _read(blocks: Blocks, parent: Any) -> None:
-    """Write what an element holds; the XML parser bounds the depth."""
+    """Write the content of an element; the XML parser limits the depth."""
     for child in parent:
         tag = tag_of(child)
         if tag == "h":

@@ -1,6 +1,6 @@
-"""Printed pages: their running heads and feet, and pictures of pages read by tesseract.
+"""Printed pages: removal of their running heads and feet, and OCR of pictures by tesseract.
 
-A line is never left out for how it looks on its page alone: a year may end a sentence and a page.
+A line is only removed if near pages prove it, since a year may end both a sentence and a page.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ import subprocess
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from raptor_core.documents.formats.parsed import UnreadableError, clean_text
+from raptor_core.documents.formats.parsed import UnreadableError, one_line
 
 NEAR_PAGES = 2
-"""Pages before and after one that are compared with it: heads alternate between left and right."""
+"""Distance of pages that are compared, since left and right pages have different heads."""
 
 EDGE_LINES = 3
-"""Lines at the top and at the foot that may run."""
+"""Maximum running lines at the top, and at the foot."""
 
 _NUMBER = re.compile(r"\d+")
 _WORD = re.compile(r"[^\W\d_]{3}")
@@ -27,21 +27,20 @@ _COUNTED = re.compile(
 )
 _ROMAN = {"i": 1, "v": 5, "x": 10, "l": 50, "c": 100}
 
-
 DIVIDED = "\ufffe"
-"""What PDFium writes for the hyphen and the end of the line between the halves of a word."""
+"""Character that PDFium writes for a hyphen and the line end inside a word."""
 
 
-class Line(NamedTuple):
-    """A line of print; ``size`` is the height of its first letter, ``top`` its place, in points."""
+class PrintedLine(NamedTuple):
+    """Line of print; ``size`` is the height of its first letter, ``top`` its place, in points."""
 
     text: str
     size: float = 0.0
     top: float = 0.0
 
 
-def without_running_lines(pages: Sequence[Sequence[Line]]) -> list[list[Line]]:
-    """The pages without the lines at their edges that run through them."""
+def without_running_lines(pages: Sequence[Sequence[PrintedLine]]) -> list[list[PrintedLine]]:
+    """Return the pages without their running heads and feet."""
     kept = [list(page) for page in pages]
     for is_foot in (False, True):
         place = -1 if is_foot else 0
@@ -50,41 +49,38 @@ def without_running_lines(pages: Sequence[Sequence[Line]]) -> list[list[Line]]:
             runs = [_runs(edges, at) for at in range(len(edges))]
             if not any(runs):
                 break
-            for page, does_run in zip(kept, runs, strict=True):
-                if does_run:
+            for page, is_running in zip(kept, runs, strict=True):
+                if is_running:
                     page.pop(place)
     return kept
 
 
 def _runs(edges: Sequence[str], at: int) -> bool:
-    """Whether the line at the edge of a page stands at that of pages near it, or counts with it."""
+    """Return whether near pages repeat the line at the edge of a page, or count on from it."""
     text = edges[at]
     if not text:
         return False
-    near = [
-        other
-        for other in range(max(0, at - NEAR_PAGES), min(len(edges), at + NEAR_PAGES + 1))
-        if other != at
-    ]
+    window = range(max(0, at - NEAR_PAGES), min(len(edges), at + NEAR_PAGES + 1))
+    near = [(edges[page], page - at) for page in window if page != at]
     needed = min(2, len(edges) - 1)
     number = _page_number(text)
     if number is not None:
-        counted = (_page_number(edges[other]) == number + other - at for other in near)
+        counted = (_page_number(line) == number + distance for line, distance in near)
         return needed > 0 and sum(counted) >= needed
-    alike = sum(_is_alike(text, edges[other], other - at) for other in near)
-    return bool(_WORD.search(text)) and len(edges) > NEAR_PAGES and alike >= needed
+    n_alike = sum(_is_alike(text, line, distance) for line, distance in near)
+    return bool(_WORD.search(text)) and len(edges) > NEAR_PAGES and n_alike >= needed
 
 
-def _is_alike(text: str, other: str, n_pages: int) -> bool:
-    """Whether two lines are the same but for numbers that count pages."""
-    if _NUMBER.split(text) != _NUMBER.split(other):
+def _is_alike(line: str, near: str, n_pages: int) -> bool:
+    """Return whether two lines differ only in numbers that count pages."""
+    if _NUMBER.split(line) != _NUMBER.split(near):
         return False
-    pairs = zip(_NUMBER.findall(text), _NUMBER.findall(other), strict=True)
-    return all(mine == its or int(its) - int(mine) == n_pages for mine, its in pairs)
+    pairs = zip(_NUMBER.findall(line), _NUMBER.findall(near), strict=True)
+    return all(first == second or int(second) - int(first) == n_pages for first, second in pairs)
 
 
 def _page_number(text: str) -> int | None:
-    """The number that a line is, in digits or Roman; None where it is anything else."""
+    """Return the number that forms the line, in digits or Roman, or None."""
     match = _COUNTED.match(text)
     if match is None:
         return None
@@ -93,30 +89,26 @@ def _page_number(text: str) -> int | None:
         return int(word)
     values = [_ROMAN[letter] for letter in word]
     pairs = zip(values, [*values[1:], 0], strict=True)
-    return sum(-value if value < after else value for value, after in pairs)
+    return sum(-value if value < following else value for value, following in pairs)
 
 
 PROGRAM = "tesseract"
 PAGE_SECONDS = 60
 DOTS_PER_INCH = 300
 MAX_PIXELS = 4000
-"""Of the longer side of a page, whatever its size."""
+"""Maximum length of the longer side of a page's picture."""
 
 _POINTS_PER_INCH = 72
 _BROKEN_WORD = re.compile(r"(?<=\w)-\n(?=[^\W\d_A-Z])")
 
 
 def find_tesseract() -> str:
-    """Path of the program; empty where it is not installed."""
+    """Return the path of the program, or "" if it is not installed."""
     return shutil.which(PROGRAM) or ""
 
 
-def recognize(page: Any, languages: str) -> list[Line]:
-    """The lines of a page of PDFium, in reading order; a gap above each paragraph.
-
-    Raises:
-        UnreadableError: tesseract is not installed, lacks a language, or takes too long.
-    """
+def recognize(page: Any, languages: str) -> list[PrintedLine]:
+    """Return the lines of a page of PDFium in reading order, with a gap above each paragraph."""
     program = find_tesseract()
     if not program:
         raise UnreadableError(
@@ -135,15 +127,15 @@ def recognize(page: Any, languages: str) -> list[Line]:
     except subprocess.TimeoutExpired as error:
         raise UnreadableError(f"a page took more than {PAGE_SECONDS} s of OCR") from error
     if done.returncode:
-        told = " ".join(done.stderr.decode(errors="replace").split())
-        raise UnreadableError(f"holds only images, and OCR by source.ocr = {languages!r}: {told}")
+        reason = one_line(done.stderr.decode(errors="replace"))
+        raise UnreadableError(f"holds only images, and OCR by source.ocr = {languages!r}: {reason}")
     text = _BROKEN_WORD.sub(DIVIDED, done.stdout.decode(errors="replace"))
-    rows = (" ".join(clean_text(row).split()) for row in text.split("\n"))
-    return [Line(row, top=-float(at)) for at, row in enumerate(rows) if row]
+    rows = map(one_line, text.split("\n"))
+    return [PrintedLine(row, top=-float(at)) for at, row in enumerate(rows) if row]
 
 
 def _picture(page: Any) -> bytes:
-    """The page in shades of grey, as PGM."""
+    """Return the page in shades of grey, as PGM."""
     scale = min(DOTS_PER_INCH / _POINTS_PER_INCH, MAX_PIXELS / max(page.get_size()))
     bitmap = page.render(scale=scale, grayscale=True)
     try:

@@ -1,4 +1,4 @@
-"""What a format's parser yields, and what all parsers share: cleaning, sections, blocks of text."""
+"""Result of a parser, and the tools of all parsers: cleaning, sections, blocks of text."""
 
 from __future__ import annotations
 
@@ -14,10 +14,7 @@ _SURROGATE = re.compile(r"[\ud800-\udfff]")
 
 
 class UnreadableError(Exception):
-    """A file or record cannot be read; the message is the reason, in words for a person.
-
-    Private to this package: the loader turns it into ``Skipped``.
-    """
+    """A file or record cannot be read, for the reason in the message; it becomes ``Skipped``."""
 
 
 class EmptyFileError(UnreadableError):
@@ -25,11 +22,7 @@ class EmptyFileError(UnreadableError):
 
 
 def check_size(n_bytes: int, max_file_mb: float, expansion: int = 1) -> None:
-    """Refuse what is larger than ``max_file_mb``, or uncompressed than ``expansion`` times that.
-
-    Raises:
-        UnreadableError: it is.
-    """
+    """Raise UnreadableError for more than ``expansion`` times ``max_file_mb``."""
     size, bound = f"{n_bytes / MEGABYTE:.1f} MB", "source.max_file_mb"
     if expansion > 1:
         size, bound = f"{n_bytes / MEGABYTE:.0f} MB uncompressed", f"{expansion} x {bound}"
@@ -40,10 +33,7 @@ def check_size(n_bytes: int, max_file_mb: float, expansion: int = 1) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Parsed:
-    """One document's text as its format's parser gives it; ``title`` is empty if unknown.
-
-    ``pages`` are the starts of its pages in the text, where it has any.
-    """
+    """Text of a document; ``title`` is empty if unknown, ``pages`` are the starts of pages."""
 
     text: str
     title: str = ""
@@ -53,11 +43,10 @@ class Parsed:
 
 
 def clean_text(text: str) -> str:
-    r"""Text without control characters and byte order mark, newlines as ``\n``.
+    r"""Return the text with newlines as ``\n``, and without a byte order mark.
 
-    Control characters other than ``\n`` and ``\t`` become a space, and lone surrogates (which
-    no encoding can store) U+FFFD, one for one. Nothing else changes, so spans resolve to the
-    file.
+    Control characters but ``\n`` and ``\t`` become spaces, and lone surrogates U+FFFD, so that
+    spans resolve to the file.
     """
     if not _TO_CLEAN.search(text):
         return text
@@ -68,25 +57,25 @@ def clean_text(text: str) -> str:
 
 
 def control_share(text: str) -> float:
-    """Share of control characters other than white space, 0 to 1."""
+    """Return the share of control characters that are no white space, 0 to 1."""
     white = sum(text.count(char) for char in "\r\f\v\x85")
     return (len(_CONTROL.findall(text)) - white) / max(1, len(text))
 
 
 def one_line(text: str) -> str:
-    """A title: cleaned, runs of white space folded to one space, stripped."""
+    """Return clean text with runs of white space folded to one space, stripped."""
     return " ".join(clean_text(text).split())
 
 
-def clean_metadata(given: Mapping[str, MetadataValue]) -> dict[str, MetadataValue]:
-    """Metadata with its texts in one line each; blank ones are left out."""
-    clean = {key: one_line(v) if isinstance(v, str) else v for key, v in given.items()}
+def clean_metadata(metadata: Mapping[str, MetadataValue]) -> dict[str, MetadataValue]:
+    """Return metadata with each text in one line, without blank texts."""
+    clean = {key: one_line(v) if isinstance(v, str) else v for key, v in metadata.items()}
     return {key: value for key, value in clean.items() if value != ""}
 
 
 @dataclass(frozen=True, slots=True)
 class Heading:
-    """A heading as a parser finds it: its rank in the format (1 outermost) and its start."""
+    """Heading with its start and its rank in the format, 1 for the outermost."""
 
     title: str
     rank: int
@@ -94,12 +83,10 @@ class Heading:
 
 
 def nest(headings: Sequence[Heading], n_chars: int) -> tuple[Section, ...]:
-    """Sections of a text of ``n_chars`` characters from its headings, ordered by start.
+    """Return the sections of a text of ``n_chars`` characters from its headings, both in order.
 
-    A section ends where the next heading of the same or an outer rank starts. Its level is its
-    depth of nesting, from 1, so that a document that begins with a second-rank heading, or
-    leaves a rank out, has no gap. Headings without a title are passed over. Linear in the
-    number of headings.
+    A section ends at the next heading of the same or an outer rank. Its level is its depth of
+    nesting, from 1, so that levels have no gap. Headings without a title are ignored.
     """
     kept = [heading for heading in headings if heading.title]
     ends = [n_chars] * len(kept)
@@ -124,10 +111,10 @@ _CELL = " | "
 
 
 class Blocks:
-    """Blocks of text in order, joined by a blank line; rows and items of one run by a newline.
+    """Blocks of text with a blank line between them, or a newline between rows and list items.
 
-    Text arrives in pieces; ``end`` closes the block that is open. White space folds to one
-    space except in preformatted text. Everything is linear in the number of characters.
+    Text arrives in pieces; ``end`` closes the open block. White space folds to one space, except
+    in preformatted text.
     """
 
     def __init__(self) -> None:
@@ -163,19 +150,19 @@ class Blocks:
         self._pieces.append(data)
 
     def line_break(self) -> None:
-        """A line ends within the block."""
+        """End a line within the block."""
         self._pieces.append("\n")
 
     def begin_heading(self, rank: int) -> None:
-        """The next block is a heading; rank 1 is the outermost."""
+        """Make the next block a heading; rank 1 is the outermost."""
         self._kind = f"h{rank}"
 
     def begin_item(self, marker: str) -> None:
-        """The next block is an item of a list."""
+        """Make the next block an item of a list."""
         self._kind, self._marker = "item", marker
 
     def begin_row(self) -> None:
-        """The next block is a row of a table."""
+        """Make the next block a row of a table."""
         self._kind = "row"
 
     def row(self, cells: Iterable[str]) -> None:
@@ -187,7 +174,7 @@ class Blocks:
         self.leave()
 
     def cell(self) -> None:
-        """A cell of a row begins."""
+        """Begin a cell of a row."""
         if self._pre:
             self.end()
         self._kind = self._kind or "row"
@@ -195,7 +182,7 @@ class Blocks:
         self._n_cells += 1
 
     def end(self) -> None:
-        """Close the open block. One without text leaves no trace but the kind of the next."""
+        """Close the open block; without text it only passes its kind to the next block."""
         if not self._pieces:
             return
         body = self._body()
@@ -217,19 +204,19 @@ class Blocks:
         self._last_kind = kind
 
     def leave(self) -> None:
-        """Close the open block, and the heading, item or row that it was to be."""
+        """Close the open block, and forget its kind."""
         self.end()
         self._kind = self._marker = ""
 
     @property
     def n_headings(self) -> int:
-        """Headings that were closed."""
+        """Number of closed headings."""
         return len(self._headings)
 
     def parsed(
         self, title: str = "", metadata: Mapping[str, MetadataValue] | None = None
     ) -> Parsed:
-        """The whole text with its sections; without a title, under that of its first heading."""
+        """Return the text with its sections; the first heading replaces a missing title."""
         self.end()
         text, headings = "".join(self._parts), self._headings
         name = one_line(title) or next((h.title for h in headings if h.title), "")

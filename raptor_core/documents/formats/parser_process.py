@@ -1,9 +1,8 @@
-"""PDF files parsed in a process of its own: native code reads strangers' files there.
+"""Process that parses PDF files, since native code reads untrusted files there.
 
-A file that ends the process, or keeps it busy for too long, is told and costs no other. The process
-is started for the first file, reads one after the other, and ends with its parent. It is sent the
-languages for OCR and the file, and answers in JSON: nothing that a file gained control of may send
-a pickle.
+A file that ends the process, or takes too long, is skipped. The process starts at the first file
+and ends with its parent. It receives the languages for OCR and a file, and answers in JSON: a
+compromised process must not send a pickle.
 """
 
 from __future__ import annotations
@@ -27,11 +26,11 @@ from raptor_core.documents.formats.parsed import Parsed, UnreadableError
 from raptor_core.errors import MissingExtraError
 
 MEMORY_BYTES = 2 * 2**30
-"""What the process may take; a page that unpacks to more ends it."""
+"""Memory limit of the process; a page that unpacks to more ends it."""
 
 
 class ParserProcess:
-    """The process, started when it is needed; its calls take turns."""
+    """Process that starts at the first call; calls run one after the other."""
 
     def __init__(self) -> None:
         self._process: Any = None
@@ -40,32 +39,27 @@ class ParserProcess:
         self._turn = Lock()
 
     def parse(self, data: bytes, seconds: float, ocr: str = "") -> Parsed:
-        """The text of a PDF file; ``ocr`` as in ``parse_pdf``.
-
-        Raises:
-            UnreadableError: the file cannot be read, ended the process, or took too long.
-            MissingExtraError: pypdfium2 is not installed.
-        """
+        """Parse a PDF file, or raise UnreadableError if it ends the process or takes too long."""
         if find_spec("pypdfium2") is None:
             raise MissingExtraError("pdf", "reading PDF files")
         with self._turn:
-            told = self._asked((ocr.encode(), data), seconds)
-        if told is None:
+            answer = self._request((ocr.encode(), data), seconds)
+        if answer is None:
             raise UnreadableError(
                 f"took more than {seconds:g} s to read; split it, or raise source.parse_seconds"
             )
-        if "problem" in told:
-            raise UnreadableError(told["problem"])
-        sections = tuple(Section(**section) for section in told.pop("sections"))
-        return Parsed(**{**told, "sections": sections, "pages": tuple(told["pages"])})
+        if "problem" in answer:
+            raise UnreadableError(answer["problem"])
+        sections = tuple(Section(**section) for section in answer["sections"])
+        return Parsed(**{**answer, "sections": sections, "pages": tuple(answer["pages"])})
 
     def close(self) -> None:
-        """End the process; the next call starts another."""
+        """End the process; the next call starts a new process."""
         if self._process is not None and self._owner == os.getpid():
             self._end()
 
-    def _asked(self, messages: Sequence[bytes], seconds: float) -> dict[str, Any] | None:
-        """The answer; None where none came in time."""
+    def _request(self, messages: Sequence[bytes], seconds: float) -> dict[str, Any] | None:
+        """Return the answer, or None if it did not come in time."""
         self._start()
         try:
             for message in messages:
@@ -86,24 +80,24 @@ class ParserProcess:
         return None
 
     def _start(self) -> None:
-        """Make sure that it runs. A fork has its parent's, which goes on with it."""
+        """Start the process unless this process started a running one; a fork needs its own."""
         if self._process and self._owner == os.getpid() and self._process.poll() is None:
             return
         if not self._owner:
             atexit.register(self.close)
         self._owner = os.getpid()
-        self._connection, its = Pipe()
-        with its:
+        self._connection, remote = Pipe()
+        with remote:
             self._process = subprocess.Popen(  # noqa: S603
-                [sys.executable, "-c", f"from {__name__} import main; main({its.fileno()})"],
+                [sys.executable, "-c", f"from {__name__} import main; main({remote.fileno()})"],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
-                pass_fds=[its.fileno()],
+                pass_fds=[remote.fileno()],
                 env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
             )
 
     def _end(self) -> int:
-        """Make sure that it has ended; its exit code."""
+        """End the process and return its exit code."""
         process, self._process = self._process, None
         process.kill()
         self._connection.close()
@@ -111,23 +105,22 @@ class ParserProcess:
 
 
 PARSER = ParserProcess()
-"""The process of this program."""
 
 
 def main(descriptor: int) -> None:
-    """Answer until the other side has ended."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl+C goes to all; it ends with its parent
+    """Answer requests until the parent ends."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl+C reaches all; this ends with its parent
     from raptor_core.documents.formats.pdf import parse_pdf
 
     with suppress(ImportError, OSError, ValueError):  # systems that have no such limit
         import resource
 
         resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
-    with suppress(ConnectionError, EOFError), Connection(descriptor) as given:
+    with suppress(ConnectionError, EOFError), Connection(descriptor) as connection:
         while True:
-            ocr, data = given.recv_bytes().decode(), given.recv_bytes()
+            ocr, data = connection.recv_bytes().decode(), connection.recv_bytes()
             try:
                 answer = asdict(parse_pdf(data, ocr))
             except UnreadableError as error:
                 answer = {"problem": str(error)}
-            given.send_bytes(json.dumps(answer, default=dict).encode())
+            connection.send_bytes(json.dumps(answer, default=dict).encode())

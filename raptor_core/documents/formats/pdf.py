@@ -10,33 +10,37 @@ from itertools import accumulate, pairwise
 from statistics import median
 from typing import Any
 
-from raptor_core.documents.formats.pages import DIVIDED, Line, recognize, without_running_lines
+from raptor_core.documents.formats.pages import (
+    DIVIDED,
+    PrintedLine,
+    recognize,
+    without_running_lines,
+)
 from raptor_core.documents.formats.parsed import (
     Heading,
     Parsed,
     UnreadableError,
     clean_metadata,
-    clean_text,
     nest,
     one_line,
 )
 
 FULL_LINE_SHARE = 0.9
-"""A line that would reach this share of the page's longest lines with one more word is full."""
+"""Share of the page's longest lines which a full line reaches with the next word."""
 
 BROKEN_LINE_SHARE = 0.5
-"""Of a full line, from which on one is broken where the next begins in lower case."""
+"""Share of a full line above which a line runs on if the next begins in lower case."""
 
 PARAGRAPH_PITCH = 1.4
-"""Lines that are further apart than this many times the usual are of different paragraphs."""
+"""Multiple of the usual distance of lines that separates paragraphs."""
 
 HEADING_SIZE = 1.15
-"""Where there is no outline, lines that are so much larger than most of the text are headings."""
+"""Multiple of the usual size from which lines are headings, in a file without an outline."""
 
 HEADING_CHARS = 120
 HEADING_RANKS = 4
 HEADINGS_SHARE = 0.15
-"""Where larger lines make more than this share of the text, they are no headings."""
+"""Maximum share of larger lines in the text; above it they are no headings."""
 
 _PAGE_GAP = "\n\n"
 _DIVIDED_WORD = re.compile(rf"(\w+){DIVIDED}(\w+)")
@@ -46,12 +50,11 @@ _NO_TITLE = re.compile(r"untitled|microsoft word - |.*\.(?:docx?|tex|indd|pdf)\Z
 
 
 def parse_pdf(data: bytes, ocr: str = "") -> Parsed:
-    """Text of all pages: wrapped lines joined to paragraphs, words divided by it rejoined.
+    """Parse all pages; join wrapped lines to paragraphs, and the halves of divided words.
 
-    ``ocr`` are languages of tesseract, by which it reads pages without a text layer, if any.
-
-    Running heads and feet and the numbers of pages are left out. Sections come from the document's
-    outline, where its titles can be found on their pages, or else from larger lines.
+    Running heads and feet and page numbers are omitted. Sections come from titles of the outline
+    that occur on their pages, else from larger lines. With ``ocr``, languages of tesseract, pages
+    without a text layer are recognized.
 
     Raises:
         UnreadableError: encrypted, damaged, or without a text layer.
@@ -83,12 +86,12 @@ def parse_pdf(data: bytes, ocr: str = "") -> Parsed:
     )
 
 
-def _problem(told: str) -> str:
-    if "password" in told.lower():
+def _problem(message: str) -> str:
+    if "password" in message.lower():
         return "is encrypted with a password; store it without"
-    if "security" in told.lower():
+    if "security" in message.lower():
         return "is encrypted in a way that cannot be read; store it without encryption"
-    return f"is damaged, or no PDF file: {told}"
+    return f"is damaged, or no PDF file: {message}"
 
 
 def _title(raw: str) -> str:
@@ -96,18 +99,18 @@ def _title(raw: str) -> str:
     return "" if _NO_TITLE.match(title) else title
 
 
-def _lines(document: Any, at: int, ocr: str) -> tuple[list[Line], bool]:
-    """The lines of a page in reading order, and whether they come from its picture."""
+def _lines(document: Any, at: int, ocr: str) -> tuple[list[PrintedLine], bool]:
+    """Return the lines of a page in reading order, and whether they come from OCR."""
     page = document[at]
     layer = page.get_textpage()
     try:
         text = layer.get_text_range() if layer.count_chars() else ""
         lines, start = [], 0
         for line in text.split("\n"):
-            words = " ".join(clean_text(line.rstrip("\r")).split())
+            words = one_line(line)
             first = start + len(line) - len(line.lstrip())
             if words:
-                lines.append(Line(words, *_place(layer, first)))
+                lines.append(PrintedLine(words, *_place(layer, first)))
             start += len(line) + 1
         if ocr and not lines:
             lines = recognize(page, ocr)
@@ -119,7 +122,7 @@ def _lines(document: Any, at: int, ocr: str) -> tuple[list[Line], bool]:
 
 
 def _place(layer: Any, at: int) -> tuple[float, float]:
-    """Height of a letter, and its upper edge above the foot of the page, in points."""
+    """Return the height of a letter, and its upper edge above the foot of the page, in points."""
     import pypdfium2.raw as pdfium
 
     box = pdfium.FS_RECTF()
@@ -128,32 +131,32 @@ def _place(layer: Any, at: int) -> tuple[float, float]:
     return round(box.top - box.bottom, 1), box.top
 
 
-def reflow(lines: Sequence[Line]) -> str:
-    """One page with its paragraphs apart by a blank line.
+def reflow(lines: Sequence[PrintedLine]) -> str:
+    """Return the text of a page with a blank line between paragraphs.
 
-    A line runs on when it is full, or not short and the next one begins in lower case, unless there
-    is a gap between them or the next one is of another size; a short one ends its paragraph, or
-    stands alone with others like it (verse, rows of a table).
+    A line runs on if it is full, or not short and the next begins in lower case, but not over a gap
+    or a change of size. A short line ends its paragraph; consecutive short lines (verse, rows of a
+    table) stay lines.
     """
     lengths = sorted(len(part) for line in lines for part in line.text.split(DIVIDED))
     full = FULL_LINE_SHARE * lengths[len(lengths) * 9 // 10] if lengths else 0
-    steps = [before.top - after.top for before, after in pairwise(lines) if before.top > after.top]
-    most = PARAGRAPH_PITCH * median(steps) if steps else 0
+    steps = [line.top - lower.top for line, lower in pairwise(lines) if line.top > lower.top]
+    max_step = PARAGRAPH_PITCH * median(steps) if steps else 0
     parts: list[str] = []
     gap, ran_on = "", False
-    for line, after in pairwise([*lines, Line("")]):
-        smaller, larger = sorted((line.size, after.size))
-        is_apart = line.top - after.top > most or larger > HEADING_SIZE * smaller
-        runs_on = not is_apart and _runs_on(line.text, after.text, full)
+    for line, following in pairwise([*lines, PrintedLine("")]):
+        smaller, larger = sorted((line.size, following.size))
+        is_apart = line.top - following.top > max_step or larger > HEADING_SIZE * smaller
+        runs_on = not is_apart and _runs_on(line.text, following.text, full)
         parts += [gap, line.text]
-        ends = is_apart or ran_on or len(after.text) >= full
+        ends = is_apart or ran_on or len(following.text) >= full
         gap = " " if runs_on else _PAGE_GAP if ends else "\n"
         ran_on = runs_on
     return "".join(parts)
 
 
 def _runs_on(line: str, following: str, full: float) -> bool:
-    """Whether a line was broken only because the next word did not fit."""
+    """Return whether a line was broken only because the next word did not fit."""
     word = following.partition(" ")[0]
     if not word or _BULLET.match(word):
         return False
@@ -163,24 +166,20 @@ def _runs_on(line: str, following: str, full: float) -> bool:
 
 
 def _rejoined(pages: Sequence[str]) -> list[str]:
-    """The pages with words whole that were divided at the end of a line.
-
-    With a hyphen where the document writes the word with one elsewhere, and not without.
-    """
+    """Join the halves of divided words, with a hyphen if the document has that form more often."""
     if not any(DIVIDED in page for page in pages):
         return list(pages)
     known = Counter(word.casefold() for page in pages for word in _WORD.findall(page))
 
-    def whole(match: re.Match[str]) -> str:
-        hyphened = "-".join(match.groups())
-        joined = "".join(match.groups())
+    def join(match: re.Match[str]) -> str:
+        hyphened, joined = "-".join(match.groups()), "".join(match.groups())
         return hyphened if known[hyphened.casefold()] > known[joined.casefold()] else joined
 
-    return [_DIVIDED_WORD.sub(whole, page).replace(DIVIDED, "-") for page in pages]
+    return [_DIVIDED_WORD.sub(join, page).replace(DIVIDED, "-") for page in pages]
 
 
 def _outline(document: Any) -> Iterator[tuple[str, int, int]]:
-    """Title, rank and page number of every entry of the outline, depth first."""
+    """Yield title, rank and page number of every entry of the outline, depth first."""
     for entry in document.get_toc():
         place = entry.get_dest()
         page = None if place is None else place.get_index()
@@ -191,24 +190,24 @@ def _outline(document: Any) -> Iterator[tuple[str, int, int]]:
 def _located(
     outline: Sequence[tuple[str, int, int]], pages: Sequence[str], starts: Sequence[int]
 ) -> list[Heading]:
-    """Headings of the outline where they stand in the text, in its order."""
+    """Return the headings of the outline that occur in the text in its order."""
     headings: list[Heading] = []
-    after = 0
+    end = 0
     for title, rank, page in outline:
         if not title or page >= len(pages):
             continue
         words = r"\s+".join(map(re.escape, title.split()))
-        match = re.compile(words).search(pages[page], max(0, after - starts[page]))
+        match = re.compile(words).search(pages[page], max(0, end - starts[page]))
         if match:
             headings.append(Heading(title, rank, starts[page] + match.start()))
-            after = starts[page] + match.end()
+            end = starts[page] + match.end()
     return headings
 
 
 def _larger_lines(
-    printed: Sequence[Sequence[Line]], pages: Sequence[str], starts: Sequence[int]
+    printed: Sequence[Sequence[PrintedLine]], pages: Sequence[str], starts: Sequence[int]
 ) -> list[Heading]:
-    """Headings by their size: the largest are the outermost."""
+    """Return headings by their size; the largest are the outermost."""
     n_chars: Counter[float] = Counter()
     for line in (line for lines in printed for line in lines):
         n_chars[line.size] += len(line.text)
@@ -219,12 +218,12 @@ def _larger_lines(
     ranks = {size: min(rank, HEADING_RANKS) for rank, size in enumerate(sizes, start=1)}
     headings: list[Heading] = []
     for lines, page, start in zip(printed, pages, starts, strict=True):
-        after = 0
+        end = 0
         for line in lines:
             if line.size not in ranks or len(line.text) > HEADING_CHARS:
                 continue
-            at = page.find(line.text, after)
+            at = page.find(line.text, end)
             if at >= 0 and any(letter.isalpha() for letter in line.text):
-                after = at + len(line.text)
+                end = at + len(line.text)
                 headings.append(Heading(line.text, ranks[line.size], start + at))
     return headings

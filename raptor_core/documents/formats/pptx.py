@@ -13,11 +13,7 @@ from raptor_core.errors import MissingExtraError
 
 
 def parse_pptx(data: bytes, max_file_mb: float) -> Parsed:
-    """Slides one after the other, each under its number and title, its notes at its end.
-
-    Points of an outline have a line each, as rows of tables do; other paragraphs stand apart.
-    Pictures, charts and the text of masters are left out.
-    """
+    """Parse slides, each under its number and title, without pictures, charts and master texts."""
     try:
         import pptx
     except ImportError as error:
@@ -48,7 +44,7 @@ def _write_slide(blocks: Blocks, number: int, slide: Any) -> None:
 
 
 def _shapes(shapes: Iterable[Any]) -> Iterator[Any]:
-    """Shapes in their order, those of groups in their place; the XML parser bounds the depth."""
+    """Yield shapes in order, with those inside groups; the XML parser limits the depth."""
     for shape in shapes:
         if hasattr(shape, "shapes"):
             yield from _shapes(shape.shapes)

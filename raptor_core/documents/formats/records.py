@@ -25,18 +25,18 @@ from raptor_core.identity import digest
 from raptor_core.settings import SourceSettings
 
 NESTED_NAME = " ::: "
-"""Parts the names of nested sections in the ``sections`` field of a row."""
+"""Separator of the names of nested sections in the ``sections`` field of a row."""
 
 Named = tuple[str, Document]
-"""A document and where it was found, for people."""
+"""Document with the name of its place, for people."""
 
 _SECTION_NAMES = ("name", "title", "heading")
 _BIGGEST_INTEGER = 2**63 - 1
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
-    """What rows come from: its name for people, their source, what its documents share."""
+class TableOrigin:
+    """Origin of rows: its name for people, their source, and metadata of all its documents."""
 
     name: str
     source: str
@@ -44,9 +44,9 @@ class Table:
 
 
 def read_json_lines(
-    data: bytes, table: Table, settings: SourceSettings
+    data: bytes, table: TableOrigin, settings: SourceSettings
 ) -> Iterator[Named | Skipped]:
-    """Documents of a JSON Lines file, named by their lines ("papers.jsonl:7"), from 1."""
+    """Yield documents of a JSON Lines file, named by their lines ("papers.jsonl:7"), from 1."""
     for number, line in enumerate(decode(data).removeprefix("\ufeff").split("\n"), start=1):
         if not line.strip():
             continue
@@ -72,12 +72,11 @@ def _load(line: str) -> Mapping[str, Any]:
 
 
 def read_row(
-    row: Mapping[str, Any], name: str, table: Table, settings: SourceSettings
+    row: Mapping[str, Any], name: str, table: TableOrigin, settings: SourceSettings
 ) -> Named | Skipped:
-    """Return the document of a row under its name, or why the row holds none.
+    """Return the document of a row under its name, or the reason why the row holds none.
 
-    A row that cannot be read is known by its id. Without an id it may have held any document of
-    its table, so it is known by the table.
+    An unreadable row without an id may have held any document of its table.
     """
     try:
         return name, row_document(row, table, settings)
@@ -90,12 +89,12 @@ def read_row(
         return Skipped(name, str(error), is_empty, row_id or table.name)
 
 
-def row_document(row: Mapping[str, Any], table: Table, settings: SourceSettings) -> Document:
-    """The document in one row.
+def row_document(row: Mapping[str, Any], table: TableOrigin, settings: SourceSettings) -> Document:
+    """Return the document of a row.
 
-    Its id is the field ``settings.id_field``; for "auto" ``id``, else the first field whose
-    name ends in ``_id``, else a digest of the text. Single values in other fields, and in the
-    object ``metadata``, become metadata (the latter win); nested and missing ones are left out.
+    Its id is the field ``settings.id_field``; for "auto" it is ``id``, else the first field whose
+    name ends in ``_id``, else a digest of the text. Single values of the remaining fields become
+    metadata; those of the object ``metadata`` override them.
 
     Raises:
         EmptyFileError: the text is blank.
@@ -113,7 +112,7 @@ def row_document(row: Mapping[str, Any], table: Table, settings: SourceSettings)
     id_field, row_id = _identify(row, settings.id_field)
     title = row.get(settings.title_field)
     used = {id_field, settings.text_field, settings.title_field, "metadata", "sections"}
-    own = {key: value for key, value in row.items() if key not in used}
+    fields = {key: value for key, value in row.items() if key not in used}
     nested = row.get("metadata")
     return Document(
         id=row_id or digest("document", text),
@@ -123,14 +122,14 @@ def row_document(row: Mapping[str, Any], table: Table, settings: SourceSettings)
         sections=find_sections(text, row.get("sections")),
         metadata={
             **table.metadata,
-            **single_values(own),
+            **single_values(fields),
             **single_values(nested if isinstance(nested, Mapping) else {}),
         },
     )
 
 
 def _identify(row: Mapping[str, Any], id_field: str) -> tuple[str, str]:
-    """The field that holds the id, and the id; both empty if there is none."""
+    """Return the field of the id, and the id; both are "" if there is none."""
     if id_field != "auto":
         row_id = _as_id(row.get(id_field))
         if not row_id:
@@ -145,14 +144,14 @@ def _identify(row: Mapping[str, Any], id_field: str) -> tuple[str, str]:
 
 def _as_id(value: object) -> str:
     if isinstance(value, float) and value.is_integer():
-        value = int(value)  # an integer column of a table that has gaps
+        value = int(value)  # an integer column with missing values
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)
     return one_line(value) if isinstance(value, str) else ""
 
 
 def single_values(values: Mapping[Any, Any]) -> dict[str, MetadataValue]:
-    """The entries that metadata can hold: text, booleans, finite numbers, dates as ISO text."""
+    """Return the values that metadata can hold: text, booleans, finite numbers, ISO dates."""
     singles = ((clean_text(str(key)), _single(value)) for key, value in values.items())
     return {key: single for key, single in singles if single is not None}
 
@@ -160,7 +159,7 @@ def single_values(values: Mapping[Any, Any]) -> dict[str, MetadataValue]:
 def _single(value: object) -> MetadataValue | None:
     if isinstance(value, str):
         return clean_text(value)
-    if isinstance(value, int):  # booleans too; what no store can index becomes text
+    if isinstance(value, int):  # booleans too; no store can index a larger integer
         return value if abs(value) <= _BIGGEST_INTEGER else str(value)
     if isinstance(value, float):
         return value if math.isfinite(value) else None
@@ -169,10 +168,10 @@ def _single(value: object) -> MetadataValue | None:
 
 
 def find_sections(text: str, listed: object) -> tuple[Section, ...]:
-    """Sections of a row from its list of objects that have a ``name``.
+    """Return the sections of a row from its list of objects that have a ``name``.
 
-    Every name must stand in the text as a whole line, in order; if one does not, there are no
-    sections at all. A name "Data ::: Sources" is "Sources" nested in a "Data" before it.
+    Every name must be a complete line of the text, in order; else there are no sections. The name
+    "Data ::: Sources" is "Sources" nested in a preceding "Data".
     """
     names = _section_names(listed)
     headings: list[Heading] = []
@@ -205,25 +204,23 @@ def _section_names(listed: object) -> list[str]:
 
 
 def _find_line(text: str, line: str, at: int) -> int:
-    """Start of the first whole line at or after ``at`` that reads ``line``; -1 without one."""
+    """Return the start of the first complete line from ``at`` on that equals ``line``, or -1."""
     pattern = re.compile(rf"^[ \t]*({re.escape(line)})[ \t]*$", re.MULTILINE)
     match = pattern.search(text, at)
     return match.start(1) if match else -1
 
 
 MAX_EXPANSION = 20
-"""Times ``max_file_mb`` that a table may hold uncompressed, and its texts together."""
+"""Multiple of ``max_file_mb`` that limits an uncompressed table, and the sum of its texts."""
 
 _ROWS_PER_BATCH = 1024
 _NESTED_FIELDS = ("metadata", "sections")
 
 
-def read_parquet(data: bytes, table: Table, settings: SourceSettings) -> Iterator[Named | Skipped]:
-    """Documents of a Parquet file, named by their rows ("papers.parquet:7"), from 1.
-
-    Raises:
-        UnreadableError: the file is damaged, too large uncompressed, or lacks the text column.
-    """
+def read_parquet(
+    data: bytes, table: TableOrigin, settings: SourceSettings
+) -> Iterator[Named | Skipped]:
+    """Yield documents of a Parquet file, named by their rows ("papers.parquet:7"), from 1."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -234,12 +231,12 @@ def read_parquet(data: bytes, table: Table, settings: SourceSettings) -> Iterato
         groups = map(known.metadata.row_group, range(known.metadata.num_row_groups))
         n_bytes = sum(group.total_byte_size for group in groups)
         check_size(n_bytes, settings.max_file_mb, MAX_EXPANSION)
-        # A text that many rows share is stored once, and so it stays until its size is known.
+        # A text that many rows share is stored once; it stays so until its size is known.
         strings = pa.string(), pa.large_string()
         texts = [c for c in columns if known.schema_arrow.field(c).type in strings]
         file = pq.ParquetFile(pa.BufferReader(data), read_dictionary=texts)
         n_bytes = 0
-        # No threads: one of Arrow's that still starts when the process ends aborts it.
+        # Without threads: a thread of Arrow that starts while the process ends aborts it.
         read = file.iter_batches(batch_size=_ROWS_PER_BATCH, columns=columns, use_threads=False)
         for batch in read:
             n_bytes += sum(_text_bytes(column) for column in batch.columns)
@@ -250,7 +247,7 @@ def read_parquet(data: bytes, table: Table, settings: SourceSettings) -> Iterato
 
 
 def _columns(schema: Any, settings: SourceSettings) -> list[str]:
-    """Columns worth reading: single values, and the nested fields that rows may have."""
+    """Return the names of the columns of single values, and of the nested fields of rows."""
     if settings.text_field not in schema.names:
         raise UnreadableError(
             f"has no column {settings.text_field!r} (source.text_field); "
@@ -267,7 +264,7 @@ def _columns(schema: Any, settings: SourceSettings) -> list[str]:
 
 
 def _text_bytes(column: Any) -> int:
-    """Bytes that the texts of a column take one by one; 0 for other columns."""
+    """Return the bytes of the texts of a dictionary column, each counted; 0 for other columns."""
     import pyarrow.compute as pc
     from pyarrow import types
 

@@ -16,10 +16,9 @@ _MARKED = re.compile(r"(\*\*|``|\*|`)(\S|\S.*?\S)\1_{0,2}")
 
 
 def parse_rst(data: bytes) -> Parsed:
-    """The text unchanged, so that spans resolve to the file.
+    """Parse reStructuredText; the text is unchanged, so that spans resolve to the file.
 
-    As in docutils, a title's rank is the order in which its adornment (character, with or
-    without overline) first appears. The title is the first heading's.
+    As in docutils, a heading's rank is the order in which its adornment first appears.
     """
     text = clean_text(decode(data))
     headings = list(_headings(text))
@@ -45,7 +44,7 @@ def _headings(text: str) -> Iterator[Heading]:
 
 
 def _is_overlined(lines: list[str], marks: list[str], row: int) -> bool:
-    """Whether a heading with overline begins here; ``marks`` has each line's adornment."""
+    """Return whether a heading with overline begins; ``marks`` has each line's adornment."""
     if not marks[row] or row + 2 >= len(lines) or marks[row + 1] or not lines[row + 1].strip():
         return False
     over, title, under = (line.rstrip() for line in lines[row : row + 3])
@@ -53,7 +52,7 @@ def _is_overlined(lines: list[str], marks: list[str], row: int) -> bool:
 
 
 def _is_underlined(lines: list[str], marks: list[str], row: int) -> bool:
-    """As ``_is_overlined``, for a heading with an underline only: a paragraph of one line."""
+    """Return whether a heading with an underline only begins: a paragraph of one line."""
     if not marks[row + 1] or marks[row] or not lines[row].strip() or lines[row][0] in " \t":
         return False
     if row > 0 and lines[row - 1].strip() and not marks[row - 1]:
@@ -62,10 +61,10 @@ def _is_underlined(lines: list[str], marks: list[str], row: int) -> bool:
 
 
 def _long_enough(title: str, adornment: str) -> bool:
-    """Docutils warns about an adornment that is too short, and takes it from 4 characters on."""
+    """Return whether docutils accepts the adornment, which it does from 4 characters on."""
     return len(adornment) >= min(4, len(title))
 
 
 def _plain(raw: str) -> str:
-    """Text of a title without its inline markup."""
+    """Return the text of a title without its inline markup."""
     return one_line(_MARKED.sub(r"\2", _LINK.sub(r"\1", _ROLE.sub("", raw))))

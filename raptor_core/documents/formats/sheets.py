@@ -27,7 +27,7 @@ _SNIFFED_CHARS = 20_000
 
 
 def parse_csv(data: bytes) -> Parsed:
-    """Rows of a file of values parted by commas, semicolons, tabs or bars."""
+    """Parse rows of values with commas, semicolons, tabs or bars between them."""
     text = clean_text(decode(data))
     try:
         dialect: type[csv.Dialect] = csv.Sniffer().sniff(text[:_SNIFFED_CHARS], _DELIMITERS)
@@ -40,9 +40,9 @@ def parse_csv(data: bytes) -> Parsed:
 
 
 def write_rows(blocks: Blocks, rows: Iterable[Sequence[str]]) -> None:
-    """Write rows; the first one with two cells or more names the columns, if it has no number.
+    """Write rows, each cell with its column's name, so that each line can be understood alone.
 
-    Each line can then be understood alone, however the text is cut. Rows before it are titles.
+    The first row of two cells or more names the columns, unless it has a number.
     """
     names: Sequence[str] | None = None
     n_named = 0
@@ -72,10 +72,7 @@ MAX_CELLS = 5_000_000
 
 
 def parse_xlsx(data: bytes, max_file_mb: float) -> Parsed:
-    """Sheets one after the other, with the values that formulas had when it was saved.
-
-    Charts, comments and empty sheets are left out.
-    """
+    """Parse sheets with the saved values of formulas, without charts, comments, empty sheets."""
     try:
         import openpyxl
     except ImportError as error:
@@ -93,7 +90,7 @@ def parse_xlsx(data: bytes, max_file_mb: float) -> Parsed:
 
 
 def _write_sheet(blocks: Blocks, sheet: Any) -> None:
-    sheet.reset_dimensions()  # what a file says of its size need not be true
+    sheet.reset_dimensions()  # the size in the file may be wrong
     rows = [row for row in _rows(sheet) if any(row)]
     if rows:
         blocks.begin_heading(1)

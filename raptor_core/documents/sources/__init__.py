@@ -1,1 +1,1 @@
-"""Where documents come from: files, folders, tables, URLs, databases."""
+"""Sources of documents: files, folders, tables, URLs, databases."""

@@ -1,9 +1,8 @@
-"""Which addresses a source may name, and where its requests may end up.
+"""Checks of the addresses that a source names, and to which its requests go.
 
-Who can write a source's URL, or answer one with a redirect, must not reach what only this machine
-can reach: its own services, the private network, a cloud's metadata. So HTTP goes to public
-addresses, unless the settings name the host; that is looked at for every name that is resolved,
-for addresses that stand in a URL, and again at every redirect.
+A source's URL or a redirect must not reach services of this machine, the private network or a
+cloud's metadata. So HTTP goes to public addresses, or to hosts that the settings name.
+Every resolved name, every address in a URL and every redirect is checked.
 """
 
 from __future__ import annotations
@@ -27,11 +26,7 @@ _HTTP = ("http", "https")
 
 
 def check_protocols(url: str, settings: SourceSettings) -> None:
-    """Refuse a URL, or a part of a chained one, whose protocol the settings do not allow.
-
-    Raises:
-        SourceError: names the protocol and the setting.
-    """
+    """Raise SourceError for a URL, or a part of a chained one, whose protocol is not allowed."""
     for protocol in _protocols(url):
         if protocol not in settings.protocols:
             raise SourceError(
@@ -41,36 +36,36 @@ def check_protocols(url: str, settings: SourceSettings) -> None:
 
 
 def http_options(url: str, settings: SourceSettings) -> dict[str, Any]:
-    """Options for fsspec that keep the HTTP parts of a URL to where they may go."""
+    """Return options for fsspec that limit the HTTP parts of a URL to allowed addresses."""
     guarded = GuardedClient(settings.private_hosts)
     return {p: {"get_client": guarded} for p in _protocols(url) if p in _HTTP}
 
 
 def _protocols(url: str) -> Iterable[str]:
-    """Of each part; a part may be a protocol alone, or the path of a file."""
+    """Yield the protocol of each part; a part may be a protocol alone, or the path of a file."""
     from fsspec import available_protocols
 
-    alone = set(available_protocols())
+    protocols = set(available_protocols())
     for part in url.split("::"):
         protocol, mark, _ = part.partition("://")
-        yield protocol if mark or part in alone else "file"
+        yield protocol if mark or part in protocols else "file"
 
 
 @dataclass(frozen=True)
 class GuardedClient:
-    """Makes HTTP clients that reach public addresses, and these hosts; called by fsspec."""
+    """Factory of HTTP clients that reach public addresses and these hosts; fsspec calls it."""
 
     private_hosts: tuple[str, ...]
 
     async def __call__(self, *, loop: Any = None, **options: Any) -> ClientSession:  # noqa: ARG002  # fsspec's
-        """A client in the running event loop."""
+        """Return a client in the running event loop."""
         import aiohttp
 
         guard = self
 
         class Resolver(aiohttp.DefaultResolver):  # type: ignore[misc, valid-type]
-            async def resolve(self, host: str, *given: Any, **more: Any) -> list[Any]:
-                addresses: list[Any] = await super().resolve(host, *given, **more)
+            async def resolve(self, host: str, *args: Any, **options: Any) -> list[Any]:
+                addresses: list[Any] = await super().resolve(host, *args, **options)
                 for address in addresses:
                     guard.check(host, address["host"])
                 return addresses
@@ -82,11 +77,7 @@ class GuardedClient:
         return aiohttp.ClientSession(connector=connector, trace_configs=[trace], **options)
 
     def check(self, host: str, address: str) -> None:
-        """Refuse an address that is not public, unless its host is named.
-
-        Raises:
-            SourceError: names the host and the setting.
-        """
+        """Raise SourceError for an address that is not public, unless its host is named."""
         if host in self.private_hosts or _is_public(address):
             return
         raise SourceError(
@@ -95,11 +86,7 @@ class GuardedClient:
         )
 
     def check_url(self, url: str) -> None:
-        """Refuse a URL that leaves HTTP, or whose host is an address that is not public.
-
-        Raises:
-            SourceError: names what is refused.
-        """
+        """Raise SourceError for a URL beyond HTTP, or with an address that is not public."""
         parts = urlsplit(url)
         host = parts.hostname or ""
         if parts.scheme not in _HTTP:
@@ -107,22 +94,22 @@ class GuardedClient:
         try:
             address = ipaddress.ip_address(host.partition("%")[0])
         except ValueError:
-            return  # a name, which the resolver looks at
+            return  # a name, which the resolver checks
         self.check(host, str(address))
 
-    async def _at_start(self, _session: Any, _context: SimpleNamespace, told: Any) -> None:
-        self.check_url(str(told.url))
+    async def _at_start(self, _session: Any, _context: SimpleNamespace, event: Any) -> None:
+        self.check_url(str(event.url))
 
-    async def _at_redirect(self, _session: Any, _context: SimpleNamespace, told: Any) -> None:
-        headers = told.response.headers
+    async def _at_redirect(self, _session: Any, _context: SimpleNamespace, event: Any) -> None:
+        headers = event.response.headers
         target = headers.get("Location") or headers.get("URI") or ""
-        self.check_url(urljoin(str(told.response.url), target))
+        self.check_url(urljoin(str(event.response.url), target))
 
 
 def _is_public(address: str) -> bool:
-    """Also of the IPv4 address that an IPv6 address carries."""
-    given = ipaddress.ip_address(address)
-    carried = None
-    if isinstance(given, ipaddress.IPv6Address):
-        carried = given.ipv4_mapped or given.sixtofour
-    return (carried or given).is_global
+    """Return whether an address is public; an IPv6 one may contain an IPv4 one, which counts."""
+    ip = ipaddress.ip_address(address)
+    inner = None
+    if isinstance(ip, ipaddress.IPv6Address):
+        inner = ip.ipv4_mapped or ip.sixtofour
+    return (inner or ip).is_global

@@ -1,4 +1,7 @@
-"""Where documents come from: a path, a URL or a table, listed by rules, read item by item."""
+"""Interface of a source, its files, and the rules by which they are listed.
+
+Sources are in ``local``, ``remote`` and ``sql``; ``load`` opens and reads them.
+"""
 
 from __future__ import annotations
 
@@ -19,52 +22,40 @@ from raptor_core.settings import SourceSettings
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
 
+_SAME_NAME = "csv docx eml epub html jsonl msg odt parquet pdf pptx rst xlsx".split()  # noqa: SIM905
 FORMATS = {
-    ".txt": "text",
-    ".md": "markdown",
-    ".markdown": "markdown",
-    ".rst": "rst",
-    ".html": "html",
+    **{f".{kind}": kind for kind in _SAME_NAME},
     ".htm": "html",
-    ".pdf": "pdf",
-    ".docx": "docx",
-    ".pptx": "pptx",
-    ".xlsx": "xlsx",
-    ".csv": "csv",
+    ".markdown": "markdown",
+    ".md": "markdown",
     ".tsv": "csv",
-    ".epub": "epub",
-    ".odt": "odt",
-    ".eml": "eml",
-    ".msg": "msg",
-    ".jsonl": "jsonl",
-    ".parquet": "parquet",
+    ".txt": "text",
 }
 """Name of the format by file name extension, lower case."""
 
-SUPPORTED = frozenset(FORMATS)
-"""File name extensions that are read, lower case."""
-
 MANY_DOCUMENTS = frozenset({"jsonl", "parquet"})
-"""Formats whose files hold a document for each row; of all others the file's id is the only one."""
+"""Formats whose files hold a document for each row."""
 
 READING_TIMES, LISTING_TIMES = 10, 60
-"""Times ``source.timeout_seconds`` that a storage may take for one file, and for a listing."""
+"""Multiples of ``source.timeout_seconds`` that limit the reading of a file, and a listing."""
 
 CLOCK_SECONDS = 2.0
-"""Two writes that are further apart have different times, on the coarsest file systems too."""
+"""Tick of the clock of the coarsest file systems."""
 
 
 @dataclass(frozen=True, slots=True)
 class SourceFile:
-    """One file of a source, or one row of a table in a database, not yet read.
+    """File of a source, or row of a table in a database, that is not read yet.
 
-    ``id`` is the POSIX path relative to the source folder, or the file's name when the source
-    is the file itself. ``path`` is a local path or a URL. ``modified`` is in seconds since 1970
-    UTC. ``etag`` is the storage's own version of the content: equal ones mean equal content.
-    ``mark`` is whatever else changes when it is written. Each is given where it is known. Two
-    writes may have one time where they are not ``clock_seconds`` apart; ``written`` is that time,
-    where ``modified`` may be another that somebody set. ``is_named`` says that the source is this
-    file itself.
+    Attributes:
+        id: POSIX path relative to the source folder; its name if the file is the source.
+        path: local path or URL.
+        modified: seconds since 1970 UTC.
+        etag: the storage's version of the content; equal ones mean equal content.
+        mark: any further value that changes with a write.
+        clock_seconds: two writes that are closer may have the same time.
+        written: time of the last write; ``modified`` may be set by a person.
+        is_named: the source is this file.
     """
 
     id: str
@@ -84,27 +75,26 @@ class SourceFile:
 
     @property
     def stamp(self) -> str:
-        """Changes when the file was written again: digest of all that a listing knows."""
+        """Digest of everything that a listing shows; a new write changes it."""
         parts = (repr(self.size_bytes), repr(self.modified), self.etag, self.mark)
         return digest(self.path, *parts)
 
     @property
     def source(self) -> str:
-        """What its documents name as their source: the URL without password, or else the id."""
+        """Source of its documents: the URL without password, or the id."""
         return hide_secrets(self.path) if "://" in self.path else self.id
 
     @property
     def only_id(self) -> str | None:
-        """Id of the one document that it can hold; None if only its content tells."""
+        """Id of the only document that it can hold; None if its content decides."""
         return None if FORMATS.get(self.extension) in MANY_DOCUMENTS else self.id
 
 
 @dataclass(frozen=True, slots=True)
-class Listing:
-    """The files of a source that are to be read, ordered by id, and what is left out by name.
+class SourceListing:
+    """Files of a source to read, ordered by id, and the names of the rest.
 
-    ``omitted`` are files and whole folders that are hidden, or left out by a rule that somebody
-    wrote: nobody has to be told of them unasked.
+    ``omitted`` are files and folders that are hidden or excluded by a rule, which no report needs.
     """
 
     files: Sequence[SourceFile]
@@ -112,14 +102,16 @@ class Listing:
     omitted: tuple[Skipped, ...] = ()
 
     @classmethod
-    def of(cls, items: Iterable[SourceFile | Skipped], omitted: Iterable[Skipped] = ()) -> Listing:
-        """Of files, of which those are skipped that cannot be read by their name."""
+    def of(
+        cls, items: Iterable[SourceFile | Skipped], omitted: Iterable[Skipped] = ()
+    ) -> SourceListing:
+        """Return the listing of these items; files of unknown formats are skipped."""
         files: list[SourceFile] = []
         skipped: list[Skipped] = []
         for item in items:
             if isinstance(item, Skipped):
                 skipped.append(item)
-            elif item.extension in SUPPORTED:
+            elif item.extension in FORMATS:
                 files.append(item)
             else:
                 skipped.append(_unsupported(item))
@@ -130,44 +122,40 @@ class Listing:
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """A file that was read: the digest of what was read, and the parser of it.
-
-    ``digest`` has 32 hexadecimal characters, or none when it could not be read this time;
-    another time it may be.
-    """
+    """Content of a file: its digest, "" for a file that could not be read, and its parser."""
 
     digest: str
     parse: Callable[[], list[Named | Skipped]]
 
 
 class Source(Protocol):
-    """A file, a folder or a table that can be listed and read.
+    """File, folder or table that can be listed and read.
 
-    ``name`` is for people, without secrets. ``is_transactional`` says that nobody can see it half
-    written, as rows of a database.
+    ``name`` is for people, without secrets. ``is_transactional`` means that every reader sees
+    complete items, as in a database.
     """
 
     name: str
     is_transactional: bool
 
-    def list(self) -> Listing:
-        """List the files to read; what cannot be looked at is skipped by name, never left out.
+    def list(self) -> SourceListing:
+        """List the files to read; anything that cannot be listed is skipped by name.
 
         Raises:
             SourceError: the source as a whole is missing or cannot be reached.
         """
 
     def load(self, files: Sequence[SourceFile]) -> Iterator[Content]:
-        """Listed files, read one after the other, in this order.
+        """Read listed files one after the other, in this order.
 
         Raises:
-            SourceError: the connection failed; whether a file exists is not known.
+            SourceError: the connection failed, so it is unknown which files exist.
         """
 
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """Which files of a folder are read."""
+    """Rules that select the files of a folder."""
 
     include: GitIgnoreSpec
     exclude: GitIgnoreSpec
@@ -175,15 +163,11 @@ class Rules:
 
     @classmethod
     def of(cls, settings: SourceSettings, ignore_lines: Iterable[str]) -> Rules:
-        """Rules of the settings and the lines of the source's ignore file."""
-        given = (settings.include, settings.exclude, ignore_lines)
-        return cls(*map(compile_patterns, given))
+        """Return the rules of the settings and of the lines of the source's ignore file."""
+        return cls(*map(compile_patterns, (settings.include, settings.exclude, ignore_lines)))
 
     def omission(self, path: str, *, is_folder: bool = False) -> str:
-        """Why a relative path is left out without a word; empty if it is not.
-
-        The include patterns, if there are any, concern files only.
-        """
+        """Return why a relative path is omitted, or ""; include patterns concern files only."""
         if path.rpartition("/")[2].startswith("."):
             return "is hidden"
         name = f"{path}/" if is_folder else path
@@ -197,28 +181,26 @@ class Rules:
 
 def _unsupported(file: SourceFile) -> Skipped:
     kind = f"files of type {file.extension}" if file.extension else "files without an extension"
-    known = " ".join(sorted(SUPPORTED))
+    known = " ".join(sorted(FORMATS))
     return Skipped(file.id, f"{kind} are not supported (supported: {known})")
 
 
 IGNORE_FILE = ".raptorignore"
-"""File in a source folder that lists what is not read, one pattern per line."""
+"""File in a source folder with patterns of omitted files, one in each line."""
 
 _ALL_IN = re.compile(r"/\*\*(/?)\s*$")
 
 
 def compile_patterns(lines: Iterable[str]) -> GitIgnoreSpec:
-    """Patterns in order, of which the last that matches decides; a folder's path ends in "/".
+    """Compile patterns, of which the last match decides, or raise SourceError for a malformed one.
 
-    Raises:
-        SourceError: a pattern is malformed.
+    A folder's path ends in "/".
     """
     from pathspec import GitIgnoreSpec
 
-    # pathspec takes "a/**" for "a" too; git does not, so that "!a/b" can take "a/b" back.
-    given = [_ALL_IN.sub(r"/**/*\1", line.lstrip()) for line in lines]
+    # "a/**" matches "a" for pathspec, and not for git, where "!a/b" can include "a/b" again.
     try:
-        return GitIgnoreSpec.from_lines(given)
+        return GitIgnoreSpec.from_lines(_ALL_IN.sub(r"/**/*\1", line.lstrip()) for line in lines)
     except ValueError as error:
         raise SourceError(
             f"a pattern is malformed ({error}); see include and exclude under [source], and "

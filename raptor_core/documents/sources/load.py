@@ -1,4 +1,4 @@
-"""Opening and reading sources: everything there is, or only the list of files."""
+"""Opening and reading of sources: their documents, or only the list of files."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from raptor_core.redaction import hide_secrets
 from raptor_core.settings import SourceSettings
 
 Progress = Callable[[int, int, str], None]
-"""Called after every file with: files done, files in all, id of the file."""
+"""Callback after every file, with the number of finished files, of all files, and the file's id."""
 
 Listed = list[tuple[Source, Sequence[SourceFile]]]
 """Sources with their files."""
@@ -25,23 +25,16 @@ Listed = list[tuple[Source, Sequence[SourceFile]]]
 _NAMED_IN_ERROR = 5
 
 _SHOWN_CHARS = 40
-"""Characters that are shown of both ends of a long name."""
+"""Visible characters at both ends of a long name."""
 
 
 def load_documents(
-    *paths: str | Path,
-    settings: SourceSettings | None = None,
-    progress: Progress | None = None,
+    *paths: str | Path, settings: SourceSettings | None = None, progress: Progress | None = None
 ) -> Corpus:
     """Read files, folders, fsspec URLs and tables of databases.
 
-    What cannot be read is in ``Corpus.skipped`` by name with the reason: the file's id, or for
-    a row the file's id and the number of its line or row ("papers.jsonl:7").
-
-    Args:
-        paths: what to read; without any, ``settings.paths`` and ``settings.tables``.
-        settings: rules, limits and field names; None for the defaults.
-        progress: see ``Progress``.
+    ``Corpus.skipped`` names everything that could not be read, with the reason. Without ``paths``
+    it reads ``settings.paths`` and ``settings.tables``.
 
     Raises:
         SourceError: no source is named, or one is missing or cannot be reached.
@@ -53,10 +46,10 @@ def load_documents(
     listed = list_sources(named_sources(paths, settings), skipped)
     n_files = sum(len(files) for _, files in listed)
     corpus: Unique[Document] = Unique(skipped)
-    for done, (file, content) in enumerate(loaded(listed), start=1):
+    for n_done, (file, content) in enumerate(loaded(listed), start=1):
         corpus.add(split(content.parse(), skipped), file.path)
         if progress:
-            progress(done, n_files, file.id)
+            progress(n_done, n_files, file.id)
     documents = corpus.ordered()
     if not documents:
         raise explain_empty(paths, settings, skipped)
@@ -66,7 +59,7 @@ def load_documents(
 def list_files(
     paths: Sequence[str | Path] = (), settings: SourceSettings | None = None
 ) -> list[SourceFile]:
-    """The files that ``load_documents`` would read, without reading them, ordered by id."""
+    """List the files that ``load_documents`` would read, ordered by id."""
     settings = settings or SourceSettings()
     listed = list_sources(named_sources(paths, settings), [])
     all_files = [file for _, files in listed for file in files]
@@ -74,11 +67,7 @@ def list_files(
 
 
 def named_sources(paths: Sequence[str | Path], settings: SourceSettings) -> list[Source]:
-    """The sources at these paths; without any, all that the settings name.
-
-    Raises:
-        SourceError: nothing is named, or a source is missing or cannot be reached.
-    """
+    """Open the sources at these paths; without any, all sources of the settings."""
     if not paths and not settings.is_named:
         raise SourceError(
             "no source is named; give a file, a folder or a URL, or set paths under [source]"
@@ -100,7 +89,7 @@ def _open(path: str | Path, settings: SourceSettings) -> Source:
 def list_sources(
     sources: Iterable[Source], skipped: list[Skipped], omitted: list[Skipped] | None = None
 ) -> Listed:
-    """Every source with its files; ``skipped`` takes what is left out, ``omitted`` what by rule."""
+    """List every source; add to ``skipped`` and ``omitted``, see ``SourceListing``."""
     listed: Listed = []
     for source in sources:
         listing = source.list()
@@ -112,13 +101,13 @@ def list_sources(
 
 
 def loaded(listed: Listed) -> Iterator[tuple[SourceFile, Content]]:
-    """Files of several sources, read one after the other."""
+    """Read the files of several sources one after the other."""
     for source, files in listed:
         yield from zip(files, source.load(files), strict=True)
 
 
 def split(items: Iterable[Named | Skipped], skipped: list[Skipped]) -> list[Named]:
-    """Return the documents; ``skipped`` takes the others, and documents whose id is too long."""
+    """Return the documents; add the rest to ``skipped``, and documents whose id is too long."""
     named: list[Named] = []
     for item in items:
         if isinstance(item, Skipped):
@@ -131,7 +120,7 @@ def split(items: Iterable[Named | Skipped], skipped: list[Skipped]) -> list[Name
 
 
 def _refuse_id(name: str, document_id: str) -> Skipped:
-    """Return why a document is not read, under a name that can be printed."""
+    """Return the reason why a document is not read, under a short name."""
     is_long = n_bytes(name) > MAX_ID_BYTES
     shown = f"{name[:_SHOWN_CHARS]}…{name[-_SHOWN_CHARS:]}" if is_long else name
     return Skipped(
@@ -145,7 +134,7 @@ def _refuse_id(name: str, document_id: str) -> Skipped:
 def explain_empty(
     paths: Sequence[str | Path], settings: SourceSettings, skipped: Sequence[Skipped]
 ) -> EmptySourceError:
-    """The error for sources without a document."""
+    """Return the error for sources without a document."""
     named = [hide_secrets(str(path)) for path in paths or settings.paths]
     where = ", ".join(named if paths else [*named, *(table.label for table in settings.tables)])
     if not skipped:
@@ -153,20 +142,19 @@ def explain_empty(
             f"no document in {where}: no file there passes the rules; "
             f"see include and exclude under [source]"
         )
-    told = "; ".join(f"{item.name}: {item.reason}" for item in skipped[:_NAMED_IN_ERROR])
-    more = len(skipped) - _NAMED_IN_ERROR
-    rest = f"; and {more} more" if more > 0 else ""
-    return EmptySourceError(f"no document in {where}; {len(skipped)} skipped: {told}{rest}")
+    reasons = "; ".join(f"{item.name}: {item.reason}" for item in skipped[:_NAMED_IN_ERROR])
+    n_more = len(skipped) - _NAMED_IN_ERROR
+    rest = f"; and {n_more} more" if n_more > 0 else ""
+    return EmptySourceError(f"no document in {where}; {len(skipped)} skipped: {reasons}{rest}")
 
 
 Item = TypeVar("Item", Document, Entry)
 
 
 class Unique(Generic[Item]):
-    """Collects documents, or entries of documents."""
+    """Collector of the first document, or entry, of each id; it adds the rest to ``skipped``."""
 
     def __init__(self, skipped: list[Skipped]) -> None:
-        """``skipped`` takes what is left out."""
         self._skipped = skipped
         self._first: dict[str, tuple[Item, str]] = {}
 
@@ -176,14 +164,14 @@ class Unique(Generic[Item]):
             self.take(name, document, path)
 
     def take(self, name: str, document: Item, path: str) -> bool:
-        """Add one document; whether it is the first of its id."""
+        """Add a document, and return whether it is the first of its id."""
         first, place = self._first.setdefault(document.id, (document, path))
         if first is not document:
             self._skipped.append(Skipped(name, _clash(first, hide_secrets(place), document)))
         return first is document
 
     def ordered(self) -> tuple[Item, ...]:
-        """What was kept, ordered by id."""
+        """Return the first documents, ordered by id."""
         return tuple(self._first[key][0] for key in sorted(self._first))
 
 

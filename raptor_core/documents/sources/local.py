@@ -13,9 +13,9 @@ from raptor_core.documents.formats.parsed import UnreadableError, check_size
 from raptor_core.documents.sources.base import (
     IGNORE_FILE,
     Content,
-    Listing,
     Rules,
     SourceFile,
+    SourceListing,
 )
 from raptor_core.documents.sources.own_files import HEAD_BYTES, refuse_folder
 from raptor_core.documents.sources.parsing import load_files
@@ -26,10 +26,7 @@ _HERE = os.path.join(os.curdir, "")  # noqa: PTH118 - "./", which a Path cannot 
 
 
 class LocalSource:
-    """A local file, or a folder with all that is below it; see ``Source``.
-
-    Symbolic links are followed while they stay inside the folder; the others are reported.
-    """
+    """Local file, or folder with everything below it; it follows symbolic links inside itself."""
 
     is_transactional = False
 
@@ -38,8 +35,8 @@ class LocalSource:
         self._root = Path(path).expanduser()
         self.name = str(self._root)
 
-    def list(self) -> Listing:
-        """What there is to read; see ``Source.list``."""
+    def list(self) -> SourceListing:
+        """List the files; see ``Source.list``."""
         root = self._root
         try:
             mode = root.stat().st_mode
@@ -49,9 +46,9 @@ class LocalSource:
                 f"folder, or a URL such as s3://bucket/folder"
             ) from error
         if not stat.S_ISDIR(mode):
-            return Listing.of([_file(str(root), root.name, is_named=True)])
+            return SourceListing.of([_file(str(root), root.name, is_named=True)])
         walk = _Walk(root, self._rules())
-        return Listing.of(list(walk.folder(root, "")), walk.omitted)
+        return SourceListing.of(list(walk.folder(root, "")), walk.omitted)
 
     def load(self, files: Sequence[SourceFile]) -> Iterator[Content]:
         """See ``Source.load``."""
@@ -60,7 +57,7 @@ class LocalSource:
     def _read(self, file: SourceFile) -> bytes:
         limit = int(self._settings.max_file_mb * MEGABYTE)
         try:
-            # Not to wait for a writer, should the file have become a named pipe.
+            # Without O_NONBLOCK, opening a named pipe would wait for a writer.
             descriptor = os.open(file.path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
             with os.fdopen(descriptor, "rb") as stream:
                 size = os.fstat(descriptor).st_size
@@ -78,7 +75,7 @@ class LocalSource:
             return Rules.of(self._settings, ())
         except OSError as error:
             raise SourceError(f"cannot look at the ignore rules in {path}: {error}") from error
-        try:  # a link that leads nowhere is no file that is missing: its rules are unknown
+        try:  # a link without a target is an error: its rules are unknown
             lines = decode(path.read_bytes()).splitlines()
         except (OSError, UnreadableError) as error:
             raise SourceError(f"cannot read the ignore rules in {path}: {error}") from error
@@ -86,7 +83,7 @@ class LocalSource:
 
 
 class _Walk:
-    """One walk over a folder; remembers the links that it followed, so that it ends."""
+    """Walk over a folder, which follows no link repeatedly, so that it ends."""
 
     def __init__(self, root: Path, rules: Rules) -> None:
         self._root = root
@@ -96,29 +93,28 @@ class _Walk:
         self.omitted: list[Skipped] = []
 
     def folder(self, path: Path, relative: str) -> Iterator[SourceFile | Skipped]:
-        """All below one folder whose path relative to the source is ``relative``."""
+        """Yield everything below a folder whose path relative to the source is ``relative``."""
         try:
             with os.scandir(path) as listing:
                 entries = sorted(listing, key=lambda entry: entry.name)
         except OSError as error:
+            reason = f": {error.strerror}"
             if not relative:
-                raise SourceError(
-                    f"cannot list the source folder {path}: {error.strerror}"
-                ) from error
-            yield Skipped(_printable(relative), f"cannot be listed: {error.strerror}")
+                raise SourceError(f"cannot list the source folder {path}{reason}") from error
+            yield Skipped(_printable(relative), f"cannot be listed{reason}")
             return
         refusal = refuse_folder(relative, [entry.name for entry in entries], self._read_head)
         if refusal and relative:
             self.omitted.append(Skipped(_printable(f"{relative}/"), refusal))
             return
-        if refusal:  # somebody named it, and has to be told
+        if refusal:  # a person named this folder, so the report names it
             yield Skipped(self._root.name, refusal, is_empty=True)
             return
         for entry in entries:
             yield from self._entry(entry, f"{relative}/{entry.name}" if relative else entry.name)
 
     def _read_head(self, path: str) -> bytes:
-        """Return the first bytes of a file; none where it cannot be read."""
+        """Return the first bytes of a file, or none if it cannot be read."""
         try:
             with (self._root / path).open("rb") as file:
                 return file.read(HEAD_BYTES)
@@ -146,10 +142,7 @@ class _Walk:
             yield _file(entry.path.removeprefix(_HERE), name)
 
     def _link(self, entry: os.DirEntry[str], name: str, *, is_folder: bool) -> Skipped | None:
-        """Return why a symbolic link is not followed, or None.
-
-        A link to a folder that is read elsewhere holds nothing of its own.
-        """
+        """Return why a symbolic link is not followed, or None."""
         try:
             target = Path(entry.path).resolve(strict=True)
         except (OSError, RuntimeError):  # Python 3.11 and 3.12 raise RuntimeError on a loop
@@ -177,15 +170,14 @@ def _file(path: str, name: str, *, is_named: bool = False) -> SourceFile | Skipp
         return Skipped(name, f"cannot be read: {error.strerror}")
     if not stat.S_ISREG(status.st_mode):
         return Skipped(name, "is not a regular file")
-    # A copy may carry an old time of modification along; the inode and its own time tell.
+    # A copy may keep an old time of modification; its inode and the inode's time differ.
     mark = f"{status.st_mtime_ns}.{status.st_ctime_ns}.{status.st_ino}"
-    size, modified = status.st_size, status.st_mtime
-    written = status.st_ctime
+    size, modified, written = status.st_size, status.st_mtime, status.st_ctime
     return SourceFile(name, path, size, modified, mark=mark, written=written, is_named=is_named)
 
 
 def _unstorable(name: str) -> Skipped | None:
-    """A name that is no valid text (it comes with lone surrogates) cannot be an id."""
+    """Return why a name with lone surrogates cannot be an id, or None for valid text."""
     shown = _printable(name)
     return None if shown == name else Skipped(shown, "its name is not valid text; rename it")
 

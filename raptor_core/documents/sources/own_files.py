@@ -1,8 +1,7 @@
-"""Files of this program that lie in a source: homes, exports, tables, pages.
+"""Detection of raptor's own files in a source: homes, exports, tables, pages.
 
-They hold texts of the documents, so each build would make documents of the last one's output. They
-are known by what they are: a folder by all its entries, a file by a mark in it. A file or folder
-that the settings name as a source is read.
+They hold texts of the documents, so each build would read the previous build's output. A folder is
+recognized by all its entries, a file by a mark in it. A source that the settings name is read.
 """
 
 from __future__ import annotations
@@ -10,77 +9,59 @@ from __future__ import annotations
 import io
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
-from raptor_core.layout import (
-    EXPORT_ENTRIES,
-    EXPORT_FORMAT,
-    EXPORT_MANIFEST,
-    FOOTER_PREFIX,
-    HOME_DECLARATION,
-    HOME_ENTRIES,
-    HOME_RECORDS,
-    HOME_SETTINGS,
-    PAGE_MARK,
-    PAGE_MARK_BYTES,
-    ROWS,
-    ROWS_ENTRIES,
-    ROWS_PLACE,
-    STUDY_ENTRIES,
-    STUDY_SAMPLE,
-    STUDY_SHEET,
-)
+from raptor_core import layout
 
 HEAD_BYTES = 200
-"""First bytes of a file, which prove what its folder is."""
+"""Bytes of a file's head, which proves the kind of its folder."""
 
 ReadHead = Callable[[str], bytes]
-"""Returns the first ``HEAD_BYTES`` of the file at a path relative to the source."""
+"""Function that returns the first ``HEAD_BYTES`` of the file at a path relative to the source."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Kind:
-    """Kind of folder: it holds all of ``marks`` and, besides hidden files, only ``entries``.
+    """Kind of folder: it holds all ``marks`` and, except for hidden files, only ``entries``.
 
-    Where ``proof`` names bytes, the head of ``proof_file`` holds them.
+    The head of ``proof_file`` contains ``proof``.
     """
 
     reason: str
-    marks: frozenset[str]
-    entries: frozenset[str]
+    marks: AbstractSet[str]
+    entries: AbstractSet[str]
     proof_file: str = ""
     proof: bytes = b""
 
 
+_HOME = "is a home of raptor"
 _KINDS = (
-    _Kind("is a home of raptor", frozenset({HOME_SETTINGS, HOME_RECORDS}), HOME_ENTRIES),
-    _Kind("is a home of raptor", frozenset({HOME_DECLARATION, HOME_RECORDS}), HOME_ENTRIES),
-    _Kind("is a study of raptor", frozenset({STUDY_SAMPLE, STUDY_SHEET}), STUDY_ENTRIES),
+    _Kind(_HOME, {layout.HOME_SETTINGS, layout.HOME_RECORDS}, layout.HOME_ENTRIES),
+    _Kind(_HOME, {layout.HOME_DECLARATION, layout.HOME_RECORDS}, layout.HOME_ENTRIES),
+    _Kind("is a study of raptor", {layout.STUDY_SAMPLE, layout.STUDY_SHEET}, layout.STUDY_ENTRIES),
     _Kind(
         "holds the rows of a home of raptor",
-        frozenset({ROWS, ROWS_PLACE}),
-        ROWS_ENTRIES,
-        ROWS_PLACE,
+        {layout.ROWS, layout.ROWS_PLACE},
+        layout.ROWS_ENTRIES,
+        layout.ROWS_PLACE,
         b'{"rows": ',
     ),
     _Kind(
         "is an export of raptor",
-        frozenset({EXPORT_MANIFEST}),
-        EXPORT_ENTRIES,
-        EXPORT_MANIFEST,
-        EXPORT_FORMAT.encode(),
+        {layout.EXPORT_MANIFEST},
+        layout.EXPORT_ENTRIES,
+        layout.EXPORT_MANIFEST,
+        layout.EXPORT_FORMAT.encode(),
     ),
 )
 _MARKS = frozenset[str]().union(*(kind.marks for kind in _KINDS))
 
 
 def refuse_folder(folder: str, entries: Collection[str], read_head: ReadHead) -> str:
-    """Return why a folder is left out; "" for a folder that holds anything else.
+    """Return why a folder is omitted, or "".
 
-    Args:
-        folder: path relative to the source; "" is the source itself.
-        entries: names of the files and folders in it.
-        read_head: asked for the file that proves what the folder is.
+    ``folder`` is relative to the source, "" for the source; ``entries`` are the names in it.
     """
     if _MARKS.isdisjoint(entries):
         return ""
@@ -94,10 +75,7 @@ def refuse_folder(folder: str, entries: Collection[str], read_head: ReadHead) ->
 
 
 def refuse_folders(paths: Iterable[str], read_head: ReadHead) -> dict[str, str]:
-    """Return the folders that are left out, each with the reason, from the paths of all files.
-
-    A folder below another one of them is not named.
-    """
+    """Return the outermost omitted folders with their reasons, from the paths of all files."""
     paths = list(paths)
     marked = {path.rpartition("/")[0] for path in paths if path.rpartition("/")[2] in _MARKS}
     entries: dict[str, set[str]] = defaultdict(set)
@@ -118,25 +96,21 @@ def refuse_folders(paths: Iterable[str], read_head: ReadHead) -> dict[str, str]:
 
 
 def refuse_file(kind: str, data: bytes) -> str:
-    """Return why a file is left out by its content; "" for a file of anybody else.
-
-    Args:
-        kind: name of the format, as in ``FORMATS``.
-        data: content of the file.
-    """
-    if kind == "html" and PAGE_MARK.encode() in data[:PAGE_MARK_BYTES]:
+    """Return why a file of this format is omitted for its content, or ""."""
+    if kind == "html" and layout.PAGE_MARK.encode() in data[: layout.PAGE_MARK_BYTES]:
         return "is a page that raptor wrote"
-    if kind == "parquet" and any(name.startswith(FOOTER_PREFIX.encode()) for name in _notes(data)):
+    prefix = layout.FOOTER_PREFIX.encode()
+    if kind == "parquet" and any(name.startswith(prefix) for name in _footer_names(data)):
         return "is a table that raptor wrote"
     return ""
 
 
-def _notes(data: bytes) -> Collection[bytes]:
-    """Return the names of the entries in the footer of a Parquet file; none where it is damaged."""
+def _footer_names(data: bytes) -> Collection[bytes]:
+    """Return the names of the entries in a Parquet file's footer, or none if it is damaged."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     try:
         return dict(pq.read_metadata(io.BytesIO(data)).metadata or {})
     except (pa.ArrowException, OSError):
-        return ()  # the parser tells
+        return ()  # the parser reports the damage

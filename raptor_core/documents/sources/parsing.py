@@ -1,4 +1,4 @@
-"""One parser for each format; the libraries that they need are imported when they run."""
+"""Table of the parsers by format, which import their libraries at their first call."""
 
 from __future__ import annotations
 
@@ -17,22 +17,19 @@ from raptor_core.documents.formats.odt import parse_odt
 from raptor_core.documents.formats.parsed import EmptyFileError, Parsed, UnreadableError, clean_text
 from raptor_core.documents.formats.parser_process import PARSER
 from raptor_core.documents.formats.pptx import parse_pptx
-from raptor_core.documents.formats.records import Named, Table, read_json_lines, read_parquet
+from raptor_core.documents.formats.records import Named, TableOrigin, read_json_lines, read_parquet
 from raptor_core.documents.formats.rst import parse_rst
 from raptor_core.documents.formats.sheets import parse_csv, parse_xlsx
 from raptor_core.documents.sources.base import FORMATS, Content, SourceFile
 from raptor_core.documents.sources.own_files import refuse_file
 from raptor_core.settings import SourceSettings
 
-_TABLES: Mapping[str, Callable[[bytes, Table, SourceSettings], Iterable[Named | Skipped]]] = {
-    "jsonl": read_json_lines,
-    "parquet": read_parquet,
-}
+_TABLES = {"jsonl": read_json_lines, "parquet": read_parquet}
 _PARSERS: Mapping[str, Callable[[bytes, SourceSettings], Parsed]] = {
     "text": lambda data, _: Parsed(clean_text(decode(data))),
     "markdown": lambda data, _: parse_markdown(data),
     "rst": lambda data, _: parse_rst(data),
-    "html": lambda data, settings: parse_html(data, whole=settings.whole_pages),
+    "html": lambda data, settings: parse_html(data, is_whole=settings.whole_pages),
     "pdf": lambda data, settings: PARSER.parse(data, settings.parse_seconds, settings.ocr),
     "docx": lambda data, settings: parse_docx(data, settings.max_file_mb),
     "pptx": lambda data, settings: parse_pptx(data, settings.max_file_mb),
@@ -48,7 +45,7 @@ _PARSERS: Mapping[str, Callable[[bytes, SourceSettings], Parsed]] = {
 def load_files(
     files: Iterable[SourceFile], read: Callable[[SourceFile], bytes], settings: SourceSettings
 ) -> Iterator[Content]:
-    """Files one after the other, by a function that reads one; see ``Source.load``."""
+    """Load files one after the other by the function ``read``; see ``Source.load``."""
     for file in files:
         try:
             data = read(file)
@@ -56,15 +53,14 @@ def load_files(
             problem = Skipped(file.id, str(error))
             yield Content("", partial(list[Named | Skipped], (problem,)))
         else:
-            yield Content(
-                hashlib.sha256(data).hexdigest()[:32], partial(_parse, file, data, settings)
-            )
+            digest = hashlib.sha256(data).hexdigest()[:32]
+            yield Content(digest, partial(_parse, file, data, settings))
 
 
 def _parse(file: SourceFile, data: bytes, settings: SourceSettings) -> list[Named | Skipped]:
-    """Return the documents of a file by name; of a damaged table none rather than some.
+    """Return the documents of a file by name, or none of a damaged table.
 
-    A table without a row may have been cut short: its documents are unknown.
+    A table without a row may be truncated, so its documents are unknown.
     """
     kind = FORMATS[file.extension]
     if not file.is_named and (reason := refuse_file(kind, data)):
@@ -80,31 +76,18 @@ def _parse(file: SourceFile, data: bytes, settings: SourceSettings) -> list[Name
 def parse_file(
     file: SourceFile, data: bytes, settings: SourceSettings
 ) -> Iterable[Named | Skipped]:
-    """The documents in one file by name: one, or for a table one for each row.
-
-    Raises:
-        UnreadableError: the file as a whole cannot be read, or holds no text.
-        MissingExtraError: its format needs an extra.
-    """
+    """Return the named document of a file, or those of a table, or raise UnreadableError."""
     if not data.strip():
         raise EmptyFileError("is empty")
     kind = FORMATS[file.extension]
-    shared: dict[str, MetadataValue] = {
-        FOLDER: file.id.rpartition("/")[0] or ".",
-        "format": kind,
-    }
+    folder = file.id.rpartition("/")[0] or "."
+    shared: dict[str, MetadataValue] = {FOLDER: folder, "format": kind}
     if kind in _TABLES:
-        return _TABLES[kind](data, Table(file.id, file.source, shared), settings)
+        return _TABLES[kind](data, TableOrigin(file.id, file.source, shared), settings)
     parsed = _PARSERS[kind](data, settings)
     if not parsed.text.strip():
         raise EmptyFileError("holds no text")
-    document = Document(
-        id=file.id,
-        text=parsed.text,
-        title=parsed.title,
-        source=file.source,
-        sections=parsed.sections,
-        metadata={**shared, **parsed.metadata},
-        pages=parsed.pages,
-    )
+    metadata = {**shared, **parsed.metadata}
+    text, title, sections = parsed.text, parsed.title, parsed.sections
+    document = Document(file.id, text, title, file.source, sections, metadata, parsed.pages)
     return ((file.id, document),)

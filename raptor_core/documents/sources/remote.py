@@ -1,10 +1,11 @@
-"""Files behind any fsspec URL: s3://, gs://, abfs://, https://, memory:// and others."""
+"""Files behind any fsspec URL, such as s3://, gs://, abfs://, https:// and memory://."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, MutableSequence, Sequence
 from contextlib import contextmanager
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from raptor_core.documents.base import MEGABYTE, Skipped
@@ -16,28 +17,28 @@ from raptor_core.documents.sources.base import (
     LISTING_TIMES,
     READING_TIMES,
     Content,
-    Listing,
     Rules,
     SourceFile,
+    SourceListing,
 )
 from raptor_core.documents.sources.own_files import HEAD_BYTES, refuse_folders
 from raptor_core.documents.sources.parsing import load_files
 from raptor_core.errors import SourceError
-from raptor_core.places import answer_within, open_place, reached
+from raptor_core.places import answer_within, open_place, storage_errors
 from raptor_core.redaction import hide_secrets
 from raptor_core.settings import SourceSettings
 
 Info = Mapping[str, Any]
 Infos = dict[str, Info]
-"""What fsspec says of files, by path."""
+"""Metadata of files in fsspec's form, by path."""
 
 _MODIFIED = ("mtime", "modified", "LastModified", "last_modified", "updated", "created")
 _ETAGS = ("ETag", "etag", "md5Hash", "content_md5", "content_hash", "blob_id", "sha", "hex")
-"""Names by which storages tell the version of a file's content."""
+"""Names of the version of a file's content in several storages."""
 
 
 class RemoteSource:
-    """A file or a folder at an fsspec URL, chained URLs included; see ``Source``."""
+    """File or folder at an fsspec URL, chained URLs included; see ``Source``."""
 
     is_transactional = False
 
@@ -46,66 +47,57 @@ class RemoteSource:
         self.name = hide_secrets(url)
         self._url = url
         self._settings = settings
+        options, seconds = http_options(url, settings), settings.timeout_seconds
         self._fs, self._root = open_place(
-            url,
-            SourceError,
-            timeout_seconds=settings.timeout_seconds,
-            options=http_options(url, settings),
+            url, SourceError, timeout_seconds=seconds, options=options
         )
         self._base = f"{self._root.rstrip('/')}/" if self._root else ""
 
-    def list(self) -> Listing:
-        """What there is to read; see ``Source.list``."""
+    def list(self) -> SourceListing:
+        """List the files; see ``Source.list``."""
         seconds = LISTING_TIMES * self._settings.timeout_seconds
-        return answer_within(seconds, hide_secrets(self._url), SourceError, self._list)
+        return answer_within(seconds, self.name, SourceError, self._list)
 
-    def _list(self) -> Listing:
-        with _there(self._url):
-            self._fs.invalidate_cache()  # or a process that stays up lists what was there once
+    def _list(self) -> SourceListing:
+        with _storage_errors(self._url):
+            self._fs.invalidate_cache()  # else a long process lists the files of its first listing
             info = self._fs.info(self._root)
             if info["type"] != "directory":
                 name = self._root.rstrip("/").rpartition("/")[2].partition("?")[0]
-                return Listing.of([_file(name, self._url, info, is_named=True)])
+                return SourceListing.of([_file(name, self._url, info, is_named=True)])
             omitted: list[Skipped] = []
-            return Listing.of(list(self._folder(omitted)), omitted)
+            return SourceListing.of(list(self._folder(omitted)), omitted)
 
     def load(self, files: Sequence[SourceFile]) -> Iterator[Content]:
         """See ``Source.load``."""
         return load_files(files, self._read, self._settings)
 
     def _read(self, file: SourceFile) -> bytes:
-        limit = int(self._settings.max_file_mb * MEGABYTE)
         check_size(file.size_bytes or 0, self._settings.max_file_mb)
+        seconds = READING_TIMES * self._settings.timeout_seconds
         try:
-            data = answer_within(
-                READING_TIMES * self._settings.timeout_seconds,
-                file.source,
-                SourceError,
-                lambda: self._content(file, limit + 1),
-            )
+            data = answer_within(seconds, file.source, SourceError, partial(self._content, file))
         except SourceError as error:
-            # Only the storage's own answer about this file makes it unreadable. A connection
-            # that broke must not look like a document that is gone.
+            # A file is unreadable only by the storage's answer about it. A broken connection must
+            # not look like a document that is gone.
             if isinstance(error.__cause__, FileNotFoundError | PermissionError):
                 raise UnreadableError(f"cannot be read: {error.__cause__}") from error
             raise
         check_size(len(data), self._settings.max_file_mb)
         return data
 
-    def _content(self, file: SourceFile, n_bytes: int) -> bytes:
-        with _there(file.path), self._fs.open(self._path(file), "rb") as stream:
-            data: bytes = stream.read(n_bytes)
+    def _content(self, file: SourceFile) -> bytes:
+        path = self._root if file.path == self._url else f"{self._base}{file.id}"
+        with _storage_errors(file.path), self._fs.open(path, "rb") as stream:
+            data: bytes = stream.read(int(self._settings.max_file_mb * MEGABYTE) + 1)
         return data
-
-    def _path(self, file: SourceFile) -> str:
-        return self._root if file.path == self._url else f"{self._base}{file.id}"
 
     def _read_head(self, path: str) -> bytes:
         head: bytes = self._fs.cat_file(path, start=0, end=HEAD_BYTES)
         return head
 
     def _folder(self, omitted: MutableSequence[Skipped]) -> Iterator[SourceFile | Skipped]:
-        """Yield the files that pass the rules; ``omitted`` takes those that do not."""
+        """Yield the files that pass the rules, and add the rest to ``omitted``."""
         base = self._base
         listed, unlisted = _list_below(self._fs, self._root)
         # Some storages list keys without the leading slash that their root has.
@@ -118,7 +110,7 @@ class RemoteSource:
         rules = Rules.of(self._settings, lines)
         names = (path.removeprefix(prefix) for path in listed)
         refused = refuse_folders(names, lambda name: self._read_head(f"{prefix}{name}"))
-        if "" in refused:  # somebody named it, and has to be told
+        if "" in refused:  # a person named this folder, so the report names it
             yield Skipped(self.name, refused[""], is_empty=True)
             return
         omitted += (
@@ -144,11 +136,11 @@ class RemoteSource:
 def _list_below(files: Any, root: str) -> tuple[Infos, dict[str, str]]:
     """Return all files below a folder, and the folders that the storage refuses to list.
 
-    fsspec's ``find`` takes a folder that it cannot list for an empty one. So folders are listed one
-    by one, except where the storage lists all files itself: that fails as a whole.
+    fsspec's ``find`` takes a folder that it cannot list for an empty folder. So each folder is
+    listed alone, unless the storage lists all files itself and then fails completely.
 
     Raises:
-        OSError: the root cannot be listed, or the storage failed otherwise than by refusing.
+        OSError: the root cannot be listed, or the storage failed.
     """
     if _lists_all_files(files):
         return files.find(root, detail=True), {}
@@ -170,7 +162,7 @@ def _list_below(files: Any, root: str) -> tuple[Infos, dict[str, str]]:
 
 
 def _lists_all_files(files: Any) -> bool:
-    """Return whether a storage has a ``find`` of its own, as object stores and archives have."""
+    """Return whether a storage replaces fsspec's ``find``, as object stores and archives do."""
     from fsspec import AbstractFileSystem
     from fsspec.asyn import AsyncFileSystem
 
@@ -179,10 +171,10 @@ def _lists_all_files(files: Any) -> bool:
 
 
 def _list_folder(files: Any, folder: str) -> tuple[Iterable[Info], Iterable[Info]]:
-    """Return what fsspec says of the folders and of the files in a folder.
+    """Return the metadata of the folders and of the files in a folder.
 
     Raises:
-        PermissionError: FTP, whose client makes an empty listing of a refusal and keeps no copy.
+        PermissionError: FTP, whose client returns an empty listing after a refusal.
     """
     walk = files.walk(folder, maxdepth=1, detail=True, on_error="raise")
     _, folders, infos = next(walk)
@@ -209,13 +201,13 @@ def _omission(rules: Rules, name: str, *, is_folder: bool) -> str:
 
 
 @contextmanager
-def _there(url: str) -> Iterator[None]:
-    """Every failure of a storage's client as a SourceError, also that nothing is there."""
+def _storage_errors(url: str) -> Iterator[None]:
+    """Raise every failure of a storage's client, a missing file included, as SourceError."""
     shown = hide_secrets(url)
     try:
-        with reached(shown, SourceError):
+        with storage_errors(shown, SourceError):
             yield
     except FileNotFoundError as error:
-        if isinstance(error.__cause__, SourceError):  # refused, which fsspec takes for missing
+        if isinstance(error.__cause__, SourceError):  # fsspec takes a refusal for a missing file
             raise error.__cause__ from None
         raise SourceError(f"nothing at {shown}; check the address") from error

@@ -1,7 +1,7 @@
 """Rows of a database as documents, through SQLAlchemy.
 
-A listing asks for ids and the column that tells of changes; whole rows are read for what changed.
-No message holds the URL: it may have a password in it.
+A listing selects ids and the column that shows changes; complete rows are read only if changed.
+No message contains the URL, which may have a password in it.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ import sqlalchemy as sa
 
 from raptor_core.documents.base import FOLDER, MetadataValue, Skipped
 from raptor_core.documents.formats.parsed import UnreadableError, one_line
-from raptor_core.documents.formats.records import Named, Table, row_document
+from raptor_core.documents.formats.records import Named, TableOrigin, row_document
 from raptor_core.documents.sources.base import (
     CLOCK_SECONDS,
     LISTING_TIMES,
     READING_TIMES,
     Content,
-    Listing,
     SourceFile,
+    SourceListing,
 )
 from raptor_core.errors import SourceError
 from raptor_core.identity import digest
@@ -36,10 +36,10 @@ from raptor_core.places import TIMEOUT_SECONDS, answer_within
 from raptor_core.settings import DatabaseTable, SourceSettings
 
 ROWS_PER_READ = 500
-"""Rows that one SELECT asks for by id; databases limit the parameters of a statement."""
+"""Ids in a SELECT; databases limit the parameters of a statement."""
 
 _WEST = timedelta(hours=12)
-"""A time without a zone is at the latest so much later than it would be as UTC."""
+"""Maximum delay of a time without a zone, relative to the same time in UTC."""
 
 _DAY_SECONDS = 86_400.0
 _SECONDS = (1e9, 1e10)
@@ -47,7 +47,7 @@ _MILLISECONDS = (1e12, 1e13)
 
 
 class SqlSource:
-    """A table or a query; each row is a document. See ``Source``."""
+    """Table or query whose rows are documents; see ``Source``."""
 
     is_transactional = True
 
@@ -57,12 +57,12 @@ class SqlSource:
         self._timeout_seconds = timeout_seconds
         self._raw_ids: dict[str, Any] = {}
 
-    def list(self) -> Listing:
-        """See ``Source.list``."""
+    def list(self) -> SourceListing:
+        """List the rows; see ``Source.list``."""
         seconds = LISTING_TIMES * self._timeout_seconds
-        return answer_within(seconds, f"the table {self._table.label!r}", SourceError, self._list)
+        return answer_within(seconds, f"the {self.name}", SourceError, self._list)
 
-    def _list(self) -> Listing:
+    def _list(self) -> SourceListing:
         table = self._table
         fields = [table.id_field, *([table.updated_field] if table.updated_field else [])]
         columns: Any = [sa.column(name) for name in fields]
@@ -75,22 +75,17 @@ class SqlSource:
                 name = _id_text(row[0])
                 file = self._file(name, row[1] if table.updated_field else None)
                 if not name or file.id in files:
-                    problem = "holds an id that another row has" if name else "holds no id"
+                    problem = "holds the id of a different row" if name else "holds no id"
                     skipped.append(Skipped(f"{table.label}:{number}", f"{problem}: {row[0]!r:.60}"))
                     continue
                 files[file.id] = file
                 self._raw_ids[file.id] = row[0]
-        return Listing([files[name] for name in sorted(files)], tuple(skipped))
+        return SourceListing([files[name] for name in sorted(files)], tuple(skipped))
 
     def _require_columns(self, connection: sa.Connection) -> None:
-        """Refuse a table without the columns of the settings, as where one was renamed.
-
-        Raises:
-            SourceError: names the columns that are missing, and those that there are.
-        """
+        """Raise SourceError for a table that lacks a column of the settings."""
         table = self._table
-        query: Any = sa.select(sa.literal_column("*")).select_from(self._from()).where(sa.false())
-        columns = list(connection.execute(query).keys())
+        columns = list(connection.execute(self._rows(sa.false())).keys())
         needed = {"id_field": table.id_field, "text_field": table.text_field}
         if table.updated_field:
             needed["updated_field"] = table.updated_field
@@ -103,22 +98,19 @@ class SqlSource:
             )
 
     def load(self, files: Sequence[SourceFile]) -> Iterator[Content]:
-        """See ``Source.load``; a row that is gone by now is one that cannot be read."""
+        """Read listed rows; see ``Source.load``. A row that is gone since then is skipped."""
+        seconds = READING_TIMES * self._timeout_seconds
         for start in range(0, len(files), ROWS_PER_READ):
             batch = files[start : start + ROWS_PER_READ]
-            rows = answer_within(
-                READING_TIMES * self._timeout_seconds,
-                f"the table {self._table.label!r}",
-                SourceError,
-                partial(self._read, [self._raw_ids[file.id] for file in batch]),
-            )
+            read = partial(self._read, [self._raw_ids[file.id] for file in batch])
+            rows = answer_within(seconds, f"the {self.name}", SourceError, read)
             for file in batch:
                 yield self._content(file, rows.get(file.id))
 
     def _file(self, name: str, updated: Any) -> SourceFile:
         day, mark = _day(updated), "" if updated is None else str(updated)
         modified = _time(updated if day is None else datetime.combine(day, time.max))
-        # What is no time is a counter or a version, which no two writes share.
+        # A value that is no time is a counter or a version, which every write changes.
         is_version = modified is None and isinstance(updated, int | Decimal | bytes)
         return SourceFile(
             id=f"{self._table.label}/{name}",
@@ -131,26 +123,26 @@ class SqlSource:
         )
 
     def _read(self, ids: Sequence[Any]) -> dict[str, Mapping[str, Any]]:
-        wanted = sa.column(self._table.id_field).in_(ids)
-        query: sa.Select[Any] = (
-            sa.select(sa.literal_column("*")).select_from(self._from()).where(wanted)
-        )
+        condition = sa.column(self._table.id_field).in_(ids)
         with self._connected() as connection:
-            mappings = connection.execute(query).mappings().all()
+            mappings = connection.execute(self._rows(condition)).mappings().all()
         label = self._table.label
         plain = [{str(name): _plain(value) for name, value in row.items()} for row in mappings]
         return {f"{label}/{_id_text(row.get(self._table.id_field))}": row for row in plain}
 
     def _content(self, file: SourceFile, row: Mapping[str, Any] | None) -> Content:
         if row is None:
-            gone = Skipped(file.id, "is gone from the table since it was listed")
-            return Content("", partial(list[Named | Skipped], (gone,)))
+            problem = Skipped(file.id, "is gone from the table since it was listed")
+            return Content("", partial(list[Named | Skipped], (problem,)))
         items = (f"{name}={row[name]!r}" for name in sorted(row))
         return Content(digest("row", *items), partial(_parse, self._table, file.id, row))
 
+    def _rows(self, condition: Any) -> Any:
+        return sa.select(sa.literal_column("*")).select_from(self._from()).where(condition)
+
     def _from(self) -> Any:
         if self._table.query:
-            # SQLAlchemy takes a colon for a parameter unless it is escaped.
+            # SQLAlchemy takes an unescaped colon for a parameter.
             text = self._table.query.strip().rstrip(";").replace(":", "\\:")
             return sa.text(f"({text}) AS documents")
         schema, _, name = self._table.table.rpartition(".")
@@ -164,11 +156,13 @@ class SqlSource:
             with engine.connect() as connection:
                 yield connection
         except (sa.exc.SQLAlchemyError, ImportError) as error:
-            # Without its cause: a driver's own words may repeat the URL.
-            told = _without_secrets(_words(error), url)
+            # Without its cause, since a driver's message may repeat the URL.
+            reason = one_line(str(getattr(error, "orig", None) or error)) or "no reason given"
+            kind = type(getattr(error, "orig", None) or error).__name__
             raise SourceError(
-                f"cannot read the table {self._table.label!r}: {told}. Check its url, table or "
-                f"query and fields under [[source.tables]], and that the database can be reached"
+                f"cannot read the {self.name}: {_without_secrets(f'{kind}: {reason}', url)}. "
+                "Check its url, table or query and fields under [[source.tables]], and that the "
+                "database can be reached"
             ) from None
 
     def _url(self) -> sa.URL:
@@ -190,33 +184,27 @@ class SqlSource:
 
 
 def _parse(table: DatabaseTable, name: str, row: Mapping[str, Any]) -> list[Named | Skipped]:
-    """The document in a row; when it was written is no part of it."""
+    """Return the document of a row; the time of its change is no part of it."""
     fields = SourceSettings(
         id_field=table.id_field, text_field=table.text_field, title_field=table.title_field
     )
     shared: dict[str, MetadataValue] = {FOLDER: table.label, "format": "sql"}
     kept = {field: value for field, value in row.items() if field != table.updated_field}
     try:
-        document = row_document(kept, Table(table.label, table.label, shared), fields)
+        document = row_document(kept, TableOrigin(table.label, table.label, shared), fields)
     except UnreadableError as error:
-        # A text that is there and empty: what it held before is gone.
+        # With an empty text, the previous document is gone.
         is_empty = table.text_field in row and not str(row[table.text_field] or "").strip()
         return [Skipped(name, str(error), is_empty)]
     return [(name, replace(document, id=name))]
 
 
-def _words(error: Exception) -> str:
-    """A failure in one line: the driver's words where there are any."""
-    original = getattr(error, "orig", None) or error
-    return f"{type(error).__name__}: {one_line(str(original)) or 'no reason given'}"
-
-
 def _without_secrets(text: str, url: sa.URL) -> str:
-    """The text without password, and without the values of the URL's query, which may be some."""
+    """Return the text without the URL's password and without the values of its query."""
     values = itertools.chain.from_iterable(
         [value] if isinstance(value, str) else value for value in url.query.values()
     )
-    # Small numbers such as a timeout are none, and stand in addresses and ports, too.
+    # Small numbers, such as a timeout, are no secrets and occur in addresses and ports, too.
     hidden = (value for value in values if len(value) > 2 or not value.isdigit())
     secrets = {str(url.password or ""), *hidden} - {""}
     for secret in sorted(secrets, key=len, reverse=True):
@@ -231,17 +219,17 @@ def _id_text(value: object) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """A value of a driver's own type as one that documents can hold."""
+    """Return a value of a driver's type as a value that documents can hold."""
     if isinstance(value, UUID):
         return str(value)
     if isinstance(value, Decimal):
-        whole = value.is_finite() and value == value.to_integral_value()
-        return int(value) if whole else float(value)
+        is_integer = value.is_finite() and value == value.to_integral_value()
+        return int(value) if is_integer else float(value)
     return value
 
 
 def _day(value: object) -> date | None:
-    """The day that a value names, without a time; None if it is no day."""
+    """Return the day that a value names without a time, or None."""
     if isinstance(value, str):
         try:
             return date.fromisoformat(value)
@@ -251,7 +239,7 @@ def _day(value: object) -> date | None:
 
 
 def _time(value: object) -> float | None:
-    """When a row was changed at the latest, in seconds since 1970 UTC; None if it is no time."""
+    """Return the latest possible time of a row's change, in seconds since 1970 UTC, or None."""
     if isinstance(value, str):
         try:
             value = datetime.fromisoformat(value)

@@ -25,7 +25,7 @@ from pathlib import Path
 
 from raptor_core.documents.base import Document, Section
 from raptor_core.documents.formats.parsed import Heading, UnreadableError, nest
-from raptor_core.documents.formats.records import Table, row_document
+from raptor_core.documents.formats.records import TableOrigin, row_document
 from raptor_core.errors import SettingsError, SourceError
 from raptor_core.evaluation.datasets.base import Dataset, Question
 from raptor_core.evaluation.datasets.qasper import UNANSWERABLE, text_evidence
@@ -133,7 +133,7 @@ def load_records(path: Path, text: str) -> Dataset:
 
 
 def _document(row: Row) -> Document:
-    table = Table(name="", source="", metadata={})
+    table = TableOrigin(name="", source="", metadata={})
     try:
         read = row_document(row.values, table, SourceSettings())
     except UnreadableError as error:

@@ -13,10 +13,7 @@ from raptor_core.vectors import Vectors
 
 
 def read_usage(response: Any, prompt_tokens: int) -> Usage:
-    """Return the usage of one answered call, as the endpoint counted its tokens.
-
-    Without its count it is ``prompt_tokens``, and an estimate of the answer's tokens.
-    """
+    """Return the usage of a call by the endpoint's count, or ``prompt_tokens`` and an estimate."""
     usage = getattr(response, "usage", None)
     counted = Usage(
         calls=1,
@@ -34,7 +31,7 @@ def read_chat(response: Any, secret: str) -> str:
     """Return the stripped text of a complete chat answer; no fault shows ``secret``.
 
     Raises:
-        FaultError: malformed, refused, filtered, truncated, empty, or ended in another way.
+        FaultError: malformed, refused, filtered, truncated, empty, or ended for a different reason.
     """
     message = _message(response)
     if message is None:
@@ -59,9 +56,8 @@ def read_chat(response: Any, secret: str) -> str:
 
 def _message(response: Any) -> Any:
     choices: Any = getattr(response, "choices", None)
-    message = (
-        getattr(choices[0], "message", None) if isinstance(choices, list) and choices else None
-    )
+    first = choices[0] if isinstance(choices, list) and choices else None
+    message = getattr(first, "message", None)
     return message if hasattr(message, "content") else None
 
 
@@ -103,7 +99,7 @@ def _vector(value: Any) -> Vectors:
 
 
 _MAX_TOKENS = 10**9
-"""A larger count is none: no endpoint takes as many in one request."""
+"""Maximum of a plausible count in a request."""
 
 
 def _count(value: Any) -> int:

@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 MAX_REQUESTS = 50_000
 MAX_BYTES = 190 * 2**20
-"""Of one batch; OpenAI takes 50,000 requests and 200 MB."""
+"""Limits of a batch; OpenAI takes 50,000 requests and 200 MB."""
 
 FILE_SECONDS = 3600.0
-"""Time limit of a batch's file on its way there or back."""
+"""Time limit of the transfer of a batch's file."""
 
 _PATH: Literal["/v1/chat/completions"] = "/v1/chat/completions"
 _UNKNOWN = "unknown"
@@ -42,7 +42,7 @@ class BatchState:
 
     @property
     def is_over(self) -> bool:
-        """Whether the endpoint will add no further answer."""
+        """State in which the endpoint adds no further answer."""
         return self.status in _OVER
 
 
@@ -54,40 +54,31 @@ def batch_line(endpoint: EndpointPart, key: str, ask: ChatAsk) -> bytes:
 
 
 class BatchClient:
-    """Client of a chat endpoint's batches. Its calls cost nothing and are retried.
-
-    Raises:
-        EndpointError: the endpoint takes no batch, or does not answer; by each method.
-    """
+    """Client of a chat endpoint's batches; calls cost nothing, are retried, raise EndpointError."""
 
     def __init__(self, client: EndpointClient) -> None:
         self._call = client.call
 
     def create(self, lines: bytes, mark: str) -> str:
         """Begin a batch once; a retry first looks for a batch that has this ``mark``."""
-        uploaded = self._call(
-            lambda c: (
-                c.files.create(
-                    file=(f"{mark}.jsonl", lines), purpose="batch", timeout=FILE_SECONDS
-                ).id
-            ),
-            "upload",
-        )
+
+        def upload(c: OpenAI) -> str:
+            file = (f"{mark}.jsonl", lines)
+            return c.files.create(file=file, purpose="batch", timeout=FILE_SECONDS).id
+
+        uploaded = self._call(upload, "upload")
         n_attempts = 0
 
         def begin(c: OpenAI) -> str:
             nonlocal n_attempts
             n_attempts += 1
-            begun_before = _marked(c, mark) if n_attempts > 1 else None
-            if begun_before is not None:
-                return begun_before
-            begun = c.batches.create(
-                input_file_id=uploaded,
-                endpoint=_PATH,
-                completion_window="24h",
-                metadata={_MARK: mark},
-            )
-            return begun.id
+            previous = _marked(c, mark) if n_attempts > 1 else None
+            if previous is not None:
+                return previous
+            metadata = {_MARK: mark}
+            return c.batches.create(
+                input_file_id=uploaded, endpoint=_PATH, completion_window="24h", metadata=metadata
+            ).id
 
         return self._call(begin, "a new batch")
 
@@ -107,10 +98,8 @@ class BatchClient:
 
 
 def _marked(connection: OpenAI, mark: str) -> str | None:
-    for batch in connection.batches.list(limit=100).data:
-        if (batch.metadata or {}).get(_MARK) == mark:
-            return batch.id
-    return None
+    batches = connection.batches.list(limit=100).data
+    return next((batch.id for batch in batches if (batch.metadata or {}).get(_MARK) == mark), None)
 
 
 def _state(connection: OpenAI, name: str) -> BatchState:
@@ -122,8 +111,8 @@ def _state(connection: OpenAI, name: str) -> BatchState:
         return BatchState(_UNKNOWN, None, None)
     secret = connection.api_key
     errors = batch.errors.data if batch.errors is not None and batch.errors.data else []
-    told = "; ".join(scrub(error.message or error.code or "", secret) for error in errors[:3])
-    return BatchState(batch.status, batch.output_file_id, batch.error_file_id, told)
+    reason = "; ".join(scrub(error.message or error.code or "", secret) for error in errors[:3])
+    return BatchState(batch.status, batch.output_file_id, batch.error_file_id, reason)
 
 
 def _answers(file: str, connection: OpenAI) -> list[tuple[str, ChatCompletion | None]]:

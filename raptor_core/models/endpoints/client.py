@@ -29,19 +29,15 @@ Result = TypeVar("Result")
 class EndpointClient:
     """Client of one endpoint, for any number of threads.
 
-    The connection is made at the first call. Neither ``repr`` nor any error shows the key.
-    ``policy`` is of retries; None has the settings' number. Every attempt is reserved before it is
-    sent: in ``account``, or in that of ``ledger`` for a purpose. Without, there is no bound and no
-    price.
-
-    Of each call ``meter`` counts what it took, also where it fails. Once ``stop`` is set, no
-    attempt is begun.
+    Neither ``repr`` nor any error shows the key. Every attempt is reserved in ``account``, or in
+    the account of ``ledger`` for a purpose; without both it has no price. ``meter`` counts the
+    usage of a call, also of a failed one. Once ``stop`` is set, no attempt begins.
 
     Raises:
         MissingKeyError: OpenAI's own API needs a key, and there is none; by each call.
-        BudgetError: an attempt would pass the run's budget; by each call that is paid.
-        EndpointDownError: the endpoint fails everybody, and was waited for; likewise.
-        EndpointError: it failed for good; the message holds the last reason, and its words.
+        BudgetError: an attempt would exceed the run's budget; by each paid call.
+        EndpointDownError: the endpoint stays down; by each paid call.
+        EndpointError: the call failed for good; the message holds the last reason.
     """
 
     def __init__(
@@ -61,15 +57,12 @@ class EndpointClient:
         self._connection: OpenAI | None = None
 
     def require_key(self) -> str:
-        """Return the key to send: a placeholder where the endpoint needs none."""
+        """Return the key to send, or a placeholder if the endpoint needs none."""
         endpoint = self.endpoint
         return resolve_key(endpoint.api_key_env, endpoint.base_url, endpoint.purpose)
 
     def look_up(self) -> None:
-        """Check the key and the model's name with a request that costs nothing.
-
-        An endpoint without a list of models passes.
-        """
+        """Check the key and the model's name for free; an endpoint without a list passes."""
         model = self.endpoint.model
 
         def ask() -> None:
@@ -79,11 +72,11 @@ class EndpointClient:
                 if is_refusal(fault, model) or (fault.is_down and fault.status is None):
                     raise
 
-        self._retrier.run(ask, what=self._label("a look"))
+        self._retrier.run(ask, label=self._label("a look"))
 
-    def call(self, call: Callable[[OpenAI], Result], what: str) -> Result:
-        """Return the result of a request that costs nothing; errors name it by ``what``."""
-        return self._retrier.run(lambda: self._send(call), what=self._label(what))
+    def call(self, call: Callable[[OpenAI], Result], kind: str) -> Result:
+        """Return the result of a free request; errors name it by its ``kind``."""
+        return self._retrier.run(lambda: self._send(call), label=self._label(kind))
 
     def chat(
         self, ask: ChatAsk, *, meter: Meter | None = None, stop: threading.Event | None = None
@@ -100,8 +93,8 @@ class EndpointClient:
             counter.usage += self._account.count_retry()
 
         def attempt() -> str:
-            more = [ask.shorten(n_too_long)] if n_too_long else []
-            user = "\n\n".join([ask.user, *more, *pleas])
+            shorten = [ask.shorten(n_too_long)] if n_too_long else []
+            user = "\n\n".join([ask.user, *shorten, *pleas])
             response = self._paid(
                 lambda c: c.chat.completions.with_raw_response.create(
                     **chat_body(self.endpoint, ask, user)
@@ -114,7 +107,7 @@ class EndpointClient:
             ask.check(text)
             return text
 
-        text = self._retrier.run(attempt, what=self._label("chat"), stop=stop, on_retry=note)
+        text = self._retrier.run(attempt, label=self._label("chat"), stop=stop, on_retry=note)
         return ChatAnswer(text, counter.usage)
 
     def embed(
@@ -124,10 +117,7 @@ class EndpointClient:
         stop: threading.Event | None = None,
         encoding: Literal["base64", "float"] = "base64",
     ) -> Vectors:
-        """Return the vectors of ``texts`` in order, shape ``(len(texts), n_dims)``, not normalised.
-
-        base64 takes a quarter of the bytes; most servers without it send numbers.
-        """
+        """Return vectors of ``texts`` in order, shape ``(len(texts), n_dims)``, not normalised."""
         worst = Worst(sum(estimate_tokens(text) for text in texts), 0)
 
         def attempt() -> Vectors:
@@ -141,18 +131,15 @@ class EndpointClient:
             )
             return read_embeddings(response, len(texts), self.require_key())
 
-        return self._retrier.run(
-            attempt,
-            what=self._label("embeddings"),
-            stop=stop,
-            on_retry=lambda _fault: self._account.count_retry(),
-        )
+        def note(_fault: FaultError) -> None:
+            self._account.count_retry()
+
+        label = self._label("embeddings")
+        return self._retrier.run(attempt, label=label, stop=stop, on_retry=note)
 
     def _label(self, kind: str) -> str:
-        endpoint = self.endpoint
-        return (
-            f"{endpoint.purpose}: {kind} with {endpoint.model!r} at {shown_url(endpoint.base_url)}"
-        )
+        purpose, model = self.endpoint.purpose, self.endpoint.model
+        return f"{purpose}: {kind} with {model!r} at {shown_url(self.endpoint.base_url)}"
 
     def _connect(self) -> OpenAI:
         with self._lock:
@@ -199,8 +186,8 @@ class EndpointClient:
         connection = self._connect()
         try:
             return call(connection)
-        # The last three are of JSON that the vendor cannot read: its form, its numbers, its depth.
+        # The last three come from JSON that the vendor cannot read: form, numbers, depth.
         except (APIError, FaultError, ValueError, OverflowError, RecursionError) as error:
             fault = fault_of(error, self.endpoint.timeout_seconds, connection.api_key)
-        # Outside "except": the fault must not drag the request along, whose headers hold the key.
+        # Outside "except", so that the fault does not refer to the request, which holds the key.
         raise fault

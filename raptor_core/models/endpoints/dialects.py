@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from openai import OpenAI
 
 PLACEHOLDER = "no-key"
-"""Sent where no key is set and the endpoint is not OpenAI's: vLLM and Ollama want none."""
+"""Key for endpoints that need none, such as vLLM and Ollama."""
 
 _OFFICIAL = "api.openai.com"
 
@@ -32,8 +32,7 @@ def resolve_key(api_key_env: str, base_url: str, purpose: str) -> str:
     ``purpose`` is the part of the settings, for example "summarizer".
 
     Raises:
-        MissingKeyError: OpenAI's own API needs a key and the variable holds none, or what it
-            holds cannot be a key.
+        MissingKeyError: OpenAI's own API needs a key, or the variable holds no usable key.
     """
     key = os.environ.get(api_key_env, "").strip()
     if not key and is_official(base_url):
@@ -57,41 +56,29 @@ _AZURE = (".openai.azure.com", ".services.ai.azure.com", ".cognitiveservices.azu
 
 
 def is_azure(endpoint: EndpointPart) -> bool:
-    """Return whether the endpoint is Azure: by its host, or by a dated version."""
+    """Return whether the endpoint is Azure, by its host or a dated version."""
     host = urlsplit(endpoint.base_url).hostname or ""
     return bool(endpoint.api_version) or host.endswith(_AZURE)
 
 
 def connect(endpoint: EndpointPart, key: str) -> OpenAI:
-    """Return a new client of the endpoint.
-
-    Azure's dated API has the deployment in the path, the version in the query and the key in a
-    header of its own, which its v1 API takes as well.
-    """
+    """Return a new client of the endpoint; both APIs of Azure take the key in "api-key"."""
     from openai import AzureOpenAI, OpenAI
 
     from raptor_core.models.endpoints.transport import BoundedClient
 
-    # Retries are ours: they count, and see the answers too.
-    common: dict[str, Any] = {
-        "api_key": key,
-        "timeout": endpoint.timeout_seconds,
-        "max_retries": 0,
-        "http_client": BoundedClient(),
-    }
-    if endpoint.api_version:
-        return AzureOpenAI(
-            api_version=endpoint.api_version, azure_endpoint=endpoint.base_url, **common
-        )
+    # Without the vendor's retries, since ``Retrier`` counts them and checks the answers.
+    common: dict[str, Any] = {"api_key": key, "max_retries": 0, "http_client": BoundedClient()}
+    common["timeout"] = endpoint.timeout_seconds
+    url, version = endpoint.base_url, endpoint.api_version
+    if version:
+        return AzureOpenAI(api_version=version, azure_endpoint=url, **common)
     headers = {"api-key": key} if is_azure(endpoint) else None
-    return OpenAI(base_url=endpoint.base_url, default_headers=headers, **common)
+    return OpenAI(base_url=url, default_headers=headers, **common)
 
 
 def max_tokens_field(endpoint: EndpointPart) -> str:
-    """Return the name of the field that bounds an answer.
-
-    OpenAI's newer models refuse ``max_tokens``; other servers may not know the newer name.
-    """
+    """Return the field that limits an answer; OpenAI's newer models refuse ``max_tokens``."""
     if endpoint.max_tokens_field != "auto":
         return endpoint.max_tokens_field
     newer = is_official(endpoint.base_url) or is_azure(endpoint)
@@ -102,10 +89,7 @@ def chat_body(endpoint: EndpointPart, ask: ChatAsk, user: str) -> dict[str, Any]
     """Return the body of a chat request that sends ``user`` as the user's message."""
     body: dict[str, Any] = {
         "model": endpoint.model,
-        "messages": [
-            {"role": "system", "content": ask.system},
-            {"role": "user", "content": user},
-        ],
+        "messages": [{"role": "system", "content": ask.system}, {"role": "user", "content": user}],
         max_tokens_field(endpoint): ask.max_tokens,
     }
     if endpoint.sends_temperature:

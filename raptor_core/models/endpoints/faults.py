@@ -12,31 +12,28 @@ from typing import TYPE_CHECKING, TypeVar
 
 from raptor_core.errors import EndpointError
 from raptor_core.models.endpoints.pacing import retry_after_seconds
-from raptor_core.redaction import told_proxy
+from raptor_core.redaction import proxy_hint
 from raptor_core.retrying import RetryPolicy
 
 if TYPE_CHECKING:
     from openai import APIStatusError
-
 
 Result = TypeVar("Result")
 
 
 @dataclass(eq=False)
 class FaultError(Exception):
-    """Fault of an attempt that gave no usable answer, raised by the client or by a check.
+    """Fault of an attempt without a usable answer, raised by the client or by a check.
 
     Attributes:
-        reason: for people.
-        retryable: whether it may be different next time.
-        retry_after_seconds: what the endpoint asked for.
-        too_long: a shorter answer would have been taken.
+        retry_after_seconds: wait that the endpoint demands.
+        too_long: a shorter answer would be accepted.
         unbilled: the endpoint refused before it did any work.
-        is_limit: the endpoint turned the call away for its rate.
-        is_down: the endpoint was not reached, or cannot answer anybody.
-        is_probe: it was tried for all who wait for the endpoint.
-        plea: a line to ask the next time with.
-        status: of HTTP; None where no answer came.
+        is_limit: the endpoint refused the call for its rate.
+        is_down: the endpoint was not reached, or cannot answer any call.
+        is_probe: the attempt was a probe, for which all calls wait.
+        plea: line that the next attempt adds to the prompt.
+        status: HTTP status; None without an answer.
     """
 
     reason: str
@@ -54,9 +51,9 @@ class FaultError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Retrier:
-    """Runs an attempt until it succeeds, fails for good, or the policy ends it.
+    """Loop over attempts until one succeeds, fails for good, or the policy ends it.
 
-    ``wait`` and ``jitter`` are seams for tests; ``wait`` says whether the work was cancelled.
+    Tests replace ``wait``, which returns whether the work was cancelled, and ``jitter``.
     """
 
     policy: RetryPolicy
@@ -67,48 +64,46 @@ class Retrier:
         self,
         attempt: Callable[[], Result],
         *,
-        what: str,
+        label: str,
         stop: threading.Event | None = None,
         on_retry: Callable[[FaultError], object] = lambda _fault: None,
     ) -> Result:
-        """Return the result of the first attempt that succeeds.
-
-        ``what`` names the call in errors. Once ``stop`` is set, no attempt is begun.
+        """Return the result of the first attempt that succeeds; ``label`` names it in errors.
 
         Raises:
-            EndpointError: the last fault's reason and the number of attempts.
+            EndpointError: every attempt failed, or ``stop`` is set.
         """
         stop = stop or threading.Event()
         wait = stop.wait if self.wait is None else self.wait
         n_failed = 0
         while True:
             if stop.is_set():
-                raise EndpointError(f"{what} was cancelled")
+                raise EndpointError(f"{label} was cancelled")
             try:
                 return attempt()
             except FaultError as fault:
                 failed = fault
             if failed.is_probe:
                 on_retry(failed)
-                continue  # it was tried for all; the gate waits, and bounds how often
+                continue  # the gate waits, and limits the number of probes
             n_failed += 1
             seconds = self._next_wait(failed, n_failed)
             if seconds is None:
                 times = "attempt" if n_failed == 1 else "attempts"
-                message = f"{what} failed after {n_failed} {times}: {failed.reason}"
+                message = f"{label} failed after {n_failed} {times}: {failed.reason}"
                 raise EndpointError(message, comes_again=not failed.retryable)
             on_retry(failed)
             if wait(seconds):
-                raise EndpointError(f"{what} was cancelled after: {failed.reason}")
+                raise EndpointError(f"{label} was cancelled after: {failed.reason}")
 
     def _next_wait(self, fault: FaultError, n_failed: int) -> float | None:
-        """Seconds to wait before the next attempt, or None where there is none."""
+        """Return the seconds until the next attempt, or None if there is none."""
         if not fault.retryable or n_failed > self.policy.max_retries:
             return None
-        asked = fault.retry_after_seconds
-        if asked is None and fault.too_long:
+        demanded = fault.retry_after_seconds
+        if demanded is None and fault.too_long:
             return 0.0
-        return self.policy.wait_seconds(n_failed, self.jitter(), asked)
+        return self.policy.wait_seconds(n_failed, self.jitter(), demanded)
 
 
 _RETRYABLE = frozenset({408, 409, 425, 429})
@@ -129,20 +124,17 @@ _HINTS = {
     "encoding_format": "encoding",
     "api-version": "api_version",
 }
-"""Settings that change what an endpoint complains of, see docs/endpoints.md."""
+"""Setting that corrects a refused field, see docs/endpoints.md."""
 _MAX_DETAIL_CHARS = 240
 _LIST_SCOPE = "api.model.read"
 
 
 def fault_of(error: Exception, timeout_seconds: float, secret: str) -> FaultError:
-    """Return the fault behind an error of the vendor's client, without ``secret``.
-
-    The fault keeps no reference to the error, whose request holds the key.
-    """
+    """Return the fault behind an error of the vendor's client, without ``secret`` and request."""
     import openai
 
     cause = error.__cause__
-    for fault in (error, cause):  # some versions of the client wrap what its transport raises
+    for fault in (error, cause):  # some versions of the client wrap errors of its transport
         if isinstance(fault, FaultError):
             return replace(fault, reason=fault.reason.replace(secret, "[key]"))
     if not isinstance(error, openai.APIError):
@@ -154,10 +146,10 @@ def fault_of(error: Exception, timeout_seconds: float, secret: str) -> FaultErro
         return FaultError(reason, unbilled=unsent, is_down=True)
     if isinstance(error, openai.APIConnectionError):
         detail = f"{type(cause).__name__}: {cause}" if cause is not None else error.message
-        helps = told_proxy(str(error.request.url))
+        hint = proxy_hint(str(error.request.url))
         if "CERTIFICATE_VERIFY_FAILED" in detail:
-            helps += "; let SSL_CERT_FILE name the certificates of the authority that signed it"
-        reason = f"the connection failed ({scrub(detail, secret)}){helps}"
+            hint += "; let SSL_CERT_FILE name the certificates of the authority that signed it"
+        reason = f"the connection failed ({scrub(detail, secret)}){hint}"
         return FaultError(reason, unbilled=unsent, is_down=True)
     if isinstance(error, openai.APIStatusError):
         return _status_fault(error, secret)
@@ -167,8 +159,8 @@ def fault_of(error: Exception, timeout_seconds: float, secret: str) -> FaultErro
 def is_refusal(fault: FaultError, model: str) -> bool:
     """Return whether a look-up of a model was refused, for the key or for the model's name.
 
-    A key may be good for calls and not for this question (OpenAI's scopes), and an address that
-    knows no such question answers 404, too, without the name.
+    OpenAI's scopes may allow calls and no look-ups. An address without look-ups answers 404, too,
+    without the name.
     """
     if fault.status in {401, 403}:
         return _LIST_SCOPE not in fault.reason

@@ -1,7 +1,7 @@
-"""The gate before an endpoint: everything in this process that calls it goes through one.
+"""Gate of an endpoint, which every call of this process passes.
 
-It keeps to the rates that the settings name and to what the endpoint says of its own limits, lets
-one refusal for the rate slow all callers, and holds all of them back while the endpoint is down.
+It keeps the rates of the settings and the limits in the endpoint's headers. A refusal for the rate
+slows all callers, and all callers wait while the endpoint is down.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ from raptor_core.settings.base import EndpointPart
 FIRST_PROBE_SECONDS = 0.5
 LONGEST_PROBE_SECONDS = 15.0
 MIN_CALLS = 3
-"""A single call that fails again and again may be at fault itself."""
+"""Minimum of failing calls that prove an outage; a single call may be faulty itself."""
 
 
 @dataclass
 class Circuit:
-    """Closed while calls get through; open once ``down_after`` attempts in a row did not.
+    """Circuit breaker, which opens after ``down_after`` failed attempts in a row.
 
-    While it is open, one attempt at a time tries, at first after half a second, then after twice
-    as long, and so on; the first that gets through closes it. After ``down_seconds`` it has given
-    up: everybody is told so, and from then on one attempt in ``LONGEST_PROBE_SECONDS`` tries.
-    Times are of one monotonic clock, in seconds. The owner locks.
+    While it is open, a single attempt probes, at first after half a second, then after twice the
+    wait each time; a success closes the circuit. After ``down_seconds`` it is hopeless: all calls
+    fail, and there is a probe every ``LONGEST_PROBE_SECONDS``. Times are seconds of a monotonic
+    clock. The owner locks.
     """
 
     down_after: int
@@ -50,15 +50,15 @@ class Circuit:
 
     @property
     def is_open(self) -> bool:
-        """Whether calls have to wait."""
+        """State in which calls have to wait."""
         return self._opened is not None
 
     def open_seconds(self, now: float) -> float:
-        """Return the seconds since the circuit opened; 0 where it is closed."""
+        """Return the seconds since the circuit opened; 0 if it is closed."""
         return 0.0 if self._opened is None else now - self._opened
 
     def wait_seconds(self, call: object, now: float) -> float:
-        """0 where ``call`` may go, as a probe if the circuit is open; else when to ask again."""
+        """Return the wait of a call; 0 if it may go, as a probe if the circuit is open."""
         if self._opened is None or self._probe is call:
             return 0.0
         if self._probe is not None:
@@ -69,21 +69,18 @@ class Circuit:
         return 0.0
 
     def is_probe(self, call: object) -> bool:
-        """Return whether this call is the probe, for which the others wait."""
+        """Return whether this call is the probe."""
         return self._probe is call
 
     def succeeded(self) -> None:
-        """Close the circuit after an answer of any kind.
-
-        A late answer to an earlier call counts, too.
-        """
+        """Close the circuit after any answer, also a late one."""
         self.n_failed = self.n_probes = 0
         self._calls.clear()
         self._opened, self._probe, self.is_hopeless = None, None, False
         self._pause = FIRST_PROBE_SECONDS
 
     def failed(self, call: object, reason: str, now: float) -> None:
-        """Count an attempt that did not reach the endpoint, or that it could not answer."""
+        """Count an attempt that the endpoint did not receive, or could not answer."""
         self.n_failed += 1
         self.reason = reason
         if self._opened is None:
@@ -101,17 +98,17 @@ class Circuit:
             self._next_probe = now + self._pause
 
     def dropped(self, call: object) -> None:
-        """Forget a call that ended and showed nothing of the endpoint."""
+        """Forget a call that ended without a proof of the endpoint's state."""
         if self._probe is call:
             self._probe = None
 
 
 _LONGEST_NAP_SECONDS = 5.0
-"""After it a waiting call looks again whether the pause still lasts."""
+"""Interval at which a waiting call checks the pause."""
 
 
 class Gate:
-    """Limits, pauses and the circuit of one endpoint; may be used from many threads at once."""
+    """Limits, pauses and the circuit of one endpoint, for many threads."""
 
     def __init__(self, endpoint: EndpointPart) -> None:
         self._lock = threading.Lock()
@@ -123,10 +120,7 @@ class Gate:
 
     @classmethod
     def of(cls, endpoint: EndpointPart) -> Gate:
-        """Return the gate of an endpoint, which all its callers in this process share.
-
-        Of several limits that its users set, the strictest holds.
-        """
+        """Return the gate that all callers of an endpoint share; the strictest limits hold."""
         key = (endpoint.base_url, endpoint.model, endpoint.api_key_env)
         with _LOCK:
             gate = _GATES.setdefault(key, cls(endpoint))
@@ -134,7 +128,7 @@ class Gate:
         return gate
 
     def limit(self, endpoint: EndpointPart) -> None:
-        """Keep to this endpoint's rates too, by this process's part of them."""
+        """Keep this process's part of the endpoint's rates, too."""
         with self._lock:
             self._pace.limit(
                 endpoint.requests_per_minute / endpoint.shared_by,
@@ -145,16 +139,16 @@ class Gate:
     def turn(
         self, endpoint: EndpointPart, tokens: int, stop: threading.Event | None = None
     ) -> Iterator[Callable[[Mapping[str, str]], None]]:
-        """Around one attempt of at most ``tokens`` tokens; waits until it may begin.
+        """Wait until an attempt of at most ``tokens`` tokens may begin; the block is the attempt.
 
-        Gives what to call with the headers once it is answered. A ``FaultError`` that leaves the
-        block is heard of, and marked where the attempt was a probe.
+        It yields a function that takes the headers of the answer. A ``FaultError`` of the block is
+        recorded, and marked if the attempt was a probe.
 
         Raises:
-            EndpointDownError: the endpoint is down, and was waited for.
+            EndpointDownError: the endpoint stays down.
             EndpointError: ``stop`` was set while it waited.
         """
-        call = object()  # it stands for the attempt in the circuit
+        call = object()  # identity of the attempt in the circuit
         try:
             begun = self._begin(call, endpoint, tokens, stop)
             try:
@@ -184,7 +178,7 @@ class Gate:
     def _wait_seconds(
         self, call: object, slot: float, endpoint: EndpointPart, tokens: int
     ) -> float:
-        """Return the least seconds that the attempt has to wait; 0 where it may begin."""
+        """Return the minimum wait of the attempt in seconds; 0 if it may begin."""
         now = time.monotonic()
         seconds = self._pace.wait_seconds(slot, now)
         if seconds > 0:
@@ -204,7 +198,7 @@ class Gate:
         allowances = read_allowances(headers)
         with self._lock:
             self._circuit.succeeded()
-            self._pace.heard(allowances, begun, time.monotonic())
+            self._pace.answered(allowances, begun, time.monotonic())
             self._n_pauses = 0
 
     def _failed(self, call: object, begun: Begun, fault: FaultError) -> None:

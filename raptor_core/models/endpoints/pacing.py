@@ -1,4 +1,4 @@
-"""When the next call may begin: slots in a row, pauses that move them all, what headers tell."""
+"""Pace of calls: consecutive slots, pauses that move all slots, and limits from headers."""
 
 from __future__ import annotations
 
@@ -18,17 +18,14 @@ _DURATION = re.compile(r"(\d+(?:\.\d+)?)(h|ms|m|s|us|µs|ns)")
 
 @dataclass(frozen=True, slots=True)
 class Allowance:
-    """Rest of a limit, and the seconds until the limit is full again."""
+    """Rest of a limit, and the seconds until the limit is reset."""
 
     remaining: float
     reset_seconds: float
 
 
 def read_allowances(headers: Mapping[str, str]) -> dict[Kind, Allowance]:
-    """Return allowances by kind, from ``x-ratelimit-remaining-*`` and ``-reset-*``.
-
-    A kind of which either is missing or cannot be read is left out.
-    """
+    """Return allowances by kind, from ``x-ratelimit-remaining-*`` and ``-reset-*`` together."""
     allowances: dict[Kind, Allowance] = {}
     for kind in KINDS:
         remaining = number(headers.get(f"x-ratelimit-remaining-{kind}"))
@@ -39,11 +36,7 @@ def read_allowances(headers: Mapping[str, str]) -> dict[Kind, Allowance]:
 
 
 def retry_after_seconds(headers: Mapping[str, str], now: float) -> float | None:
-    """Return the seconds that an endpoint asks to wait: ``retry-after-ms`` or ``retry-after``.
-
-    ``now`` is the time in seconds since the epoch, against which a date is read. None where
-    the header is missing or cannot be read.
-    """
+    """Return the wait that an endpoint demands, or None; ``now`` is in seconds since the epoch."""
     milliseconds = number(headers.get("retry-after-ms"))
     if milliseconds is not None:
         return max(0.0, milliseconds / 1000)
@@ -79,15 +72,15 @@ def number(value: str | None) -> float | None:
 
 _MINUTE_SECONDS = 60.6
 _FIRST_LEARNT = 4.0
-"""The first spacing lets a quarter of those that came too fast begin in the time of a pause."""
+"""Ratio of the refused calls to those that the first spacing lets begin during a pause."""
 _MIN_LEARNT_SECONDS = 0.005
 _MAX_LEARNT_SECONDS = 10.0
 _RECOVERY = 0.98
-"""Of the learnt spacing, after each call that was answered."""
+"""Factor of the learnt spacing after each answered call."""
 
 
 class _Bound(NamedTuple):
-    """Bound of everything that is sent until the limit is full again."""
+    """Limit of the sum of sent units until the reset."""
 
     sent: float
     resets_at: float
@@ -95,7 +88,7 @@ class _Bound(NamedTuple):
 
 @dataclass
 class _Wave:
-    """Calls begun between two pauses, and how many of them were turned away."""
+    """Numbers of calls that began between two pauses, and of refused ones."""
 
     n_begun: int = 0
     n_limited: int = 0
@@ -104,7 +97,7 @@ class _Wave:
 
 @dataclass(frozen=True)
 class Begun:
-    """A call that was sent: what had been sent by then, and beside which others."""
+    """Record of a sent call: the sum of sent units at that time, and its wave."""
 
     sent: Mapping[Kind, float]
     wave: _Wave
@@ -112,16 +105,13 @@ class Begun:
 
 @dataclass
 class Pace:
-    """Slots for calls, in the order in which they asked.
+    """Consecutive slots for calls.
 
-    A call of ``n`` tokens takes ``60 / requests_per_minute`` or ``60 n / tokens_per_minute``
-    seconds, what is longer, and a hundredth more, since some travel faster than others; the next
-    slot begins after it. So limits are kept in any minute, but for one call's tokens. Time stands
-    still in a pause: slots given before keep their order and their spacing after it. Times are of
-    one monotonic clock, in seconds. The owner locks.
-
-    An endpoint that turns away most of what it is sent has no settings for its limits here: then
-    a spacing is learnt, which wears off with every call that is answered.
+    A slot of ``n`` tokens lasts ``60 / requests_per_minute`` or ``60 n / tokens_per_minute``
+    seconds, the longer of both, and 1 % more for the jitter of the network. So the limits hold in
+    any minute, but for the tokens of one call. A pause moves all slots. If an endpoint refuses
+    most calls, the pace learns a spacing, which declines with every answer. Times are seconds of a
+    monotonic clock. The owner locks.
     """
 
     requests_per_minute: float = 0.0
@@ -135,7 +125,7 @@ class Pace:
     _wave: _Wave = field(default_factory=_Wave)
 
     def limit(self, requests_per_minute: float, tokens_per_minute: float) -> None:
-        """Keep these too: of several limits the strictest holds; 0 is none."""
+        """Add limits, of which the strictest hold; 0 is no limit."""
         self.requests_per_minute = _strictest(self.requests_per_minute, requests_per_minute)
         self.tokens_per_minute = _strictest(self.tokens_per_minute, tokens_per_minute)
 
@@ -151,13 +141,13 @@ class Pace:
         return max(slot + self._moved, self._paused_until) - now
 
     def pause(self, seconds: float, now: float) -> None:
-        """Let no call begin for so many seconds."""
+        """Delay all calls by so many seconds."""
         until = max(self._paused_until, now + seconds)
         self._moved += until - max(now, self._paused_until)
         self._paused_until = until
 
     def exhausted_seconds(self, tokens: int, now: float) -> float:
-        """Return the seconds until the endpoint's own count allows the call; 0 where it does."""
+        """Return the seconds until the endpoint's own limits allow the call."""
         costs: dict[Kind, float] = {"requests": 1.0, "tokens": float(tokens)}
         waits = [
             bound.resets_at - now
@@ -167,14 +157,14 @@ class Pace:
         return max([0.0, *waits])
 
     def begin(self, tokens: int) -> Begun:
-        """Count a call as sent, and return the record that ``heard`` and ``limited`` take."""
+        """Count a call as sent, and return its record."""
         self._sent["requests"] += 1
         self._sent["tokens"] += tokens
         self._wave.n_begun += 1
         return Begun(dict(self._sent), self._wave)
 
-    def heard(self, allowances: Mapping[Kind, Allowance], begun: Begun, now: float) -> None:
-        """Take over the allowances of an answer, counted from the time of its request."""
+    def answered(self, allowances: Mapping[Kind, Allowance], begun: Begun, now: float) -> None:
+        """Use the allowances of an answer, counted from the time of its request."""
         for kind, allowance in allowances.items():
             sent = begun.sent[kind] + allowance.remaining
             self._bounds[kind] = _Bound(sent, now + allowance.reset_seconds)
@@ -183,10 +173,9 @@ class Pace:
             self.learnt_seconds = 0.0
 
     def limited(self, begun: Begun, seconds: float, now: float) -> bool:
-        """Pause all calls after a refusal for the rate, and space them where most were refused.
+        """Pause all calls after a refusal for the rate, and space them if most were refused.
 
-        Returns:
-            Whether this call began the pause; later refusals of the same wave do not.
+        Return whether this call began the pause.
         """
         wave = begun.wave
         wave.n_limited += 1
@@ -208,5 +197,5 @@ class Pace:
         return max(per_request, per_tokens, self.learnt_seconds)
 
 
-def _strictest(one: float, other: float) -> float:
-    return min(one, other) if one and other else one or other
+def _strictest(*limits: float) -> float:
+    return min(filter(None, limits), default=0.0)

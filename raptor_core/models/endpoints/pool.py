@@ -16,10 +16,9 @@ def run_concurrently(
 ) -> Iterator[Result]:
     """Yield the results of ``work(item, stop)`` in the order in which they finish.
 
-    At most ``concurrency`` are under way. When one fails, no other is begun, ``stop`` is set, so
-    that work between two attempts ends, and the results of those under way are given before its
-    error is raised: they are paid for. When the iterator is closed, the rest is dropped and
-    ``stop`` is set; what is on the wire ends by itself.
+    At most ``concurrency`` items run. After a failure no item begins, ``stop`` is set, and the
+    results of running items are yielded before the error is raised, since they are paid for. When
+    the iterator is closed, ``stop`` is set and the rest is dropped.
     """
     if not items:
         return

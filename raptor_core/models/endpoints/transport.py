@@ -1,57 +1,52 @@
 """HTTP client below the vendor's: one origin, bounded answers, one time limit for an attempt.
 
-Importing it imports the vendor, so ``dialects.connect`` does so when it is called. Retries and the
-reading of answers are not here: see ``client`` and ``answers``.
+Its import imports the vendor, so ``dialects.connect`` imports it late. Retries are in ``client``,
+the reading of answers in ``answers``.
 """
 
 from __future__ import annotations
 
 import json
-import threading
 import time
-from collections.abc import Callable
-from concurrent.futures import Future
 from functools import partial
 from typing import Any
 
 from openai import DefaultHttpxClient
 
 from raptor_core.models.endpoints.faults import FaultError
+from raptor_core.retrying import call_within
 
 MAX_ANSWER_BYTES = 8 << 20
-"""Bound of any answer but those below; a chat answer of 4,000 tokens takes 16 KiB."""
+"""Maximum size of an answer; a chat answer of 4,000 tokens takes 16 KiB."""
 
 MAX_VECTOR_BYTES = 384 << 10
-"""What an embeddings answer may take more for each text: 16,384 numbers of 24 characters."""
+"""Additional size for each text of an embeddings answer: 16,384 numbers of 24 characters."""
 
 MAX_FILE_BYTES = 512 << 20
-"""Bound of a batch's file of answers, of which there are 50,000 at most."""
+"""Maximum size of a batch's file of answers, of which there are 50,000 at most."""
 
 MAX_REDIRECTS = 5
 
 _GRACE_SECONDS = 1.0
-"""Added to the limit of an attempt: the vendor's own timeouts say more, so they come first."""
+"""Addition to the limit of an attempt, so that the vendor's clearer timeouts come first."""
 
 
 class BoundedClient(DefaultHttpxClient):
     """HTTP client that stays at its endpoint's origin and reads bounded answers.
 
-    The read timeout of a request is the limit of the whole attempt, so that neither headers nor
-    a body that come drop by drop hold a caller. No answer is compressed: a small one could
-    unpack to any size.
-
-    Raises:
-        FaultError: a redirect to another origin, an answer that is too long, compressed or late.
+    The read timeout of a request limits the complete attempt, also if bytes come one by one. No
+    answer may be compressed, since a small answer could unpack to any size.
     """
 
     def __init__(self) -> None:
         super().__init__(headers={"Accept-Encoding": "identity"})
 
     def send(self, request: Any, *, stream: bool = False, **options: Any) -> Any:  # noqa: ARG002  # the vendor's; answers are read whole
-        """Send a request and return its whole answer."""
+        """Send a request and return its complete answer, or raise FaultError."""
         seconds = request.extensions["timeout"]["read"]
         until = time.monotonic() + seconds + _GRACE_SECONDS
-        return _run_until(until, seconds, partial(self._exchange, request, options, until, seconds))
+        exchange = partial(self._exchange, request, options, until, seconds)
+        return call_within(seconds + _GRACE_SECONDS, "endpoint-attempt", exchange, _late(seconds))
 
     def _exchange(self, request: Any, options: dict[str, Any], until: float, seconds: float) -> Any:
         options["follow_redirects"] = False
@@ -77,7 +72,7 @@ class BoundedClient(DefaultHttpxClient):
 
 
 def _read(response: Any, limit: int, until: float, seconds: float) -> bytes:
-    """Return the body of an answer; raise FaultError where it is too long, late or compressed."""
+    """Return the body of an answer; raise FaultError if it is too long, late or compressed."""
     encoding = response.headers.get("content-encoding", "identity").strip().lower()
     if encoding not in {"", "identity"}:
         raise FaultError(
@@ -132,26 +127,3 @@ def _max_bytes(request: Any) -> int:
 
 def _late(seconds: float) -> FaultError:
     return FaultError(f"no whole answer within {seconds:g} s", is_down=True)
-
-
-def _run_until(until: float, seconds: float, work: Callable[[], Any]) -> Any:
-    """Return the result of ``work``; raise FaultError once ``until`` is over.
-
-    It runs in a thread of its own, since neither the lookup of a name nor headers that come drop
-    by drop can be interrupted. A thread that is late ends with its next byte.
-    """
-    future: Future[Any] = Future()
-
-    def run() -> None:
-        try:
-            future.set_result(work())
-        except BaseException as error:  # noqa: BLE001  # the caller raises it
-            future.set_exception(error)
-
-    threading.Thread(target=run, name="endpoint-attempt", daemon=True).start()
-    try:
-        return future.result(until - time.monotonic())
-    except TimeoutError:
-        if future.done():
-            raise
-    raise _late(seconds)

@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 from raptor_core.models.money.usage import Usage, estimate_tokens
 
 _WORDS_PER_TOKEN = 0.6
-"""Words that fit into a token: fewer than the usual 0.75, so that an obedient answer fits."""
+"""Words for each token: fewer than the usual 0.75, so that an answer of that length fits."""
 
 
 def max_words(max_tokens: int, n_too_long: int) -> int:
-    """Return the words that fit into an answer, a quarter fewer for each that was too long."""
+    """Return the words that fit into an answer, a quarter fewer after each long answer."""
     return max(8, round(max_tokens * _WORDS_PER_TOKEN * 0.75**n_too_long))
 
 
@@ -30,10 +30,10 @@ class ChatAsk:
 
     Attributes:
         max_tokens: tokens of the answer, by the endpoint's count.
-        shorten: line added to the user message after the ``n``-th answer that was too long.
-        check: raises ``FaultError`` for an answer that is whole and yet unusable.
-        prompt_tokens: of both messages; None estimates them.
-        response_format: form of the answer that the endpoint is asked for; None for free text.
+        shorten: returns a line for the user message after the ``n``-th answer that is too long.
+        check: raises ``FaultError`` for a complete answer that is unusable.
+        prompt_tokens: tokens of both messages; None estimates them.
+        response_format: demanded form of the answer; None for free text.
     """
 
     system: str

@@ -31,15 +31,7 @@ def make_summarizer(
 ) -> Summarizer:
     """Return the summarizer that the settings name, without loading a model or calling anything.
 
-    Args:
-        settings: settings of the summarizer.
-        counter: counts the tokens of answers.
-        embedder_fingerprint: fingerprint of the vectors in the requests; the extractive summarizer
-            weighs children by them.
-        ledger: budget and prices of the run, for a summarizer that costs money.
-        keep: receives each answer as it arrives.
-        unfit: returns why an answer is no summary of its sources.
-        batches: folder for records of unfinished batches; None forgets them with the process.
+    ``batches`` is the folder for records of unfinished batches; None forgets them with the process.
     """
     if settings.kind == "openai":
         from raptor_core.models.summarizing.chat import ChatSummarizer

@@ -15,10 +15,8 @@ class SummaryRequest:
     """Request for one summary.
 
     Attributes:
-        key: content key of the summary node.
-        name: name of the node for messages.
+        key: content key of the summary node; ``name`` is for messages.
         texts: texts of the children in document order, at least two.
-        n_tokens: token counts of the texts.
         vectors: unit vectors of the children, shape ``(len(texts), n_dims)``.
         objections: sentences of an earlier summary that the texts do not support.
     """
@@ -79,7 +77,4 @@ class Summarizer(Protocol):
         """Fingerprint of the model, the prompt and the limits that change its texts."""
 
     def summarize(self, requests: Sequence[SummaryRequest]) -> Iterator[Summary | FailedSummary]:
-        """Yield one answer for each request as they finish, in any order, lazily.
-
-        A failure of one request never hides the answer to another.
-        """
+        """Yield one answer for each request as they finish, in any order, lazily."""

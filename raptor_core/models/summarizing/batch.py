@@ -37,7 +37,6 @@ from raptor_core.settings.models import SummarizerSettings
 if TYPE_CHECKING:
     from openai.types.chat import ChatCompletion
 
-
 KEEP_SECONDS = 30 * 24 * 3600
 """Longest time for which endpoints keep the files of a batch."""
 
@@ -145,10 +144,9 @@ Asks = Mapping[str, ChatAsk]
 class BatchSummarizer:
     """Chat summarizer that sends large tasks to the batch endpoint.
 
-    Fewer than ``batch_from`` summaries are sent as single calls. So is every request for which a
-    batch returns no answer, or an answer that is rejected. A killed run leaves a record of its
-    batch in ``folder``. The next run that needs any of its summaries waits for that batch and pays
-    nothing again.
+    Fewer than ``batch_from`` summaries are sent as single calls, and so are requests without a
+    usable answer in a batch. After a killed run, the next run that needs its summaries resumes the
+    batch by its record in ``folder``, and pays nothing again.
     """
 
     def __init__(
@@ -176,7 +174,7 @@ class BatchSummarizer:
         Raises:
             MissingKeyError: OpenAI's own API needs a key; raised before anything is sent.
             BudgetError: the budget of the run is used up; raised after all answers within it.
-            EndpointError: the endpoint accepts no batches, or refused the whole batch.
+            EndpointError: the endpoint accepts no batches, or refused a batch.
         """
         if requests:
             self._inner.prepare()
@@ -232,11 +230,7 @@ class BatchSummarizer:
                     reservation.release()
 
     def _wait(self, record: BatchRecord) -> BatchState:
-        """Wait until the batch is over and return its state.
-
-        Raises:
-            EndpointError: the endpoint refused the whole batch; its record is deleted.
-        """
+        """Wait until the batch is over, and return its state; raise if it was refused."""
         batch = record.batch or ""
         while not (state := self._client.state(batch)).is_over:
             time.sleep(self._settings.batch_poll_seconds)

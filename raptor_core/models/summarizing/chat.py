@@ -48,18 +48,10 @@ _REFUSAL = re.compile(
 class ChatSummarizer:
     """Summarizer that calls a chat model for each summary, with at most ``concurrency`` open calls.
 
-    An answer counts only if it is complete and not unfit. A complete answer is not refused,
-    filtered, empty or cut off, and is at most ``max_tokens`` long by the tree's own counter. Any
-    other answer leads to a retry; an answer that is too long also lowers the limit of words. After
-    ``max_retries`` the node fails, and its name is reported.
-
-    Args:
-        settings: settings of the summarizer.
-        counter: counts the tokens of answers.
-        policy: retries; None for the settings'.
-        ledger: budget and prices of the run; None for none.
-        keep: receives each answer in the thread that received it, before any other use.
-        unfit: checks every answer against its sources; None accepts all.
+    An answer that is refused, filtered, empty, cut off, unfit or longer than ``max_tokens`` by the
+    tree's own counter leads to a retry; a long answer also lowers the limit of words. After
+    ``max_retries`` the node fails, and its name is reported. ``keep`` receives each answer first,
+    in the thread of its call.
     """
 
     def __init__(
@@ -98,8 +90,7 @@ class ChatSummarizer:
 
         Raises:
             MissingKeyError: OpenAI's own API needs a key; raised before the first call.
-            BudgetError: the budget of the run is used up; raised after the answers of the open
-                calls.
+            BudgetError: the budget is used up; raised after the answers of the open calls.
         """
         if requests:
             self.prepare()
@@ -108,7 +99,7 @@ class ChatSummarizer:
     def prepare(self) -> None:
         """Check the key and count the prompt once, before any call."""
         self._client.require_key()
-        _ = self._overhead  # counted here, once, not in every thread
+        _ = self._overhead
 
     def _answer(self, request: SummaryRequest, stop: threading.Event) -> Summary | FailedSummary:
         meter = Meter()

@@ -27,7 +27,6 @@ class CountedSummarizer:
         name: str,
         max_tokens: int,
     ) -> None:
-        """Wrap ``inner``; the ledger shows ``name``, and ``max_tokens`` bounds a summary."""
         self._inner = inner
         self.fingerprint = inner.fingerprint  # counting changes no text
         self._counter = counter
@@ -37,8 +36,7 @@ class CountedSummarizer:
     def summarize(self, requests: Sequence[SummaryRequest]) -> Iterator[Summary | FailedSummary]:
         """Send as many requests at once as the remaining budget is certain to cover.
 
-        Raises:
-            BudgetError: the budget is used up; raised after all answers within it.
+        A BudgetError is raised after all answers within the budget.
         """
         start = 0
         while start < len(requests):

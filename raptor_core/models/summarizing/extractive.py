@@ -39,12 +39,10 @@ _CLAUSE_END = re.compile(r"[,;:，；：、،؛)\]]|\s[–—-](?=\s)")
 class ExtractiveSummarizer:
     """Summarizer that chooses sentences by word coverage; deterministic, calls no model.
 
-    A summary depends only on the settings, the token counter, and its children: their texts in
-    document order, token counts and vectors (how central a child is). Its length is about ``ratio``
-    times the children's tokens, at least ``min_tokens`` if there is enough text, and at most
-    ``max_tokens``. Headings, tables, code, references and fragments are used only if there is too
-    little prose. A sentence is cut only if no sentence of the cluster fits: then the best one ends
-    at a clause, or else at a word.
+    Its length is about ``ratio`` times the children's tokens, at least ``min_tokens`` if there is
+    enough text, and at most ``max_tokens``. Headings, tables, code, references and fragments are
+    used only if there is too little prose. If no sentence fits, the best one is cut at a clause, or
+    else at a word.
     """
 
     def __init__(
@@ -65,10 +63,7 @@ class ExtractiveSummarizer:
         )
 
     def summarize(self, requests: Sequence[SummaryRequest]) -> Iterator[Summary | FailedSummary]:
-        """Yield one answer for each request, in order; lazily, ``BATCH`` requests at a time.
-
-        Only a request whose children hold no visible text fails.
-        """
+        """Yield one answer for each request, in order; lazily, ``BATCH`` requests at a time."""
         for start in range(0, len(requests), BATCH):
             yield from self._summarize_batch(requests[start : start + BATCH])
 
@@ -150,8 +145,7 @@ class ExtractiveSummarizer:
 def _centrality(request: SummaryRequest) -> list[float]:
     """Return the cosine of each child to the cluster's mean, relative to the largest, in [0.2, 1].
 
-    Values have two decimals: enough to rank, and equal on machines whose vectors differ in the last
-    bits.
+    Values have two decimals, so that they are equal on different machines.
     """
     vectors = np.asarray(request.vectors, dtype=np.float64)
     if len(vectors) != len(request.texts):

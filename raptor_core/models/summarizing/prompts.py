@@ -118,11 +118,7 @@ def prompt_overhead(settings: SummarizerSettings, counter: TokenCounter) -> int:
 
 
 def prompt_tokens(child_tokens: Sequence[int], overhead: int) -> int:
-    """Return the prompt tokens of one summary over children of so many tokens each.
-
-    ``overhead`` is ``prompt_overhead``; a mark between two children counts as one token. An
-    endpoint counts by its own vocabulary, so its number differs by some percent.
-    """
+    """Return the prompt tokens of a summary; a mark between two children counts as one token."""
     return sum(child_tokens) + (overhead + len(child_tokens) - 1 if overhead else 0)
 
 

@@ -64,10 +64,7 @@ class Budget:
 
 @one_blas_thread
 def pick(candidates: Sequence[Candidate], budget: Budget) -> list[Candidate]:
-    """Return the sentences to keep, best first; none if none is within the limit.
-
-    It takes ``len(candidates) * n_terms`` steps for each sentence that it keeps.
-    """
+    """Return the sentences to keep, best first; none if none is within the limit."""
     return _Greedy(candidates).run(budget)
 
 
@@ -102,8 +99,8 @@ class _Greedy:
         """Return the gain of each sentence per cost, shape ``(n_sentences,)``."""
         gains = self._holds @ (REPEAT**self._covered * self._worth)
         spread = 1.0 + SPREAD * self._from_child[self._children]
-        # Rounded, so that the last bits of a vector from another machine decide nothing. A
-        # little is added, so that sentences without a content word differ by their form.
+        # Rounded, so that all machines choose alike; the addition ranks sentences without a
+        # content word by their form.
         rounded: Floats = ((gains + 1e-3) * self._scale / spread).round(9)
         return rounded
 

@@ -50,13 +50,12 @@ class SummarySentence:
     """Sentence with white space folded.
 
     Attributes:
-        text: the sentence.
         n_tokens: estimate: the child's tokens in proportion to characters.
         terms: distinct content words.
         names: terms that are names or numbers.
         tier: see ``COMPLETE``, ``PARTIAL``, ``JUNK``.
-        weight: how well form and tier suit a summary, in (0, 1].
-        dependent: whether it refers to the sentence before it.
+        weight: degree to which form and tier suit a summary, in (0, 1].
+        dependent: it refers to the preceding sentence.
     """
 
     text: str
@@ -79,10 +78,10 @@ def split_sentences(text: str, n_tokens: int) -> tuple[SummarySentence, ...]:
 
 
 def _split_headings(text: str) -> list[str]:
-    """Separate headings, which a segmenter can leave before the first sentence, from the sentence.
+    """Separate headings from the first sentence.
 
-    A first line is a heading if it ends without punctuation although the next line's first word had
-    room in it. That word must begin with a capital.
+    A line is a heading if it ends without punctuation although the next line's first word, with a
+    capital, had room in it.
     """
     if "\n" not in text:
         return [text]

@@ -1,8 +1,8 @@
-"""The inner seam: what the store asks of an engine, in shapes that belong to no vendor.
+"""Interface between the store and its engines, without types of a vendor.
 
-``VectorStore`` holds all rules (publishing, forgetting); an engine only applies batches
-and answers queries. There are two: Edge (``edge.py``) and qdrant-client (``qdrant.py``). Hits come
-in one order, whatever the engine: best first, ties by node id, however many (``ranked``).
+The rules of publishing and forgetting are in ``VectorStore``. An engine applies batches and answers
+queries: Edge (``edge.py``), local mode (``qdrant.py``) or a server (``server.py``). All of them
+return hits in one order (``ranked``).
 """
 
 from __future__ import annotations
@@ -27,32 +27,32 @@ DENSE = "dense"
 LEXICAL = "lexical"
 
 KEYWORD_FIELDS = ("tree", "state", "documents", "content_key", "embedding_key", "facts")
-"""Payload fields with a keyword index; ``layer`` has an integer index besides."""
+"""Payload fields with a keyword index; ``layer`` has an integer index."""
 
 READ_POINTS = 1000
-"""Points that are read at once, and keys of a look-up; longer filters gain nothing."""
+"""Largest number of points in one read, and of keys in a filter; longer filters gain nothing."""
 
 LINKED_FIELDS = ("tree", "documents")
-"""Fields for which the graph gets links of its own, so that narrow filters stay fast."""
+"""Fields for which the graph gets separate links, so that narrow filters stay fast."""
 
-Asked = Vectors | Sparse
-"""What points are scored by: a unit vector of shape ``(n_dims,)``, by its inner product with
-theirs; or words, by theirs, each multiplied by its IDF."""
+QueryVector = Vectors | Sparse
+"""Query that scores points by the inner product with their vector: a unit vector of shape
+``(n_dims,)``, or terms, each weighted by its IDF."""
 
 
-class Question(NamedTuple):
-    """What a search asks: the best points by ``asked`` of those that meet the condition.
+class SearchRequest(NamedTuple):
+    """Search for the best points by ``query`` among those that meet the condition.
 
-    ``is_exact`` looks at every such point in place of the graph over the vectors.
+    ``is_exact`` compares every such point instead of following the graph over the vectors.
     """
 
-    asked: Asked
+    query: QueryVector
     condition: Condition
     is_exact: bool = False
 
 
 class Scored(NamedTuple):
-    """The payload of a point that a search found, and its score; a higher one is more similar."""
+    """Payload of a point that a search returned, and its score; higher is more similar."""
 
     payload: Payload
     score: float
@@ -60,7 +60,7 @@ class Scored(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """One point to write, or that was read, with what was asked for of its payload and vectors.
+    """Point to write, or a point as it was read: with some payload fields and vectors.
 
     ``dense`` has shape ``(n_dims,)``.
     """
@@ -72,22 +72,22 @@ class Point:
 
 
 def named_vectors(point: Point, sparse: Callable[[Sparse], Any]) -> dict[str, Any]:
-    """The vectors of a point by name, for an engine whose sparse ones ``sparse`` makes."""
-    found: dict[str, Any] = {}
+    """Return the vectors of a point by name; ``sparse`` makes an engine's sparse vector."""
+    vectors: dict[str, Any] = {}
     if point.dense is not None:
-        found[DENSE] = point.dense.tolist()
+        vectors[DENSE] = point.dense.tolist()
     if point.lexical is not None:
-        found[LEXICAL] = sparse(point.lexical)
-    return found
+        vectors[LEXICAL] = sparse(point.lexical)
+    return vectors
 
 
 @dataclass(frozen=True, slots=True)
 class Batch:
     """Points to write, then ids to delete; applying it twice is the same as once.
 
-    ``replaces`` are the trees that it changes with the ``mark`` that the manifest of each had,
-    None where it had none, when the batch was made; where others may write, a batch is refused
-    when one of them has another by then.
+    ``replaces`` names the trees that it changes, each with the ``mark`` of its manifest when the
+    batch was made, or None without a manifest. A server refuses the batch for trees whose mark
+    differs by then.
     """
 
     upserts: tuple[Point, ...] = ()
@@ -105,16 +105,20 @@ class Match:
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """Every match must hold, and the id must be one of ``ids`` where they are given.
+    """Filter on points: every match holds, and the id is among ``ids`` unless these are None.
 
-    ``hidden`` are matches of which none may hold, and ``hidden_ids`` ids that it may not be; only
-    servers have them.
+    None of the matches ``hidden`` holds, and the id is not in ``hidden_ids``; only servers take
+    these two.
     """
 
     matches: tuple[Match, ...] = ()
     ids: tuple[str, ...] | None = None
     hidden: tuple[Match, ...] = ()
     hidden_ids: tuple[str, ...] = ()
+
+    def values(self, field: str) -> tuple[str | int, ...] | None:
+        """Return the values that a field may have; None without a match of this field."""
+        return next((match.values for match in self.matches if match.field == field), None)
 
 
 Read = TypeVar("Read")
@@ -126,61 +130,65 @@ class PointReader(Protocol):
     def read_consistently(self, read: Callable[[PointReader], Read]) -> Read:
         """Return the result of ``read``, whose reader returns one version of each tree.
 
-        ``read`` is called again where a tree that it read was published meanwhile.
+        ``read`` is called again where a tree that it read was published meanwhile. Only a server
+        has other publishers at the same time.
         """
+        return read(self)
 
     def scroll(
         self, condition: Condition, fields: Sequence[str] | None, *, dense: bool = False
     ) -> list[Point]:
-        """All points that match, in any order; ``fields`` None gives the whole payload."""
+        """Return all points that match, in any order; ``fields`` None reads whole payloads."""
 
-    def search(self, questions: Sequence[Question], limit: int) -> list[list[Scored]]:
-        """Best points for each question in the order of ``ranked``."""
+    def search(self, requests: Sequence[SearchRequest], limit: int) -> list[list[Scored]]:
+        """Return the best points of each request in the order of ``ranked``."""
 
-    def outlines(self, questions: Sequence[Question], limit: int) -> list[Candidates]:
-        """What ``search`` finds, to be ranked."""
+    def outlines(self, requests: Sequence[SearchRequest], limit: int) -> list[Candidates]:
+        """Return the outlines of the points that ``search`` returns, for ranking."""
 
     def count(self, condition: Condition) -> int:
-        """Number of points that match, exactly."""
+        """Return the exact number of points that match."""
 
 
 class Engine(PointReader, Protocol):
-    """A place that holds points."""
+    """Collection of points."""
 
     def apply(self, batch: Batch) -> None:
-        """Write and delete, in this order; readable when it returns."""
+        """Write and delete, in this order; the changes are readable when it returns."""
 
     def flush(self) -> None:
-        """Make everything that was applied survive a loss of power."""
+        """Make applied batches survive a loss of power, where ``apply`` does not."""
+        return
 
     def optimize(self) -> None:
-        """Build search indexes and drop deleted data, where the engine does not by itself."""
+        """Build search indexes and remove deleted data, where the engine does not by itself."""
+        return
 
     def close(self) -> None:
         """Release the engine; closing twice is allowed."""
 
 
 EVERYWHERE = Where()
-"""The filter that every live node passes."""
+"""Filter that every live node passes."""
 
 LIVE = Match("state", ("live",))
 MANIFEST = Match("state", ("manifest",))
 
 
 def live_condition(where: Where) -> Condition | None:
-    """Condition for live nodes that match; None when nothing can.
+    """Return the condition for live nodes that match; None when nothing can match.
 
     An id that is no UUID in canonical form belongs to no node.
     """
     ids = None if where.ids is None else tuple(i for i in dict.fromkeys(where.ids) if is_id(i))
     fields = {"tree": where.trees, "documents": where.documents, "layer": where.layers}
-    given = [(field, values) for field, values in fields.items() if values is not None]
-    if ids == () or not all(values for _, values in given):
+    filters = [(field, values) for field, values in fields.items() if values is not None]
+    if ids == () or not all(values for _, values in filters):
         return None
-    for key, value in where.metadata.items():
-        values = value if isinstance(value, tuple) else (value,)
-        given.append(("facts", tuple(fact(key, one) for one in values)))
-    matches = (Match(field, tuple(dict.fromkeys(values))) for field, values in given)
+    for key, allowed in where.metadata.items():
+        values = allowed if isinstance(allowed, tuple) else (allowed,)
+        filters.append(("facts", tuple(fact(key, value) for value in values)))
+    matches = (Match(field, tuple(dict.fromkeys(values))) for field, values in filters)
     return Condition((LIVE, *matches), ids)
 
 
@@ -193,48 +201,50 @@ def is_id(text: str) -> bool:
 
 
 TIED = 10_000
-"""Points of one score that are put in order; of more, the engine chooses which."""
+"""Most points of equal score that are sorted by id; of more, the engine chooses some."""
 
-Listed = tuple[Any, ...]
-"""Id and score of a point, and what else was asked for."""
+ScoredRow = tuple[Any, ...]
+"""Id and score of a point, and further values."""
 
 
 def ranked(
-    ask: Callable[[Mapping[int, float | None], int], list[list[Listed]]], n_queries: int, limit: int
-) -> list[list[Listed]]:
-    """The best ``limit`` of each query, by score, then by id.
+    search: Callable[[Mapping[int, float | None], int], list[list[ScoredRow]]],
+    n_queries: int,
+    limit: int,
+) -> list[list[ScoredRow]]:
+    """Return the best ``limit`` points of each query, by score, then by id.
 
-    One more than that is asked for. Where it ties with the last, all that score as high are, up to
-    ``TIED`` more: two requests at the most.
+    The first search has one point more. Where this point ties with the last, a second search
+    has all points of at least that score, up to ``TIED`` more.
 
     Args:
-        ask: gives, for the numbers of queries and the scores that their points have at least
-            (None: any), that many points or some more, best first.
+        search: returns points, best first, for the numbers of queries, each with the least score
+            of its points (None: any), and a limit that it may exceed.
     """
-    found = ask(dict.fromkeys(range(n_queries)), limit + 1)
+    rows = search(dict.fromkeys(range(n_queries)), limit + 1)
     tied = {
-        row: hits[-1][1]
-        for row, hits in enumerate(found)
+        number: hits[-1][1]
+        for number, hits in enumerate(rows)
         if len(hits) > limit and hits[-1][1] == hits[limit - 1][1]
     }
     if tied:
-        for row, hits in zip(tied, ask(tied, limit + TIED), strict=True):
-            found[row] = hits
-    return [sorted(hits, key=best_first)[:limit] for hits in found]
+        for number, hits in zip(tied, search(tied, limit + TIED), strict=True):
+            rows[number] = hits
+    return [sorted(hits, key=best_first)[:limit] for hits in rows]
 
 
-def best_first(hit: Listed) -> tuple[float, Any]:
-    """What hits are sorted by."""
+def best_first(hit: ScoredRow) -> tuple[float, Any]:
+    """Return the sort key of a hit."""
     return (-hit[1], hit[0])
 
 
 def just_under(score: float | None) -> float | None:
-    """The greatest number of 32 bits under a score: engines take what is over a threshold."""
+    """Return the greatest float32 under a score, since engines exclude their threshold."""
     return None if score is None else float(np.nextafter(np.float32(score), np.float32(-np.inf)))
 
 
 def query_units(vectors: Vectors, identity: StoreIdentity) -> Vectors:
-    """Rows of norm 1 (or 0, where they were 0), float32.
+    """Return the rows with norm 1 (a zero row stays 0), float32.
 
     Raises:
         StoreMismatchError: the rows' length is not the store's.

@@ -1,24 +1,22 @@
-"""Qdrant Edge: the server's own engine in this process; a directory is one shard.
+"""Qdrant Edge, the engine of a Qdrant server in this process: one directory is one shard.
 
-The engine has no collections, aliases or transactions; ``folder.py`` and ``journal.py`` give it
-those. Its own log is off: the journal and the flush of every publication protect what it would
-protect, and it doubles the time to open and keeps removed text. The engine raises bare
-``Exception``, and a Rust panic as a ``BaseException``, so both are caught here, and only around
-its calls.
+Edge has no collections, aliases or transactions: these are in ``folder.py`` and ``journal.py``. Its
+log is off. The journal and a flush after each publication protect the same data, and the log
+doubles the time to open and keeps removed text. Edge raises bare ``Exception``, and a Rust panic as
+a ``BaseException``, so both are caught here, around its calls alone.
 
-Only live nodes have vectors here, so a search need not filter by state.
-
-Reading a payload takes ten times as long as scoring its point, so a search asks for ids alone. What
-ranks them is in a file of its own (``outlines.py``); payloads are read of what is returned.
+Only live nodes have vectors, so a search need not filter by state. Reading a payload takes ten
+times as long as scoring its point. So a search returns ids, the outlines that rank them are in a
+separate file (``outlines.py``), and only the payloads of results are read.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 from uuid import UUID
 
 import numpy as np
@@ -32,9 +30,10 @@ from raptor_core.store.engines.base import (
     LIVE,
     Batch,
     Condition,
+    Engine,
     Point,
-    Question,
     Scored,
+    SearchRequest,
     just_under,
     named_vectors,
     ranked,
@@ -43,21 +42,19 @@ from raptor_core.store.lexical import Sparse
 from raptor_core.store.outlines import Candidates, OutlineFile
 from raptor_core.store.payload import Payload, damaged
 
-Read = TypeVar("Read")
-
 KEYS = "keys"
 REST = "rest"
 ALONE = ("embedding_key", "mark")
-"""Every value costs time to hand over to the engine, and every index time to write and to open. So
-``keys`` holds what is filtered, as "field=value" under one index, ``rest`` the whole payload as
-JSON, and the fields that are read alone stand beside them."""
+"""Each value costs time to pass to the engine, and each index costs time to write and to open. So
+``keys`` holds the filtered fields as "field=value" under one index, ``rest`` holds the payload as
+JSON, and the fields that are read without the others are stored separately."""
 
 _FILTERED = (*KEYWORD_FIELDS, "layer")
 _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 
 
 def pack(payload: Payload) -> Payload:
-    """The fields that are stored for a payload."""
+    """Return the stored fields of a payload."""
     packed: Payload = {name: payload[name] for name in ALONE if name in payload}
     packed[KEYS] = [key for name in _FILTERED for key in _payload_keys(payload, name)]
     packed[REST] = _ENCODER.encode(payload)
@@ -70,12 +67,12 @@ def _payload_keys(payload: Payload, field: str) -> list[str]:
 
 
 def stored_fields(fields: Sequence[str] | None) -> list[str]:
-    """Stored fields that hold the given fields of a payload, None for all of it."""
+    """Return the stored fields that hold these fields of a payload; None means all fields."""
     return list(fields) if fields is not None and set(fields) <= set(ALONE) else [REST]
 
 
 def unpack(stored: Payload) -> Payload:
-    """The payload, or what was read of it; empty where it is damaged, which its reader refuses."""
+    """Return the fields that were read of a payload; none where it is damaged."""
     if REST not in stored:
         return stored
     try:
@@ -86,26 +83,26 @@ def unpack(stored: Payload) -> Payload:
 
 
 UPDATE_POINTS = 2000
-"""Points per operation: so many vectors are lists of numbers at a time."""
+"""Points per operation, which limits the vectors that are lists of numbers at a time."""
 
 SCROLL_POINTS = 10_000
 
 VACUUM_POINTS = 100
 SEALED_KB = 8_000
-"""Vectors of a segment from which ``optimize`` seals it: 5,000 of 384 dimensions. The files of a
-sealed segment are mapped where an open one is read into memory, so opening does not grow with the
-corpus: 30,000 nodes open in 30 ms of CPU sealed and in 240 as they were written. There is no graph
-(``m`` is 0): a search looks at every vector, which takes 25 ms at 100,000 and misses nothing, where
-a graph took minutes to build and missed most of the nearest of random vectors."""
+"""Size of a segment's vectors from which ``optimize`` seals it: 5,000 of 384 dimensions. Files of a
+sealed segment are mapped, those of an open segment are read into memory. So the time to open does
+not grow with the corpus: 30,000 nodes open in 30 ms of CPU sealed, and in 240 ms unsealed. There is
+no graph (``m`` is 0). A search compares every vector: 25 ms for 100,000, and it misses none. A
+graph took minutes to build and missed most of the nearest among random vectors."""
 
 SEGMENTS = 5
-"""Segments up to which ``optimize`` merges none: each takes 10 ms to open, and with fewer the large
-one is written again at every sealing."""
+"""Number of segments up to which ``optimize`` merges none. Each takes 10 ms to open. With fewer,
+each sealing rewrites the large one."""
 
 
 @contextmanager
-def engine_errors(path: Path, doing: str, remedy: str) -> Iterator[None]:
-    """Raise what the engine raises as a StoreError that names the place and the remedy."""
+def engine_errors(path: Path, action: str, remedy: str) -> Iterator[None]:
+    """Raise the engine's errors as a StoreError that names the path, the action and the remedy."""
     try:
         yield
     except StoreError:
@@ -114,21 +111,21 @@ def engine_errors(path: Path, doing: str, remedy: str) -> Iterator[None]:
         if type(error) is not Exception and type(error).__name__ != "PanicException":
             raise
         raise StoreError(
-            f"{path}: Qdrant Edge failed to {doing}: {error}. Free space if the disk is full; if "
+            f"{path}: Qdrant Edge failed to {action}: {error}. Free space if the disk is full; if "
             f"its files are damaged, {remedy}: texts come from the tables"
         ) from error
 
 
 def create_shard(path: Path, n_dims: int) -> None:
-    """Make an empty shard with its vectors and indexes in the empty directory ``path``."""
-    cold = edge.Memory.Cold
+    """Create an empty shard with its vectors and indexes in the empty directory ``path``."""
+    on_disk = edge.Memory.Cold
     config = edge.EdgeConfig(
         vectors={DENSE: edge.EdgeVectorParams(size=n_dims, distance=edge.Distance.Cosine)},
         sparse_vectors={
-            LEXICAL: edge.EdgeSparseVectorParams(modifier=edge.Modifier.Idf, memory=cold)
+            LEXICAL: edge.EdgeSparseVectorParams(modifier=edge.Modifier.Idf, memory=on_disk)
         },
         wal_enabled=False,
-        id_tracker_memory=cold,
+        id_tracker_memory=on_disk,
         hnsw_config=edge.HnswIndexConfig(m=0, ef_construct=100, full_scan_threshold=10_000),
         optimizers=edge.EdgeOptimizersConfig(
             vacuum_min_vector_number=VACUUM_POINTS,
@@ -138,14 +135,14 @@ def create_shard(path: Path, n_dims: int) -> None:
     )
     with engine_errors(path, "create a shard", f"move {path} away and build again"):
         shard = edge.EdgeShard.create(str(path), config)
-        schema = edge.KeywordIndexParams(enable_hnsw=False, memory=cold)
+        schema = edge.KeywordIndexParams(enable_hnsw=False, memory=on_disk)
         shard.update(edge.UpdateOperation.create_field_index(KEYS, schema))
         shard.flush()
         shard.close()
 
 
-class EdgeEngine:
-    """An open shard."""
+class EdgeEngine(Engine):
+    """Open shard."""
 
     def __init__(self, path: Path, remedy: str) -> None:
         """Open the shard in the directory ``path``; ``remedy`` ends messages about its damage."""
@@ -155,11 +152,11 @@ class EdgeEngine:
         with self._errors("open the shard"):
             self._shard: Any = edge.EdgeShard.load(str(path))
 
-    def _errors(self, doing: str) -> AbstractContextManager[None]:
-        return engine_errors(self._path, doing, self._remedy)
+    def _errors(self, action: str) -> AbstractContextManager[None]:
+        return engine_errors(self._path, action, self._remedy)
 
     def apply(self, batch: Batch) -> None:
-        """Write and delete, in this order."""
+        """See ``Engine``."""
         self._outlines.withdraw(is_new=self.count(Condition()) == 0)
         update = edge.UpdateOperation
         try:
@@ -178,24 +175,20 @@ class EdgeEngine:
         live = (p.payload for p in batch.upserts if p.payload["state"] == "live")
         self._outlines.change(batch.deletes, live)
 
-    def read_consistently(self, read: Callable[[EdgeEngine], Read]) -> Read:
-        """Return the result of ``read``; no other thread publishes meanwhile."""
-        return read(self)
-
     def fetch(self, ids: Sequence[str], *, dense: bool = False) -> list[Point]:
-        """The points that exist among ``ids``, with their whole payloads."""
+        """Return the points that exist among ``ids``, with their whole payloads."""
         with self._errors(f"read {len(ids)} points"):
-            found = self._shard.retrieve(list(ids), [REST], [DENSE] if dense else False)
-        return [_record(point) for point in found]
+            points = self._shard.retrieve(list(ids), [REST], [DENSE] if dense else False)
+        return [_record(point) for point in points]
 
     def scroll(
         self, condition: Condition, fields: Sequence[str] | None, *, dense: bool = False
     ) -> list[Point]:
-        """All points that match."""
+        """See ``PointReader``."""
         if condition.ids is not None and condition.matches == (LIVE,) and fields is None:
-            found = self.fetch(condition.ids, dense=dense)
-            return [record for record in found if record.payload.get("state", "live") == "live"]
-        records: list[Point] = []
+            records = self.fetch(condition.ids, dense=dense)
+            return [record for record in records if record.payload.get("state", "live") == "live"]
+        records = []
         offset = None
         while True:
             request = edge.ScrollRequest(
@@ -206,14 +199,14 @@ class EdgeEngine:
                 with_vector=[DENSE] if dense else False,
             )
             with self._errors("list points"):
-                found, offset = self._shard.scroll(request)
-            records += [_record(point) for point in found]
+                points, offset = self._shard.scroll(request)
+            records += [_record(point) for point in points]
             if offset is None:
                 return records
 
-    def search(self, questions: Sequence[Question], limit: int) -> list[list[Scored]]:
-        """Best points for each question, in one call, and their payloads in another."""
-        rows = self._ranked(questions, limit)
+    def search(self, requests: Sequence[SearchRequest], limit: int) -> list[list[Scored]]:
+        """See ``PointReader``. One call scores the points, and another reads their payloads."""
+        rows = self._ranked(requests, limit)
         names = {number: str(UUID(int=number)) for row in rows for number, _ in row}
         payloads = {record.id: record.payload for record in self.fetch(list(names.values()))}
         for name, payload in payloads.items():
@@ -221,59 +214,61 @@ class EdgeEngine:
                 raise damaged({**payload, "node_id": name})
         return [[Scored(payloads[names[number]], score) for number, score in row] for row in rows]
 
-    def outlines(self, questions: Sequence[Question], limit: int) -> list[Candidates]:
-        """What ``search`` finds, to be ranked."""
-        rows = self._ranked(questions, limit)
+    def outlines(self, requests: Sequence[SearchRequest], limit: int) -> list[Candidates]:
+        """See ``PointReader``."""
+        rows = self._ranked(requests, limit)
         numbers = [number for row in rows for number, _ in row]
-        found, lacking = self._outlines.find(numbers)
-        if lacking:
-            name = str(UUID(int=lacking[0]))
+        outlines, missing = self._outlines.find(numbers)
+        if missing:
+            name = str(UUID(int=missing[0]))
             (record,) = self.fetch([name])
             raise damaged({**record.payload, "node_id": name})
         scores = np.array([score for row in rows for _, score in row], dtype=np.float64)
         ends = np.cumsum([len(row) for row in rows])
         parts = [np.arange(end - len(row), end) for row, end in zip(rows, ends, strict=True)]
-        return [Candidates(found.take(part), scores[part]) for part in parts]
+        return [Candidates(outlines.take(part), scores[part]) for part in parts]
 
     def _live_payloads(self) -> Iterator[Payload]:
-        """Of points that are what their ids say."""
+        """Yield the payloads of live points that have their point's id."""
         for record in self.scroll(Condition((LIVE,)), None):
             if record.payload.get("node_id") == record.id:
                 yield record.payload
 
-    def _ranked(self, questions: Sequence[Question], limit: int) -> list[list[tuple[int, float]]]:
-        """Ids, as numbers, and scores."""
+    def _ranked(
+        self, requests: Sequence[SearchRequest], limit: int
+    ) -> list[list[tuple[int, float]]]:
+        """Return ids, as numbers, and scores."""
 
-        def ask(least: Mapping[int, float | None], n: int) -> list[list[tuple[int, float]]]:
-            requests = [
-                self._request(questions[row], n, just_under(score)) for row, score in least.items()
+        def search(scores: Mapping[int, float | None], n: int) -> list[list[tuple[int, float]]]:
+            queries = [
+                self._query(requests[row], n, just_under(score)) for row, score in scores.items()
             ]
             with self._errors("search"):
-                rows = self._shard.query_batch(edge.QueryBatchRequest(requests))
+                rows = self._shard.query_batch(edge.QueryBatchRequest(queries))
             return [[(point.id.int, point.score) for point in row] for row in rows]
 
-        return ranked(ask, len(questions), limit)
+        return ranked(search, len(requests), limit)
 
-    def _request(self, question: Question, limit: int, least: float | None) -> Any:
-        """One search, for ids alone; all that has vectors here is live.
+    def _query(self, request: SearchRequest, limit: int, threshold: float | None) -> Any:
+        """Return one search for ids.
 
-        IDF is asked for over an explicit corpus, all points, because by default the engine goes on
-        counting deleted points until it compacts them.
+        It names all points as the corpus of IDF: by default the engine counts deleted points until
+        it compacts them.
         """
-        matches = tuple(match for match in question.condition.matches if match != LIVE)
-        narrowed = Condition(matches, question.condition.ids)
+        matches = tuple(match for match in request.condition.matches if match != LIVE)
+        condition = Condition(matches, request.condition.ids)
         nearest, params = edge.Query.Nearest, None
-        if isinstance(question.asked, Sparse):
-            query = nearest(_sparse(question.asked), using=LEXICAL)
+        if isinstance(request.query, Sparse):
+            query = nearest(_sparse(request.query), using=LEXICAL)
             params = edge.SearchParams(idf=edge.IdfParams(corpus=edge.Filter()))
         else:
-            query = nearest(question.asked.tolist(), using=DENSE)
-            params = edge.SearchParams(exact=True) if question.is_exact else None
+            query = nearest(request.query.tolist(), using=DENSE)
+            params = edge.SearchParams(exact=True) if request.is_exact else None
         return edge.QueryRequest(
             limit=limit,
             query=query,
-            filter=None if narrowed == Condition() else self._filter(narrowed),
-            score_threshold=least,
+            filter=None if condition == Condition() else self._filter(condition),
+            score_threshold=threshold,
             params=params,
         )
 
@@ -288,7 +283,7 @@ class EdgeEngine:
         return edge.Filter(must=must)
 
     def count(self, condition: Condition) -> int:
-        """Number of points that match."""
+        """See ``PointReader``."""
         request = edge.CountRequest(exact=True, filter=self._filter(condition))
         with self._errors("count"):
             return int(self._shard.count(request))
@@ -304,7 +299,7 @@ class EdgeEngine:
             self._shard.optimize()
 
     def close(self) -> None:
-        """Flush and release the directory."""
+        """See ``Engine``."""
         with self._errors("close"):
             self._shard.close()
         self._outlines.save()

@@ -1,4 +1,4 @@
-"""How a collection on a server is made and searched, from the settings."""
+"""Options of a collection on a server and of searches in it, from the settings."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from raptor_core.store.engines.base import DENSE, KEYWORD_FIELDS, LEXICAL, LINKE
 
 
 class Layout:
-    """What the settings say of collections; what they leave to the server is not sent."""
+    """Options from the settings; an option that a setting leaves to the server is not sent."""
 
     def __init__(self, settings: StoreSettings) -> None:
         self._settings = settings
 
     def create(self, client: QdrantClient, name: str, n_dims: int) -> None:
-        """Make an empty collection."""
+        """Create an empty collection."""
         settings = self._settings
         optimizers = None
         if settings.indexing_threshold >= 0:
@@ -41,7 +41,7 @@ class Layout:
         )
 
     def create_indexes(self, client: QdrantClient, name: str) -> None:
-        """Make the indexes of payload fields; those that are there stay."""
+        """Create the indexes of payload fields; existing indexes stay."""
         for field in (*KEYWORD_FIELDS, "birth", "publication"):
             keyword = models.KeywordIndexParams(
                 type=models.KeywordIndexType.KEYWORD, enable_hnsw=field in LINKED_FIELDS
@@ -55,16 +55,16 @@ class Layout:
         client.create_payload_index(name, "layer", layer, wait=True)
 
     def _hnsw(self) -> models.HnswConfigDiff | None:
-        given = {
+        values = {
             "m": self._settings.hnsw_m,
             "payload_m": self._settings.hnsw_payload_m,
             "ef_construct": self._settings.hnsw_ef_construct or -1,
         }
-        known = {key: value for key, value in given.items() if value >= 0}
-        return models.HnswConfigDiff(**known) if known else None
+        chosen = {key: value for key, value in values.items() if value >= 0}
+        return models.HnswConfigDiff(**chosen) if chosen else None
 
     def _quantization(self) -> Any:
-        """Quantized vectors stay in memory: that is what they are for."""
+        """Return the quantization; its vectors stay in memory, which is their purpose."""
         if self._settings.quantization == "scalar":
             scalar = models.ScalarQuantizationConfig(
                 type=models.ScalarType.INT8, quantile=0.99, always_ram=True
@@ -76,7 +76,7 @@ class Layout:
         return None
 
     def search_params(self) -> models.SearchParams | None:
-        """Of a search by vectors; what was found by quantized ones is scored by whole ones."""
+        """Return the options of a search by vectors; whole vectors rescore quantized hits."""
         settings = self._settings
         quantized = None
         if settings.quantization != "none":
@@ -89,10 +89,10 @@ class Layout:
 
     @property
     def has_copies(self) -> bool:
-        """Whether a collection has several copies, as far as the settings say."""
+        """Whether a collection has several copies, according to the settings."""
         return self._settings.replication_factor > 1 or self._settings.read_consistency != "one"
 
     def consistency(self) -> dict[str, Any]:
-        """Argument of every read; none where any copy will do."""
-        wanted = self._settings.read_consistency
-        return {} if wanted == "one" else {"consistency": models.ReadConsistencyType(wanted)}
+        """Return the argument of every read; none where any copy may answer."""
+        kind = self._settings.read_consistency
+        return {} if kind == "one" else {"consistency": models.ReadConsistencyType(kind)}

@@ -1,9 +1,9 @@
-"""An engine over qdrant-client: its local mode and a server answer the same calls.
+"""Points of one collection behind qdrant-client: in its local mode, or on a server.
 
-Local mode searches exactly and in Python, in memory or in a directory (SQLite) where Edge has no
-wheel: made for some thousands of points. Its Dot distance is used for the unit vectors that
-embedders yield, because under Cosine it divides by the norm once more and changes last bits, and a
-rebuild from stored vectors must see the very same ones. It has no payload indexes.
+Local mode searches exactly, in Python, in memory or in a directory (SQLite) where Edge has no
+wheel; it suits some thousands of points and has no payload indexes. It uses Dot distance for the
+embedders' unit vectors: Cosine divides by the norm again, which changes last bits, and a rebuild
+must read the same vectors that were stored. Trees on a server have versions: see ``server.py``.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ import json
 import pickle
 import sqlite3
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from functools import cached_property
 from io import BytesIO
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 from qdrant_client import QdrantClient, models
@@ -30,10 +30,12 @@ from raptor_core.store.engines.base import (
     READ_POINTS,
     Batch,
     Condition,
+    Engine,
     Match,
     Point,
-    Question,
+    PointReader,
     Scored,
+    SearchRequest,
     just_under,
     named_vectors,
     ranked,
@@ -45,71 +47,69 @@ from raptor_core.store.outlines import OUTLINED, Candidates, outlined
 from raptor_core.store.payload import Payload
 
 AGREE_SECONDS = 10.0
-"""How long a copy that lags is waited for."""
+"""Longest wait for a copy that lags."""
 
 DEAD_SECONDS = 10.0
-"""How long a copy that did not answer is taken for dead: a question to all waits for it."""
+"""How long a copy that did not answer counts as dead, since a read of all copies waits for it."""
 
 _POLL_SECONDS = 0.005
 
 Row = tuple[str, float, Payload]
 """Id, score and payload of a point."""
 
-Look = tuple[tuple[str, str], ...]
-"""Ids of manifests, and the ``birth`` that each should have."""
-
-Read = TypeVar("Read")
+ManifestCheck = tuple[tuple[str, str], ...]
+"""Ids of manifests to check, each with its expected ``birth``."""
 
 UNSCORED = 2.0**20
-"""Score of a manifest that was looked at, over every other; one more where it is as it should."""
+"""Score of a checked manifest, above all points; 1 more where it has the expected birth."""
 
 
 class Search(NamedTuple):
-    """One search: at most ``limit`` points that score ``least`` or more, where that is given.
+    """Search for at most ``limit`` points that score ``min_score`` or more; None means any score.
 
-    Where it is to ``look`` at manifests, they come besides, as they are once the points are found.
+    The answer also has the manifests to ``check``, as they are after the points were scored.
     """
 
-    question: Question
+    request: SearchRequest
     limit: int
-    least: float | None = None
-    look: Look = ()
+    min_score: float | None = None
+    check: ManifestCheck = ()
 
 
-class QuerySearch:
+class QuerySearch(PointReader):
     """Searches that rank the points of ``query``, which a subclass defines."""
 
     def query(self, searches: Sequence[Search], fields: Sequence[str] | None) -> list[list[Row]]:
         """Return the best points of each search; ``fields`` None reads whole payloads."""
         raise NotImplementedError
 
-    def search(self, questions: Sequence[Question], limit: int) -> list[list[Scored]]:
-        """Return the best points of each search, with their payloads."""
-        rows = self._ranked(questions, limit, None)
+    def search(self, requests: Sequence[SearchRequest], limit: int) -> list[list[Scored]]:
+        """See ``PointReader``."""
+        rows = self._ranked(requests, limit, None)
         return [[Scored(payload, score) for _, score, payload in row] for row in rows]
 
-    def outlines(self, questions: Sequence[Question], limit: int) -> list[Candidates]:
-        """Return the outlines of the points that ``search`` returns."""
-        rows = self._ranked(questions, limit, OUTLINED)
+    def outlines(self, requests: Sequence[SearchRequest], limit: int) -> list[Candidates]:
+        """See ``PointReader``."""
+        rows = self._ranked(requests, limit, OUTLINED)
         return [outlined((payload, score) for _, score, payload in row) for row in rows]
 
     def _ranked(
-        self, questions: Sequence[Question], limit: int, fields: Sequence[str] | None
+        self, requests: Sequence[SearchRequest], limit: int, fields: Sequence[str] | None
     ) -> list[list[Row]]:
-        def ask(least: Mapping[int, float | None], n: int) -> list[list[Any]]:
-            searches = [Search(questions[row], n, score) for row, score in least.items()]
+        def search(scores: Mapping[int, float | None], n: int) -> list[list[Any]]:
+            searches = [Search(requests[row], n, score) for row, score in scores.items()]
             return self.query(searches, fields)
 
-        return ranked(ask, len(questions), limit)
+        return ranked(search, len(requests), limit)
 
 
-class ClientEngine(QuerySearch):
-    """One collection behind a qdrant-client."""
+class ClientEngine(QuerySearch, Engine):
+    """Points of a collection behind a qdrant-client."""
 
     def __init__(
         self, client: QdrantClient, collection: str, place: Place, layout: Layout | None = None
     ) -> None:
-        """``layout`` says how a server is to search; None for local mode, which is exact."""
+        """Wrap a client; ``layout`` has a server's options, None is local mode, which is exact."""
         self._client = client
         self._collection = collection
         self._place = place
@@ -122,20 +122,23 @@ class ClientEngine(QuerySearch):
         self.where = place.name
 
     def apply(self, batch: Batch) -> None:
-        """Write and delete, in this order, with as few requests as a server takes."""
+        """Write and delete, in this order, in as few requests as a server accepts."""
         self._update(batch)
 
     def replace(self, points: Sequence[Point], publications: Sequence[str]) -> None:
-        """Write points where they are new, or are of one of these publications."""
+        """Write points that are new, or whose stored point is of one of these publications."""
         only = _filter(Condition((Match("publication", tuple(publications)),)))
         self._update(Batch(tuple(points)), only)
 
-    def settle(self, ids: Sequence[str], publication: str, manifests: Sequence[str]) -> None:
-        """Delete points; then manifests of a publication go, or forget what it left over."""
-        own = Match("publication", (publication,))
-        dropped = Condition((own, Match("state", ("dropped",))), tuple(manifests))
-        stays = _filter(Condition((own,), tuple(manifests)))
-        forget = models.DeletePayload(keys=["gone"], filter=stays)
+    def finish(self, ids: Sequence[str], publication: str, manifests: Sequence[str]) -> None:
+        """Delete obsolete points, then a publication's manifests of dropped trees.
+
+        Its other manifests forget the obsolete points.
+        """
+        match = Match("publication", (publication,))
+        dropped = Condition((match, Match("state", ("dropped",))), tuple(manifests))
+        kept = _filter(Condition((match,), tuple(manifests)))
+        forget = models.DeletePayload(keys=["gone"], filter=kept)
         self._update(
             Batch(deletes=tuple(ids)),
             None,
@@ -143,29 +146,27 @@ class ClientEngine(QuerySearch):
             models.DeletePayloadOperation(delete_payload=forget),
         )
 
-    def _update(self, batch: Batch, only: models.Filter | None = None, *then: Any) -> None:
-        """Apply the batch, points that exist ``only`` where they match, and then operations.
+    def _update(self, batch: Batch, only: models.Filter | None = None, *operations: Any) -> None:
+        """Apply a batch, then the operations; existing points change ``only`` where they match.
 
-        Of a cluster one node orders the requests, and another when that one is dead.
+        One node of a cluster orders the requests, and a second node when the first is dead.
         """
         with self._place.errors():
             parts = [*split(batch, self._part_bytes)] or [Batch()]
             while parts:
                 part = parts.pop(0)
-                if not (operations := _operations(part, only) + list(() if parts else then)):
+                updates = [*_operations(part, only), *(() if parts else operations)]
+                if not updates:
                     continue
                 try:
                     self._client.batch_update_points(
-                        self._collection,
-                        operations,
-                        wait=True,
-                        ordering=models.WriteOrdering.MEDIUM,
+                        self._collection, updates, wait=True, ordering=models.WriteOrdering.MEDIUM
                     )
                 except UnexpectedResponse as error:
                     parts = [*self._smaller(part, error), *parts]
 
     def _smaller(self, part: Batch, error: UnexpectedResponse) -> list[Batch]:
-        """Halves of a part that was too large for a proxy before the server, and so for now on."""
+        """Return halves of a part that was too large for a proxy, and keep this limit for later."""
         n_bytes = sum(map(point_bytes, part.upserts)) + _ID_BYTES * len(part.deletes)
         halves = [*split(part, n_bytes // 2)]
         if code(error) != "413" or len(halves) < 2:
@@ -176,28 +177,28 @@ class ClientEngine(QuerySearch):
     def fetch(
         self, ids: Sequence[str], fields: Sequence[str] | None, *, dense: bool
     ) -> list[Point]:
-        """The points that exist among ``ids``; ``fields`` None gives the whole payload.
+        """Return the points that exist among ``ids``; ``fields`` None reads whole payloads.
 
-        Where copies must agree, one that is just being written is asked for until they do.
+        Where copies must agree, a point that is being written is read again until they do.
         """
-        wanted = _wanted(fields, [DENSE] if dense else [])
-        found = self._retrieve(ids, wanted | self._consistency)
-        give_up = time.monotonic() + AGREE_SECONDS
-        while self._consistency and time.monotonic() < give_up:
-            known = {record.id for record in found}
-            lacking = [point_id for point_id in ids if point_id not in known]
-            some = [record.id for record in self._retrieve(lacking, _wanted((), []))]
-            if not some:
+        options = _read_options(fields, [DENSE] if dense else [])
+        points = self._retrieve(ids, options | self._consistency)
+        deadline = time.monotonic() + AGREE_SECONDS
+        while self._consistency and time.monotonic() < deadline:
+            known = {record.id for record in points}
+            missing = [point_id for point_id in ids if point_id not in known]
+            existing = [record.id for record in self._retrieve(missing, _read_options((), []))]
+            if not existing:
                 break
-            found += self._retrieve(some, wanted | self._consistency)
-        return found
+            points += self._retrieve(existing, options | self._consistency)
+        return points
 
-    def agreed(self, ids: Sequence[str], fields: Sequence[str]) -> list[Point]:
-        """Points that were written, once all copies that live have them alike."""
+    def fetch_agreed(self, ids: Sequence[str], fields: Sequence[str]) -> list[Point]:
+        """Return points that were just written, once all live copies agree on them."""
         if not self._has_copies:
             return self.fetch(ids, fields, dense=False)
-        wanted = _wanted(fields, [])
-        give_up = time.monotonic() + AGREE_SECONDS
+        options = _read_options(fields, [])
+        deadline = time.monotonic() + AGREE_SECONDS
         while True:
             try:
                 kind = models.ReadConsistencyType.QUORUM
@@ -205,68 +206,65 @@ class ClientEngine(QuerySearch):
                 if time.monotonic() >= self._dead_until:
                     kind = models.ReadConsistencyType.ALL
                     client = getattr(client, "bare", client)
-                found = self._retrieve(ids, wanted | {"consistency": kind}, client)
+                points = self._retrieve(ids, options | {"consistency": kind}, client)
             except StoreError:
                 if time.monotonic() < self._dead_until:
                     raise
                 self._dead_until = time.monotonic() + DEAD_SECONDS
                 continue
-            if len(found) == len(ids) or time.monotonic() > give_up:
-                return found
+            if len(points) == len(ids) or time.monotonic() > deadline:
+                return points
             time.sleep(_POLL_SECONDS)
 
-    def words(self, ids: Sequence[str]) -> list[Sparse | None]:
-        """Of the points that exist among ``ids``."""
-        wanted = _wanted((), [LEXICAL]) | self._consistency
-        return [record.lexical for record in self._retrieve(ids, wanted)]
+    def lexical_vectors(self, ids: Sequence[str]) -> list[Sparse | None]:
+        """Return the lexical vectors of the points that exist among ``ids``."""
+        options = _read_options((), [LEXICAL]) | self._consistency
+        return [record.lexical for record in self._retrieve(ids, options)]
 
     def _retrieve(
-        self, ids: Sequence[str], wanted: Mapping[str, Any], client: QdrantClient | None = None
+        self, ids: Sequence[str], options: Mapping[str, Any], client: QdrantClient | None = None
     ) -> list[Point]:
-        found: list[Any] = []
+        points: list[Any] = []
         with self._place.errors():
             for at in range(0, len(ids), READ_POINTS):
                 part = list(ids[at : at + READ_POINTS])
-                found += (client or self._client).retrieve(self._collection, part, **wanted)
-        return [_record(point) for point in found]
+                points += (client or self._client).retrieve(self._collection, part, **options)
+        return [_record(point) for point in points]
 
     def scroll(
         self, condition: Condition, fields: Sequence[str] | None, *, dense: bool = False
     ) -> list[Point]:
-        """All points that match; ``fields`` None gives the whole payload.
+        """See ``PointReader``.
 
-        Where copies must agree, points that are just being written are missing, but for manifests,
-        which change in place.
+        Where copies must agree, points that are being written are missing. Manifests change in
+        place, so they are read until the copies agree.
         """
-        states = next((m.values for m in condition.matches if m.field == "state"), None)
+        states = condition.values("state")
         if not self._consistency or states is None or "live" in states:
-            return self._scrolled(
-                condition, _wanted(fields, [DENSE] if dense else []) | self._consistency
-            )
-        ids = [record.id for record in self._scrolled(condition, _wanted((), []))]
-        found = self.fetch(ids, None if fields is None else (*fields, "state"), dense=dense)
-        return [record for record in found if record.payload["state"] in states]
+            options = _read_options(fields, [DENSE] if dense else [])
+            return self._scroll(condition, options | self._consistency)
+        ids = [record.id for record in self._scroll(condition, _read_options((), []))]
+        records = self.fetch(ids, None if fields is None else (*fields, "state"), dense=dense)
+        return [record for record in records if record.payload["state"] in states]
 
-    def _scrolled(self, condition: Condition, wanted: Mapping[str, Any]) -> list[Point]:
+    def _scroll(self, condition: Condition, options: Mapping[str, Any]) -> list[Point]:
         records: list[Point] = []
         offset: Any = None
         while True:
             with self._place.errors():
-                found, offset = self._client.scroll(
-                    self._collection,
-                    scroll_filter=_filter(condition),
-                    limit=READ_POINTS,
-                    offset=offset,
-                    **wanted,
+                points, offset = self._client.scroll(
+                    self._collection, _filter(condition), READ_POINTS, offset=offset, **options
                 )
-            records += map(_record, found)
+            records += map(_record, points)
             if offset is None:
                 return records
 
     def query(self, searches: Sequence[Search], fields: Sequence[str] | None) -> list[list[Row]]:
-        """The best points of each search, in one request; ``fields`` None gives whole payloads."""
+        """Return the best points of each search, in one request."""
         payload = True if fields is None else list(fields) or False
-        requests = [self._request(search, payload) for search in searches]
+        return self._send([self._request(search, payload) for search in searches])
+
+    def _send(self, requests: Sequence[models.QueryRequest]) -> list[list[Row]]:
         with self._place.errors():
             answers = self._client.query_batch_points(
                 self._collection, requests, **self._consistency
@@ -274,31 +272,29 @@ class ClientEngine(QuerySearch):
         return [[(str(p.id), p.score, p.payload or {}) for p in a.points] for a in answers]
 
     def _request(self, search: Search, payload: Any) -> models.QueryRequest:
-        asked, condition, is_exact = search.question
-        if isinstance(asked, Sparse):
-            query, using, params = _sparse(asked), LEXICAL, None
+        query, condition, is_exact = search.request
+        if isinstance(query, Sparse):
+            vector, using, params = _sparse(query), LEXICAL, None
         else:
-            query, using, params = asked.tolist(), DENSE, self._params
+            vector, using, params = query.tolist(), DENSE, self._params
             if is_exact and self._has_graph:
                 params = models.SearchParams(exact=True)
-        found = {
-            "query": query,
+        options = {
+            "query": vector,
             "using": using,
             "filter": _filter(condition),
             "limit": search.limit,
-            "score_threshold": just_under(search.least),
+            "score_threshold": just_under(search.min_score),
             "params": params,
         }
-        if search.look:
-            return _looking(found, search.look)
-        return models.QueryRequest(**found, with_payload=payload)
+        if search.check:
+            return _checking(options, search.check)
+        return models.QueryRequest(**options, with_payload=payload)
 
-    def read(self, condition: Condition, limit: int, look: Look) -> list[Row]:
-        """Whole payloads of points that match, in any order, and manifests as a search has them."""
-        found = {"filter": _filter(condition), "limit": limit}
-        with self._place.errors():
-            (answer,) = self._client.query_batch_points(self._collection, [_looking(found, look)])
-        return [(str(p.id), p.score, p.payload or {}) for p in answer.points]
+    def read(self, condition: Condition, limit: int, check: ManifestCheck) -> list[Row]:
+        """Return whole points that match, in any order, and the manifests as ``query`` does."""
+        (rows,) = self._send([_checking({"filter": _filter(condition), "limit": limit}, check)])
+        return rows
 
     @cached_property
     def can_check(self) -> bool:
@@ -311,25 +307,12 @@ class ClientEngine(QuerySearch):
         with self._place.errors():
             return self._client.get_collection(self._collection).config.params.shard_number == 1
 
-    def read_consistently(self, read: Callable[[ClientEngine], Read]) -> Read:
-        """Return the result of ``read``; no other thread publishes meanwhile."""
-        return read(self)
-
     def count(self, condition: Condition) -> int:
-        """Number of points that match."""
-        if self._consistency:  # which the client's count does not take
+        """See ``PointReader``."""
+        if self._consistency:  # the client's count has no such argument
             return len(self.scroll(condition, ()))
         with self._place.errors():
-            answer = self._client.count(
-                self._collection, count_filter=_filter(condition), exact=True
-            )
-        return answer.count
-
-    def flush(self) -> None:
-        """Nothing to do: a write that was waited for is in the log (or in SQLite)."""
-
-    def optimize(self) -> None:
-        """Nothing to do: a server does it in the background, local mode searches exactly."""
+            return self._client.count(self._collection, _filter(condition), exact=True).count
 
     def close(self) -> None:
         """Close the client."""
@@ -337,25 +320,25 @@ class ClientEngine(QuerySearch):
             self._client.close()
 
 
-def _looking(found: Mapping[str, Any], look: Look) -> models.QueryRequest:
-    """A request for points that looks at manifests when it has them: it prefetches them first.
+def _checking(options: Mapping[str, Any], check: ManifestCheck) -> models.QueryRequest:
+    """Return a request that prefetches points, and then scores them together with manifests.
 
-    A server does so in each shard by itself, so there may be but one.
+    Each shard of a server does so separately, so there may only be one shard.
     """
-    ids, births = zip(*look, strict=True)
+    ids, births = zip(*check, strict=True)
     manifests = models.Prefetch(filter=_filter(Condition(ids=ids)), limit=len(ids))
-    stands = models.FieldCondition(key="birth", match=models.MatchAny(any=list(births)))
-    score = models.SumExpression(sum=["$score[0]", stands])
+    is_valid = models.FieldCondition(key="birth", match=models.MatchAny(any=list(births)))
+    score = models.SumExpression(sum=["$score[0]", is_valid])
     return models.QueryRequest(
-        prefetch=[models.Prefetch(**found), manifests],
+        prefetch=[models.Prefetch(**options), manifests],
         query=models.FormulaQuery(formula=score, defaults={"$score[0]": UNSCORED}),
-        limit=found["limit"] + len(ids),
+        limit=options["limit"] + len(ids),
         with_payload=models.PayloadSelectorExclude(exclude=["manifest", "mark", "terms"]),
     )
 
 
-def _wanted(fields: Sequence[str] | None, vectors: list[str]) -> dict[str, Any]:
-    """What is read of points: fields of the payload, or all, and vectors."""
+def _read_options(fields: Sequence[str] | None, vectors: list[str]) -> dict[str, Any]:
+    """Return the arguments that select payload fields, all for None, and vectors."""
     return {
         "with_payload": True if fields is None else list(fields),
         "with_vectors": vectors or False,
@@ -363,18 +346,18 @@ def _wanted(fields: Sequence[str] | None, vectors: list[str]) -> dict[str, Any]:
 
 
 def _operations(batch: Batch, only: models.Filter | None) -> list[Any]:
-    found: list[Any] = []
+    operations: list[Any] = []
     if batch.upserts:
         points = [
             models.PointStruct(id=p.id, vector=named_vectors(p, _sparse), payload=p.payload)
             for p in batch.upserts
         ]
         written = models.PointsList(points=points, update_filter=only)
-        found.append(models.UpsertOperation(upsert=written))
+        operations.append(models.UpsertOperation(upsert=written))
     if batch.deletes:
         ids = models.PointIdsList(points=list(batch.deletes))
-        found.append(models.DeleteOperation(delete=ids))
-    return found
+        operations.append(models.DeleteOperation(delete=ids))
+    return operations
 
 
 def _sparse(sparse: Sparse) -> models.SparseVector:
@@ -388,10 +371,10 @@ def _filter(condition: Condition) -> models.Filter:
 
 
 def _conditions(matches: Sequence[Match], ids: Sequence[str] | None) -> list[Any]:
-    found: list[Any] = [models.FieldCondition(key=m.field, match=_match(m)) for m in matches]
+    conditions: list[Any] = [models.FieldCondition(key=m.field, match=_match(m)) for m in matches]
     if ids is not None:
-        found.append(models.HasIdCondition(has_id=list(ids)))
-    return found
+        conditions.append(models.HasIdCondition(has_id=list(ids)))
+    return conditions
 
 
 def _match(match: Match) -> Any:
@@ -409,17 +392,16 @@ def _record(point: Any) -> Point:
 
 
 PART_BYTES = 16 * 2**20
-"""Largest request that is sent, as estimated: half of what a server takes by default."""
+"""Estimated size of the largest request: half of a server's default limit."""
 
 _NUMBER_BYTES = 24
 _ID_BYTES = 40
 
 
 def split(batch: Batch, limit_bytes: int | None = None) -> Iterator[Batch]:
-    """The batch in parts, to be applied in this order.
+    """Yield the batch in parts, to apply in this order: first the points, then the deletions.
 
-    First comes all that is written, then what is deleted. A point over the limit has a part of its
-    own.
+    A point over the limit is a part by itself.
     """
     limit = limit_bytes or PART_BYTES
     start, size = 0, 0
@@ -437,7 +419,7 @@ def split(batch: Batch, limit_bytes: int | None = None) -> Iterator[Batch]:
 
 
 def point_bytes(point: Point) -> int:
-    """Bytes of a point as JSON, at the most."""
+    """Return an upper bound of the size of a point as JSON."""
     n_numbers = 0 if point.dense is None else len(point.dense)
     if point.lexical is not None:
         n_numbers += 2 * len(point.lexical.indices)
@@ -448,11 +430,11 @@ LOCAL_COLLECTION = "nodes"
 _PICKLED = frozenset(
     ("qdrant_client.http.models.models", name) for name in ("PointStruct", "SparseVector")
 )
-"""Classes in what local mode stores: it pickles points."""
+"""Classes in the points that local mode stores as pickles."""
 
 
 class _PointUnpickler(pickle.Unpickler):
-    """Reader of stored points that runs nothing else: a file may come from elsewhere."""
+    """Reader of stored points that refuses other classes, since files may be from a stranger."""
 
     def find_class(self, module: str, name: str) -> Any:
         if (module, name) not in _PICKLED:
@@ -461,10 +443,10 @@ class _PointUnpickler(pickle.Unpickler):
 
 
 def check_local(path: Path) -> None:
-    """Read all points under ``path`` as local mode will, and run no code that they name.
+    """Read all points under ``path`` as local mode does, but run no code that they name.
 
     Raises:
-        ValueError: a point is none, or would run code.
+        ValueError: a point is damaged, or would run code.
         sqlite3.Error: a file is damaged.
     """
     for file in sorted(path.glob("collection/**/*.sqlite")):
@@ -477,12 +459,12 @@ def check_local(path: Path) -> None:
 
 
 def open_local(path: Path | None, n_dims: int | None = None, remedy: str = "") -> ClientEngine:
-    """Open the collection of local mode in a directory, or make it.
+    """Open or create the collection of local mode in a directory.
 
     Args:
         path: the directory; None for a collection in memory.
-        n_dims: dimensions of a new collection; None opens one that is there.
-        remedy: what to do where its files are damaged.
+        n_dims: dimensions of a new collection; None opens an existing one.
+        remedy: advice for damaged files.
     """
     remedy = f"free space if the disk is full; if it is damaged, {remedy or 'build again'}"
     place = Place("memory" if path is None else str(path), remedy)
@@ -492,7 +474,7 @@ def open_local(path: Path | None, n_dims: int | None = None, remedy: str = "") -
         client = QdrantClient(
             ":memory:" if path is None else None,
             path=None if path is None else str(path),
-            # Calls take turns. Asked whether threads may, it leaves a connection open besides.
+            # Calls take turns, and the client's check of threads leaves a connection open.
             force_disable_check_same_thread=True,
         )
         if n_dims is not None:
@@ -507,5 +489,5 @@ def open_local(path: Path | None, n_dims: int | None = None, remedy: str = "") -
             )
         elif not client.collection_exists(LOCAL_COLLECTION):
             client.close()
-            raise ValueError("it holds no collection of ours")
+            raise ValueError("it holds no collection of this program")
     return ClientEngine(client, LOCAL_COLLECTION, place)

@@ -1,8 +1,8 @@
-"""Requests to a server, made again where the fault may pass, and else told in our own words.
+"""Retries of requests to a server, and its faults as errors with a remedy.
 
-Every request may be repeated: points are written and deleted by id, an index or an alias is set
-again, a removed collection is removed again, and an existing one is taken over
-(``CorpusCollections.make``). So a request whose answer was lost is simply repeated.
+Every request may be repeated, also where only its answer was lost. Points are written and deleted
+by id, setting an index or alias and removing a collection are idempotent, and an existing
+collection is used (``CorpusCollections.make``).
 """
 
 from __future__ import annotations
@@ -29,20 +29,20 @@ from raptor_core.errors import StoreError, StoreRefusedError
 from raptor_core.retrying import RetryPolicy
 
 FULL_DISK = ("no space left", "file too large", "can't write wal")
-"""What a server whose disk is full says, in lower case; its status is that of any fault."""
+"""Words in the messages of a server whose disk is full, in lower case; the status says nothing."""
 
 _KEY_CODES = ("401", "403", "UNAUTHENTICATED", "PERMISSION_DENIED")
 _GONE_CODES = ("404", "NOT_FOUND")
-_CERTIFICATE = "CERTIFICATE_VERIFY_FAILED"  # in OpenSSL's words, and in gRPC's
+_CERTIFICATE = "CERTIFICATE_VERIFY_FAILED"  # OpenSSL and gRPC use this word
 _REFUSALS = ("400", "413", "422", "INVALID_ARGUMENT", "OUT_OF_RANGE")
-"""Of a request that is taken for wrong: malformed, or too large."""
+"""Codes of a request that the server refuses as malformed or too large."""
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where the collection is, for messages: a path or URL, what to do, what never to show.
+    """Location of a collection, for messages: path or URL, remedy, and the secret to hide.
 
-    ``key`` names a server's key, never its value.
+    ``key`` names a server's key without its value.
     """
 
     name: str
@@ -52,21 +52,21 @@ class Place:
 
     @contextmanager
     def errors(self) -> Iterator[None]:
-        """Turn what qdrant-client raises into a StoreError that names the place."""
+        """Raise the errors of qdrant-client as a StoreError that names the place."""
         # The client asserts that an answer has a result, and local mode raises ValueError.
         local = (sqlite3.Error, OSError, ValueError, AssertionError)
         try:
             yield
         except (ApiException, QdrantException, grpc.RpcError, *local) as error:
             kind = StoreRefusedError if code(error) in _REFUSALS else StoreError
-            said = reason(error)
-            shown = said.replace(self.secret, "***") if self.secret else said
-            helps = remedy(error, self.key) or self.remedy
-            raise kind(f"{self.name}: {shown[:500]}; {helps}") from None
+            cause = reason(error)
+            shown = cause.replace(self.secret, "***") if self.secret else cause
+            advice = remedy(error, self.key) or self.remedy
+            raise kind(f"{self.name}: {shown[:500]}; {advice}") from None
 
 
 def code(error: Exception) -> str:
-    """The status of an answer, "404", or of a call by gRPC, "NOT_FOUND"; empty where none came."""
+    """Return the status of an answer: "404", by gRPC "NOT_FOUND", or "" without an answer."""
     if isinstance(error, UnexpectedResponse):
         return str(error.status_code or "")
     if isinstance(error, grpc.RpcError) and hasattr(error, "code"):
@@ -75,42 +75,42 @@ def code(error: Exception) -> str:
 
 
 def reason(error: Exception) -> str:
-    """What was said, in one line, without the client's own wrapping."""
+    """Return the message of an error in one line, without the words that the client adds."""
     if isinstance(error, UnexpectedResponse):
-        said = f"{error.status_code} {error.reason_phrase}: {_message(error.content)}"
+        message = f"{error.status_code} {error.reason_phrase}: {_message(error.content)}"
     elif isinstance(error, grpc.RpcError) and hasattr(error, "details"):
-        said = f"{code(error)}: {error.details()}"
+        message = f"{code(error)}: {error.details()}"
     elif isinstance(error, ResponseHandlingException):
-        said = str(error.source) or type(error.source).__name__
+        message = str(error.source) or type(error.source).__name__
     else:
-        said = str(error)
-    return " ".join(said.split()).rstrip(":. ") or type(error).__name__
+        message = str(error)
+    return " ".join(message.split()).rstrip(":. ") or type(error).__name__
 
 
 def remedy(error: Exception, key: str) -> str:
-    """What helps; empty where the server's address and health are to be looked at.
+    """Return the remedy for an error; "" where the server's address and health are to be checked.
 
     ``key`` names the key: "the key in QDRANT_API_KEY (set)".
     """
     if any(word in reason(error).lower() for word in FULL_DISK):
         return (
-            "free space on the server's disk, then run the same again; a server that goes on "
-            "saying so is to be started anew"
+            "free space on the server's disk, then run the same again; restart the server if it "
+            "still reports a full disk"
         )
     if _CERTIFICATE in reason(error):
         return "name the file of the authority that signed the server's certificate in store.tls_ca"
     if code(error) in _KEY_CODES:
-        return f"check {key}: whether it is this server's, and may do what was asked"
+        return f"check {key}: whether it is this server's key, and permits this request"
     if code(error) in _GONE_CODES:
         return (
             "the collection was removed or replaced meanwhile: open the store again, and build "
-            "what is missing"
+            "the missing trees"
         )
     return ""
 
 
 def _message(content: bytes) -> str:
-    """The sentence in a body, which is JSON of Qdrant's form or a text of anybody's."""
+    """Return the message in a body, which is Qdrant's JSON or any other text."""
     try:
         status = json.loads(content)["status"]
         return str(status["error"])
@@ -119,26 +119,23 @@ def _message(content: bytes) -> str:
 
 
 POLICY = RetryPolicy()
-"""When a server is asked again; how often, the settings say."""
+"""Waits between requests to a server; the settings limit their number."""
 
 CONFLICTS = ("409", "ALREADY_EXISTS")
-"""Of what was to be made and is there already."""
+"""Codes of a request to create a thing that exists already."""
 
 _PASSING = ("429", "UNAVAILABLE", "DEADLINE_EXCEEDED", "RESOURCE_EXHAUSTED", "ABORTED", "INTERNAL")
 
 
 class PatientClient:
-    """A client whose methods are called again while their fault may pass.
+    """Client whose calls are repeated while their fault may pass.
 
-    Of several clients, one for each node of a cluster, another is asked at once; a call waits when
-    all of them have failed it. ``wait`` is a seam for tests.
+    With several clients, for the nodes of a cluster, a call goes to the next client at once, and
+    waits after all have failed. Tests replace ``wait``.
     """
 
     def __init__(
-        self,
-        clients: Sequence[Any],
-        max_retries: int,
-        wait: Callable[[float], None] = time.sleep,
+        self, clients: Sequence[Any], max_retries: int, wait: Callable[[float], None] = time.sleep
     ) -> None:
         self._clients = clients
         self._max_retries = max_retries
@@ -147,7 +144,7 @@ class PatientClient:
 
     @property
     def bare(self) -> Any:
-        """The client that is asked now, without patience."""
+        """The current client, without retries."""
         return self._clients[self._at]
 
     def close(self) -> None:
@@ -156,35 +153,35 @@ class PatientClient:
             client.close()
 
     def __getattr__(self, name: str) -> Any:
-        return lambda *given, **named: self._call(name, given, named)
+        return lambda *args, **kwargs: self._call(name, args, kwargs)
 
-    def _call(self, name: str, given: tuple[Any, ...], named: dict[str, Any]) -> Any:
+    def _call(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         n_failed = 0
-        told: Exception | None = None
+        fault: Exception | None = None
         while True:
             at = self._at
             try:
-                return getattr(self._clients[at], name)(*given, **named)
+                return getattr(self._clients[at], name)(*args, **kwargs)
             except Exception as error:
                 n_failed += 1
-                # What a node answered says more than that another is dead.
-                told = error if told is None or code(error) else told
+                # The answer of a node explains more than a node that does not answer.
+                fault = error if fault is None or code(error) else fault
                 n_rounds, n_tried = divmod(n_failed, len(self._clients))
                 seconds = wait_seconds(error, max(n_rounds, 1))
                 if seconds is None:
                     raise
                 if n_rounds > self._max_retries:
-                    raise told from None
+                    raise fault from None
                 self._at = (at + 1) % len(self._clients)
                 if n_tried == 0:
                     self._wait(seconds)
 
 
 def wait_seconds(error: Exception, n_failed: int) -> float | None:
-    """How long to wait before the next attempt; None for a fault that stays.
+    """Return the wait before the next attempt; None for a fault that will not pass.
 
-    What passes: no connection, one that was cut or timed out, 429, and 5xx. A server's own word
-    on the wait counts, within the policy's patience.
+    A fault may pass that is a missing, cut or slow connection, 429 or 5xx. The wait that a server
+    requests is used, within the limits of the policy.
     """
     jitter = random.random()
     backoff = POLICY.backoff_seconds(n_failed, jitter)
@@ -194,5 +191,5 @@ def wait_seconds(error: Exception, n_failed: int) -> float | None:
         return backoff
     if isinstance(error, ResponseHandlingException):
         return backoff if isinstance(error.source, httpx.TransportError) else None
-    told = code(error)
-    return backoff if told in _PASSING or told.startswith("5") else None
+    status = code(error)
+    return backoff if status in _PASSING or status.startswith("5") else None

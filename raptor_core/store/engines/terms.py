@@ -1,8 +1,8 @@
-"""In how many nodes of a tree, or of all trees, each term stands: what BM25 weighs words by.
+"""Numbers of nodes of a tree, or of all trees, that have each term: the document counts of BM25.
 
-A server's own statistics go on counting deleted points until it compacts them, and each shard has
-its own. So on a server each manifest has the counts of its tree's nodes, and who searches adds them
-up: the same corpus has the same scores, whatever came and went before.
+The statistics of a server include deleted points until it compacts them, and differ between shards.
+So each manifest on a server holds the counts of its tree, and a search adds them up: the same
+corpus has the same scores, whatever its history.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ TERM_FIELDS = ("n_nodes", "terms")
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
-    """Counts of one tree, or differences between such counts.
+class TermCounts:
+    """Counts of one tree, or a difference between such counts.
 
     Attributes:
         n_nodes: number of nodes that have any term.
         indices: terms as ``lexical.py`` numbers them, ascending, shape ``(n,)``.
-        counts: in how many nodes each stands, shape ``(n,)``.
+        counts: number of nodes that have each term, shape ``(n,)``.
     """
 
     n_nodes: int
@@ -38,74 +38,71 @@ class Terms:
     counts: NDArray[np.int64]
 
     @classmethod
-    def of(cls, words: Iterable[Sparse | None]) -> Terms:
-        """Counts of nodes, given by their words."""
-        found = [np.asarray(one.indices, dtype=np.uint32) for one in words if one is not None]
-        if not found:
+    def of(cls, vectors: Iterable[Sparse | None]) -> TermCounts:
+        """Return the counts of nodes with these lexical vectors."""
+        rows = [np.asarray(v.indices, dtype=np.uint32) for v in vectors if v is not None]
+        if not rows:
             return NO_TERMS
-        indices, counts = np.unique(np.concatenate(found), return_counts=True)
-        return cls(len(found), indices, counts.astype(np.int64))
+        indices, counts = np.unique(np.concatenate(rows), return_counts=True)
+        return cls(len(rows), indices, counts.astype(np.int64))
 
-    def __neg__(self) -> Terms:
-        return Terms(-self.n_nodes, self.indices, -self.counts)
+    def __neg__(self) -> TermCounts:
+        return TermCounts(-self.n_nodes, self.indices, -self.counts)
 
     def to_payload(self) -> Payload:
-        """The fields of a payload."""
+        """Return the counts as the payload fields ``TERM_FIELDS``."""
         data = self.indices.astype("<u4").tobytes() + self.counts.astype("<u4").tobytes()
         text = base64.b64encode(zlib.compress(data, 1)).decode("ascii")
         return {"n_nodes": self.n_nodes, "terms": text}
 
     @classmethod
-    def of_payload(cls, payload: Payload) -> Terms:
-        """The inverse of ``to_payload``."""
+    def of_payload(cls, payload: Payload) -> TermCounts:
+        """Return the counts in a payload from ``to_payload``."""
         data = zlib.decompress(base64.b64decode(payload["terms"]))
         numbers = np.frombuffer(data, dtype="<u4")
         indices, counts = np.split(numbers, 2)
         return cls(payload["n_nodes"], indices.astype(np.uint32), counts.astype(np.int64))
 
     def count(self, indices: NDArray[np.uint32]) -> NDArray[np.int64]:
-        """In how many nodes each of some terms stands, shape as theirs."""
+        """Return the number of nodes that have each of these terms, shape ``(n,)``."""
         if not len(self.indices):
             return np.zeros(len(indices), dtype=np.int64)
         at = np.minimum(np.searchsorted(self.indices, indices), len(self.indices) - 1)
         return np.where(self.indices[at] == indices, self.counts[at], 0)
 
 
-NO_TERMS = Terms(0, np.zeros(0, dtype=np.uint32), np.zeros(0, dtype=np.int64))
+NO_TERMS = TermCounts(0, np.zeros(0, dtype=np.uint32), np.zeros(0, dtype=np.int64))
 
 
-def added(parts: Iterable[Terms]) -> Terms:
-    """The sum of counts; terms that stand nowhere are left out."""
-    every = list(parts)
-    indices, places = np.unique(
-        np.concatenate([part.indices for part in every]), return_inverse=True
-    )
+def add_counts(parts: Iterable[TermCounts]) -> TermCounts:
+    """Return the sum of counts, without terms that no node has."""
+    rows = list(parts)
+    terms = np.concatenate([part.indices for part in rows])
+    indices, positions = np.unique(terms, return_inverse=True)
     counts = np.zeros(len(indices), dtype=np.int64)
-    np.add.at(counts, places, np.concatenate([part.counts for part in every]))
-    some = counts != 0
-    return Terms(sum(part.n_nodes for part in every), indices[some], counts[some])
+    np.add.at(counts, positions, np.concatenate([part.counts for part in rows]))
+    is_used = counts != 0
+    return TermCounts(sum(part.n_nodes for part in rows), indices[is_used], counts[is_used])
 
 
 @dataclass(slots=True)
 class CorpusTerms:
-    """The counts of all trees. ``put`` changes those of some; the sum follows."""
+    """Counts of all trees, and their sum."""
 
-    _trees: dict[str, Terms] = field(default_factory=dict)
-    _sum: Terms = NO_TERMS
+    _trees: dict[str, TermCounts] = field(default_factory=dict)
+    _sum: TermCounts = NO_TERMS
 
-    def put(self, trees: dict[str, Terms]) -> None:
-        """Take in the counts of some trees; ``NO_TERMS`` forgets one."""
-        changes = [
-            part for tree, now in trees.items() for part in (now, -self._trees.get(tree, NO_TERMS))
-        ]
+    def put(self, trees: dict[str, TermCounts]) -> None:
+        """Replace the counts of these trees; ``NO_TERMS`` removes a tree."""
+        previous = (-self._trees.get(tree, NO_TERMS) for tree in trees)
+        self._sum = add_counts([self._sum, *trees.values(), *previous])
         self._trees |= trees
-        self._sum = added([self._sum, *changes])
 
     def weighted(self, query: Sparse) -> Sparse:
-        """The words of a question, each times its inverse document frequency.
+        """Return a query with each weight multiplied by the inverse document frequency.
 
-        ``log(1 + (N - n + 0.5) / (n + 0.5))`` (Robertson and Zaragoza 2009, formula 3.3, kept above
-        0).
+        ``log(1 + (N - n + 0.5) / (n + 0.5))`` (Robertson and Zaragoza 2009, formula 3.3, plus 1 in
+        the logarithm to keep it above 0).
         """
         counts = self._sum.count(np.asarray(query.indices, dtype=np.uint32)).tolist()
         n_nodes = self._sum.n_nodes

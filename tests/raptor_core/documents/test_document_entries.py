@@ -12,14 +12,14 @@ from raptor_core.documents import (
     Document,
     Entries,
     Entry,
+    FileReading,
     Inventory,
     Partitions,
-    Reading,
     Skipped,
     partition_key,
     tree_name,
 )
-from raptor_core.documents.catalog.entries import FileEntries, Gathered
+from raptor_core.documents.catalog.entries import EntryCollector, FileEntries
 from raptor_core.identity import digest
 from raptor_core.settings import GroupingSettings
 
@@ -32,7 +32,7 @@ def entry(name, text=""):
 
 
 def reading(*named, skipped=()):
-    return Reading(
+    return FileReading(
         digest("stamp"), digest("content"), 7.5, True, FileEntries.of(named), tuple(skipped)
     )
 
@@ -41,7 +41,7 @@ def reading(*named, skipped=()):
 @given(st.lists(st.tuples(TEXTS, TEXTS)), st.lists(st.builds(Skipped, TEXTS, TEXTS, st.booleans())))
 def test_a_packed_reading_is_read_as_it_was(named, skipped):
     pairs = [(name, entry(document_id)) for name, document_id in named]
-    read = Reading.unpack(reading(*pairs, skipped=skipped).pack())
+    read = FileReading.unpack(reading(*pairs, skipped=skipped).pack())
     assert list(read.documents) == pairs
     assert read.ids == [found.id for _, found in pairs]
     assert (len(read.documents), read.skipped) == (len(pairs), tuple(skipped))
@@ -50,20 +50,20 @@ def test_a_packed_reading_is_read_as_it_was(named, skipped):
 
 
 def test_a_reading_that_failed_has_no_content_and_is_forgotten():
-    failed = Reading(digest("stamp"), "", 1.0, False, FileEntries(), (Skipped("a", "no"),))
+    failed = FileReading(digest("stamp"), "", 1.0, False, FileEntries(), (Skipped("a", "no"),))
     catalog = Catalog({b"a" * 16: failed.pack(), b"b" * 16: reading().pack()})
     assert catalog.reading(b"a" * 16) == failed
     catalog.forget_unread()
     assert list(catalog) == [b"b" * 16]
 
 
-def test_a_catalog_answers_for_a_final_stamp_alone():
-    later = Reading(digest("stamp"), digest("content"), 1.0, False)
+def test_a_catalog_is_current_a_final_stamp_alone():
+    later = FileReading(digest("stamp"), digest("content"), 1.0, False)
     catalog = Catalog({b"a" * 16: reading().pack(), b"b" * 16: later.pack()})
-    assert catalog.answers_for(b"a" * 16, digest("stamp"))
-    assert not catalog.answers_for(b"a" * 16, digest("another"))
-    assert not catalog.answers_for(b"b" * 16, digest("stamp"))
-    assert not catalog.answers_for(b"c" * 16, digest("stamp"))
+    assert catalog.is_current(b"a" * 16, digest("stamp"))
+    assert not catalog.is_current(b"a" * 16, digest("another"))
+    assert not catalog.is_current(b"b" * 16, digest("stamp"))
+    assert not catalog.is_current(b"c" * 16, digest("stamp"))
 
 
 def test_rows_are_packed_into_less_than_fifty_bytes_each():
@@ -73,13 +73,13 @@ def test_rows_are_packed_into_less_than_fifty_bytes_each():
 
 def test_a_packed_reading_that_was_cut_is_not_read():
     with pytest.raises(struct.error):
-        Reading.unpack(reading().pack()[:20])
+        FileReading.unpack(reading().pack()[:20])
 
 
 @examples(30)
 @given(st.lists(st.lists(st.tuples(TEXTS, st.sampled_from("xy")), max_size=5), max_size=5))
 def test_gathered_entries_are_the_first_of_each_id_in_order(files):
-    gathered, first, taken = Gathered(), {}, set()
+    gathered, first, taken = EntryCollector(), {}, set()
     for file in files:
         entries = [entry(name, text) for name, text in file]
         gathered.add(FileEntries.of((found.id, found) for found in entries))

@@ -14,7 +14,7 @@ from support.browser import find_browser
 
 from raptor_core.documents import load_documents
 from raptor_core.documents.base import Document
-from raptor_core.documents.formats.pages import Line
+from raptor_core.documents.formats.pages import PrintedLine
 from raptor_core.documents.formats.parsed import UnreadableError
 from raptor_core.documents.formats.parser_process import ParserProcess
 from raptor_core.documents.formats.pdf import parse_pdf, reflow
@@ -134,7 +134,7 @@ def test_pages_are_reflowed():
         "• two items",
     ]
     tops = [700, 660, 648, 636, 624]
-    lines = [Line(text, 12, top) for text, top in zip(page, tops, strict=True)]
+    lines = [PrintedLine(text, 12, top) for text, top in zip(page, tops, strict=True)]
     assert reflow(lines) == (
         "Title\n\nA full line of print that is hyphen\ufffeated and then goes on to the next "
         "line and ends.\n\n• one item\n• two items"

@@ -13,7 +13,7 @@ from support.examples import examples
 
 from raptor_core.documents import (
     Catalog,
-    Reading,
+    FileReading,
     list_files,
     load_documents,
     parser_fingerprint,
@@ -428,7 +428,7 @@ def test_a_reading_survives_being_written_down(folder):
     write(folder / "bad.md", "")
     catalog = scan_source(of(folder)).catalog
     assert len(catalog) == 4
-    assert all(Reading.unpack(packed).pack() == packed for packed in catalog.values())
+    assert all(FileReading.unpack(packed).pack() == packed for packed in catalog.values())
 
 
 def test_a_catalog_is_good_for_the_same_fields_only():

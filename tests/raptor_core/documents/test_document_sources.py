@@ -1,6 +1,8 @@
 """Walking folders and URLs, and what they leave out."""
 
 import os
+import subprocess
+import sys
 import zipfile
 from pathlib import Path
 
@@ -8,7 +10,7 @@ import fsspec
 import pytest
 
 from raptor_core.documents import list_files, load_documents
-from raptor_core.errors import EmptySourceError, MissingExtraError, SourceError
+from raptor_core.errors import EmptySourceError, SourceError
 from raptor_core.settings import SourceSettings
 
 
@@ -187,13 +189,15 @@ def test_no_source_is_an_error():
         load_documents()
 
 
-def test_missing_client_names_the_extra(monkeypatch):
-    def refuse(url):
-        raise ImportError("Install s3fs to access S3")
-
-    monkeypatch.setattr("fsspec.core.url_to_fs", refuse)
-    with pytest.raises(MissingExtraError, match=r"raptor-assets\[s3\]"):
-        load_documents("s3://bucket/folder")
+@pytest.mark.parametrize("missing", ["s3fs", "aiobotocore"])
+def test_missing_client_names_the_extra(missing):
+    code = (
+        f"import sys; sys.modules[{missing!r}] = None; from raptor_core import load_documents;"
+        "load_documents('s3://bucket/folder')"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert "MissingExtraError" in done.stderr
+    assert "raptor-assets[s3]" in done.stderr
 
 
 def test_connection_that_breaks_is_no_missing_document(memory, monkeypatch):

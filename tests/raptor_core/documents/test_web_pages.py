@@ -47,7 +47,7 @@ def test_the_content_is_read_and_nothing_around_it(maker):
 @pytest.mark.parametrize("maker", PAGES)
 def test_a_whole_page_is_read_with_what_stands_around(maker):
     page = PAGES[maker].format(content=CONTENT).format(anchor=ANCHORS[maker])
-    whole = read(page, whole=True)
+    whole = read(page, is_whole=True)
     assert len(whole.split()) > len(READ.split()) + 1
     assert set(READ.split()) - {"Tides"} <= set(whole.split())
 
@@ -100,7 +100,7 @@ def test_other_spans_stay_together():
 
 def test_a_whole_page_has_its_navigation_and_no_scripts():
     page = "<nav>Home</nav><p>Sea.</p><script>x</script><template>y</template>"
-    assert read(page, whole=True) == "Home\n\nSea."
+    assert read(page, is_whole=True) == "Home\n\nSea."
 
 
 def test_a_page_that_holds_nothing_else_is_read_whole():

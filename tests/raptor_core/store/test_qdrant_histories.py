@@ -32,10 +32,10 @@ from raptor_core.identity import embedding_key
 from raptor_core.retrying import RetryPolicy
 from raptor_core.settings import Settings
 from raptor_core.store import Edition, Where, open_store
-from raptor_core.store.engines import retries, sessions
-from raptor_core.store.engines.known_versions import KnownVersions
-from raptor_core.store.engines.sessions import ReadSession
-from raptor_core.store.engines.versions import ServerPublisher
+from raptor_core.store.engines import retries
+from raptor_core.store.engines import server as server_engine
+from raptor_core.store.engines.server import ReadSession
+from raptor_core.store.engines.versions import KnownVersions, ServerPublisher
 from raptor_core.tree import summarize
 from raptor_core.tree.build import build_trees
 from raptor_core.tree.cache import MemoryCache
@@ -466,7 +466,7 @@ def pass_over(session, searches, fields):
     return session._query(searches, fields, session._versions)[0]
 
 
-def all_stand(rows, checked, without_manifests=sessions._without_manifests):
+def all_stand(rows, checked, without_manifests=server_engine._without_manifests):
     return without_manifests(rows, checked)[0], True
 
 
@@ -476,9 +476,9 @@ FAULTS = {
     "a reader that does not look again": [(KnownVersions, "check", lambda *_: [])],
     "a reader that sees all manifests stand": [
         (ReadSession, "query", pass_over),
-        (sessions, "_without_manifests", all_stand),
+        (server_engine, "_without_manifests", all_stand),
     ],
-    "a publisher that leaves what it replaced": [(ServerPublisher, "settle", lambda *_: None)],
+    "a publisher that leaves what it replaced": [(ServerPublisher, "finish", lambda *_: None)],
     "a manifest before its nodes": [
         (ServerPublisher, "_write", lambda *_: None),
         (ServerPublisher, "_switch", tell_first),

@@ -94,7 +94,7 @@ def test_a_server_that_dies_during_a_promotion_keeps_one_collection_whole(mortal
         mortal.server.clear()
         with opened(mortal) as store:
             publish(store, OLD)
-        with opened(mortal, identity=NEWER, beside=True) as store:
+        with opened(mortal, identity=NEWER, successor=True) as store:
             publish(store, NEW)
             mortal.faults = [None] * len(seen) + [Fault(killed=0.002)]
             with suppress(StoreError):
@@ -106,7 +106,7 @@ def test_a_server_that_dies_during_a_promotion_keeps_one_collection_whole(mortal
         with opened(mortal, identity=None) as reader:
             assert faults(reader) == []
             seen.append(both.index((reader.identity, words(reader))))
-        with opened(mortal, identity=NEWER, beside=True) as store:
+        with opened(mortal, identity=NEWER, successor=True) as store:
             assert store.promote(["t"])
         (left,) = mortal.client.get_collections().collections
         assert left.name == "corpus-ffff0000"

@@ -129,17 +129,17 @@ def test_points_that_leave_while_they_are_found_hide_no_node(opened, monkeypatch
     ask, where = ClientEngine.query, Where(trees=("t",))
     with opened() as store, open_at(None, "local") as local:
         with monkeypatch.context() as planted:
-            planted.setattr(ServerPublisher, "settle", lambda *_: None)
+            planted.setattr(ServerPublisher, "finish", lambda *_: None)
             publish(store, OLD)
             publish(store, NEW)
         publish(local, NEW)
         with opened(identity=None) as reader:
             reader.nodes()
-            (version,) = reader._engine._known.all().values()
+            (version,) = reader._engine._known.of().values()
 
             def lacking(engine, searches, fields):
                 rows = ask(engine, searches, fields)
-                return [[row for row in found if row[0] not in version.gone] for found in rows]
+                return [[row for row in found if row[0] not in version.obsolete] for found in rows]
 
             monkeypatch.setattr(ClientEngine, "query", lacking)
             found, expected = (

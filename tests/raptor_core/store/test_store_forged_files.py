@@ -66,9 +66,9 @@ def forge(path, change, victim):
 def test_a_forged_name_is_refused_and_nothing_is_removed(root, case, tmp_path):
     text = forge(root / "corpus.json", FORGED[case], tmp_path / "victim")
     files = sorted(tmp_path.rglob("*"))
-    for identity, beside in ((IDENTITY, False), (None, False), (NEWER, True)):
+    for identity, successor in ((IDENTITY, False), (None, False), (NEWER, True)):
         with pytest.raises(StoreError, match=r"corpus\.json.*move .* away"):
-            open_at(root, identity=identity, beside=beside)
+            open_at(root, identity=identity, successor=successor)
     with pytest.raises(StoreError, match=r"corpus\.json"):
         stored_identities(StoreSettings(), root)
     assert [path for path in files if not path.exists()] == []
@@ -78,11 +78,11 @@ def test_a_forged_name_is_refused_and_nothing_is_removed(root, case, tmp_path):
 
 
 def test_a_forged_collection_beside_is_refused(root, tmp_path):
-    with open_at(root, identity=NEWER, beside=True):
+    with open_at(root, identity=NEWER, successor=True):
         pass
     forge(root / "corpus-ffff0000" / "identity.json", {"collection": NAME}, tmp_path)
     with pytest.raises(StoreError, match="corpus-ffff0000"):
-        open_at(root, identity=NEWER, beside=True)
+        open_at(root, identity=NEWER, successor=True)
 
 
 def link_folder(path, target):
@@ -109,7 +109,7 @@ def test_a_retired_link_goes_and_its_target_stays(root, tmp_path):
 
 def test_a_half_made_collection_that_is_a_link_is_not_written_through(root, tmp_path):
     (root / "corpus-ffff0000.part").symlink_to(tmp_path / "victim")
-    with open_at(root, identity=NEWER, beside=True) as store:
+    with open_at(root, identity=NEWER, successor=True) as store:
         assert store.count() == 0
     assert [path.name for path in (tmp_path / "victim").iterdir()] == ["letter.txt"]
 
@@ -118,7 +118,7 @@ def test_files_that_are_written_anew_follow_no_link(root, tmp_path):
     letter = tmp_path / "victim" / "letter.txt"
     for name in ("corpus.json.part", "corpus.holder.json"):
         (root / name).symlink_to(letter)
-    with open_at(root, identity=NEWER, beside=True) as store:
+    with open_at(root, identity=NEWER, successor=True) as store:
         assert store.promote([]) is True
     assert letter.read_text() == "mine"
 
@@ -189,7 +189,7 @@ def test_a_server_s_record_removes_no_collection_of_others(stand_in):
     stand_in.client.set_payload(NAME, {"retired": []}, points=[IDENTITY_ID])
     stand_in.client.update_collection_aliases([models.CreateAliasOperation(create_alias=create)])
     with pytest.raises(StoreError, match=r"not made by this program.*store\.corpus"):
-        open_at(None, identity=NEWER, beside=True, **server)
+        open_at(None, identity=NEWER, successor=True, **server)
     names = {c.name for c in stand_in.client.get_collections().collections}
     assert names == {NAME, *others}
 

@@ -176,7 +176,7 @@ def test_ties_take_two_requests_and_read_what_is_returned(tmp_path, monkeypatch)
         publish(store, nodes)
         engine, asked, fetched = store._engine, [], []
         monkeypatch.setattr(
-            engine, "_request", lambda *of, real=engine._request: asked.append(of[1]) or real(*of)
+            engine, "_query", lambda *of, real=engine._query: asked.append(of[1]) or real(*of)
         )
         monkeypatch.setattr(
             engine, "fetch", lambda ids, *of, real=engine.fetch, **how: (

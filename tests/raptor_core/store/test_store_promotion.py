@@ -29,7 +29,7 @@ class Place:
         return open_at(self.root, identity=identity, **self.settings, **given)
 
     def newer(self):
-        return self.open(NEWER, beside=True)
+        return self.open(NEWER, successor=True)
 
     def identities(self):
         return stored_identities(StoreSettings(**self.settings), self.root)
@@ -119,7 +119,7 @@ def test_both_sides_manifests_are_readable(place):
         publish(store, NEW)
     published = []
     for identity in place.identities():
-        with place.open(identity, beside=True) as store:
+        with place.open(identity, successor=True) as store:
             published.append([manifest.tree for manifest in store.manifests()])
     assert published == [["other", "t"], ["t"]]
 
@@ -127,12 +127,12 @@ def test_both_sides_manifests_are_readable(place):
 def test_the_embedder_may_be_set_back_and_forth(place):
     with place.newer() as store:
         publish(store, NEW)
-    with place.open(IDENTITY, beside=True) as store:
+    with place.open(IDENTITY, successor=True) as store:
         assert store.live
         publish(store, OLD[:5])
     with place.newer() as store:
         assert store.promote(["t"])
-    with place.open(IDENTITY, beside=True) as store:
+    with place.open(IDENTITY, successor=True) as store:
         assert (store.live, store.count()) == (False, 0)
         publish(store, OLD)
         assert store.promote(["t"])
@@ -146,7 +146,7 @@ def test_the_embedder_may_be_set_back_and_forth(place):
 )
 def test_the_same_fingerprint_with_other_facts_is_refused(place, other):
     with pytest.raises(StoreMismatchError, match="--home"):
-        place.open(other, beside=True)
+        place.open(other, successor=True)
     assert place.identities() == [IDENTITY]
 
 
@@ -154,8 +154,8 @@ def test_a_collection_beside_has_the_live_one_s_engine(tmp_path):
     with open_at(tmp_path, "local") as store:
         publish(store, OLD)
     with pytest.raises(StoreMismatchError, match=r'engine "local".*"edge"'):
-        open_at(tmp_path, "edge", NEWER, beside=True)
-    with open_at(tmp_path, "auto", NEWER, beside=True) as store:
+        open_at(tmp_path, "edge", NEWER, successor=True)
+    with open_at(tmp_path, "auto", NEWER, successor=True) as store:
         publish(store, NEW)
         assert store.promote(["t"])
     with open_at(tmp_path, "local", None) as store:
@@ -168,7 +168,7 @@ def test_corpora_whose_names_begin_alike_are_kept_apart(tmp_path):
         publish(store, OLD)
     with open_at(tmp_path, identity=named, corpus="corpus-b") as store:
         publish(store, OLD)
-    with open_at(tmp_path, identity=NEWER, beside=True) as store:
+    with open_at(tmp_path, identity=NEWER, successor=True) as store:
         publish(store, NEW)
         assert store.promote(["t"])
     assert stored_identities(StoreSettings(), tmp_path) == [NEWER]
@@ -188,7 +188,7 @@ STEPS = {
 def test_a_promoter_that_dies_leaves_the_old_or_the_new_collection_whole(tmp_path, kind, step):
     with open_at(tmp_path, kind) as store:
         publish(store, OLD)
-    with open_at(tmp_path, kind, NEWER, beside=True) as store:
+    with open_at(tmp_path, kind, NEWER, successor=True) as store:
         publish(store, NEW)
     done = subprocess.run(
         [sys.executable, store_process.__file__, "promote_and_die", tmp_path, kind, step],
@@ -201,7 +201,7 @@ def test_a_promoter_that_dies_leaves_the_old_or_the_new_collection_whole(tmp_pat
     assert stored_identity(StoreSettings(), tmp_path) == STEPS[step]
     with open_at(tmp_path, kind, None) as store:
         assert store.nodes() == ordered(NEW if store.identity == NEWER else OLD)
-    with open_at(tmp_path, kind, NEWER, beside=True) as store:
+    with open_at(tmp_path, kind, NEWER, successor=True) as store:
         assert store.promote(["t"])
     assert stored_identities(StoreSettings(), tmp_path) == [NEWER]
     assert [path.name for path in tmp_path.glob("corpus-*")] == ["corpus-ffff0000"]

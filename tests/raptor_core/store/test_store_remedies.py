@@ -129,13 +129,13 @@ def test_what_an_error_says_to_move_away_mends_the_store(root, damage, tmp_path_
 
 
 def test_a_damaged_engine_beside_the_live_one_is_moved_away_alone(root, tmp_path_factory):
-    open_at(root, identity=NEWER, beside=True).close()
+    open_at(root, identity=NEWER, successor=True).close()
     shutil.rmtree(root / "corpus-ffff0000" / "engine")
     with pytest.raises(StoreError) as caught:
-        open_at(root, identity=NEWER, beside=True)
+        open_at(root, identity=NEWER, successor=True)
     assert "corpus.json" not in str(caught.value)
     move_away(str(caught.value), tmp_path_factory.mktemp("away"))
-    open_at(root, identity=NEWER, beside=True).close()
+    open_at(root, identity=NEWER, successor=True).close()
     with open_at(root) as store:
         assert store.count() == len(TREE)
 
@@ -155,7 +155,7 @@ def test_another_engine_or_embedder_may_be_set_back(root, kind):
         open_at(root, identity=NEWER)
     for name in (kind, "auto"):
         open_at(root, name, IDENTITY).close()
-    with open_at(root, identity=NEWER, beside=True) as store:
+    with open_at(root, identity=NEWER, successor=True) as store:
         publish(store, TREE)
         assert store.promote(["t"])
     open_at(root, identity=NEWER).close()

@@ -20,7 +20,8 @@ from support.stores import (
 
 from raptor_core.errors import StoreError, StoreRefusedError
 from raptor_core.store import Where
-from raptor_core.store.engines import known_versions, qdrant, sessions
+from raptor_core.store.engines import qdrant, versions
+from raptor_core.store.engines import server as server_engine
 from raptor_core.store.engines.base import Batch, Point
 from raptor_core.store.engines.qdrant import ClientEngine, point_bytes, split
 
@@ -196,7 +197,7 @@ def test_a_drop_that_began_is_completed_by_who_publishes_next(small):
 
 
 def test_a_store_that_stays_open_takes_away_what_another_left(stand_in, monkeypatch):
-    monkeypatch.setattr(known_versions, "KNOWN_SECONDS", 0.0)
+    monkeypatch.setattr(versions, "KNOWN_SECONDS", 0.0)
     with opened(stand_in) as store, opened(stand_in) as other:
         publish(store, OLD)
         stand_in.fail_after = 2
@@ -443,7 +444,7 @@ def die(*_):
 
 
 def test_a_tree_that_is_published_all_the_time_is_named(stand_in, monkeypatch):
-    monkeypatch.setattr(sessions, "READ_SECONDS", 0.0)
+    monkeypatch.setattr(server_engine, "READ_SECONDS", 0.0)
     with opened(stand_in) as store, opened(stand_in, identity=None) as reader:
         publish(store, OLD)
 

@@ -9,9 +9,9 @@ from support.stores import PROCESS_PATH
 CALLS = {
     "an export": "from raptor_core.transfer.rows import decode_rows; decode_rows(data, 'here')",
     "a source": (
-        "from raptor_core.documents.formats.records import Table, read_parquet;"
+        "from raptor_core.documents.formats.records import TableOrigin, read_parquet;"
         "from raptor_core.settings import SourceSettings;"
-        "list(read_parquet(data, Table('a.parquet', 'here', {}), SourceSettings()))"
+        "list(read_parquet(data, TableOrigin('a.parquet', 'here', {}), SourceSettings()))"
     ),
 }
 

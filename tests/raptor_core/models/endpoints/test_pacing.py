@@ -58,7 +58,7 @@ def test_a_pause_moves_all_slots_and_keeps_their_order_and_spacing():
 def test_a_call_waits_where_the_endpoint_says_that_nothing_is_left():
     pace = Pace()
     begun = pace.begin(100)
-    pace.heard({"requests": Allowance(1, 20.0), "tokens": Allowance(150, 40.0)}, begun, 0.0)
+    pace.answered({"requests": Allowance(1, 20.0), "tokens": Allowance(150, 40.0)}, begun, 0.0)
     assert pace.exhausted_seconds(100, 0.0) == 0.0
     assert pace.exhausted_seconds(200, 0.0) == 40.0
     pace.begin(100)
@@ -71,7 +71,7 @@ def test_what_was_sent_after_a_call_is_taken_off_what_its_answer_says():
     begun = pace.begin(1)
     for _ in range(3):
         pace.begin(1)
-    pace.heard({"requests": Allowance(3, 9.0)}, begun, 0.0)
+    pace.answered({"requests": Allowance(3, 9.0)}, begun, 0.0)
     assert pace.exhausted_seconds(1, 0.0) == 9.0
 
 
@@ -95,7 +95,7 @@ def test_an_endpoint_that_refuses_most_is_called_more_slowly_until_it_answers_ag
     assert learnt == [0.1, 0.2]
     assert begins(pace, 3, now=2.0) == pytest.approx([2.0, 2.2, 2.4])
     for _ in range(400):
-        pace.heard({}, pace.begin(1), 3.0)
+        pace.answered({}, pace.begin(1), 3.0)
     assert pace.learnt_seconds == 0.0
 
 

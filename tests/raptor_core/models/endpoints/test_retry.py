@@ -29,7 +29,7 @@ class Waits(list):
 def run(script, policy, jitter=1.0):
     waits = Waits()
     retrier = Retrier(policy, wait=waits, jitter=lambda: jitter)
-    return retrier.run(script, what="the call"), waits
+    return retrier.run(script, label="the call"), waits
 
 
 def test_waits_double_up_to_their_bound():
@@ -79,7 +79,7 @@ def test_what_cannot_get_better_is_not_tried_again():
 def test_cancelled_work_begins_no_attempt():
     retrier = Retrier(RetryPolicy(), wait=lambda _seconds: True)
     with pytest.raises(EndpointError, match="cancelled after: down"):
-        retrier.run(Script(FaultError("down")), what="the call")
+        retrier.run(Script(FaultError("down")), label="the call")
 
 
 @pytest.mark.parametrize(
