@@ -36,7 +36,7 @@ def run_server(app: Any, host: str, port: int, log_level: str = "info") -> None:
 class BoundedProtocol(H11Protocol):
     """HTTP connection that is closed when its client stalls, or when a new one needs its place.
 
-    It is not of httptools, which keeps headers of any size.
+    It extends h11, since httptools keeps headers of any size.
     """
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]

@@ -52,7 +52,7 @@ def follow_remedy(message):
 def check_home(home):
     built = home.call("build")
     assert built.code == 0
-    assert "0 texts embedded, 0 summaries made" in built.out
+    assert "0 texts embedded, 0 summaries written" in built.out
     assert [tree["tree"] for tree in home.call("status", "--json").json["trees"]] == PARTITIONS
 
 

@@ -10,6 +10,7 @@ import hypothesis
 import pytest
 import schemathesis
 from schemathesis import GenerationMode
+from support.browser import chromium
 from support.command import raptor
 from support.openai_faults import Fault
 from support.openai_server import FakeOpenAI
@@ -154,6 +155,26 @@ def test_without_the_key_nothing_is_told_but_health(keyed, given):
         assert (refused.status_code, refused.json()["error"]) == (401, "WrongKeyError")
     assert httpx.post(f"{keyed.base_url}/search", json={"question": "x"}).status_code == 401
     assert httpx.get(f"{keyed.base_url}/health").json()["status"] == "ok"
+
+
+def test_the_description_tries_requests_out_and_loads_nothing_from_elsewhere(keyed):
+    address = f"{keyed.base_url}/"
+    requested, refused = [], []
+    with chromium() as browser:
+        page = browser.new_page()
+        page.on("request", lambda request: requested.append(request.url))
+        page.on("console", lambda message: refused.append(message.text))
+        answer = page.goto(f"{address}docs")
+        page.get_by_text("/health").click()
+        page.get_by_role("button", name="Try it out").click()
+        page.get_by_role("button", name="Execute").click()
+        page.wait_for_selector(".live-responses-table")
+        assert '"status": "ok"' in page.inner_text(".live-responses-table")
+    assert f"{address}health" in requested
+    assert [url for url in requested if not url.startswith(address)] == []
+    assert refused == []  # the policy of the page refused none of its scripts and styles
+    policy = answer.headers["content-security-policy"]
+    assert "default-src 'none'; script-src 'self' 'sha256-" in policy
 
 
 def test_mistakes_are_named_with_the_remedy(keyed):
