@@ -41,9 +41,6 @@ ALLOWED = {
     "raptor_core/report/values.py": {
         "names": "stored fields of pages: the words of a node before and after a rebuild",
     },
-    "raptor_assets/serving/answers.py": {
-        "names": "field of an answer's JSON, which clients read",
-    },
 }
 """Files with exceptions, by kind, each with its reason."""
 

@@ -10,7 +10,6 @@ from support.trees import leaf, outlined, summary, uid
 from raptor_core.chunking.paragraphs import paragraphs
 from raptor_core.documents.base import Document
 from raptor_core.documents.formats.markdown import parse_markdown
-from raptor_core.store.store import StoreReader
 from raptor_core.retrieval import Query, Retriever
 from raptor_core.retrieval.hybrid.context_packing import Packing, sort_by_document
 from raptor_core.retrieval.hybrid.passages import Filling, Passages, cut
@@ -23,6 +22,7 @@ from raptor_core.retrieval.hybrid.pool import (
 )
 from raptor_core.settings import HybridSettings, Settings
 from raptor_core.store.base import Hit, Where
+from raptor_core.store.store import StoreReader
 from raptor_core.tree.build import build_trees
 from raptor_core.tree.components import Components
 

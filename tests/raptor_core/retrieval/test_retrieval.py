@@ -8,10 +8,10 @@ from support.hashing import HashingEmbedder
 
 from raptor_core.documents.base import Corpus, Document
 from raptor_core.errors import SettingsError, StoreMismatchError, UnknownTreeError
-from raptor_core.store.store import StoreReader
 from raptor_core.retrieval import STRATEGIES, Query, Retriever, base
 from raptor_core.settings import Settings
 from raptor_core.store.base import Where
+from raptor_core.store.store import StoreReader
 from raptor_core.tree.build import build_trees
 from raptor_core.tree.components import Components
 
