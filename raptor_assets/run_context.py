@@ -133,7 +133,7 @@ class RunContext:
         return corpus
 
     def require_known(self, partition: str, ids: Collection[str]) -> None:
-        """Raise a SourceError if documents of a partition cannot be read now."""
+        """Raise a SourceError if any document of a partition cannot be read now."""
         unread = Unread(self.corpus.skipped)
         if not unread:
             return

@@ -62,7 +62,7 @@ def open_records(folder: Path) -> Iterator[dg.DagsterInstance]:
 
 
 class DagsterRecords:
-    """``Records`` of any instance, by Dagster."""
+    """``Records`` that asks a Dagster instance; it works for every kind of storage."""
 
     def __init__(self, instance: dg.DagsterInstance, corpus: names.CorpusNames) -> None:
         self.instance = instance

@@ -110,7 +110,10 @@ class ServerCorpus(CorpusCollections):
         return next((a.collection_name for a in aliases if a.alias_name == self.name), None)
 
     def check_writable(self) -> None:
-        """Send a write that changes nothing: to the live collection, or else to no alias."""
+        """Send a write that changes nothing, to learn whether the key may write.
+
+        It goes to the live collection, or is an empty change of aliases where none is live.
+        """
         name = self._aliased()
         if name is not None:
             ClientEngine(*self.points_of(name)).apply(Batch(deletes=(_NO_POINT_ID,)))

@@ -203,7 +203,7 @@ def _sorted(
 
 
 def _texts(ids: memoryview, bounds: NDArray[np.int64]) -> Any:
-    """Return an Arrow array over the same memory."""
+    """Return an Arrow array of the ids between ``bounds``, without copying them."""
     import pyarrow as pa
 
     buffers = [None, pa.py_buffer(bounds), pa.py_buffer(ids)]

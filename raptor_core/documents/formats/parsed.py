@@ -210,7 +210,7 @@ class Blocks:
 
     @property
     def n_headings(self) -> int:
-        """Number of closed headings."""
+        """Number of headings read so far, without one that is still open."""
         return len(self._headings)
 
     def parsed(

@@ -74,7 +74,7 @@ class Summarizer(Protocol):
 
     @property
     def fingerprint(self) -> str:
-        """Fingerprint of the model, the prompt and the limits that change its texts."""
+        """Fingerprint of everything that changes a summary: model, prompt and limits."""
 
     def summarize(self, requests: Sequence[SummaryRequest]) -> Iterator[Summary | FailedSummary]:
         """Yield one answer for each request as they finish, in any order, lazily."""

@@ -130,7 +130,7 @@ _name_cache: dict[int, str] = {}
 
 
 def _document_names(outlines: Outlines, store: Searcher) -> dict[int, str]:
-    """Return the names of the nodes' documents, by hash; the store is read for unknown ones."""
+    """Return document names by the hash of the name; read the store for names not in the cache."""
     ids = dict(zip(outlines.nodes["document"].tolist(), outlines.ids(), strict=True))
     known = {key: name for key in ids if (name := _name_cache.get(key))}
     if lacking := {node_id: key for key, node_id in ids.items() if key not in known}:
