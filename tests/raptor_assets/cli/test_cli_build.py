@@ -56,7 +56,7 @@ def test_an_edit_rebuilds_its_partition_alone_and_people_are_told(own):
     path.write_text(path.read_text() + "\n\nServe it with rye bread and cold butter.\n")
     printed = own.call("build")
     assert printed.code == 0
-    assert "partitions: 1 built, 2 unchanged; 1 text embedded, 1 summary made in " in printed.out
+    assert "partitions: 1 built, 2 unchanged; 1 text embedded, 1 summary written in " in printed.out
     assert f"raptor ui --home {own.home}" in printed.out
     assert "1 of 1 partition published" in printed.err
     after = trees(own)

@@ -131,7 +131,7 @@ def test_a_server_killed_in_a_run_loses_nothing(postgres, place):
 
 def in_a_process(action, *arguments):
     """An action of ``build_process`` and what it printed."""
-    root = Path(__file__).parents[2]
+    root = Path(__file__).parents[3]
     path = os.pathsep.join((str(root), str(root / "tests")))
     command = [sys.executable, str(root / "tests/support/build_process.py"), action]
     return subprocess.run(

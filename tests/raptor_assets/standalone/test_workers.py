@@ -23,7 +23,7 @@ from raptor_assets.standalone.status import read_status
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
-INSTANCE = Path(__file__).parents[2] / "deploy" / "dagster-workers.yaml"
+INSTANCE = Path(__file__).parents[3] / "deploy" / "dagster-workers.yaml"
 DAEMON = [sys.executable, "-m", "dagster._daemon", "run", "-m", "support.worker_location"]
 WORKER = [sys.executable, "-m", "celery", "--app", "raptor_assets.standalone.worker", "worker"]
 
