@@ -196,7 +196,7 @@ def test_the_component_is_listed_checked_and_scaffolded(tmp_path):
     (tmp_path / "pyproject.toml").write_text(PROJECT)
     (package / "__init__.py").touch()
     (package / "definitions.py").write_text(FROM_FOLDER)
-    yaml, *_ = fenced(PAGE, "yaml")
+    (yaml,) = (block for block in fenced(PAGE, "yaml") if block.startswith("type:"))
     (package / "defs" / "handbook" / "defs.yaml").write_text(yaml)
     environment = {
         "SUMMARY_MODEL": "small",
