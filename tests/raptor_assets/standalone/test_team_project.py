@@ -190,7 +190,7 @@ def test_the_command_asks_for_the_instance_of_the_project(project):
     assert "'guides' is built in a Dagster project of its own" in done.output
     assert "DAGSTER_HOME, which is not set" in done.output
     done = project.command("guides", "ui")
-    assert "`dagster dev` there shows it" in done.output
+    assert "run `dagster dev` there" in done.output
 
 
 def test_its_jobs_keep_models_loaded_and_the_teams_executor_stays(project):
