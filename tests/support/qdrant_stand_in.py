@@ -42,6 +42,7 @@ class StandIn(Wire):
 
     def __init__(self, context=None):
         self.client = QdrantClient(":memory:")
+        self._shards = {}
         super().__init__(context)
 
     def barred(self, key, writes):
@@ -80,7 +81,9 @@ class StandIn(Wire):
         return self.client.get_collections()
 
     def on_collection(self, name, body):
-        return self.client.get_collection(name)
+        described = self.client.get_collection(name)
+        described.config.params.shard_number = self._shards.get(name, 1)
+        return described
 
     def on_delete(self, name, body):
         return self.client.delete_collection(name)
@@ -96,6 +99,7 @@ class StandIn(Wire):
             # a server leaves unit vectors alone under Cosine; local mode does so under Dot only
             assert params.distance is models.Distance.COSINE
             params.distance = models.Distance.DOT
+        self._shards[name] = request.shard_number or 1  # local mode has no shards
         return self.client.create_collection(
             name,
             vectors_config=request.vectors,

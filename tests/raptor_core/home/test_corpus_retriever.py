@@ -20,7 +20,7 @@ N_DOCUMENTS = 6
 def publish(store_settings, components, trees):
     with open_store(store_settings, None, components.store_identity) as store:
         for tree in trees:
-            manifest = make_manifest(tree, (), components.settings)
+            manifest = make_manifest(tree, (), components.settings_fingerprint)
             store.publish(manifest, tuple(tree.nodes()), tree.vectors())
 
 
