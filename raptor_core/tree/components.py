@@ -48,13 +48,18 @@ _SHARED = {"ledger", "counter", "chunker", "embedder", "clusterer", "quoting", "
 class Components:
     """Token counter, chunker, embedder, clusterer, summarizer and judge of one set of settings.
 
-    Each part is made, and loads its model, when it is first used.
+    Each part is made, and loads its model, when it is first used. Parts that are passed replace
+    those that the settings describe or name; a summarizer may be a function from the texts of a
+    cluster to their summary.
 
     Args:
         settings: None for the defaults.
-        counter, chunker, embedder, clusterer, summarizer, judge: custom components. Each takes the
-            place of the part that the settings describe or name. A summarizer may be a function
-            from the texts of a cluster to their summary.
+        counter: custom token counter.
+        chunker: custom chunker.
+        embedder: custom embedder.
+        clusterer: custom clusterer.
+        summarizer: custom summarizer.
+        judge: custom judge.
         cache: keeps vectors and texts from the moment they come until they are published. None
             keeps them in memory until a build has finished its trees.
         default_cache: replaces the cache in memory, if ``cache`` is None.
