@@ -41,9 +41,14 @@ def replace_file(path: Path, data: bytes, part: Path | None = None) -> None:
 
 @contextmanager
 def file_lock(path: Path, wait_seconds: float = 0.0) -> Iterator[bool]:
-    """Hold the system's lock of a file; yield False if a process keeps it for ``wait_seconds``."""
+    """Hold the system's lock of a file; yield False if a process keeps it for ``wait_seconds``.
+
+    A link is refused: filelock would empty its target.
+    """
     import filelock
 
+    if path.is_symlink():
+        raise OSError(errno.ELOOP, "the lock is a symbolic link", str(path))
     lock = filelock.FileLock(path, thread_local=False)
     try:
         lock.acquire(timeout=wait_seconds)
@@ -62,7 +67,7 @@ _REMEDIES = {
     "restore it, or mount its disk": (errno.ENOENT, errno.ENODEV, errno.ENXIO),
     "choose a place with a shorter path": (errno.ENAMETOOLONG,),
     "move away what stands in its place": (
-        *(errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.ENOTEMPTY),
+        *(errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.ENOTEMPTY, errno.ELOOP),
     ),
     "allow more open files (`ulimit -n`)": (errno.EMFILE, errno.ENFILE),
     "check the disk, or the server of the share": (errno.EIO, errno.ESTALE, errno.ETIMEDOUT),

@@ -31,7 +31,7 @@ class StoreLock:
     """Lock of one corpus; ``path`` is its file."""
 
     def __init__(self, path: Path, wait_seconds: float) -> None:
-        self._path = path.resolve()
+        self._path = path.parent.resolve() / path.name
         self._wait_seconds = wait_seconds
         self._releases = ExitStack()
 

@@ -9,8 +9,9 @@ from raptor_core.disk import file_lock, replace_file
 
 HOLD = """
 import sys
+from pathlib import Path
 from raptor_core.disk import file_lock
-with file_lock(sys.argv[1]) as is_free:
+with file_lock(Path(sys.argv[1])) as is_free:
     print(is_free, flush=True)
     sys.stdin.read()
 """

@@ -100,9 +100,9 @@ def test_a_password_stays_at_the_server_that_it_is_for(site):
     assert not any(b"authorization" in request.lower() for request in elsewhere.requests)
 
 
+@pytest.mark.slow  # a real client of S3
 @pytest.mark.parametrize("status", [301, 302, 307])
 def test_an_object_store_that_redirects_is_followed_nowhere(monkeypatch, status):
-    pytest.importorskip("s3fs")
     with RawServer(lambda _connection, _request: None) as elsewhere:
         head = f"HTTP/1.1 {status} Moved\r\nLocation: {elsewhere.origin}/b/a.md\r\n"
         reply = f"{head}x-amz-bucket-region: eu-west-1\r\nContent-Length: 0\r\n\r\n".encode()
