@@ -221,6 +221,7 @@ def test_a_size_that_a_part_does_not_have_is_not_believed():
         ("epub", offices.epub(), "OPS/book.opf"),
         ("odt", offices.odt(), "content.xml"),
     ],
+    ids=["pptx", "xlsx", "xlsx sheet", "epub", "odt"],
 )
 def test_entities_that_multiply_bring_no_text(extension, made, part):
     entities = "".join(f'<!ENTITY a{n} "{f"&a{n - 1};" * 10}">' for n in range(1, 12))
