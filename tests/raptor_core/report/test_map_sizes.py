@@ -32,11 +32,11 @@ def test_a_hundred_thousand_nodes_are_drawn_zoomed_and_clicked(show):
     nodes, document, vectors = many(86_000)
     assert len(nodes) > 100_000
     report = Report("t", (tree_of(nodes, document),), points=lay_out(nodes, vectors))
-    page = show(report, "#map")
+    # The layout differs between processors: on a large screen four names have room on each.
+    page = show(report, "#map", viewport={"width": 2000, "height": 1400})
     plane = page.locator(".plane[data-frames]")
     plane.wait_for()
-    # How many names have room depends on the layout, which differs between processors.
-    assert int(plane.get_attribute("data-labels")) > 1
+    assert int(plane.get_attribute("data-labels")) > 3
     assert page.locator("*").count() < 500
     frames = int(plane.get_attribute("data-frames"))
     box = plane.bounding_box()
