@@ -82,15 +82,10 @@ def embedding(
             wrong[fault] = [node for node, _ in sized if node.layer == layer]
     if share > bound:
         wrong[f"{_EQUAL} (at most {percent(bound)})"] = equal
-    faults = "; ".join(
-        f"{len(members)} nodes {fault}" for fault, members in wrong.items() if members
-    )
+    faults = "; ".join(f"{len(of)} nodes {fault}" for fault, of in wrong.items() if of)
     summary = faults or f"All {len(nodes)} nodes have sound vectors of {identity.embedder_model}"
-    worst = [
-        WorstNode.of(n, n.n_tokens, f"node {fault}")
-        for fault, members in (wrong if faults else {_EQUAL: equal}).items()
-        for n in members
-    ]
+    named = (wrong if faults else {_EQUAL: equal}).items()
+    worst = [WorstNode.of(n, n.n_tokens, f"node {fault}") for fault, of in named for n in of]
     remedy = "Materialize the layers' embeddings again; if it stays, the embedder is at fault."
     return CheckMeasurement(not faults, f"{summary}.", numbers, worst, remedy)
 
