@@ -132,16 +132,6 @@ def test_short_paragraphs_fill_chunks():
     assert sum(counts) / len(counts) >= 75
 
 
-def test_windows_are_so_many_words_wherever_sentences_end():
-    text = "\n\n".join(f"Line {n} says this. " * 9 for n in range(120))
-    words = text.split()
-    settings = ChunkingSettings(method="windows", max_tokens=200)
-    chunks = make_chunker(settings, WordCounter()).chunk(Document(id="d", text=text))
-    assert [c.text.split() for c in chunks] == [
-        words[at : at + 200] for at in range(0, len(words), 200)
-    ]
-
-
 def test_greedy_chunks_may_end_with_any_line():
     text = "One two three\n  four five six seven.\n\nEight nine ten."
     chunker = make_chunker(ChunkingSettings(method="greedy", max_tokens=8), WordCounter())
