@@ -13,6 +13,7 @@ from raptor_core.tokens.base import TokenCounter
 
 __all__ = ["Chunk", "Chunker", "SentenceChunker", "make_chunker"]
 
+_CHUNKERS = {chunker.method: chunker for chunker in (SentenceChunker, GreedyChunker)}
 CHUNKERS = "raptor_core.chunking"
 """Group of entry points; each is a function of settings and counter that makes a chunker."""
 
@@ -23,9 +24,7 @@ def make_chunker(settings: ChunkingSettings, counter: TokenCounter) -> Chunker:
     Raises:
         MissingExtraError: the chunker is in the laboratory, which is not installed.
     """
-    for chunker in (SentenceChunker, GreedyChunker):
-        if chunker.method == settings.method:
-            return chunker(settings, counter)
-    purpose = f'chunking.method = "{settings.method}"'
-    registered: Chunker = load_registered(CHUNKERS, settings.method, purpose)(settings, counter)
-    return registered
+    name = settings.method
+    make = _CHUNKERS.get(name) or load_registered(CHUNKERS, name, f'chunking.method = "{name}"')
+    chunker: Chunker = make(settings, counter)
+    return chunker
