@@ -11,7 +11,8 @@ from dataclasses import dataclass, replace
 from raptor_core.errors import ExportError, StoreMismatchError, UnknownTreeError
 from raptor_core.nodes import Node
 from raptor_core.store.base import Edition, PublicationCounts, StoreIdentity
-from raptor_core.store.protocols import Publisher, Searcher
+from raptor_core.store.protocols import Searcher
+from raptor_core.store.store import VectorStore
 from raptor_core.transfer.checks import check_tree
 from raptor_core.transfer.manifest import MAX_BYTES, decode
 from raptor_core.transfer.rows import decode_rows
@@ -90,7 +91,7 @@ def verify(folder: ExportFolder, export: Export) -> None:
         _read(folder, export, file)
 
 
-def import_trees(store: Publisher, folder: ExportFolder, export: Export) -> list[ImportedTree]:
+def import_trees(store: VectorStore, folder: ExportFolder, export: Export) -> list[ImportedTree]:
     """Publish the trees as they were exported, several in one commit; repeating changes nothing.
 
     Raises:
