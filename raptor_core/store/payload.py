@@ -182,7 +182,7 @@ def payload_to_manifest(payload: Payload) -> Manifest:
     """Return the manifest of a payload; raise DamagedTreeError if it cannot be read."""
     try:
         stored = payload["manifest"]
-        changed = {
+        changed: dict[str, Any] = {
             "layer_sizes": tuple(stored["layer_sizes"]),
             "documents": dict(stored["documents"]),
             "fits": tuple(Fit(**fit) for fit in json.loads(stored["fits"])),

@@ -63,15 +63,9 @@ def select_trees(export: Export, trees: Sequence[str]) -> Export:
 
 
 def check_embedder(export: Export, identity: StoreIdentity, where: str) -> None:
-    """Refuse vectors of another embedder than that of the settings.
+    """Raise StoreMismatchError for vectors of another embedder than that of the settings.
 
-    Args:
-        export: what is to be imported; its corpus may have another name.
-        identity: identity of the store that the settings name.
-        where: name of the export, for messages.
-
-    Raises:
-        StoreMismatchError: the embedders differ; it names both.
+    ``identity`` is that of the store that the settings name; the export's corpus may differ.
     """
     if replace(export.identity, corpus=identity.corpus) != identity:
         raise StoreMismatchError(
@@ -82,11 +76,7 @@ def check_embedder(export: Export, identity: StoreIdentity, where: str) -> None:
 
 
 def verify(folder: ExportFolder, export: Export) -> None:
-    """Read and check every tree of the export; nothing is published.
-
-    Raises:
-        ExportError: naming a file that is missing, cut short, damaged or forged.
-    """
+    """Read every tree of the export; raise ExportError for a missing, damaged or forged file."""
     for file in export.trees:
         _read(folder, export, file)
 
