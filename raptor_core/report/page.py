@@ -115,20 +115,16 @@ def read_part(name: str) -> str:
     return (folder / name).read_text(encoding="utf-8")
 
 
-@functools.cache
-def _script(*names: str) -> str:
-    return joined_script(map(read_part, names))
-
-
 def joined_script(files: Iterable[str]) -> str:
     """Join script files into one function, so that their names are not global."""
     body = "\n".join(files)
     return f"'use strict';\n(() => {{\n{body}\n}})();\n"
 
 
+@functools.cache
 def _page_scripts() -> tuple[str, str]:
     """Return the script that unpacks the script of the page, and the latter."""
-    return read_part("unpack.js"), _script(*_SCRIPTS)
+    return read_part("unpack.js"), joined_script(map(read_part, _SCRIPTS))
 
 
 @functools.cache
