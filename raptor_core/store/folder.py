@@ -284,7 +284,7 @@ def store_stamp(root: Path, corpus: str) -> str:
     """Return a digest of the names and sizes of a corpus's files, and of their folders' identity.
 
     It differs once a store was lost, replaced, restored from a copy, cut short, or published to.
-    Reading does not change it, nor does a write in place of equal size. No lock is taken.
+    Reading does not change it, nor does a write of equal size over a file. No lock is taken.
     """
     with disk_errors(root):
         lines = [line for path in sorted(root.glob(f"{corpus}[.-]*")) for line in _lines(path)]
