@@ -170,8 +170,9 @@ class TreeUpdate:
         for node in self.changed:
             is_shown = node.id not in hidden
             state = {"state": "live", "build_id": self.manifest.build_id, "embedded": is_shown}
-            both = (vectors[node.embedding_key], passage_vector(node.text)) if is_shown else ()
-            written.append(Point(node.id, {**node_to_payload(node), **state}, *both))
+            dense = vectors[node.embedding_key] if is_shown else None
+            words = passage_vector(node.text) if is_shown else None
+            written.append(Point(node.id, {**node_to_payload(node), **state}, dense, words))
         tree = Point(manifest_id(self.manifest.tree), manifest_to_payload(self.manifest))
         return [*written, tree]
 
