@@ -15,7 +15,7 @@ from raptor_core.models.endpoints.answers import read_chat, read_embeddings, rea
 from raptor_core.models.endpoints.dialects import Dialect, connect, resolve_key, shown_url
 from raptor_core.models.endpoints.faults import FaultError, Retrier
 from raptor_core.models.endpoints.gate import Gate
-from raptor_core.models.endpoints.messages import fault_of, is_refusal, parse
+from raptor_core.models.endpoints.messages import fault_of, is_refusal, parse, read_error
 from raptor_core.models.endpoints.values import ChatAnswer, ChatAsk, Meter, Worst
 from raptor_core.models.money.ledger import Account, Ledger
 from raptor_core.models.money.usage import estimate_tokens
@@ -229,7 +229,11 @@ class EndpointClient:
 
         def send(connection: OpenAI) -> tuple[Any, Mapping[str, str]]:
             raw = call(connection)
-            return parse(raw.content), raw.headers
+            answer = parse(raw.content)
+            fault = read_error(answer, connection.api_key, self.endpoint.purpose)
+            if fault is not None:
+                raise fault
+            return answer, raw.headers
 
         self._connect()  # a missing key is an error before anything is reserved
         with self._account.reserve(*worst) as hold, ExitStack() as unsent:

@@ -49,14 +49,14 @@ def join_events(body: bytes) -> bytes:
             break
         event: Any = None
         with suppress(ValueError, RecursionError):
-            event = json.loads(data)
+            event = json.loads(data, strict=False)
         if not isinstance(event, Mapping):
             raise FaultError("the answer is malformed: an event of its stream is no JSON object")
         is_chat = is_chat or "choices" in event
         joined.update({key: value for key, value in event.items() if value is not None})
         _add(choice, event)
     if joined and not is_chat:
-        return json.dumps(joined).encode()  # an error in place of a stream
+        return json.dumps(joined).encode()  # an error instead of a stream
     if not is_complete and not joined.get("error") and not _is_over(choice):
         raise FaultError("the connection ended in the middle of a streamed answer", is_down=True)
     return json.dumps({**joined, "choices": [choice]}).encode()

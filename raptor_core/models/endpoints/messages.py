@@ -1,4 +1,4 @@
-"""Messages of providers in place of an answer: their text, and the faults that they mean.
+"""Error messages of providers: their text, and the faults that they mean.
 
 Providers agree on neither the status, the place nor the words of an error. ``faults`` has the
 classes of faults, ``answers`` reads answers that are no errors.
@@ -27,6 +27,7 @@ MAX_MESSAGE_CHARS = 2000
 
 _FIELDS = ("message", "detail", "msg", "error_msg", "status_msg", "faultstring", "title", "reason")
 _CONTAINERS = ("error", "errors", "fault", "base_resp", "exception")
+_ANSWERS = ("candidates", "data", "embeddings", "role")
 _CODES = ("code", "status_code", "http_code", "status", "type", "error_type", "errorCode", "param")
 
 _CONTEXT = re.compile(
@@ -187,7 +188,7 @@ def fault_of(error: Exception, timeout_seconds: float, secret: str, purpose: str
 def parse(body: bytes) -> Any:
     """Return the JSON of an answer's body, or its text if that is no JSON."""
     with suppress(ValueError, RecursionError):
-        return json.loads(body)
+        return json.loads(body, strict=False)
     return body.decode("utf-8", "replace").strip()
 
 
@@ -202,14 +203,16 @@ def read_error(answer: Any, secret: str, purpose: str) -> FaultError | None:
     first = choices[0] if isinstance(choices, list) and choices else None
     parts = [body, first] if isinstance(first, Mapping) else [body]
     errors = [part.get(key) for part in parts for key in _CONTAINERS]
-    has_answer = first or isinstance(body.get("message"), Mapping) or body.get("data")
+    has_answer = first or any(body.get(key) for key in _ANSWERS)
+    has_answer = has_answer or isinstance(body.get("message"), Mapping)
     errors += [] if has_answer else [body]
     error = next((error for error in errors if message_of(error) and not _is_success(error)), None)
     if error is None:
         return None
-    return fault_of_message(
-        message_of(error), f"{_codes_of(error)} {_codes_of(body)}", 200, secret, purpose
-    )
+    codes = f"{_codes_of(error)} {_codes_of(body)}"
+    fault = fault_of_message(message_of(error), codes, 200, secret, purpose)
+    fault.unbilled = not first
+    return fault
 
 
 def _is_success(error: Any) -> bool:
@@ -218,7 +221,7 @@ def _is_success(error: Any) -> bool:
 
 
 def message_of(body: Any) -> str:
-    """Return a provider's own message, in whatever form it stands in ``body``, or ""."""
+    """Return a provider's own message, in any form that ``body`` has, or ""."""
     if isinstance(body, str):
         parsed = parse(body.encode("utf-8", "replace")) if body.lstrip()[:1] in {"{", "["} else ""
         return (message_of(parsed) if isinstance(parsed, dict | list) else "") or body.strip()
@@ -263,9 +266,9 @@ def fault_of_message(
     shown = scrub(message or codes.strip() or "no message", secret, MAX_MESSAGE_CHARS)
     shown += " (an error in place of an answer)" if status == 200 else f" (HTTP {status})"
     status = _told_status(words, codes) if status == 200 else status
-    own = _call_fault(words, status, purpose)
-    if own is not None:
-        kind, remedy = own
+    call_fault = _call_fault(words, status, purpose)
+    if call_fault is not None:
+        kind, remedy = call_fault
         return CallFaultError(
             f"{shown}; {remedy}", kind, retryable=False, unbilled=True, status=status
         )
@@ -345,7 +348,7 @@ def is_refusal(fault: FaultError, model: str) -> bool:
     OpenAI's scopes may allow calls and no look-ups. An address without look-ups answers 404, too:
     without the name, or with the name as a part of the address.
     """
-    if fault.status in {401, 403}:
+    if fault.status in {401, 403} and "an HTML page" not in fault.reason:
         return _LIST_SCOPE not in fault.reason
     named = fault.reason.replace(f"/models/{model}", "").replace("base_url", "")
     return fault.status == 404 and model in named
