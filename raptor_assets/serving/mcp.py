@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
+from importlib import import_module
 from importlib.metadata import version
 from typing import Any
 
@@ -24,25 +25,21 @@ def make_server(retriever: HomeRetriever) -> Any:
     """Make a server of a home; ``run()`` serves standard input and output."""
     try:
         import mcp.server
-    except ModuleNotFoundError as error:
-        raise MissingExtraError("mcp", "serving the Model Context Protocol") from error
+    except ModuleNotFoundError as missing:
+        raise MissingExtraError("mcp", "serving the Model Context Protocol") from missing
 
     reader = HomeReader(retriever)
-    values = {"instructions": INSTRUCTIONS, "log_level": "WARNING"}
-    if hasattr(mcp.server, "MCPServer"):
-        from mcp.server.mcpserver.exceptions import ToolError
-        from mcp.server.mcpserver.tools import Tool
-
-        make, values["version"] = mcp.server.MCPServer, version("raptor-assets")
-    else:  # mcp 1 has other names for the same classes
-        from mcp.server.fastmcp.exceptions import ToolError
-        from mcp.server.fastmcp.tools import Tool
-
-        make = mcp.server.FastMCP
+    values: dict[str, Any] = {"instructions": INSTRUCTIONS, "log_level": "WARNING"}
+    name, package = "MCPServer", "mcp.server.mcpserver"
+    if hasattr(mcp.server, name):
+        values["version"] = version("raptor-assets")
+    else:
+        name, package = "FastMCP", "mcp.server.fastmcp"  # names of mcp 1
+    tool = import_module(f"{package}.tools").Tool
+    error = import_module(f"{package}.exceptions").ToolError
     calls = (reader.search, reader.read_node, reader.trace, reader.list_trees)
-    return make(
-        "raptor", tools=[_make_tool(Tool, _report(call, ToolError)) for call in calls], **values
-    )
+    tools = [_make_tool(tool, _report(call, error)) for call in calls]
+    return getattr(mcp.server, name)("raptor", tools=tools, **values)
 
 
 def _make_tool(tool_class: Any, call: Callable[..., Any]) -> Any:
