@@ -77,11 +77,11 @@ class PooledSqliteEventLogStorage(consolidated.ConsolidatedSqliteEventLogStorage
         """Close the watcher and the database."""
         self._watcher.close()
         self._engine.dispose()
-        super().dispose()
+        super().dispose()  # type: ignore[no-untyped-call]
 
     def _init_db(self) -> None:
         """Make the tables, and record their version, which the base does not commit."""
-        super()._init_db()
+        super()._init_db()  # type: ignore[no-untyped-call]
         with self._connect() as connection:
             stamp_alembic_rev(get_alembic_config(consolidated.__file__), connection)
 
