@@ -58,7 +58,7 @@ def tell_home(home: Path, n_documents: int) -> None:
         "select dagster_event_type, count(*), sum(length(event)) from event_logs "
         "where dagster_event_type like 'ASSET%' group by 1"
     )
-    (index,) = home.rglob("index.db")
+    (index,) = home.rglob("event_log.db")
     with closing(connect(index)) as database:
         for kind, n_events, n_bytes in database.execute(query):
             each = n_events / n_documents, n_bytes / n_documents / 1000

@@ -127,7 +127,7 @@ def facts(home: Path) -> dict[str, Any]:
 
     with open_store(StoreSettings(), home / "qdrant") as store:
         manifests = store.manifests()
-    (index,) = (home / "dagster").rglob("index.db")
+    (index,) = (home / "dagster").rglob("event_log.db")
     with closing(sqlite3.connect(f"file:{index}?mode=ro", uri=True)) as connection:
         counted = "select count(*), count(distinct run_id) from event_logs"
         n_events, n_runs = connection.execute(counted).fetchone()

@@ -134,7 +134,7 @@ def _outcome(event: bytes | str) -> CheckOutcome:
 
 def is_readable(files: Path) -> bool:
     """Return whether the tables have the known version, and no run is under way."""
-    runs, index = files / "runs.db", files / "runs" / "index.db"
+    runs, index = files / "runs.db", files / "runs" / "event_log.db"
     if not (runs.exists() and index.exists()):
         return False
     marks = ", ".join("?" * len(_UNDER_WAY))

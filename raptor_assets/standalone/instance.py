@@ -46,7 +46,7 @@ def recorded(home: Home) -> Iterator[Records]:
     files = owner.dagster / "history"
     with damage_named(owner.dagster):
         if not owner.names().corpus and owner.has_default_instance() and is_readable(files):
-            with reading(files / "runs" / "index.db") as read:
+            with reading(files / "runs" / "event_log.db") as read:
                 yield RecordFiles(read, home.names())
             return
         from raptor_assets.project.records import DagsterRecords

@@ -13,7 +13,7 @@ EVENTS = (
 def kept_bytes(root):
     """Bytes of each file by path; those of Dagster's events, which are kept packed, besides."""
     found = {path: path.read_bytes() for path in root.rglob("*") if path.is_file()}
-    for index in root.rglob("index.db"):
+    for index in root.rglob("event_log.db"):
         with closing(sqlite3.connect(index)) as opened:
             texts = [unpack(row[0]).encode() for row in opened.execute(EVENTS)]
         found[index] += b"".join(texts)

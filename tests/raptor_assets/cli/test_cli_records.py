@@ -14,7 +14,7 @@ RUNNING = [("drop", "soup.md", "--yes"), ("ui", "--port", free_port())]
 READING = [("status",), ("plan",), ("build",)]
 NEEDING = {
     "history/runs.db": [*READING, *RUNNING],
-    "history/runs/index.db": [*READING, *RUNNING],
+    "history/runs/event_log.db": [*READING, *RUNNING],
     "schedules/schedules.db": RUNNING,
     "dagster.yaml": [*READING, *RUNNING],
 }

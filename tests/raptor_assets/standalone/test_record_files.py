@@ -5,6 +5,8 @@ from contextlib import closing
 
 import dagster as dg
 import pytest
+from dagster._core.storage.event_log.schema import SqlEventLogStorageMetadata
+from dagster._core.storage.runs.schema import RunStorageSqlMetadata
 from support.hashing import HashingEmbedder
 from support.workshop import Workshop, prose
 
@@ -29,6 +31,29 @@ class Moody(HashingEmbedder):
         if self.fails:
             raise OSError("the model is out")
         return super().embed(texts)
+
+
+COLUMNS = {
+    "asset_check_executions": {
+        "id",
+        "asset_key",
+        "check_name",
+        "partition",
+        "execution_status",
+        "evaluation_event",
+    },
+    "asset_event_tags": {"event_id", "key", "value"},
+    "asset_keys": {"asset_key", "wipe_timestamp"},
+    "dynamic_partitions": {"id", "partition", "partitions_def_name"},
+    "event_logs": {"id", "asset_key", "partition", "dagster_event_type", "timestamp"},
+    "runs": {"status"},
+}
+
+
+def test_each_table_and_column_of_dagster_that_is_read_is_there():
+    tables = {**SqlEventLogStorageMetadata.tables, **RunStorageSqlMetadata.tables}
+    for table, columns in COLUMNS.items():
+        assert columns <= set(tables[table].columns.keys())
 
 
 @pytest.fixture
@@ -114,7 +139,7 @@ def test_after_an_asset_was_wiped_and_a_partition_deleted_in_the_ui(workshop):
 
 def test_events_before_a_wipe_count_for_nothing(workshop):
     """As where a wipe ended before the events were deleted, which Dagster does last."""
-    index = workshop.home.dagster / "history" / "runs" / "index.db"
+    index = workshop.home.dagster / "history" / "runs" / "event_log.db"
     with closing(sqlite3.connect(index)) as opened:
         kept = opened.execute("SELECT * FROM event_logs").fetchall()
     with workshop.instance() as instance:
@@ -149,7 +174,7 @@ def test_a_run_under_way_is_for_dagster_to_judge(fresh):
     assert is_asked_of_dagster(fresh)
 
 
-@pytest.mark.parametrize("file", ["runs.db", "runs/index.db"])
+@pytest.mark.parametrize("file", ["runs.db", "runs/event_log.db"])
 def test_tables_of_another_version_are_for_dagster_to_read(fresh, file):
     with closing(sqlite3.connect(fresh.home.dagster / "history" / file)) as opened, opened:
         opened.execute("UPDATE alembic_version SET version_num = 'another'")
