@@ -58,6 +58,11 @@ def test_what_the_children_say_is_supported(judge, text):
             "opposite",
         ),
         ("Penguins are excellent swimmers and live in large colonies.", "Penguins", "like it"),
+        (
+            "Engineer Oduya, a sister of the builder, replaced the filter.",
+            "sister",
+            "relation",
+        ),
     ],
 )
 def test_what_no_child_says_is_found_with_its_reason(judge, text, missing, reason):
@@ -66,6 +71,12 @@ def test_what_no_child_says_is_found_with_its_reason(judge, text, missing, reaso
     assert missing in found.missing
     assert reason in found.reason
     assert found.score < verdicts(judge, PUMP.text)[0].score
+
+
+def test_a_relation_that_a_child_names_from_the_other_side_is_supported(judge):
+    children = (PUMP, summary("kin", "pb", text="Engineer Oduya is the niece of Ms Lund."))
+    (found,) = verdicts(judge, "Ms Lund is the aunt of Engineer Oduya.", children)
+    assert found.judgement == "supported"
 
 
 def test_evidence_is_the_nearest_sentence_of_a_child(judge):
