@@ -95,7 +95,8 @@ class StoreReader:
         return self._hits([_request(query_vector(text), where) for text in texts], limit)
 
     def _hits(self, requests: Sequence[SearchRequest | None], limit: int) -> list[list[Hit]]:
-        rows = self._answers(self._reader.search, requests, limit, [])
+        nothing: list[Scored] = []
+        rows = self._answers(self._reader.search, requests, limit, nothing)
         return [[Hit(payload_to_node(hit.payload), hit.score) for hit in row] for row in rows]
 
     def candidates(
@@ -114,7 +115,7 @@ class StoreReader:
 
     def _answers(
         self,
-        search: Callable[[list[SearchRequest], int], list[Row]],
+        search: Callable[[Sequence[SearchRequest], int], list[Row]],
         requests: Sequence[SearchRequest | None],
         limit: int,
         nothing: Row,
