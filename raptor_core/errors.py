@@ -63,6 +63,10 @@ class EndpointError(RaptorError):
         self.comes_again = comes_again
 
 
+class AnswerError(EndpointError):
+    """A model gave no usable answer to a call, though its endpoint works."""
+
+
 class EndpointDownError(EndpointError):
     """An endpoint failed every call for as long as the settings wait."""
 

@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import Generic, Literal, ParamSpec
 
 from raptor_core.errors import InvariantError
-from raptor_core.nodes import Node, Tree
+from raptor_core.nodes import FALLBACK, Node, Tree
 from raptor_core.settings import Settings
 
 Judged = ParamSpec("Judged")
@@ -176,7 +176,7 @@ class CheckedLayer:
     @property
     def written(self) -> list[Node]:
         """Summaries that a model wrote."""
-        return [] if self.quotes else self.summaries
+        return [] if self.quotes else [n for n in self.summaries if FALLBACK not in n.quality]
 
     def texts_below(self, node: Node) -> list[str]:
         """Return the texts of the node's children."""

@@ -20,7 +20,7 @@ from dataclasses import replace
 from operator import attrgetter
 
 from raptor_core.models.summarizing.sentence import STOPWORDS, UNSPACED, stem
-from raptor_core.nodes import Node, Tree
+from raptor_core.nodes import FALLBACK, Node, Tree
 from raptor_core.quality.languages import languages_by_word
 from raptor_core.tree.components import Components
 
@@ -68,7 +68,7 @@ def name_summaries(
         terms = _terms(nodes, below)
     labelled = []
     for node, key_terms in zip(nodes, terms, strict=True):
-        title = _title(node.text) if components.titles else ""
+        title = _title(node.text) if components.titles and FALLBACK not in node.quality else ""
         name = title or ", ".join(key_terms[:NAME_TERMS])
         label = known.get(node.id) or replace(node, name=name, key_terms=key_terms)
         labelled.append(replace(node, name=label.name, key_terms=label.key_terms))

@@ -40,15 +40,17 @@ def read_chat(response: Any, secret: str) -> str:
         )
     refusal = getattr(message, "refusal", None)
     if refusal:
-        raise FaultError(f"the model refused: {scrub(str(refusal), secret)}")
+        reason = f"the model refused: {scrub(str(refusal), secret)}"
+        raise FaultError(reason, is_answer=True)
     finish = response.choices[0].finish_reason
     if finish == "length":
-        raise FaultError("the answer was cut off at its token limit", too_long=True)
+        reason = "the answer was cut off at its token limit"
+        raise FaultError(reason, too_long=True, is_answer=True)
     if finish == "content_filter":
-        raise FaultError("the endpoint's content filter stopped the answer")
+        raise FaultError("the endpoint's content filter stopped the answer", is_answer=True)
     text = message.content
     if not isinstance(text, str) or not text.strip():
-        raise FaultError("the answer is empty")
+        raise FaultError("the answer is empty", is_answer=True)
     if finish != "stop":
         raise FaultError(f"the answer ended by {scrub(repr(finish), secret)}, expected 'stop'")
     return text.strip()

@@ -10,7 +10,7 @@ from dataclasses import KW_ONLY, dataclass, replace
 from json import JSONDecodeError
 from typing import TYPE_CHECKING, TypeVar
 
-from raptor_core.errors import EndpointError
+from raptor_core.errors import AnswerError, EndpointError
 from raptor_core.models.endpoints.pacing import retry_after_seconds
 from raptor_core.redaction import proxy_hint
 from raptor_core.retrying import RetryPolicy
@@ -32,6 +32,7 @@ class FaultError(Exception):
         is_limit: the endpoint refused the call for its rate.
         is_down: the endpoint was not reached, or cannot answer any call.
         is_probe: the attempt was a probe, for which all calls wait.
+        is_answer: the endpoint works, and its answer to this request is unusable.
         plea: line that the next attempt adds to the prompt.
         status: HTTP status; None without an answer.
     """
@@ -45,6 +46,7 @@ class FaultError(Exception):
     is_limit: bool = False
     is_down: bool = False
     is_probe: bool = False
+    is_answer: bool = False
     plea: str = ""
     status: int | None = None
 
@@ -91,7 +93,8 @@ class Retrier:
             if seconds is None:
                 times = "attempt" if n_failed == 1 else "attempts"
                 message = f"{label} failed after {n_failed} {times}: {failed.reason}"
-                raise EndpointError(message, comes_again=not failed.retryable)
+                kind = AnswerError if failed.is_answer else EndpointError
+                raise kind(message, comes_again=not failed.retryable)
             on_retry(failed)
             if wait(seconds):
                 raise EndpointError(f"{label} was cancelled after: {failed.reason}")

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property, partial
 
-from raptor_core.errors import EndpointError
+from raptor_core.errors import AnswerError, EndpointError
 from raptor_core.identity import fingerprint
 from raptor_core.models.endpoints.client import EndpointClient
 from raptor_core.models.endpoints.faults import FaultError
@@ -108,7 +108,12 @@ class ChatSummarizer:
         except EndpointError as error:
             # A failure is reported as the interface demands, and never becomes the text of a node.
             return FailedSummary(
-                request.key, request.name, str(error), meter.usage, error.comes_again
+                request.key,
+                request.name,
+                str(error),
+                meter.usage,
+                error.comes_again,
+                isinstance(error, AnswerError),
             )
         if self._keep is not None:
             self._keep(request.key, answer.text)
@@ -132,13 +137,12 @@ class ChatSummarizer:
 
     def _check(self, request: SummaryRequest, text: str) -> None:
         if _REFUSAL.match(text):
-            raise FaultError("the model refused in its text")
+            raise FaultError("the model refused in its text", is_answer=True)
         n_tokens, limit = self._counter.count([text])[0], self._settings.max_tokens
         if n_tokens > limit:
-            raise FaultError(
-                f"the answer has {n_tokens} tokens, at most {limit} fit", too_long=True
-            )
+            reason = f"the answer has {n_tokens} tokens, at most {limit} fit"
+            raise FaultError(reason, too_long=True, is_answer=True)
         unfit = self._unfit(text, request.texts) if self._unfit is not None else None
         if unfit is not None:
             advice = language_line(unfit.language) if unfit.language else ""
-            raise FaultError(unfit.reason, plea=advice)
+            raise FaultError(unfit.reason, plea=advice, is_answer=True)
