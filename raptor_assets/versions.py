@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from raptor_core.curation import Curation
 from raptor_core.documents.base import Document, Entry
-from raptor_core.identity import digest, fingerprint
-from raptor_core.nodes import FALLBACK, Node
+from raptor_core.identity import FALLBACK, digest, fingerprint
+from raptor_core.nodes import Node
 from raptor_core.settings import Settings
 from raptor_core.store.base import Manifest, Mark
 from raptor_core.tree.publish import build_id, build_settings_fingerprint, content_settings

@@ -64,7 +64,17 @@ class EndpointError(RaptorError):
 
 
 class AnswerError(EndpointError):
-    """A model gave no usable answer to a call, though its endpoint works."""
+    """An endpoint that works gave no usable answer to one call; ``kind`` is a ``CallFault``.
+
+    ``text`` is the readable part of an answer that was cut off, or "".
+    """
+
+    def __init__(
+        self, message: str = "", kind: str = "unfit", text: str = "", *, comes_again: bool = False
+    ) -> None:
+        super().__init__(message, comes_again=comes_again)
+        self.kind = kind
+        self.text = text
 
 
 class EndpointDownError(EndpointError):

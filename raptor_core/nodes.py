@@ -16,12 +16,6 @@ from raptor_core.vectors import Vectors
 TOP_NODE = "raptor_node"
 """Metadata key of a leaf of the corpus tree: id of the top node that the leaf copies."""
 
-FALLBACK = "fallback"
-"""Quality of a summary of its children's sentences, to which the model gave no usable answer."""
-
-CUT_OFF = "cut_off"
-"""Quality of a summary that is the whole sentences of an answer that was cut off."""
-
 
 @dataclass(frozen=True, slots=True)
 class Node:

@@ -18,9 +18,10 @@ from raptor_assets.steps.base import Step, inputs_digest
 from raptor_assets.steps.summary_costs import SummaryCosts, keep_layer_usages
 from raptor_assets.versions import clusters_version, nodes_version
 from raptor_core.errors import SummaryError
+from raptor_core.identity import FALLBACK
 from raptor_core.models.money.usage import Usage
 from raptor_core.models.summarizing.base import FailedSummary, remedy_of
-from raptor_core.nodes import FALLBACK, Node
+from raptor_core.nodes import Node
 from raptor_core.quality.checks import CheckedLayer, CheckResult
 from raptor_core.quality.registry import check_layer, layer_means
 from raptor_core.tables.values import nodes_to_table

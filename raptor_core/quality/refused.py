@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from raptor_core.nodes import CUT_OFF, FALLBACK
+from raptor_core.identity import CUT_OFF, FALLBACK
 from raptor_core.quality.checks import CheckedLayer, CheckMeasurement, WorstNode, check
 
 

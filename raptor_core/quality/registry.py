@@ -10,6 +10,7 @@ from raptor_core.quality.checks import (
     CheckResult,
     LayerMeans,
 )
+from raptor_core.quality.coverage import summary_coverage
 from raptor_core.quality.duplicates import near_duplicates
 from raptor_core.quality.injection import prompt_injection
 from raptor_core.quality.junk import junk_text, truncation
@@ -38,6 +39,8 @@ LAYER_CHECKS: tuple[Check[[CheckedLayer]], ...] = (
     near_duplicates,
     model_answers,
 )
+VECTOR_CHECKS: tuple[Check[[CheckedLayer]], ...] = (summary_coverage,)
+"""Checks on a layer of summaries that need its vectors."""
 TREE_CHECKS: tuple[Check[[CheckedTrees]], ...] = (
     shrink,
     tree_coverage,

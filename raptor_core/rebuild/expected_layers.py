@@ -13,10 +13,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from raptor_core.curation import CURATED
-from raptor_core.identity import marked_content_key
+from raptor_core.identity import CUT_OFF, FALLBACK, marked_content_key
 from raptor_core.models.money.usage import Cost, summary_cost
 from raptor_core.models.summarizing.prompts import prompt_tokens
-from raptor_core.nodes import CUT_OFF, FALLBACK, Layer, Node, Tree
+from raptor_core.nodes import Layer, Node, Tree
 from raptor_core.quality.sizes import PAPER_CHILDREN
 from raptor_core.rebuild.values import LayerPlan, nodes_of
 from raptor_core.settings import Settings

@@ -15,13 +15,15 @@ import numpy as np
 from raptor_core.curation import CURATED
 from raptor_core.errors import ExportError, StoreError
 from raptor_core.identity import (
+    CUT_OFF,
+    FALLBACK,
     embedding_key,
     leaf_id,
     marked_content_key,
     summary_content_key,
     summary_id,
 )
-from raptor_core.nodes import CUT_OFF, FALLBACK, Node
+from raptor_core.nodes import Node
 from raptor_core.store.base import Manifest, StoreIdentity
 from raptor_core.store.payload import node_digest
 from raptor_core.store.publishing import UNIT_TOLERANCE

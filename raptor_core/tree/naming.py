@@ -19,8 +19,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from operator import attrgetter
 
+from raptor_core.identity import FALLBACK
 from raptor_core.models.summarizing.sentence import STOPWORDS, UNSPACED, stem
-from raptor_core.nodes import FALLBACK, Node, Tree
+from raptor_core.nodes import Node, Tree
 from raptor_core.quality.languages import languages_by_word
 from raptor_core.tree.components import Components
 

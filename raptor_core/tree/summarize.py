@@ -15,6 +15,8 @@ import numpy as np
 from raptor_core.curation import CURATED
 from raptor_core.documents.base import MetadataValue
 from raptor_core.identity import (
+    CUT_OFF,
+    FALLBACK,
     embedding_key,
     marked_content_key,
     summary_content_key,
@@ -22,7 +24,7 @@ from raptor_core.identity import (
 )
 from raptor_core.models.money.usage import Usage
 from raptor_core.models.summarizing.base import FailedSummary, Summary, SummaryRequest
-from raptor_core.nodes import CUT_OFF, FALLBACK, Layer, Node, grouped
+from raptor_core.nodes import Layer, Node, grouped
 from raptor_core.quality.junk import Junk, find_junk
 from raptor_core.tree.cache import Known
 from raptor_core.tree.cluster import Clustering

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from raptor_core.models.endpoints.faults import FaultError, scrub
+from raptor_core.models.endpoints.faults import CallFaultError, FaultError, scrub
 from raptor_core.models.money.usage import Usage, estimate_tokens
 from raptor_core.vectors import Vectors
 
@@ -41,16 +41,17 @@ def read_chat(response: Any, secret: str) -> str:
     refusal = getattr(message, "refusal", None)
     if refusal:
         reason = f"the model refused: {scrub(str(refusal), secret)}"
-        raise FaultError(reason, is_answer=True)
+        raise CallFaultError(reason, kind="refused")
     finish = response.choices[0].finish_reason
     if finish == "length":
+        text = message.content.strip() if isinstance(message.content, str) else ""
         reason = "the answer was cut off at its token limit"
-        raise FaultError(reason, too_long=True, is_answer=True)
+        raise CallFaultError(reason, kind="cut off", text=text, too_long=True)
     if finish == "content_filter":
-        raise FaultError("the endpoint's content filter stopped the answer", is_answer=True)
+        raise CallFaultError("the endpoint's content filter stopped the answer", kind="filtered")
     text = message.content
     if not isinstance(text, str) or not text.strip():
-        raise FaultError("the answer is empty", is_answer=True)
+        raise CallFaultError("the answer is empty", kind="empty")
     if finish != "stop":
         raise FaultError(f"the answer ended by {scrub(repr(finish), secret)}, expected 'stop'")
     return text.strip()

@@ -11,7 +11,13 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 from raptor_core.errors import EndpointError
 from raptor_core.models.endpoints.answers import read_chat, read_embeddings, read_usage
 from raptor_core.models.endpoints.dialects import chat_body, connect, resolve_key, shown_url
-from raptor_core.models.endpoints.faults import FaultError, Retrier, fault_of, is_refusal
+from raptor_core.models.endpoints.faults import (
+    CallFaultError,
+    FaultError,
+    Retrier,
+    fault_of,
+    is_refusal,
+)
 from raptor_core.models.endpoints.gate import Gate
 from raptor_core.models.endpoints.values import ChatAnswer, ChatAsk, Meter, Worst
 from raptor_core.models.money.ledger import Account, Ledger
@@ -24,6 +30,24 @@ if TYPE_CHECKING:
     from openai import OpenAI
 
 Result = TypeVar("Result")
+
+
+def read_kept(response: Any, ask: ChatAsk, secret: str) -> tuple[str, bool]:
+    """Return what the question keeps of an answer, and whether that is only its beginning.
+
+    Raises:
+        FaultError: the answer is unusable, or was cut off and nothing of it is kept.
+    """
+    cut: CallFaultError | None = None
+    try:
+        text = read_chat(response, secret)
+    except CallFaultError as fault:
+        text, cut = fault.text, fault
+    kept = ask.trim(text, cut is not None) if text else ""
+    if cut is not None and not kept:
+        raise cut
+    ask.check(kept)
+    return kept, cut is not None or kept != text
 
 
 class EndpointClient:
@@ -83,32 +107,32 @@ class EndpointClient:
     ) -> ChatAnswer:
         """Return one complete answer."""
         counter = meter or Meter()
-        n_too_long = 0
+        n_too_long, n_unusable = 0, ask.n_unusable
         pleas: dict[str, None] = {}
 
         def note(fault: FaultError) -> None:
-            nonlocal n_too_long
+            nonlocal n_too_long, n_unusable
             n_too_long += fault.too_long
+            n_unusable += isinstance(fault, CallFaultError)
             pleas.update({fault.plea: None} if fault.plea else {})
             counter.usage += self._account.count_retry()
 
-        def attempt() -> str:
+        def attempt() -> tuple[str, bool]:
             shorten = [ask.shorten(n_too_long)] if n_too_long else []
             user = "\n\n".join([ask.user, *shorten, *pleas])
             response = self._paid(
                 lambda c: c.chat.completions.with_raw_response.create(
-                    **chat_body(self.endpoint, ask, user)
+                    **chat_body(self.endpoint, ask, user, n_unusable)
                 ),
                 ask.worst(user),
                 counter,
                 stop,
             )
-            text = read_chat(response, self.require_key())
-            ask.check(text)
-            return text
+            return read_kept(response, ask, self.require_key())
 
-        text = self._retrier.run(attempt, label=self._label("chat"), stop=stop, on_retry=note)
-        return ChatAnswer(text, counter.usage)
+        label = self._label("chat")
+        text, is_cut = self._retrier.run(attempt, label=label, stop=stop, on_retry=note)
+        return ChatAnswer(text, counter.usage, is_cut)
 
     def embed(
         self,

@@ -14,6 +14,9 @@ from raptor_core.settings.base import EndpointPart
 if TYPE_CHECKING:
     from openai import OpenAI
 
+RETRY_TEMPERATURE = 0.3
+"""Least temperature after one unusable answer, for each of them."""
+
 PLACEHOLDER = "no-key"
 """Key for endpoints that need none, such as vLLM and Ollama."""
 
@@ -85,15 +88,22 @@ def max_tokens_field(endpoint: EndpointPart) -> str:
     return "max_completion_tokens" if newer else "max_tokens"
 
 
-def chat_body(endpoint: EndpointPart, ask: ChatAsk, user: str) -> dict[str, Any]:
-    """Return the body of a chat request that sends ``user`` as the user's message."""
+def chat_body(
+    endpoint: EndpointPart, ask: ChatAsk, user: str, n_unusable: int = 0
+) -> dict[str, Any]:
+    """Return the body of a chat request that sends ``user`` as the user's message.
+
+    At temperature 0 the same request gets the same answer, so each of ``n_unusable`` answers before
+    raises the temperature. A seed is not sent, since some endpoints refuse unknown fields.
+    """
     body: dict[str, Any] = {
         "model": endpoint.model,
         "messages": [{"role": "system", "content": ask.system}, {"role": "user", "content": user}],
         max_tokens_field(endpoint): ask.max_tokens,
     }
     if endpoint.sends_temperature:
-        body["temperature"] = ask.temperature
+        raised = min(1.0, RETRY_TEMPERATURE * n_unusable)
+        body["temperature"] = max(ask.temperature, raised)
     if ask.response_format is not None:
         body["response_format"] = ask.response_format
     return body

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY, dataclass, replace
 from json import JSONDecodeError
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Literal, TypeVar
 
 from raptor_core.errors import AnswerError, EndpointError
 from raptor_core.models.endpoints.pacing import retry_after_seconds
@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from openai import APIStatusError
 
 Result = TypeVar("Result")
+
+CallFault = Literal["filtered", "refused", "cut off", "empty", "degenerate", "context", "unfit"]
+"""Kind of a call's own fault; "context" is a call too long for the model, "unfit" is of a check."""
 
 
 @dataclass(eq=False)
@@ -32,7 +35,6 @@ class FaultError(Exception):
         is_limit: the endpoint refused the call for its rate.
         is_down: the endpoint was not reached, or cannot answer any call.
         is_probe: the attempt was a probe, for which all calls wait.
-        is_answer: the endpoint works, and its answer to this request is unusable.
         plea: line that the next attempt adds to the prompt.
         status: HTTP status; None without an answer.
     """
@@ -46,9 +48,21 @@ class FaultError(Exception):
     is_limit: bool = False
     is_down: bool = False
     is_probe: bool = False
-    is_answer: bool = False
     plea: str = ""
     status: int | None = None
+
+
+@dataclass(eq=False)
+class CallFaultError(FaultError):
+    """Fault of the call itself: the endpoint works, and another call may get an answer.
+
+    Attributes:
+        kind: what is wrong with the call or its answer.
+        text: readable part of an answer that was cut off; "" for none.
+    """
+
+    kind: CallFault = "unfit"
+    text: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,8 +107,10 @@ class Retrier:
             if seconds is None:
                 times = "attempt" if n_failed == 1 else "attempts"
                 message = f"{label} failed after {n_failed} {times}: {failed.reason}"
-                kind = AnswerError if failed.is_answer else EndpointError
-                raise kind(message, comes_again=not failed.retryable)
+                comes_again = not failed.retryable
+                if isinstance(failed, CallFaultError):
+                    raise AnswerError(message, failed.kind, failed.text, comes_again=comes_again)
+                raise EndpointError(message, comes_again=comes_again)
             on_retry(failed)
             if wait(seconds):
                 raise EndpointError(f"{label} was cancelled after: {failed.reason}")

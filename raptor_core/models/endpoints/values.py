@@ -31,8 +31,11 @@ class ChatAsk:
     Attributes:
         max_tokens: tokens of the answer, by the endpoint's count.
         shorten: returns a line for the user message after the ``n``-th answer that is too long.
-        check: raises ``FaultError`` for a complete answer that is unusable.
+        trim: returns the part of an answer to keep, from its text and whether it was cut off; ""
+            rejects it.
+        check: raises ``FaultError`` for a kept answer that is unusable.
         prompt_tokens: tokens of both messages; None estimates them.
+        n_unusable: unusable answers that the question has had; each raises the temperature.
         response_format: demanded form of the answer; None for free text.
     """
 
@@ -41,8 +44,10 @@ class ChatAsk:
     max_tokens: int
     temperature: float
     shorten: Callable[[int], str]
+    trim: Callable[[str, bool], str] = lambda text, is_cut: "" if is_cut else text
     check: Callable[[str], None] = lambda _text: None
     prompt_tokens: int | None = None
+    n_unusable: int = 0
     response_format: Mapping[str, Any] | None = None
 
     def worst(self, user: str | None = None) -> Worst:
@@ -57,10 +62,11 @@ class ChatAsk:
 
 @dataclass(frozen=True, slots=True)
 class ChatAnswer:
-    """Complete answer, never empty, and its usage with all retries."""
+    """Answer, never empty, and its usage with all retries; ``cut_off`` if it is a beginning."""
 
     text: str
     usage: Usage
+    cut_off: bool = False
 
 
 @dataclass(slots=True)

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
+from raptor_core.identity import CUT_OFF, marked_content_key
 from raptor_core.models.money.usage import Usage
 from raptor_core.vectors import Vectors
 
@@ -19,6 +20,8 @@ class SummaryRequest:
         texts: texts of the children in document order, at least two.
         vectors: unit vectors of the children, shape ``(len(texts), n_dims)``.
         objections: sentences of an earlier summary that the texts do not support.
+        omissions: beginnings of texts that an earlier summary left out.
+        n_unusable: answers to this request that were unusable.
     """
 
     key: str
@@ -27,6 +30,8 @@ class SummaryRequest:
     n_tokens: tuple[int, ...]
     vectors: Vectors
     objections: tuple[str, ...] = ()
+    omissions: tuple[str, ...] = ()
+    n_unusable: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +45,11 @@ class Summary:
     text: str
     usage: Usage = field(default_factory=Usage)
     cut_off: bool = False
+
+    @property
+    def text_key(self) -> str:
+        """Key under which a cache keeps the text."""
+        return marked_content_key(self.key, CUT_OFF) if self.cut_off else self.key
 
 
 @dataclass(frozen=True, slots=True)

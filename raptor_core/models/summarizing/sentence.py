@@ -77,6 +77,11 @@ def split_sentences(text: str, n_tokens: int) -> tuple[SummarySentence, ...]:
     return tuple(_describe(piece, rate) for piece in folded if piece)
 
 
+def ends_sentence(text: str) -> bool:
+    """Return whether a text ends with a mark that closes a sentence."""
+    return _TERMINAL.search(text.rstrip()[-_END_CHARS:]) is not None
+
+
 def _split_headings(text: str) -> list[str]:
     """Separate headings from the first sentence.
 

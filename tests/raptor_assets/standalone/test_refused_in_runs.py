@@ -13,7 +13,7 @@ from raptor_assets.project.source_state import look
 from raptor_assets.standalone.curating import Author, Curator
 from raptor_assets.standalone.forecast import forecast
 from raptor_core.errors import CurationError
-from raptor_core.nodes import FALLBACK
+from raptor_core.identity import FALLBACK
 from raptor_core.store.base import Where
 
 pytestmark = pytest.mark.slow

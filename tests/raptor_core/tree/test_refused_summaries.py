@@ -5,7 +5,7 @@ from support.openai_server import FakeOpenAI, Fault
 from support.paid_build import DOCUMENTS, make_components, paid_settings
 
 from raptor_core.errors import SummaryError
-from raptor_core.nodes import FALLBACK
+from raptor_core.identity import CUT_OFF, FALLBACK
 from raptor_core.quality.checks import CheckedLayer
 from raptor_core.quality.refused import model_answers
 from raptor_core.rebuild import plan_rebuild
@@ -96,7 +96,7 @@ def test_the_next_build_asks_again_for_a_refused_summary_and_those_above_it(serv
     cache = MemoryCache()
     components = components_of(server, cache, method="raptor")
     tree = build(components)
-    (refused,) = marked(tree)
+    assert len(marked(tree)) == 1
     server.stop_failing()
     planned = plan_rebuild({"corpus": tree}, {"corpus": DOCUMENTS}, components=components)
     n_before = server.n_requests
@@ -127,3 +127,21 @@ def test_the_check_counts_and_names_refused_summaries_and_warns(server):
     assert (result.passed, result.severity) == (False, "warn")
     assert result.numbers["fallback"] == 1
     assert [worst.node_id for worst in result.worst] == [refused.id]
+
+
+def test_a_cut_answer_is_marked_and_never_paid_for_again(server):
+    server.fail(Fault.answering("The river ran past the mill. The keeper then went", "length"))
+    cache = MemoryCache()
+    components = components_of(server, cache, method="raptor", on_cut_off="sentence")
+    tree = build(components)
+    (cut,) = (node for node in tree.nodes() if CUT_OFF in node.quality)
+    assert cut.text == "The river ran past the mill."
+    n_before = server.n_requests
+    planned = plan_rebuild({"corpus": tree}, {"corpus": DOCUMENTS}, components=components)
+    assert planned.summaries.calls == 0
+    again = build(components, previous=tree)
+    assert [node.id for node in again.nodes()] == [node.id for node in tree.nodes()]
+    assert server.n_requests == n_before
+    below = {node.id: node for node in tree.layers[cut.layer - 1].nodes}
+    result = model_answers(CheckedLayer(tree.layers[cut.layer].nodes, below, components.settings))
+    assert (result.passed, result.numbers["cut_off"]) == (True, 1)
