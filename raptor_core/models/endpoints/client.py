@@ -11,14 +11,9 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 from raptor_core.errors import EndpointError
 from raptor_core.models.endpoints.answers import read_chat, read_embeddings, read_usage
 from raptor_core.models.endpoints.dialects import chat_body, connect, resolve_key, shown_url
-from raptor_core.models.endpoints.faults import (
-    CallFaultError,
-    FaultError,
-    Retrier,
-    fault_of,
-    is_refusal,
-)
+from raptor_core.models.endpoints.faults import CallFaultError, FaultError, Retrier
 from raptor_core.models.endpoints.gate import Gate
+from raptor_core.models.endpoints.messages import fault_of, is_refusal, parse
 from raptor_core.models.endpoints.values import ChatAnswer, ChatAsk, Meter, Worst
 from raptor_core.models.money.ledger import Account, Ledger
 from raptor_core.models.money.usage import estimate_tokens
@@ -32,7 +27,9 @@ if TYPE_CHECKING:
 Result = TypeVar("Result")
 
 
-def read_kept(response: Any, ask: ChatAsk, secret: str) -> tuple[str, bool]:
+def read_kept(
+    response: Any, ask: ChatAsk, secret: str = "", purpose: str = "summarizer"
+) -> tuple[str, bool]:
     """Return what the question keeps of an answer, and whether that is only its beginning.
 
     Raises:
@@ -40,7 +37,7 @@ def read_kept(response: Any, ask: ChatAsk, secret: str) -> tuple[str, bool]:
     """
     cut: CallFaultError | None = None
     try:
-        text = read_chat(response, secret)
+        text = read_chat(response, secret, purpose)
     except CallFaultError as fault:
         text, cut = fault.text, fault
     kept = ask.trim(text, cut is not None) if text else ""
@@ -128,7 +125,7 @@ class EndpointClient:
                 counter,
                 stop,
             )
-            return read_kept(response, ask, self.require_key())
+            return read_kept(response, ask, self.require_key(), self.endpoint.purpose)
 
         label = self._label("chat")
         text, is_cut = self._retrier.run(attempt, label=label, stop=stop, on_retry=note)
@@ -184,7 +181,7 @@ class EndpointClient:
 
         def send(connection: OpenAI) -> tuple[Any, Mapping[str, str]]:
             raw = call(connection)
-            return raw.parse(), raw.headers
+            return parse(raw.content), raw.headers
 
         self._connect()  # a missing key is an error before anything is reserved
         with self._account.reserve(*worst) as hold, ExitStack() as unsent:
@@ -212,6 +209,7 @@ class EndpointClient:
             return call(connection)
         # The last three come from JSON that the vendor cannot read: form, numbers, depth.
         except (APIError, FaultError, ValueError, OverflowError, RecursionError) as error:
-            fault = fault_of(error, self.endpoint.timeout_seconds, connection.api_key)
+            seconds, purpose = self.endpoint.timeout_seconds, self.endpoint.purpose
+            fault = fault_of(error, seconds, connection.api_key, purpose)
         # Outside "except", so that the fault does not refer to the request, which holds the key.
         raise fault

@@ -153,12 +153,12 @@ class ChatSummarizer:
 
     def _check(self, request: SummaryRequest, text: str) -> None:
         if _REFUSAL.match(text):
-            raise CallFaultError("the model refused in its text", kind="refused")
+            raise CallFaultError("the model refused in its text", "refused")
         n_tokens, limit = self._counter.count([text])[0], self._settings.max_tokens
         if n_tokens > limit:
             reason = f"the answer has {n_tokens} tokens, at most {limit} fit"
-            raise CallFaultError(reason, too_long=True, kind="cut off", text=text)
+            raise CallFaultError(reason, "cut off", text, too_long=True)
         unfit = self._unfit(text, request.texts) if self._unfit is not None else None
         if unfit is not None:
             advice = language_line(unfit.language) if unfit.language else ""
-            raise CallFaultError(unfit.reason, plea=advice, kind="unfit")
+            raise CallFaultError(unfit.reason, plea=advice)
