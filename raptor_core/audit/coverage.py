@@ -18,7 +18,7 @@ from raptor_core.models.summarizing.sentence import split_sentences
 HELD_SHARE = 0.15
 """Share of a child's weighed words from which its summary holds something of it."""
 
-HELD_COSINE = 0.6
+HELD_COSINE = 0.65
 """Cosine of a child to its summary from which half of ``HELD_SHARE`` suffices."""
 
 
@@ -86,6 +86,6 @@ def left_out(summary: str, children: Sequence[str]) -> list[str]:
     copied = copied_child(summary, children)
     if copied is not None:
         return [child for row, child in enumerate(children) if row != copied]
-    is_held = held_children(summary, children)
-    missing = [child for child, held in zip(children, is_held, strict=True) if not held]
+    pairs = zip(children, held_children(summary, children), strict=True)
+    missing = [child for child, is_held in pairs if not is_held]
     return missing if len(missing) > LEFT_OUT_SHARE * len(children) else []

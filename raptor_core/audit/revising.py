@@ -90,13 +90,8 @@ class RevisingSummarizer:
                 wrong = self._unsupported(batch, requests)
                 while batch:
                     answer = batch.pop(0)
-                    found = wrong.get(answer.key, [])
-                    yield (
-                        answer,
-                        _Faults(
-                            tuple(map(_objection, found)), _omissions(answer, requests[answer.key])
-                        ),
-                    )
+                    objections = tuple(map(_objection, wrong.get(answer.key, [])))
+                    yield answer, _Faults(objections, _omissions(answer, requests[answer.key]))
         except BudgetError:
             yield from ((answer, _Faults()) for answer in batch)
             raise

@@ -35,7 +35,8 @@ class _Coverage:
     def why(self) -> str:
         if self.repeated:
             return f"repeats its child {self.repeated.id}"
-        missing = [c.id for c, held in zip(self.children, self.is_held, strict=True) if not held]
+        pairs = zip(self.children, self.is_held, strict=True)
+        missing = [child.id for child, is_held in pairs if not is_held]
         shown = ", ".join(missing[:3]) + (" …" if len(missing) > 3 else "")
         return f"holds nothing of {len(missing)} of {len(self.children)} children: {shown}"
 
@@ -49,7 +50,7 @@ class _Coverage:
 def summary_coverage(layer: CheckedLayer) -> CheckMeasurement:
     """Measure the mean share of children that are held, and summaries that copy a child."""
     bound = layer.settings.checks.min_coverage
-    measured = [found for node in layer.summaries if (found := _measure(node, layer))]
+    measured = [c for node in layer.summaries if (c := _measure(node, layer))]
     shares = [coverage.share for coverage in measured]
     n_children = sum(len(coverage.children) for coverage in measured)
     n_held = sum(sum(coverage.is_held) for coverage in measured)
