@@ -179,10 +179,10 @@ def _without_last_tokens(text: str) -> str:
 def _without_next_turn(text: str) -> str:
     """Cut the text before a next turn of the conversation that the model wrote itself."""
     for turn in islice(_TURN.finditer(text), _MAX_BLOCKS):
-        before = text[: turn.start()].rstrip(" \t")
-        ends = before.endswith("\n") or _LAST_MARK.search(before, max(0, len(before) - 50))
-        if before.strip() and ends and before.count("`") % 2 == 0:
-            return before
+        head = text[: turn.start()].rstrip(" \t")
+        ends = head.endswith("\n") or _LAST_MARK.search(head, max(0, len(head) - 50))
+        if head.strip() and ends and head.count("`") % 2 == 0:
+            return head
     return text
 
 
@@ -200,15 +200,15 @@ def _end_of_block(text: str, opening: re.Match[str]) -> int | None:
 
 
 def _after_lone_closing(text: str) -> str:
-    """Return the text after an end of reasoning whose beginning stands in the prompt."""
+    """Return the text after an end of reasoning whose beginning is in the prompt."""
     end = 0
     for match in islice(_LONE_CLOSING.finditer(text), _MAX_BLOCKS):
-        before = text[: match.start()]
-        if _OPENING.search(before, end) or before.count("`") % 2:
+        head = text[: match.start()]
+        if _OPENING.search(head, end) or head.count("`") % 2:
             break
         ends_line = text[match.end() :].partition("\n")[0].strip() == ""
-        ends_sentence = _SENTENCE_END.search(before[-40:]) and not _LOWER.match(text, match.end())
-        if ends_line or ends_sentence or not before.strip():
+        ends_sentence = _SENTENCE_END.search(head[-40:]) and not _LOWER.match(text, match.end())
+        if ends_line or ends_sentence or not head.strip():
             end = match.end()
     return text[end:].strip()
 

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from raptor_core.models.money.usage import Usage, estimate_tokens
+
+RETRY_TEMPERATURE = 0.3
+"""Least temperature after one unusable answer, for each of them."""
 
 _WORDS_PER_TOKEN = 0.6
 """Words for each token: fewer than the usual 0.75, so that an answer of that length fits."""
@@ -49,6 +52,15 @@ class ChatAsk:
     prompt_tokens: int | None = None
     n_unusable: int = 0
     response_format: Mapping[str, Any] | None = None
+
+    def after(self, n_unusable: int) -> ChatAsk:
+        """Return the question for the attempt after ``n_unusable`` unusable answers.
+
+        At temperature 0 the same request gets the same answer, so each of them raises the
+        temperature. A seed is not sent, since some endpoints refuse unknown fields.
+        """
+        raised = min(1.0, RETRY_TEMPERATURE * n_unusable)
+        return replace(self, temperature=max(self.temperature, raised))
 
     def worst(self, user: str | None = None) -> Worst:
         """Return the bound of an attempt; ``user`` is ``self.user``, or begins with it."""

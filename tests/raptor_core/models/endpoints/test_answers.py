@@ -160,6 +160,12 @@ def test_content_in_parts_is_joined_without_reasoning(content):
         {"choices": [{"delta": {"content": TEXT}, "finish_reason": "stop"}]},
         {"model": "m", "message": {"role": "assistant", "content": TEXT}, "done_reason": "stop"},
         {"code": 0, "message": "ok", "data": body()},
+        {
+            "role": "assistant",
+            "content": [{"type": "text", "text": TEXT}],
+            "stop_reason": "end_turn",
+        },
+        {"candidates": [{"content": {"parts": [{"text": TEXT}]}, "finishReason": "STOP"}]},
         [body()],
         body(reasoning_content=THOUGHT),
     ],
