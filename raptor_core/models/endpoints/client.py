@@ -125,7 +125,7 @@ class EndpointClient:
         def attempt() -> tuple[str, bool]:
             shorten = [ask.shorten(n_too_long)] if n_too_long else []
             user = "\n\n".join([ask.user, *shorten, *pleas])
-            response = self._chat(ask.after(n_unusable), user, counter, stop)
+            response = self._chat(ask.for_retry(n_unusable), user, counter, stop)
             return read_kept(response, ask, self.require_key(), self.endpoint.purpose)
 
         label = self._label("chat")

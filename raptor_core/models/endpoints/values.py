@@ -53,7 +53,7 @@ class ChatAsk:
     n_unusable: int = 0
     response_format: Mapping[str, Any] | None = None
 
-    def after(self, n_unusable: int) -> ChatAsk:
+    def for_retry(self, n_unusable: int) -> ChatAsk:
         """Return the question for the attempt after ``n_unusable`` unusable answers.
 
         At temperature 0 the same request gets the same answer, so each of them raises the
