@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 MAX_MESSAGE_CHARS = 2000
 """Maximum of a provider's message that an error shows."""
 
+_READ_CHARS = 20_000
+"""Maximum of a message whose words are read, so that no error takes long to understand."""
+
 _FIELDS = ("message", "detail", "msg", "error_msg", "status_msg", "faultstring", "title", "reason")
 _CONTAINERS = ("error", "errors", "fault", "base_resp", "exception")
 _ANSWERS = ("candidates", "data", "embeddings", "role")
@@ -262,7 +265,7 @@ def fault_of_message(
         secret: key, which no fault shows.
         purpose: part of the settings that the call belongs to.
     """
-    words = f"{message} {codes}"
+    words = f"{message[:_READ_CHARS]} {codes[:_READ_CHARS]}"
     shown = scrub(message or codes.strip() or "no message", secret, MAX_MESSAGE_CHARS)
     shown += " (an error in place of an answer)" if status == 200 else f" (HTTP {status})"
     status = _told_status(words, codes) if status == 200 else status
@@ -321,7 +324,7 @@ def _status_fault(error: APIStatusError, secret: str, purpose: str) -> FaultErro
     response = error.response
     body = parse(response.content)
     message = message_of(body)
-    if page := _TITLE.search(message):
+    if page := _TITLE.search(message[:_READ_CHARS]):
         message = f"{(page[1] or page[2]).strip()}, an HTML page"
     fault = fault_of_message(message, _codes_of(body), error.status_code, secret, purpose)
     estimated = body.get("estimated_time") if isinstance(body, Mapping) else None
@@ -332,7 +335,7 @@ def _status_fault(error: APIStatusError, secret: str, purpose: str) -> FaultErro
 
 def _page_fault(page: str, secret: str) -> FaultError:
     """Return the fault of an answer that is a text, such as a page of a gateway, and no JSON."""
-    title = _TITLE.search(page)
+    title = _TITLE.search(page[:_READ_CHARS])
     if title is None and "<html" not in page[:1000].lower():
         return FaultError(f"the answer is no JSON ({scrub(page, secret)})")
     shown = scrub((title[1] or title[2]) if title else page, secret)
