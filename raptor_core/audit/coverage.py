@@ -9,11 +9,10 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
-from functools import lru_cache
 
 from raptor_core.audit.base import sentence_texts
 from raptor_core.audit.collage import folded
-from raptor_core.models.summarizing.sentence import split_sentences
+from raptor_core.models.summarizing.sentence import content_terms
 
 HELD_SHARE = 0.15
 """Share of a child's weighed words from which its summary holds something of it."""
@@ -22,20 +21,15 @@ HELD_COSINE = 0.65
 """Cosine of a child to its summary from which half of ``HELD_SHARE`` suffices."""
 
 
-@lru_cache(maxsize=8192)  # a child is read for each of its parents, and for each revision
-def _terms(text: str) -> frozenset[str]:
-    return frozenset().union(*(sentence.terms for sentence in split_sentences(text, 1)))
-
-
 def word_shares(summary: str, children: Sequence[str]) -> list[float]:
     """Return the share of each child's weighed content words that the summary has, in [0, 1].
 
     A child without content words has the share 1, since there is nothing to hold.
     """
-    terms = [_terms(child) for child in children]
+    terms = [content_terms(child) for child in children]
     counts = Counter(term for of_child in terms for term in of_child)
     weights = {term: math.log((len(children) + 1) / (n + 0.5)) for term, n in counts.items()}
-    written = _terms(summary)
+    written = content_terms(summary)
     return [
         sum(weights[term] for term in of_child & written) / sum(weights[term] for term in of_child)
         if of_child

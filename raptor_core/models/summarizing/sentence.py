@@ -121,6 +121,11 @@ def _describe(text: str, tokens_per_char: float) -> SummarySentence:
     )
 
 
+def content_terms(text: str) -> frozenset[str]:
+    """Return the content words of a text, as ``SummarySentence.terms`` has those of a sentence."""
+    return _terms(" ".join((_ASCII_WORD if text.isascii() else _WORD).findall(text)))
+
+
 def _terms(words: str) -> frozenset[str]:
     """Return the content words, folded; runs of an unspaced script become pairs of characters."""
     distinct = set(words.casefold().split()) - STOPWORDS
