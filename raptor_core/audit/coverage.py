@@ -30,12 +30,11 @@ def word_shares(summary: str, children: Sequence[str]) -> list[float]:
     counts = Counter(term for of_child in terms for term in of_child)
     weights = {term: math.log((len(children) + 1) / (n + 0.5)) for term, n in counts.items()}
     written = content_terms(summary)
-    return [
-        sum(weights[term] for term in of_child & written) / sum(weights[term] for term in of_child)
-        if of_child
-        else 1.0
-        for of_child in terms
-    ]
+
+    def weigh(some: frozenset[str]) -> float:
+        return math.fsum(weights[term] for term in some)  # exact in any order
+
+    return [weigh(each & written) / weigh(each) if each else 1.0 for each in terms]
 
 
 COPY_SHARE = 0.8
