@@ -385,9 +385,11 @@ def _finish(
                 text=text,
                 n_tokens=n_tokens,
                 embedding_key=embedding_key(text, components.embedder.fingerprint),
-                quality={"compression_ratio": n_tokens / max(below, 1)}
-                | ({CURATED: 1.0} if draft.curated else {})
-                | node.quality,
+                quality={
+                    "compression_ratio": n_tokens / max(below, 1),
+                    **({CURATED: 1.0} if draft.curated else {}),
+                    **node.quality,
+                },
             )
         )
     return nodes
