@@ -28,7 +28,6 @@ from raptor_core.tokens.base import TokenCounter
 # Part of the fingerprint: raise it when sentences or packing change.
 RULES_VERSION = 3
 
-_WORD = re.compile(r"\S+")
 _LINE = re.compile(r"\S(?:[^\n]*\S)?")
 """Line without the white space around it."""
 
@@ -204,12 +203,3 @@ class GreedyChunker(SentenceChunker):
 
     def _fits(self, text: str) -> bool:
         return self._counter.count([text])[0] <= self._limit
-
-
-class WindowChunker(GreedyChunker):
-    """Windows of ``max_tokens`` words that ignore sentences: a common simplification of RAPTOR."""
-
-    method = "windows"
-
-    def _units(self, document: Document) -> Iterator[SentenceSpan]:
-        return (SentenceSpan(*match.span()) for match in _WORD.finditer(document.text))

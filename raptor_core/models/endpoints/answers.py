@@ -7,6 +7,7 @@ reads errors, ``texts`` the borders of a text.
 from __future__ import annotations
 
 import base64
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -34,6 +35,7 @@ _FINISH_REASONS = {
         network_error insufficient_system_resource""",
 }
 _MEANINGS = {word: meaning for meaning, ws in _FINISH_REASONS.items() for word in ws.split()}
+_LETTER = re.compile(r"\w")
 _REASONING = ("reasoning_content", "reasoning", "thinking", "reasoning_details", "thinking_blocks")
 _REASONING_PARTS = frozenset({"thinking", "reasoning", "redacted_thinking", "reasoning_text"})
 _WRAPPERS = ("data", "result", "response", "output", "body")
@@ -89,7 +91,7 @@ def read_chat(answer: Any, secret: str = "", purpose: str = "summarizer") -> str
     text, is_open = split_reasoning(storable(raw))
     text = "" if is_open else trim(text)
     _check_finish(_finish(choice, message), text, secret, purpose)
-    if not text:
+    if not _LETTER.search(text):
         raise _empty(answer, message, purpose, has_reasoning=is_open or bool(raw.strip()))
     return text
 

@@ -337,7 +337,7 @@ def _page_fault(page: str, secret: str) -> FaultError:
     """Return the fault of an answer that is a text, such as a page of a gateway, and no JSON."""
     title = _TITLE.search(page[:_READ_CHARS])
     if title is None and "<html" not in page[:1000].lower():
-        return FaultError(f"the answer is no JSON ({scrub(page, secret)})")
+        return FaultError(f"the answer is no JSON ({scrub(page, secret) or 'an empty body'})")
     shown = scrub((title[1] or title[2]) if title else page, secret)
     return FaultError(
         f"{shown} (an HTML page in place of an answer, no JSON); check base_url, which often ends "

@@ -84,17 +84,22 @@ _FENCED = re.compile(
 _PLEASANTRY = (
     r"(?:sure(?: thing)?|certainly|of course|absolutely|okay|ok|alright|great|understood)[!,.]*"
 )
+_LEAD = (
+    r"(?:i(?:['\u2019]d| would) be (?:happy|glad) to [^\n:.!?]{2,60}[.!]\s+"
+    r"|based on (?:the|your) [^\n:,.!?]{2,60}, )"
+)
+_OF_TEXT = r"(?: of (?:the|this) (?:text|passages?|excerpts?|document|section|article))?"
 _SUMMARY = r"(?:summar(?:y|i[sz]ation)|synopsis|overview|rewrite|json)"
 _REST = r"(?:,? (?:of|for|in|from|based|that|with|as|covering|you|limited)\b[^\n:!?]{0,100})?"
 _INTRODUCTION = re.compile(
     r"[*_#> ]*(?:"
-    rf"(?:{_PLEASANTRY}\s+)?(?:here(?:['\u2019]s| is| are)|below is|this is|the following is)"
-    rf" (?:[\w'\u2019-]+,? ){{0,5}}{_SUMMARY}{_REST}:"
+    rf"(?:{_PLEASANTRY}\s+)?{_LEAD}?"
+    r"(?:here(?:['\u2019]s| is| are)|below is|this is|the following is)"
+    rf" (?:[\w'\u2019-]+,? ){{0,5}}{_SUMMARY}{_REST}(?::|[.!](?=[*_]*\s*\n))"
     rf"|(?:{_PLEASANTRY}\s+)?(?:here(?:['\u2019]s| is)|below is) (?:[\w'\u2019-]+,? ){{0,5}}"
     rf"(?:text|answer|response|title|output|result|version){_REST}:(?=[*_]*\s*\n)"
     rf"|(?:(?:the|final|concise|brief|short) )*(?:summary|synopsis|answer|tl;dr)"
-    r"(?: of (?:the|this) (?:text|passages?|excerpts?|document|section|article))?"
-    r"(?: is)?(?: as follows)?[*_]*:"
+    rf"{_OF_TEXT}(?: is)?(?: as follows)?[*_]*:"
     r"|voici [^\n:.!?]{0,60}r[\u00e9e]sum[\u00e9e][^\n:.!?]{0,60}:|r[\u00e9e]sum[\u00e9e]\s?:"
     r"|hier ist [^\n:.!?]{0,60}zusammenfassung[^\n:.!?]{0,60}:|zusammenfassung:"
     r"|aqu[\u00edi] (?:est[\u00e1a]|tienes) [^\n:.!?]{0,60}resumen[^\n:.!?]{0,60}:|resumen:"
@@ -104,13 +109,14 @@ _INTRODUCTION = re.compile(
     re.IGNORECASE,
 )
 _HEADING = re.compile(
-    r"(?:#{1,6} *|[*_]{2,3})?(?:summary|tl;dr|final answer)[*_]*:?[*_]*[^\S\n]*\n\s*"
+    r"(?:#{1,6} *|[*_]{2,3})?(?:summary|tl;dr|final answer)"
+    rf"{_OF_TEXT}[*_]*:?[*_]*[^\S\n]*\n\s*|[-*_=]{{3,}}[^\S\n]*\n\s*"
     rf"|{_PLEASANTRY}[^\S\n]*\n\s*",
     re.IGNORECASE,
 )
 _FAREWELL = re.compile(
     r"\s*(?:(?:please )?let me know (?:if|whether)|i hope (?:this|that) helps|feel free to"
-    r"|[(\[]?word count:)[^\n]*",
+    r"|[(\[]?word count:)[^\n]*|[-*_=]{3,}",
     re.IGNORECASE,
 )
 
