@@ -14,7 +14,7 @@ from raptor_core.evaluation.strategy_check import DEFAULT_STRATEGY
 from raptor_core.quality.checks import CheckInfo
 from raptor_core.quality.document_text import document_text
 from raptor_core.quality.hallucination import audit_check
-from raptor_core.quality.registry import LAYER_CHECKS, PUBLISHED_CHECKS
+from raptor_core.quality.registry import LAYER_CHECKS, PUBLISHED_CHECKS, VECTOR_CHECKS
 from raptor_core.quality.sizes import chunk_length
 from raptor_core.settings import Settings
 from raptor_core.tree.corpus_tree import CORPUS_TREE
@@ -110,6 +110,7 @@ def partition_checks(settings: Settings) -> Checks:
     checks += [(summaries(layer), check) for layer in layers for check in LAYER_CHECKS]
     audit = audit_check(settings.audit)
     checks += [(findings(layer), audit) for layer in layers]
+    checks += [(embeddings(layer), check) for layer in layers for check in VECTOR_CHECKS]
     return checks + [(TREE, check) for check in PUBLISHED_CHECKS]
 
 

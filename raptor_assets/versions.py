@@ -6,12 +6,12 @@ changed setting makes exactly those assets stale. A data version is a digest of 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from raptor_core.curation import Curation
 from raptor_core.documents.base import Document, Entry
-from raptor_core.identity import digest, fingerprint
+from raptor_core.identity import FALLBACK, digest, fingerprint
 from raptor_core.nodes import Node
 from raptor_core.settings import Settings
 from raptor_core.store.base import Manifest, Mark
@@ -100,6 +100,14 @@ def audited_version(version: str, findings: Sequence[str]) -> str:
     Staleness is not transitive in Dagster, so every asset between findings and page needs it.
     """
     return f"{version}-{digest('audited', *findings)[:16]}"
+
+
+REFUSED = "-refused"
+
+
+def refused_version(version: str, nodes: Iterable[Node]) -> str:
+    """Add a mark to the version of ``tree`` if the model refused a summary of the trees."""
+    return version + REFUSED if any(FALLBACK in node.quality for node in nodes) else version
 
 
 def published_mark(manifest: Manifest | Mark) -> str:

@@ -137,6 +137,21 @@ def summary_content_key(child_keys: Iterable[str], summarizer_fingerprint: str) 
     return digest("summary", *sorted(child_keys), summarizer_fingerprint)
 
 
+FALLBACK = "fallback"
+"""Quality of a summary of its children's sentences, to which the model gave no usable answer."""
+
+CUT_OFF = "cut_off"
+"""Quality of a summary that is the whole sentences of an answer that was cut off."""
+
+
+def marked_content_key(content_key: str, mark: str) -> str:
+    """Return the content key of a summary whose text is marked, such as "fallback".
+
+    It differs from ``content_key``, so a text without the mark makes the summaries above it again.
+    """
+    return digest("marked", mark, content_key)
+
+
 def leaf_id(tree: str, document_id: str, content_key: str) -> str:
     """Return the UUIDv5 of tree, layer 0, document and content key, in canonical text form.
 

@@ -12,13 +12,18 @@ from raptor_assets.versions import code_versions
 from raptor_core.evaluation.golden import GOLDEN_RETRIEVAL
 from raptor_core.evaluation.strategy_check import DEFAULT_STRATEGY
 from raptor_core.quality.document_text import document_text
-from raptor_core.quality.registry import LAYER_CHECKS, STORE_CHECKS, TREE_CHECKS
+from raptor_core.quality.registry import (
+    LAYER_CHECKS,
+    STORE_CHECKS,
+    TREE_CHECKS,
+    VECTOR_CHECKS,
+)
 from raptor_core.quality.sizes import chunk_length
 from raptor_core.settings import CheckSettings, EvaluationSettings, Settings
 
 TEXT = (Path(__file__).parent.parent / "docs" / "checks.md").read_text(encoding="utf-8")
 ROW = re.compile(r"^\| `(\w+)` \| (error|warn) \|", re.MULTILINE)
-ON_DOCUMENTS, ON_CHUNKS, ON_LAYERS, ON_FINDINGS, ON_TREE, ON_DATASETS = (
+ON_DOCUMENTS, ON_CHUNKS, ON_LAYERS, ON_FINDINGS, ON_VECTORS, ON_TREE, ON_DATASETS = (
     ROW.findall(part) for part in TEXT.split("\n## On ")[1:]
 )
 
@@ -37,6 +42,7 @@ def test_the_chunks_check_is_listed():
 
 def test_the_layers_checks_are_listed_in_their_order():
     assert pairs(LAYER_CHECKS) == ON_LAYERS
+    assert pairs(VECTOR_CHECKS) == ON_VECTORS
 
 
 def test_the_trees_checks_are_listed_in_their_order():
@@ -60,6 +66,10 @@ def test_the_listed_checks_are_those_that_dagster_is_given():
     on_findings = {
         (s.name, bool(s.blocking)) for s in specs if s.asset_key == keys.of(names.findings(1))
     }
+    on_vectors = {
+        (s.name, bool(s.blocking)) for s in specs if s.asset_key == keys.of(names.embeddings(1))
+    }
+    assert on_vectors == {(name, severity == "error") for name, severity in ON_VECTORS}
     on_documents = {
         (s.name, bool(s.blocking)) for s in specs if s.asset_key == keys.of(names.DOCUMENTS)
     }

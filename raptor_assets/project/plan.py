@@ -12,7 +12,12 @@ from dataclasses import dataclass, field
 
 from raptor_assets import names
 from raptor_assets.project.record_files import Records
-from raptor_assets.versions import documents_version, published_version, source_version
+from raptor_assets.versions import (
+    REFUSED,
+    documents_version,
+    published_version,
+    source_version,
+)
 from raptor_core.curation import Curation
 from raptor_core.documents import (
     Document,
@@ -119,6 +124,8 @@ class Changes:
         unsettled: files that are being written.
         unreported: partitions of ``changed`` that lack only their report.
         lost: partitions of ``changed`` that the records have as published, but not the store.
+        refused: partitions of ``unchanged`` with summaries that the model refused. `raptor build`
+            asks it again; the sensor does not, since it would ask without end.
     """
 
     new: tuple[str, ...]
@@ -132,6 +139,7 @@ class Changes:
     unsettled: tuple[str, ...] = ()
     unreported: frozenset[str] = frozenset()
     lost: frozenset[str] = frozenset()
+    refused: frozenset[str] = frozenset()
     orphaned: tuple[str, ...] = ()
     unconfirmed: tuple[str, ...] = ()
     doubt: str = ""
@@ -140,6 +148,11 @@ class Changes:
     def to_build(self) -> tuple[str, ...]:
         """New and changed partitions, sorted."""
         return tuple(sorted((*self.new, *self.changed)))
+
+    @property
+    def to_build_now(self) -> tuple[str, ...]:
+        """Partitions that a person's build makes, sorted: also those with refused summaries."""
+        return tuple(sorted({*self.to_build, *self.refused}))
 
     def explain_doubt(self) -> str:
         """Return why nothing is built or dropped, and how a person confirms the removal."""
@@ -418,6 +431,7 @@ def decide_changes(
         unsettled=tuple(sorted(source.inventory.unsettled)),
         unreported=frozenset(to_build & states.stored),
         lost=frozenset(to_build & states.recorded - states.stored),
+        refused=frozenset(n for n in states.current if recorded.published[n].endswith(REFUSED)),
         orphaned=tuple(sorted(states.orphaned)),
         unconfirmed=tuple(sorted(removals.unconfirmed - withheld)),
         doubt=removals.reason,

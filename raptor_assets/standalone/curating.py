@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from raptor_assets.names import CHUNKS
 from raptor_assets.project.home import Home
 from raptor_core.curation import (
     RIGHT,
@@ -22,7 +23,7 @@ from raptor_core.errors import CurationError
 from raptor_core.home import HomeRetriever
 from raptor_core.nodes import Node
 from raptor_core.tables.curation import decide, read_decisions, take_back
-from raptor_core.tables.values import table_to_documents
+from raptor_core.tables.values import table_to_documents, table_to_nodes
 from raptor_core.tree.corpus_tree import CORPUS_TREE_NAME, corpus_tree_settings
 
 ABOUT_CHARS = 120
@@ -82,6 +83,18 @@ class Curator:
                 f"node {node_id} is a summary of its children; set chunks aside, or correct it"
             )
         return self._decide("chunk", node.tree, node.id, "", node.text, author)
+
+    def set_span_aside(self, document: str, start: int, end: int, author: Author) -> Decision:
+        """Leave a chunk out, by its span of a document; its tree may be unpublished."""
+        tree = tree_name(document, self._settings.grouping)
+        table = self._tables.find((CHUNKS,), partition_key(tree, self._settings.grouping))
+        for node in () if table is None else table_to_nodes(table):
+            if (node.tree, node.documents, node.start, node.end) == (tree, (document,), start, end):
+                return self._decide("chunk", tree, node.id, "", node.text, author)
+        raise CurationError(
+            f"no build made a chunk of {document!r} from character {start} to {end}; the message "
+            "of a failed summary and `raptor tree TREE --ids` name the chunks that there are"
+        )
 
     def correct(self, node_id: str, text: str, author: Author) -> Decision:
         """Replace a summary's text for as long as it summarizes the same nodes."""

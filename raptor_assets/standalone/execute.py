@@ -261,7 +261,7 @@ class _Runner:
 
 def _select(changes: Changes, partitions: Collection[str] | None, *, force: bool) -> set[str]:
     in_source = {*changes.to_build, *changes.unchanged}
-    selected = in_source if force else set(changes.to_build)
+    selected = in_source if force else set(changes.to_build_now)
     if partitions is None:
         return selected
     refuse_unknown("partition is called", partitions, in_source)

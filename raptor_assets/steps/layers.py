@@ -23,8 +23,9 @@ from raptor_assets.versions import (
 from raptor_core.documents.base import Document
 from raptor_core.errors import EmptySourceError, SourceError, TableError
 from raptor_core.nodes import Node
-from raptor_core.quality.checks import CheckResult
+from raptor_core.quality.checks import CheckedLayer, CheckResult
 from raptor_core.quality.document_text import document_text
+from raptor_core.quality.registry import VECTOR_CHECKS
 from raptor_core.quality.sizes import chunk_length
 from raptor_core.tables.values import clusterings_to_table, documents_to_table, nodes_to_table
 from raptor_core.tree.earlier import earlier_clusters
@@ -182,5 +183,24 @@ class EmbeddingsStep(Step):
             if self.layer:
                 version = audited_version(version, [state.audited(self.layer)])
             metadata = embeddings_metadata(members, embedded.reused, context.components, share)
-            results.append(StepResult(state, version, metadata, len(members), reused=not count))
+            verdicts, reused = self.check(state), not count
+            results.append(StepResult(state, version, metadata, len(members), reused, verdicts))
         return results
+
+    def check(self, state: PartitionState) -> list[CheckResult]:
+        """See ``Step.check``; leaves have no summaries to check."""
+        if not self.layer:
+            return []
+        layers = [*state.layers(self.layer - 1).values(), *state.layers(self.layer).values()]
+        layer = CheckedLayer(
+            state.flat_nodes(self.layer),
+            state.nodes_by_id(self.layer - 1),
+            state.context.settings,
+            quotes=state.context.components.quotes,
+            vectors={
+                node.id: vector
+                for known in layers
+                for node, vector in zip(known.nodes, known.vectors, strict=True)
+            },
+        )
+        return [check(layer) for check in VECTOR_CHECKS]

@@ -26,6 +26,7 @@ from raptor_assets.versions import (
     documents_version,
     published_mark,
     published_version,
+    refused_version,
 )
 from raptor_core.errors import InvariantError, RaptorError, SourceError, StoreRefusedError
 from raptor_core.nodes import End, Layer, Tree
@@ -217,6 +218,7 @@ class PublishStep(Step):
         )
         audited = [state.audited(layer) for layer in state.summary_layers]
         version = audited_version(version, audited)
+        version = refused_version(version, (node for tree in trees for node in tree.nodes()))
         record = state.recorded(self.key)
         costs = cost_history(record.history if record else (), state.costs.charged)
         state.save(self.key, _table(trees, manifests), version, version, costs)

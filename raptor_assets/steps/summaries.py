@@ -18,6 +18,7 @@ from raptor_assets.steps.base import Step, inputs_digest
 from raptor_assets.steps.summary_costs import SummaryCosts, keep_layer_usages
 from raptor_assets.versions import clusters_version, nodes_version
 from raptor_core.errors import SummaryError
+from raptor_core.identity import FALLBACK
 from raptor_core.models.money.usage import Usage
 from raptor_core.models.summarizing.base import FailedSummary, remedy_of
 from raptor_core.nodes import Node
@@ -101,7 +102,9 @@ class SummariesStep(Step):
         state.put_nodes(self.layer, nodes)
         keep_layer_usages(state, self.layer, {node.content_key for node in nodes})
         history = self._history(state, nodes, record)
-        state.save(self.key, nodes_to_table(nodes), version, inputs, history)
+        # The next build of a layer with refused summaries asks the model again.
+        reusable = not any(FALLBACK in node.quality for node in nodes)
+        state.save(self.key, nodes_to_table(nodes), version, inputs if reusable else "", history)
         return version
 
     def _named(self, state: PartitionState, tree: str, nodes: Sequence[Node]) -> Sequence[Node]:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import islice
 
 from raptor_core.audit.base import AuditedSummary, Judge, NamedText, SentenceFinding
+from raptor_core.audit.coverage import left_out
 from raptor_core.errors import BudgetError
 from raptor_core.identity import fingerprint
 from raptor_core.models.summarizing.base import FailedSummary, Summarizer, Summary, SummaryRequest
@@ -15,19 +16,38 @@ BATCH_ANSWERS = 32
 """Number of answers that are judged in one call."""
 
 
+COVERAGE_VERSION = 1
+"""Version of the measure of omissions; raise it with every change that changes a text."""
+
+OMISSION_WORDS = 12
+"""Number of words that name a child which a summary leaves out."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Faults:
+    """Faults of a summary: unsupported sentences, and beginnings of children that it leaves out."""
+
+    objections: tuple[str, ...] = ()
+    omissions: tuple[str, ...] = ()
+
+    @property
+    def count(self) -> int:
+        return len(self.objections) + len(self.omissions)
+
+
 class RevisingSummarizer:
     """Summarizer that audits every new summary of another summarizer.
 
-    A summary with unsupported sentences is requested again, with these sentences in the prompt. The
-    answer with fewer unsupported sentences is kept, the first of equals. The judge is part of the
-    fingerprint, because it affects the texts.
+    A summary with unsupported sentences, or that leaves out most children or copies one, is
+    requested again, with these faults in the prompt. The answer with fewer faults is kept, the
+    first of equals. The judge is part of the fingerprint, because it affects the texts.
     """
 
     def __init__(self, inner: Summarizer, judge: Judge) -> None:
         self._inner = inner
         self._judge = judge
         judged_by = {"name": judge.name, "version": judge.version}
-        values = {"inner": inner.fingerprint, "judge": judged_by}
+        values = {"inner": inner.fingerprint, "judge": judged_by, "coverage": COVERAGE_VERSION}
         self.fingerprint = fingerprint("revised", values)
 
     def summarize(self, requests: Sequence[SummaryRequest]) -> Iterator[Summary | FailedSummary]:
@@ -36,21 +56,21 @@ class RevisingSummarizer:
         A BudgetError is raised after all paid answers, revised or not.
         """
         by_key = {request.key: request for request in requests}
-        first: dict[str, tuple[Summary, list[SentenceFinding]]] = {}
+        first: dict[str, tuple[Summary, _Faults]] = {}
         try:
             for answer, wrong in self._judge_batches(self._inner.summarize(requests), by_key):
-                if isinstance(answer, Summary) and wrong:
+                if isinstance(answer, Summary) and wrong.count:
                     first[answer.key] = (answer, wrong)
                 else:
                     yield answer
             again = [
-                replace(by_key[key], objections=tuple(map(_objection, wrong)))
+                replace(by_key[key], objections=wrong.objections, omissions=wrong.omissions)
                 for key, (_, wrong) in first.items()
             ]
             seconds = self._inner.summarize(again) if again else ()
             for second, still_wrong in self._judge_batches(seconds, by_key):
                 answer, wrong = first.pop(second.key)
-                better = isinstance(second, Summary) and len(still_wrong) < len(wrong)
+                better = isinstance(second, Summary) and still_wrong.count < wrong.count
                 yield replace(second if better else answer, usage=answer.usage + second.usage)
         except BudgetError:
             yield from (answer for answer, _ in first.values())
@@ -58,8 +78,8 @@ class RevisingSummarizer:
 
     def _judge_batches(
         self, answers: Iterable[Summary | FailedSummary], requests: Mapping[str, SummaryRequest]
-    ) -> Iterator[tuple[Summary | FailedSummary, list[SentenceFinding]]]:
-        """Yield each answer with its unsupported sentences, or with none if the budget ends."""
+    ) -> Iterator[tuple[Summary | FailedSummary, _Faults]]:
+        """Yield each answer with its faults, or with none if the budget ends."""
         waiting = iter(answers)
         batch: list[Summary | FailedSummary] = []
         try:
@@ -70,9 +90,10 @@ class RevisingSummarizer:
                 wrong = self._unsupported(batch, requests)
                 while batch:
                     answer = batch.pop(0)
-                    yield answer, wrong.get(answer.key, [])
+                    objections = tuple(map(_objection, wrong.get(answer.key, [])))
+                    yield answer, _Faults(objections, _omissions(answer, requests[answer.key]))
         except BudgetError:
-            yield from ((answer, []) for answer in batch)
+            yield from ((answer, _Faults()) for answer in batch)
             raise
 
     def _unsupported(
@@ -90,6 +111,14 @@ class RevisingSummarizer:
             summary.key: [f for f in of_summary if f.judgement == "unsupported"]
             for summary, of_summary in zip(summaries, findings, strict=True)
         }
+
+
+def _omissions(answer: Summary | FailedSummary, request: SummaryRequest) -> tuple[str, ...]:
+    """Return beginnings of the children that an answer leaves out."""
+    if not isinstance(answer, Summary):
+        return ()
+    beginnings = (child.split()[:OMISSION_WORDS] for child in left_out(answer.text, request.texts))
+    return tuple(" ".join(words) for words in beginnings)
 
 
 def _objection(finding: SentenceFinding) -> str:

@@ -13,10 +13,8 @@ from raptor_core.chunking.base import Chunk
 from raptor_core.chunking.overlong import Measure, cut_sentence
 from raptor_core.chunking.packing import (
     Opens,
-    Packing,
     SentenceSpan,
     key_of,
-    pack_greedily,
     pack_stably,
 )
 from raptor_core.chunking.paragraphs import Paragraph, paragraphs, strip_spans
@@ -42,7 +40,7 @@ class SentenceChunker:
     """
 
     method: ClassVar[str] = "sentences"
-    pack: ClassVar[Packing] = pack_stably
+    rules: ClassVar[int] = RULES_VERSION
 
     def __init__(self, settings: ChunkingSettings, counter: TokenCounter) -> None:
         self._limit = settings.max_tokens
@@ -55,7 +53,7 @@ class SentenceChunker:
             "method": self.method,
             "max_tokens": self._limit,
             "counter": self._counter.fingerprint,
-            "rules": RULES_VERSION,
+            "rules": self.rules,
         }
         return fingerprint("chunking", values)
 
@@ -64,11 +62,15 @@ class SentenceChunker:
         text = document.text
         if not text or text.isspace():
             return []
-        paths = SectionPaths(document)
-        units = self._weigh(text, list(self._units(document)))
-        ends = type(self).pack(units, self._limit)
-        spans = [(units[a].start, units[b - 1].end) for a, b in pairwise([0, *ends])]
+        paths, measure = SectionPaths(document), Measure(text, self._counter)
+        units = self._weigh(text, list(self._units(document)), measure)
+        spans = self._pack(text, units, measure)
         return self._verify(text, spans, [unit.start for unit in units], paths)
+
+    def _pack(self, _text: str, units: list[SentenceSpan], _measure: Measure) -> list[Span]:
+        """Return the spans of chunks."""
+        ends = pack_stably(units, self._limit)
+        return [(units[a].start, units[b - 1].end) for a, b in pairwise([0, *ends])]
 
     def _units(self, document: Document) -> Iterator[SentenceSpan]:
         """Yield the sentences of all paragraphs, in order, neither weighed nor cut."""
@@ -84,9 +86,8 @@ class SentenceChunker:
                 opens = Opens.NOTHING
             previous_end = block.end
 
-    def _weigh(self, text: str, units: list[SentenceSpan]) -> list[SentenceSpan]:
+    def _weigh(self, text: str, units: list[SentenceSpan], measure: Measure) -> list[SentenceSpan]:
         """Weigh the units, and replace a unit over the limit by its parts."""
-        measure = Measure(text, self._counter)
         weighed: list[SentenceSpan] = []
         weights = self._weights(text, [unit[:2] for unit in units], measure)
         for unit, weight in zip(units, weights, strict=True):
@@ -158,13 +159,47 @@ def _heading_level(text: str, heading: Paragraph, paths: SectionPaths) -> int:
 class GreedyChunker(SentenceChunker):
     """Chunks filled with sentences across paragraphs and sections, as in the paper.
 
-    The end of a line ends a sentence, as in the authors' code.
+    A sentence that does not fit moves to the next chunk as a whole. With ``line_ends`` the end of a
+    line ends a sentence, as in the authors' code. Tokens between two sentences count.
     """
 
     method = "greedy"
-    pack = pack_greedily
+    rules = 4
+
+    def __init__(self, settings: ChunkingSettings, counter: TokenCounter) -> None:
+        super().__init__(settings, counter)
+        self._line_ends = settings.line_ends
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Fingerprint of the limit, the counter, the rules and the units."""
+        base = super().fingerprint
+        return fingerprint("lines", {"base": base}) if self._line_ends else base
 
     def _units(self, document: Document) -> Iterator[SentenceSpan]:
         for unit in super()._units(document):
+            if not self._line_ends:
+                yield unit
+                continue
             for line in _LINE.finditer(document.text, unit.start, unit.end):
                 yield unit._replace(start=line.start(), end=line.end())
+
+    def _pack(self, text: str, units: list[SentenceSpan], measure: Measure) -> list[Span]:
+        spans: list[Span] = []
+        at = 0
+        while at < len(units):
+            start = units[at].start
+            ends = [unit.end for unit in units[at : at + self._limit]]
+            weights = measure.weights([start] * len(ends), ends)
+            n = max(1, sum(weight <= self._limit for weight in weights))
+            # The count of the chunk's own text decides: a token may reach over its ends.
+            while n > 1 and not self._fits(text[start : ends[n - 1]]):
+                n -= 1
+            while n < len(ends) and self._fits(text[start : ends[n]]):
+                n += 1
+            spans.append((start, ends[n - 1]))
+            at += n
+        return spans
+
+    def _fits(self, text: str) -> bool:
+        return self._counter.count([text])[0] <= self._limit

@@ -1,4 +1,4 @@
-"""Packing of sentences into chunks: greedily, or stably, so that an edit shifts few chunks.
+"""Packing of sentences into chunks, stably, so that an edit shifts few chunks.
 
 Greedy packing fills chunks well, but after an edit its borders never meet the old ones again.
 Stable packing gives every border a price drawn from the sentence after it, as in content-defined
@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from enum import IntEnum
 from itertools import accumulate, pairwise
 from typing import NamedTuple
@@ -56,24 +56,11 @@ class SentenceSpan(NamedTuple):
     level: int = 0
 
 
-Packing = Callable[[Sequence[SentenceSpan], int], list[int]]
-"""Function from sentences and the limit in tokens to the ends (indices, exclusive) of chunks."""
-
-
-def pack_greedily(sentences: Sequence[SentenceSpan], limit: int) -> list[int]:
-    """Fill chunks in order, as in the paper; an edit shifts all chunks after it."""
-    ends: list[int] = []
-    weight = 0
-    for at, sentence in enumerate(sentences):
-        if at and weight + sentence.weight > limit:
-            ends.append(at)
-            weight = 0
-        weight += sentence.weight
-    return [*ends, len(sentences)] if sentences else []
-
-
 def pack_stably(sentences: Sequence[SentenceSpan], limit: int) -> list[int]:
-    """Pack each stretch into the chunks of the least price; an edit shifts few chunks around it."""
+    """Return the ends (indices, exclusive) of chunks of at most ``limit`` tokens.
+
+    Pack each stretch into the chunks of the least price; an edit shifts few chunks around it.
+    """
     weights = [sentence.weight for sentence in sentences]
     prices = [0, *(_price(*pair) for pair in pairwise(sentences))]
     return [

@@ -7,13 +7,15 @@ such as ``CheckedLayer``, and returns a ``CheckMeasurement``.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Generic, Literal, ParamSpec
 
 from raptor_core.errors import InvariantError
+from raptor_core.identity import FALLBACK
 from raptor_core.nodes import Node, Tree
 from raptor_core.settings import Settings
+from raptor_core.vectors import Vectors
 
 Judged = ParamSpec("Judged")
 Severity = Literal["error", "warn"]
@@ -160,6 +162,7 @@ class CheckedLayer:
         past: means of earlier builds, oldest first.
         quotes: true if the summaries quote sentences of their children, so that no model can have
             written junk or a cut text.
+        vectors: unit vectors of the nodes and of those below, by id; empty if they are unknown.
     """
 
     nodes: Sequence[Node]
@@ -167,6 +170,7 @@ class CheckedLayer:
     settings: Settings
     past: Sequence[LayerMeans] = ()
     quotes: bool = False
+    vectors: Mapping[str, Vectors] = field(default_factory=dict)
 
     @cached_property
     def summaries(self) -> list[Node]:
@@ -176,7 +180,7 @@ class CheckedLayer:
     @property
     def written(self) -> list[Node]:
         """Summaries that a model wrote."""
-        return [] if self.quotes else self.summaries
+        return [] if self.quotes else [n for n in self.summaries if FALLBACK not in n.quality]
 
     def texts_below(self, node: Node) -> list[str]:
         """Return the texts of the node's children."""

@@ -36,6 +36,10 @@ _MAX_REPLACED = 0.02
 _MAX_PERIOD = 48
 _MIN_REPEATS = 4
 _MIN_LOOP = 0.25
+_RUN_WORDS = 6
+_MIN_RUN_TEXT = 40
+_MIN_RUN_REPEATS = 3
+_MAX_DISTINCT_RUNS = 0.5
 _INVISIBLE = frozenset({"Zs", "Zl", "Zp", "Cc", "Cf", "Cs", "Co", "Cn"})
 _SCANNED_CHARS = 20_000
 _LONG_CHARS = 24
@@ -106,7 +110,8 @@ def last_fragment(line: str) -> str:
 def loop(text: str) -> str | None:
     """Return the piece that ``text`` repeats at least four times in a row, or None.
 
-    The repetition must be a quarter of the text, and at least eight words or 24 characters.
+    The repetition must be a quarter of the text, and at least eight words or 24 characters. A run
+    of six words that returns is a piece, too, if such runs are half of a text of 40 words or more.
     """
     words = text.casefold().split()
     numbers: dict[str, int] = {}
@@ -114,6 +119,8 @@ def loop(text: str) -> str | None:
     period = _period(codes, at_least=8)
     if period:
         return _with_words(" ".join(words[period[0] : period[0] + period[1]]))
+    if (start := _returning_run(codes)) is not None:
+        return _with_words(" ".join(words[start : start + _RUN_WORDS]))
     if max(map(len, words), default=0) < _LONG_CHARS:  # the search by words above covers such texts
         return None
     chars = "".join(words)[:_SCANNED_CHARS]
@@ -121,6 +128,17 @@ def loop(text: str) -> str | None:
         np.frombuffer(chars.encode("utf-32-le", "surrogatepass"), np.uint32), _LONG_CHARS
     )
     return _with_words(chars[period[0] : period[0] + period[1]]) if period else None
+
+
+def _returning_run(codes: NDArray[np.uint32]) -> int | None:
+    """Return the start of the most frequent run of words if half of all runs are repetitions."""
+    if len(codes) < _MIN_RUN_TEXT:
+        return None
+    runs = np.lib.stride_tricks.sliding_window_view(codes, _RUN_WORDS)
+    _, starts, counts = np.unique(runs, axis=0, return_index=True, return_counts=True)
+    if counts.max() < _MIN_RUN_REPEATS or len(starts) > _MAX_DISTINCT_RUNS * len(runs):
+        return None
+    return int(starts[counts.argmax()])
 
 
 def _with_words(piece: str) -> str | None:

@@ -10,10 +10,12 @@ from raptor_core.quality.checks import (
     CheckResult,
     LayerMeans,
 )
+from raptor_core.quality.coverage import summary_coverage
 from raptor_core.quality.duplicates import near_duplicates
 from raptor_core.quality.injection import prompt_injection
 from raptor_core.quality.junk import junk_text, truncation
 from raptor_core.quality.languages import language_switch
+from raptor_core.quality.refused import model_answers
 from raptor_core.quality.sizes import (
     cluster_size,
     cluster_size_drift,
@@ -35,7 +37,10 @@ LAYER_CHECKS: tuple[Check[[CheckedLayer]], ...] = (
     cluster_size_drift,
     language_switch,
     near_duplicates,
+    model_answers,
 )
+VECTOR_CHECKS: tuple[Check[[CheckedLayer]], ...] = (summary_coverage,)
+"""Checks on a layer of summaries that need its vectors."""
 TREE_CHECKS: tuple[Check[[CheckedTrees]], ...] = (
     shrink,
     tree_coverage,

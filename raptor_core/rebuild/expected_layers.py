@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from raptor_core.curation import CURATED
+from raptor_core.identity import CUT_OFF, FALLBACK, marked_content_key
 from raptor_core.models.money.usage import Cost, summary_cost
 from raptor_core.models.summarizing.prompts import prompt_tokens
 from raptor_core.nodes import Layer, Node, Tree
@@ -22,7 +23,7 @@ from raptor_core.settings import Settings
 from raptor_core.tree.cache import Known
 from raptor_core.tree.cluster import Clustering, cluster_top
 from raptor_core.tree.components import Components
-from raptor_core.tree.summarize import draft_summaries
+from raptor_core.tree.summarize import draft_summaries, mark_summaries, text_keys
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,14 +70,25 @@ def _expected_layer(
     summaries = [node.n_tokens for layer in previous.layers[1:] for node in layer.nodes]
     mean = round(sum(summaries) / len(summaries)) if summaries else 0
     usual = mean or components.settings.summarizer.max_tokens
-    drafts = draft_summaries(below, clustering, components)
-    texts = known.texts({node.content_key for node, _ in drafts if node.id not in ids})
+    drafts = [node for node, _ in draft_summaries(below, clustering, components)]
+    new = {node.content_key for node in drafts if node.id not in ids}
+    texts = known.texts(text_keys(new, components))
+    cut = {node.content_key for node in old if CUT_OFF in node.quality} | texts.keys()
+    marks = (
+        CUT_OFF
+        if node.content_key in new - texts.keys()
+        and marked_content_key(node.content_key, CUT_OFF) in cut
+        else ""
+        for node in drafts
+    )
+    # A marked text has another content key, and so have the summaries above it.
+    drafts = list(mark_summaries(zip(drafts, marks, strict=True)))
     # Where a cluster is cut depends on the lengths of its nodes.
     counted = components.counter.count(list(texts.values())) if texts else []
     counts = dict(zip(texts, counted, strict=True))
     nodes = [
         replace(node, n_tokens=counts.get(node.content_key) or lengths.get(node.slot, usual))
-        for node, _ in drafts
+        for node in drafts
     ]
     return ExpectedLayer(clustering, tuple(sorted(nodes, key=lambda node: node.order)), texts)
 
@@ -113,20 +125,17 @@ def _changed(
 ) -> set[str]:
     """Return ids of summaries that change: over changed nodes, or by decisions of people.
 
-    A pinned summary never changes.
+    A pinned summary never changes. One that the model refused is requested again.
     """
     published = {node.id for node in old}
-    curated_slots = {node.slot for node in old if CURATED in node.quality}
+    slots = {node.slot for node in old if not node.quality.keys().isdisjoint((CURATED, FALLBACK))}
     return {
         node.id
         for node in nodes
         if not (node.id in published and node.content_key in curated)
         and (
             not below.isdisjoint(node.children)
-            or (
-                node.id not in published
-                and (node.content_key in curated or node.slot in curated_slots)
-            )
+            or (node.id not in published and (node.content_key in curated or node.slot in slots))
         )
     }
 

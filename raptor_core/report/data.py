@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
+from raptor_core.identity import CUT_OFF, FALLBACK
 from raptor_core.nodes import Node, grouped
 from raptor_core.quality.sizes import PAPER_CHILDREN, PAPER_RATIO, compressions, parent_counts
 from raptor_core.redaction import hide_credentials
@@ -134,10 +135,11 @@ def _nodes(
     """Yield the values of each node of a tree.
 
     "t" is the number of the tree, "l" the layer, "n" the tokens, "x" the text; instead of "x" a
-    leaf may have the offsets "s" and "e" in its document. "w" marks a new node. "m" is the name of
-    a summary, or the title of a leaf of the corpus tree; "c" are the children. A leaf has its
-    document "d", span "o", section "h", and first and last page "p". ``report_values`` adds the
-    usage "u": calls, retries, prompt tokens, completion tokens, US dollars (None if unknown).
+    leaf may have the offsets "s" and "e" in its document. "w" marks a new node, "f" a summary that
+    the model did not write or not finish. "m" is the name of a summary, or the title of a leaf of
+    the corpus tree; "c" are the children. A leaf has its document "d", span "o", section "h", and
+    first and last page "p". ``report_values`` adds the usage "u": calls, retries, prompt tokens,
+    completion tokens, US dollars (None if unknown).
     """
     spans = _spans(tree)
     added = set(tree.change.added) if tree.change else set()
@@ -145,6 +147,7 @@ def _nodes(
         values: Values = {"id": node.id, "t": number, "l": node.layer, "n": node.n_tokens}
         if node.id in added:
             values["w"] = 1
+        values |= _mark(node)
         if name := str(node.metadata.get("title", "")) if node.stands_for else node.name:
             values["m"] = name
         if node.is_leaf:
@@ -160,6 +163,10 @@ def _nodes(
         if not node.is_leaf:
             values["c"] = [indexes[child] for child in node.children if child in indexes]
         yield values
+
+
+def _mark(node: Node) -> Values:
+    return next(({"f": mark} for mark in (FALLBACK, CUT_OFF) if mark in node.quality), {})
 
 
 def _spans(tree: ReportTree) -> dict[str, tuple[int, int]]:

@@ -63,6 +63,7 @@ class CheckSettings(Part):
             duplicates.
         max_near_duplicates: share of a layer's summaries that may nearly repeat another; of two
             that are alike, one counts.
+        min_coverage: share of the children of a layer's summaries of which these hold something.
         max_injected: share of a tree's texts that may give orders to a language model.
         max_cut_sentences: share of the borders between chunks that may lie inside a sentence.
         max_mean_cosine: mean cosine of two nodes of a layer of ten or more, above which its
@@ -92,6 +93,7 @@ class CheckSettings(Part):
     max_switched: float = Field(0.0, ge=0, le=1)
     near_duplicate: float = Field(0.8, ge=0.5, le=1)
     max_near_duplicates: float = Field(0.1, ge=0, le=1)
+    min_coverage: float = Field(0.5, ge=0, le=1)
     max_injected: float = Field(0.0, ge=0, le=1)
     max_cut_sentences: float = Field(0.1, ge=0, le=1)
     max_mean_cosine: float = Field(0.995, gt=0, le=1)

@@ -99,6 +99,7 @@ class ChunkingSettings(Part):
             one chunk after the other with sentences, as in the paper. "windows" cuts every
             max_tokens tokens, also within sentences.
         max_tokens: most tokens of a chunk.
+        line_ends: the end of a line ends a sentence, as in the paper's code; "greedy" alone.
         context: let the embedder read title and headings before the chunk's text.
         max_context_tokens: most tokens of title and headings.
     """
@@ -107,6 +108,7 @@ class ChunkingSettings(Part):
 
     method: Literal["sentences", "greedy", "windows"] = "sentences"
     max_tokens: int = Field(100, ge=8, le=8192)
+    line_ends: bool = False
     context: bool = True
     max_context_tokens: int = Field(32, ge=0, le=256)
 
@@ -171,6 +173,14 @@ class SummarizerSettings(EndpointPart):
             saves the second call that a cut-off answer costs.
         system_prompt, user_prompt: prompts of your own. The user prompt must hold {context}, where
             the texts go, and may hold {max_words}, the desired length.
+        on_failure: what happens to a summary to which the model gives no usable answer after its
+            retries: it is refused, filtered, cut off, empty or a loop again and again. "extractive"
+            writes it of its children's sentences, marks it, and lets the next build ask again.
+            "fail" fails its tree. An endpoint that is down never leads there.
+        max_fallback: share of a tree's layer that may be written extractively, one summary at the
+            least; above it the tree fails.
+        on_cut_off: "retry" asks again for a shorter answer. "sentence" keeps an answer that is cut
+            off or too long up to its last sentence that fits, and marks the summary.
         titles: let a chat model begin each summary with a title, which becomes its name. Without
             it a name is made of key terms. A change makes all summaries again.
         batch_from: number of summaries in a step from which they are sent as a batch
@@ -193,6 +203,9 @@ class SummarizerSettings(EndpointPart):
     prompt: Literal["bounded", "paper", "simple"] = "bounded"
     system_prompt: str = ""
     user_prompt: str = ""
+    on_failure: Literal["extractive", "fail"] = "extractive"
+    max_fallback: float = Field(0.1, ge=0, le=1)
+    on_cut_off: Literal["retry", "sentence"] = "retry"
     titles: bool = False
     batch_from: int = Field(0, ge=0)
     batch_poll_seconds: float = Field(30.0, gt=0)

@@ -14,7 +14,15 @@ import numpy as np
 
 from raptor_core.curation import CURATED
 from raptor_core.errors import ExportError, StoreError
-from raptor_core.identity import embedding_key, leaf_id, summary_content_key, summary_id
+from raptor_core.identity import (
+    CUT_OFF,
+    FALLBACK,
+    embedding_key,
+    leaf_id,
+    marked_content_key,
+    summary_content_key,
+    summary_id,
+)
 from raptor_core.nodes import Node
 from raptor_core.store.base import Manifest, StoreIdentity
 from raptor_core.store.payload import node_digest
@@ -66,6 +74,14 @@ def has_derived_id(node: Node, n_layer: int) -> bool:
     )
 
 
+def _content_key(node: Node, children: Sequence[Node]) -> str:
+    key = summary_content_key([child.content_key for child in children], node.fingerprint)
+    for mark in (FALLBACK, CUT_OFF):
+        if mark in node.quality:
+            key = marked_content_key(key, mark)
+    return key
+
+
 class _TreeChecks:
     """Checks of the nodes of one tree, in the order of the rows."""
 
@@ -110,9 +126,7 @@ class _TreeChecks:
             yield f"it summarizes {len(below)} nodes, expected 2 at the least"
         elif node.documents != tuple(sorted({name for c in below for name in c.documents})):
             yield "its documents are not those of its children"
-        elif CURATED not in node.quality and node.content_key != summary_content_key(
-            [child.content_key for child in below], node.fingerprint
-        ):
+        elif CURATED not in node.quality and node.content_key != _content_key(node, below):
             yield "its content key is not that of its children"
         if not has_derived_id(node, self._manifest.layer_sizes[node.layer]):
             yield "its id is not that of its tree, layer and content key"

@@ -207,6 +207,20 @@ class Components:
             return None
         return make_summarizer(self.settings.summarizer, self.counter, self.embedder.fingerprint)
 
+    @cached_property
+    def fallback(self) -> Summarizer | None:
+        """Extractive summarizer for what the model refuses; None where a refusal is a failure."""
+        settings = self.settings.summarizer
+        if self.quotes or self._custom_part("summarizer") or settings.on_failure == "fail":
+            return None
+        extractive = settings.model_copy(update={"kind": "extractive"})
+        return make_summarizer(extractive, self.counter, self.embedder.fingerprint)
+
+    @property
+    def keeps_cut_answers(self) -> bool:
+        """Whether an answer that is cut off is kept up to its last whole sentence."""
+        return not self.quotes and self.settings.summarizer.on_cut_off == "sentence"
+
     @property
     def _counted(self) -> Summarizer:
         """Summarizer that charges the ledger."""

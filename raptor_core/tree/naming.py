@@ -19,6 +19,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from operator import attrgetter
 
+from raptor_core.identity import FALLBACK
 from raptor_core.models.summarizing.sentence import STOPWORDS, UNSPACED, stem
 from raptor_core.nodes import Node, Tree
 from raptor_core.quality.languages import languages_by_word
@@ -68,7 +69,7 @@ def name_summaries(
         terms = _terms(nodes, below)
     labelled = []
     for node, key_terms in zip(nodes, terms, strict=True):
-        title = _title(node.text) if components.titles else ""
+        title = _title(node.text) if components.titles and FALLBACK not in node.quality else ""
         name = title or ", ".join(key_terms[:NAME_TERMS])
         label = known.get(node.id) or replace(node, name=name, key_terms=key_terms)
         labelled.append(replace(node, name=label.name, key_terms=label.key_terms))

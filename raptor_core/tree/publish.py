@@ -27,7 +27,7 @@ _values = attrgetter(*(field.name for field in fields(Node) if field.name not in
 
 _WITHOUT_EFFECT = HOW_ENDPOINTS_ARE_CALLED | {
     *("batch_size", "threads", "encoding", "json_format"),
-    *("batch_from", "batch_poll_seconds", "batch_price"),
+    *("batch_from", "batch_poll_seconds", "batch_price", "on_failure", "max_fallback"),
 }
 """Settings of models that change no result."""
 
@@ -54,8 +54,8 @@ def content_settings(
     )
     if values.get("precision") != "bfloat16":
         values.pop("precision", None)  # float32 and "auto" share one fingerprint
-    for name in ("system_prompt", "user_prompt", "titles"):
-        if not values.get(name):
+    for name in ("system_prompt", "user_prompt", "titles", "on_cut_off", "line_ends"):
+        if values.get(name) in ("", False, "retry"):
             values.pop(name, None)  # an unset option leaves the fingerprint as it is
     return {**values, "own": custom[group]} if custom.get(group) else values
 

@@ -7,14 +7,21 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from raptor_core.curation import CURATED
 from raptor_core.documents.base import MetadataValue
-from raptor_core.identity import embedding_key, summary_content_key, summary_id
+from raptor_core.identity import (
+    CUT_OFF,
+    FALLBACK,
+    embedding_key,
+    marked_content_key,
+    summary_content_key,
+    summary_id,
+)
 from raptor_core.models.money.usage import Usage
 from raptor_core.models.summarizing.base import FailedSummary, Summary, SummaryRequest
 from raptor_core.nodes import Layer, Node, grouped
@@ -65,6 +72,27 @@ def draft_summaries(
     return drafts
 
 
+def mark_summaries(pairs: Iterable[tuple[Node, str]]) -> Iterator[Node]:
+    """Yield summaries with the mark in their quality, content key and id; "" is no mark."""
+    occurrences: Counter[tuple[str, str]] = Counter()
+    for node, mark in pairs:
+        if not mark:
+            yield node
+            continue
+        key = marked_content_key(node.content_key, mark)
+        marked_id = summary_id(node.tree, node.layer, key, occurrences[node.tree, key])
+        occurrences[node.tree, key] += 1
+        yield replace(node, id=marked_id, content_key=key, quality={**node.quality, mark: 1.0})
+
+
+def text_keys(content_keys: Iterable[str], components: Components) -> set[str]:
+    """Return the content keys under which texts of these summaries may exist, marked or not."""
+    keys = set(content_keys)
+    if not components.keeps_cut_answers:
+        return keys
+    return keys | {marked_content_key(key, CUT_OFF) for key in keys}
+
+
 def _common_metadata(children: Sequence[Node]) -> dict[str, MetadataValue]:
     common = dict(children[0].metadata)
     for child in children[1:]:
@@ -86,7 +114,8 @@ class Summarized:
 
     Attributes:
         layers: nodes in document order, of trees whose summaries are complete.
-        failed: failed summaries by tree; these trees have no new layer.
+        failed: failed summaries by tree; these trees have no new layer. Refused ones are not among
+            them where the settings let them be written extractively.
         n_reused: summaries that existed already.
         n_made: summaries that were made now.
         known: content keys of the summaries that existed already.
@@ -111,6 +140,24 @@ class _Draft:
     rows: tuple[int, ...]
     key: str
     curated: str
+
+    @property
+    def children(self) -> list[Node]:
+        """Nodes that it summarizes, in document order."""
+        return [self.layer.nodes[row] for row in self.rows]
+
+    @property
+    def key_in_tree(self) -> str:
+        """Key of its text in its tree alone."""
+        return f"{self.node.tree}\0{self.key}"
+
+
+@dataclass(frozen=True, slots=True)
+class _Text:
+    """Text of a summary; ``mark`` is ``FALLBACK``, ``CUT_OFF``, or "" for a complete answer."""
+
+    text: str
+    mark: str = ""
 
 
 def summarize_clusters(
@@ -142,22 +189,27 @@ def _summarize_drafts(
     drafts: Sequence[_Draft], components: Components, known: Known, on_answer: AnswerCallback
 ) -> Summarized:
     by_key = {draft.key: draft for draft in drafts}
-    texts = {draft.key: draft.curated for draft in drafts if draft.curated}
+    texts = {draft.key: _Text(draft.curated) for draft in drafts if draft.curated}
     curated = {draft.node.content_key for draft in drafts if draft.curated}
     uncurated = {key: draft for key, draft in by_key.items() if key not in texts}
-    published = known.texts({draft.node.content_key for draft in uncurated.values()})
+    published = known.texts(text_keys(_content_keys(uncurated.values()), components))
     texts |= _known_texts(uncurated, published, components)
     rest = [draft for draft in drafts if draft.key not in texts]
-    components.cache.want((draft.node.tree, draft.node.content_key) for draft in rest)
-    kept = components.cache.texts({draft.node.content_key for draft in rest})
+    components.cache.want(
+        (draft.node.tree, key)
+        for draft in rest
+        for key in text_keys([draft.node.content_key], components)
+    )
+    kept = components.cache.texts(text_keys(_content_keys(rest), components))
     texts |= _known_texts({draft.key: draft for draft in rest}, kept, components)
     n_reused = len(texts)
     requests = [_request(draft) for draft in by_key.values() if draft.key not in texts]
     failures = _summarize(requests, drafts, texts, components, on_answer)
-    nodes = _finish(drafts, texts, components)
+    fallbacks = _fall_back(drafts, failures, components)
+    nodes = _finish(drafts, texts, fallbacks, components)
     failed: dict[str, dict[str, FailedSummary]] = {}
     for draft in drafts:
-        if draft.key in failures:
+        if draft.key in failures and draft.key_in_tree not in fallbacks:
             failed.setdefault(draft.node.tree, {})[draft.key] = failures[draft.key]
     complete = (node for node in nodes if node.tree not in failed)
     layers = grouped(sorted(complete, key=lambda node: node.order), lambda node: node.tree)
@@ -168,6 +220,10 @@ def _summarize_drafts(
         n_made=len(requests) - len(failures),
         known=frozenset(published.keys() | kept.keys() | curated),
     )
+
+
+def _content_keys(drafts: Iterable[_Draft]) -> set[str]:
+    return {draft.node.content_key for draft in drafts}
 
 
 def _drafts(layer: Layer, clustering: Clustering, components: Components) -> list[_Draft]:
@@ -182,15 +238,20 @@ def _drafts(layer: Layer, clustering: Clustering, components: Components) -> lis
 
 def _known_texts(
     drafts: Mapping[str, _Draft], known: Mapping[str, str], components: Components
-) -> dict[str, str]:
+) -> dict[str, _Text]:
     """Return known texts by draft key, without junk.
 
     Extractive summaries are made again, at no cost. Another tree may hold the same chunks in
     another order or with other line breaks, so its text of the same content key may differ.
     """
     if components.quoting is None:
-        known = {key: known[key] for key in drafts if key in known}
-        return {key: text for key, text in known.items() if not _junk(drafts[key], text)}
+        texts: dict[str, _Text] = {}
+        for mark in ("", CUT_OFF):
+            for key in drafts.keys() - texts.keys():
+                text = known.get(marked_content_key(key, mark) if mark else key)
+                if text is not None and not _junk(drafts[key], text):
+                    texts[key] = _Text(text, mark)
+        return texts
     first: dict[str, str] = {}
     again = [
         _request(draft)
@@ -198,15 +259,14 @@ def _known_texts(
         if draft.node.content_key in known or first.setdefault(draft.node.content_key, key) != key
     ]
     answers = components.quoting.summarize(again)
-    return {answer.key: answer.text for answer in answers if isinstance(answer, Summary)}
+    return {answer.key: _Text(answer.text) for answer in answers if isinstance(answer, Summary)}
 
 
 def _request(draft: _Draft) -> SummaryRequest:
-    children = [draft.layer.nodes[row] for row in draft.rows]
-    node = draft.node
+    children = draft.children
     return SummaryRequest(
         key=draft.key,
-        name=_name(node),
+        name=_name(draft),
         texts=tuple(child.text for child in children),
         n_tokens=tuple(child.n_tokens for child in children),
         vectors=draft.layer.vectors[np.array(draft.rows)],
@@ -216,7 +276,7 @@ def _request(draft: _Draft) -> SummaryRequest:
 def _summarize(
     requests: Sequence[SummaryRequest],
     drafts: Sequence[_Draft],
-    texts: dict[str, str],
+    texts: dict[str, _Text],
     components: Components,
     on_answer: AnswerCallback,
 ) -> dict[str, FailedSummary]:
@@ -230,12 +290,14 @@ def _summarize(
         for reply in components.summarizer.summarize(requests) if requests else ():
             draft = first[reply.key]
             answer = reply if components.quotes else _without_junk(reply, draft)
-            on_answer(draft.node, answer.usage)
+            (node,) = mark_summaries([(draft.node, _mark(answer))])
+            on_answer(node, answer.usage)
             if isinstance(answer, Summary):
-                texts[answer.key] = unsaved[draft.node.content_key] = answer.text
+                unsaved[node.content_key] = answer.text
+                texts[answer.key] = _Text(answer.text, _mark(answer))
             else:
                 failures[answer.key] = answer
-                components.cache.discard([draft.node.content_key])
+                components.cache.discard(text_keys([draft.node.content_key], components))
             if unsaved and time.monotonic() - flushed > FLUSH_SECONDS:
                 components.cache.keep_texts(unsaved)
                 unsaved, flushed = {}, time.monotonic()
@@ -244,40 +306,90 @@ def _summarize(
     return failures
 
 
+def _mark(answer: Summary | FailedSummary) -> str:
+    if isinstance(answer, Summary):
+        return CUT_OFF if answer.cut_off else ""
+    return FALLBACK if answer.is_refused else ""
+
+
+def _fall_back(
+    drafts: Sequence[_Draft], failures: Mapping[str, FailedSummary], components: Components
+) -> dict[str, _Text]:
+    """Return extractive texts of refused summaries by ``key_in_tree``.
+
+    A tree gets none if a summary of it failed in another way, or if ``max_fallback`` is exceeded.
+    """
+    if not failures or components.fallback is None:
+        return {}
+    by_tree: dict[str, list[_Draft]] = {}
+    for draft in drafts:
+        by_tree.setdefault(draft.node.tree, []).append(draft)
+    requests: dict[str, SummaryRequest] = {}
+    for members in by_tree.values():
+        refused = [draft for draft in members if draft.key in failures]
+        n_allowed = max(1, int(components.settings.summarizer.max_fallback * len(members)))
+        if len(refused) <= n_allowed and all(failures[d.key].is_refused for d in refused):
+            for draft in refused:
+                key = draft.key_in_tree
+                requests.setdefault(key, replace(_request(draft), key=key))
+    answers = components.fallback.summarize(list(requests.values()))
+    return {a.key: _Text(a.text, FALLBACK) for a in answers if isinstance(a, Summary)}
+
+
 def _without_junk(answer: Summary | FailedSummary, draft: _Draft) -> Summary | FailedSummary:
     """Return a model's answer, or a failure if its text is no summary (law 9)."""
     junk = _junk(draft, answer.text) if isinstance(answer, Summary) else None
     if junk is None:
         return answer
     reason = f"the answer is junk ({junk.kind}): {junk.excerpt[:80]!r}"
-    return FailedSummary(answer.key, _name(draft.node), reason, answer.usage)
+    return FailedSummary(answer.key, _name(draft), reason, answer.usage, is_refused=True)
 
 
 def _junk(draft: _Draft, text: str) -> Junk | None:
-    return find_junk(text, [draft.layer.nodes[row].text for row in draft.rows])
+    return find_junk(text, [child.text for child in draft.children])
 
 
-def _name(node: Node) -> str:
-    return f"node {node.id} of tree {node.tree!r}, layer {node.layer}"
+NAMED_CHUNKS = 12
+"""Number of chunks that the name of a failed summary lists."""
+
+
+def _name(draft: _Draft) -> str:
+    """Return the name of a summary in messages, with the spans of its chunks."""
+    node = draft.node
+    name = f"node {node.id} of tree {node.tree!r}, layer {node.layer}"
+    leaves = [child for child in draft.children if child.is_leaf]
+    if not leaves:
+        return name
+    spans = [f"{leaf.documents[0]}:{leaf.start}-{leaf.end}" for leaf in leaves[:NAMED_CHUNKS]]
+    more = f" and {len(leaves) - NAMED_CHUNKS} more" if len(leaves) > NAMED_CHUNKS else ""
+    return f"{name}, over the chunks {', '.join(spans)}{more}"
 
 
 def _finish(
-    drafts: Sequence[_Draft], texts: Mapping[str, str], components: Components
+    drafts: Sequence[_Draft],
+    texts: Mapping[str, _Text],
+    fallbacks: Mapping[str, _Text],
+    components: Components,
 ) -> list[Node]:
-    ready = [draft for draft in drafts if draft.key in texts]
-    counts = components.counter.count([texts[draft.key] for draft in ready])
+    known = [texts.get(draft.key) or fallbacks.get(draft.key_in_tree) for draft in drafts]
+    ready = [(draft, text) for draft, text in zip(drafts, known, strict=True) if text]
+    marked = mark_summaries((draft.node, text.mark) for draft, text in ready)
+    counts = components.counter.count([text.text for _, text in ready])
     nodes = []
-    for draft, n_tokens in zip(ready, counts, strict=True):
-        text = texts[draft.key]
-        below = sum(draft.layer.nodes[row].n_tokens for row in draft.rows)
+    for (draft, written), node, n_tokens in zip(ready, marked, counts, strict=True):
+        text = written.text
+        below = sum(child.n_tokens for child in draft.children)
         nodes.append(
             replace(
-                draft.node,
+                node,
                 text=text,
                 n_tokens=n_tokens,
                 embedding_key=embedding_key(text, components.embedder.fingerprint),
-                quality={"compression_ratio": n_tokens / max(below, 1)}
-                | ({CURATED: 1.0} if draft.curated else {}),
+                quality={
+                    "compression_ratio": n_tokens / max(below, 1),
+                    **({CURATED: 1.0} if draft.curated else {}),
+                    **node.quality,
+                },
             )
         )
     return nodes

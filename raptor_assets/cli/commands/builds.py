@@ -19,7 +19,7 @@ from raptor_assets.cli.options import (
 )
 from raptor_assets.cli.output import join_reasons, print_json, print_orphaned
 from raptor_assets.cli.terminal import say
-from raptor_assets.names import counted
+from raptor_assets.names import counted, listed
 from raptor_assets.project.home import Home
 from raptor_assets.project.plan import Changes
 from raptor_assets.project.resources import Resources
@@ -70,6 +70,7 @@ def _plan_values(planned: Forecast) -> dict[str, Any]:
         "doubt": changes.doubt,
         "orphaned": changes.orphaned,
         "n_unchanged": len(changes.unchanged),
+        "refused": sorted(changes.refused),
         **planned.plan.as_dict(),
     }
 
@@ -85,6 +86,9 @@ def _print_plan(planned: Forecast) -> None:
     if changes.doubt:
         say(changes.explain_doubt(), fg="red", err=True)
     print_orphaned(changes.orphaned)
+    if changes.refused:
+        named = listed(sorted(changes.refused), NAMED)
+        say(f"asked again, since the model refused summaries of them: {named}")
     for tree in plan.trees[:NAMED]:
         _print_tree(tree)
     if len(plan.trees) > NAMED:

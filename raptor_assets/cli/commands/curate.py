@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import getpass
+import re
 import uuid
 from collections.abc import Callable
 from functools import wraps
@@ -21,6 +22,9 @@ _author = together(
     click.option("--who", help="Your name; by default the name of the system's user."),
     click.option("--why", default="", help="The reason, for later readers."),
 )
+
+SPAN = re.compile(r"(.+):(\d+)-(\d+)")
+"""Chunk by its document and characters, as the message of a failed summary names it."""
 
 Opener = Callable[[], Curator]
 """Function that opens the home; called after the command line is checked."""
@@ -69,10 +73,16 @@ def _deciding(function: Callable[..., Decision]) -> Any:
 @curate_command.command(
     "set-aside", epilog=_example("set-aside guides/old.md --why 'replaced in May'")
 )
-@click.argument("subject", metavar="NODE|DOCUMENT")
+@click.argument("subject", metavar="NODE|DOCUMENT:START-END|DOCUMENT")
 @_deciding
 def set_aside(open_curator: Opener, author: Author, subject: str) -> Decision:
-    """Leave a chunk, by its node's id, or a whole document out of the trees."""
+    """Leave a chunk, by its node's id or its characters, or a whole document out of the trees.
+
+    A chunk that a model refuses is named DOCUMENT:START-END, also in a tree that is not published.
+    """
+    if span := SPAN.fullmatch(subject):
+        document, start, end = span.groups()
+        return open_curator().set_span_aside(document, int(start), int(end), author)
     try:
         uuid.UUID(subject)
     except ValueError:

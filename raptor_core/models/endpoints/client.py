@@ -13,7 +13,7 @@ import numpy as np
 from raptor_core.errors import AnswerError, EndpointError
 from raptor_core.models.endpoints.answers import read_chat, read_embeddings, read_usage
 from raptor_core.models.endpoints.dialects import Dialect, connect, resolve_key, shown_url
-from raptor_core.models.endpoints.faults import FaultError, Retrier
+from raptor_core.models.endpoints.faults import CallFaultError, FaultError, Retrier
 from raptor_core.models.endpoints.gate import Gate
 from raptor_core.models.endpoints.messages import fault_of, is_refusal, parse, read_error
 from raptor_core.models.endpoints.values import ChatAnswer, ChatAsk, Meter, Worst
@@ -27,6 +27,26 @@ if TYPE_CHECKING:
     from openai import OpenAI
 
 Result = TypeVar("Result")
+
+
+def read_kept(
+    response: Any, ask: ChatAsk, secret: str = "", purpose: str = "summarizer"
+) -> tuple[str, bool]:
+    """Return what the question keeps of an answer, and whether that is only its beginning.
+
+    Raises:
+        FaultError: the answer is unusable, or was cut off and nothing of it is kept.
+    """
+    cut: CallFaultError | None = None
+    try:
+        text = read_chat(response, secret, purpose)
+    except CallFaultError as fault:
+        text, cut = fault.text, fault
+    kept = ask.trim(text, cut is not None) if text else ""
+    if cut is not None and not kept:
+        raise cut
+    ask.check(kept)
+    return kept, cut is not None or kept != text
 
 
 class EndpointClient:
@@ -92,25 +112,25 @@ class EndpointClient:
     ) -> ChatAnswer:
         """Return one complete answer."""
         counter = meter or Meter()
-        n_too_long = 0
+        n_too_long, n_unusable = 0, ask.n_unusable
         pleas: dict[str, None] = {}
 
         def note(fault: FaultError) -> None:
-            nonlocal n_too_long
+            nonlocal n_too_long, n_unusable
             n_too_long += fault.too_long
+            n_unusable += isinstance(fault, CallFaultError)
             pleas.update({fault.plea: None} if fault.plea else {})
             counter.usage += self._account.count_retry()
 
-        def attempt() -> str:
+        def attempt() -> tuple[str, bool]:
             shorten = [ask.shorten(n_too_long)] if n_too_long else []
             user = "\n\n".join([ask.user, *shorten, *pleas])
-            response = self._chat(ask, user, counter, stop)
-            text = read_chat(response, self.require_key(), self.endpoint.purpose)
-            ask.check(text)
-            return text
+            response = self._chat(ask.for_retry(n_unusable), user, counter, stop)
+            return read_kept(response, ask, self.require_key(), self.endpoint.purpose)
 
-        text = self._retrier.run(attempt, label=self._label("chat"), stop=stop, on_retry=note)
-        return ChatAnswer(text, counter.usage)
+        label = self._label("chat")
+        text, is_cut = self._retrier.run(attempt, label=label, stop=stop, on_retry=note)
+        return ChatAnswer(text, counter.usage, is_cut)
 
     def embed(
         self,

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from raptor_core.models.money.usage import Usage, estimate_tokens
+
+RETRY_TEMPERATURE = 0.3
+"""Least temperature after one unusable answer, for each of them."""
 
 _WORDS_PER_TOKEN = 0.6
 """Words for each token: fewer than the usual 0.75, so that an answer of that length fits."""
@@ -31,8 +34,11 @@ class ChatAsk:
     Attributes:
         max_tokens: tokens of the answer, by the endpoint's count.
         shorten: returns a line for the user message after the ``n``-th answer that is too long.
-        check: raises ``FaultError`` for a complete answer that is unusable.
+        trim: returns the part of an answer to keep, from its text and whether it was cut off; ""
+            rejects it.
+        check: raises ``FaultError`` for a kept answer that is unusable.
         prompt_tokens: tokens of both messages; None estimates them.
+        n_unusable: unusable answers that the question has had; each raises the temperature.
         response_format: demanded form of the answer; None for free text.
     """
 
@@ -41,9 +47,20 @@ class ChatAsk:
     max_tokens: int
     temperature: float
     shorten: Callable[[int], str]
+    trim: Callable[[str, bool], str] = lambda text, is_cut: "" if is_cut else text
     check: Callable[[str], None] = lambda _text: None
     prompt_tokens: int | None = None
+    n_unusable: int = 0
     response_format: Mapping[str, Any] | None = None
+
+    def for_retry(self, n_unusable: int) -> ChatAsk:
+        """Return the question for the attempt after ``n_unusable`` unusable answers.
+
+        At temperature 0 the same request gets the same answer, so each of them raises the
+        temperature. A seed is not sent, since some endpoints refuse unknown fields.
+        """
+        raised = min(1.0, RETRY_TEMPERATURE * n_unusable)
+        return replace(self, temperature=max(self.temperature, raised))
 
     def worst(self, user: str | None = None) -> Worst:
         """Return the bound of an attempt; ``user`` is ``self.user``, or begins with it."""
@@ -57,10 +74,11 @@ class ChatAsk:
 
 @dataclass(frozen=True, slots=True)
 class ChatAnswer:
-    """Complete answer, never empty, and its usage with all retries."""
+    """Answer, never empty, and its usage with all retries; ``cut_off`` if it is a beginning."""
 
     text: str
     usage: Usage
+    cut_off: bool = False
 
 
 @dataclass(slots=True)

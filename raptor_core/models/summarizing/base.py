@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
+from raptor_core.identity import CUT_OFF, marked_content_key
 from raptor_core.models.money.usage import Usage
 from raptor_core.vectors import Vectors
 
@@ -19,6 +20,8 @@ class SummaryRequest:
         texts: texts of the children in document order, at least two.
         vectors: unit vectors of the children, shape ``(len(texts), n_dims)``.
         objections: sentences of an earlier summary that the texts do not support.
+        omissions: beginnings of texts that an earlier summary left out.
+        n_unusable: answers to this request that were unusable.
     """
 
     key: str
@@ -27,22 +30,34 @@ class SummaryRequest:
     n_tokens: tuple[int, ...]
     vectors: Vectors
     objections: tuple[str, ...] = ()
+    omissions: tuple[str, ...] = ()
+    n_unusable: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """Finished summary: never empty, never truncated, never an error text."""
+    """Finished summary: never empty, never an error text, never a part of a sentence.
+
+    ``cut_off`` is true if it is the whole sentences of an answer that was cut off or too long.
+    """
 
     key: str
     text: str
     usage: Usage = field(default_factory=Usage)
+    cut_off: bool = False
+
+    @property
+    def text_key(self) -> str:
+        """Key under which a cache keeps the text."""
+        return marked_content_key(self.key, CUT_OFF) if self.cut_off else self.key
 
 
 @dataclass(frozen=True, slots=True)
 class FailedSummary:
     """Summary that could not be made, after all retries.
 
-    ``comes_again`` is true if the same request would fail in the same way.
+    ``comes_again`` is true if the same request would fail in the same way. ``is_refused`` is true
+    if the model gave no usable answer although its endpoint works.
     """
 
     key: str
@@ -50,6 +65,7 @@ class FailedSummary:
     reason: str
     usage: Usage = field(default_factory=Usage)
     comes_again: bool = False
+    is_refused: bool = False
 
 
 class Unfit(NamedTuple):
@@ -61,6 +77,12 @@ class Unfit(NamedTuple):
 
 def remedy_of(failed: Sequence[FailedSummary]) -> str:
     """Return what to do about failures; another build helps if none of them comes again."""
+    if n_refused := sum(failure.is_refused for failure in failed):
+        return (
+            f"{n_refused} got no usable answer, more than summarizer.on_failure and max_fallback "
+            "let a layer have: set the chunks aside that the model refuses (`raptor curate "
+            "set-aside DOCUMENT:START-END`), raise max_fallback, or choose another model"
+        )
     if any(failure.comes_again for failure in failed):
         return (
             "change what the reason names, or exclude the document (source.exclude); without a "

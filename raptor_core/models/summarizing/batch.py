@@ -17,7 +17,7 @@ from typing import Any
 from raptor_core.disk import disk_errors, file_lock, write_durably
 from raptor_core.errors import EndpointError, StoreError
 from raptor_core.identity import digest
-from raptor_core.models.endpoints.answers import read_chat, read_usage
+from raptor_core.models.endpoints.answers import read_usage
 from raptor_core.models.endpoints.batches import (
     MAX_BYTES,
     MAX_REQUESTS,
@@ -25,7 +25,7 @@ from raptor_core.models.endpoints.batches import (
     BatchState,
     batch_line,
 )
-from raptor_core.models.endpoints.client import EndpointClient
+from raptor_core.models.endpoints.client import EndpointClient, read_kept
 from raptor_core.models.endpoints.faults import FaultError
 from raptor_core.models.endpoints.values import ChatAsk
 from raptor_core.models.money.ledger import Ledger, Reservation
@@ -131,8 +131,11 @@ def _lock(path: Path, locks: ExitStack) -> bool:
         return locks.enter_context(file_lock(path.with_suffix(".lock")))
 
 
-BatchAnswer = tuple[str, Usage, str | None]
-"""Key of a request, usage of its answer, and its text, or None for an answer that is rejected."""
+BatchAnswer = tuple[str, Usage, tuple[str, bool] | None]
+"""Key of a request, usage of its answer, and its text with whether it is only the beginning.
+
+None is an answer that is rejected.
+"""
 
 Asks = Mapping[str, ChatAsk]
 """Chat requests by the keys of their summary requests."""
@@ -177,13 +180,20 @@ class BatchSummarizer:
             self._inner.prepare()
         asks = {request.key: self._inner.ask(request) for request in requests}
         rejected: dict[str, Usage] = {}
-        for key, usage, text in self._from_batches(asks):
-            if text is None:  # the single call below reports the reason if it fails, too
+        for key, usage, kept in self._from_batches(asks):
+            if kept is None:  # the single call below reports the reason if it fails, too
                 rejected[key] = usage
-            else:
-                del asks[key]
-                yield Summary(key, text, usage)
-        rest = [request for request in requests if request.key in asks]
+                continue
+            del asks[key]
+            summary = Summary(key, kept[0], usage, kept[1])
+            if self._keep is not None:
+                self._keep(summary.text_key, summary.text)
+            yield summary
+        rest = [
+            replace(request, n_unusable=int(rejected.get(request.key, Usage()).calls > 0))
+            for request in requests
+            if request.key in asks
+        ]
         for answer in self._inner.summarize(rest):
             yield replace(answer, usage=answer.usage + rejected.get(answer.key, Usage()))
 
@@ -245,17 +255,15 @@ class BatchSummarizer:
         for key, answer in self._client.answers(state):
             if key not in asks:
                 continue
-            usage, text = Usage(), None
+            usage, kept = Usage(), None
             if answer is not None:
                 counted = read_usage(answer, asks[key].worst().prompt_tokens)
                 reservation = reservations.get(key)
                 usage = reservation.charge(counted) if reservation else self._account.count(counted)
-                text = _complete_text(answer, asks[key])
-            if text is None:
+                kept = _kept_text(answer, asks[key])
+            if kept is None:
                 usage += self._account.count_retry()
-            elif self._keep is not None:
-                self._keep(key, text)
-            yield key, usage, text
+            yield key, usage, kept
 
     def _parts(self, asks: Asks) -> Iterator[Asks]:
         """Yield the requests in batches of a size that the endpoint accepts."""
@@ -272,11 +280,9 @@ class BatchSummarizer:
             yield part
 
 
-def _complete_text(answer: Mapping[str, Any], ask: ChatAsk) -> str | None:
+def _kept_text(answer: Mapping[str, Any], ask: ChatAsk) -> tuple[str, bool] | None:
     """Return the text of an answer, or None if it is incomplete or fails the request's check."""
     try:
-        text = read_chat(answer)
-        ask.check(text)
+        return read_kept(answer, ask)
     except FaultError:
         return None
-    return text

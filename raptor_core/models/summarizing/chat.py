@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property, partial
 
-from raptor_core.errors import EndpointError
+from raptor_core.errors import AnswerError, EndpointError
 from raptor_core.identity import fingerprint
 from raptor_core.models.endpoints.client import EndpointClient
 from raptor_core.models.endpoints.faults import CallFaultError
@@ -16,6 +16,7 @@ from raptor_core.models.endpoints.values import ChatAsk, Meter
 from raptor_core.models.money.ledger import Ledger
 from raptor_core.models.money.usage import SUMMARIES
 from raptor_core.models.summarizing.base import FailedSummary, Summary, SummaryRequest, Unfit
+from raptor_core.models.summarizing.cut_answers import whole_sentences
 from raptor_core.models.summarizing.prompts import (
     language_line,
     limit_line,
@@ -49,7 +50,8 @@ class ChatSummarizer:
     """Summarizer that calls a chat model for each summary, with at most ``concurrency`` open calls.
 
     An answer that is refused, filtered, empty, cut off, unfit or longer than ``max_tokens`` by the
-    tree's own counter leads to a retry; a long answer also lowers the limit of words. After
+    tree's own counter leads to a retry at a higher temperature; a long answer also lowers the limit
+    of words. ``on_cut_off`` may keep the whole sentences of a long answer instead. After
     ``max_retries`` the node fails, and its name is reported. ``keep`` receives each answer first,
     in the thread of its call.
     """
@@ -78,6 +80,7 @@ class ChatSummarizer:
                 "prompt": self._prompt.version,
                 "temperature": settings.temperature,
                 "max_tokens": settings.max_tokens,
+                **({} if settings.on_cut_off == "retry" else {"on_cut_off": settings.on_cut_off}),
             },
         )
 
@@ -108,16 +111,22 @@ class ChatSummarizer:
         except EndpointError as error:
             # A failure is reported as the interface demands, and never becomes the text of a node.
             return FailedSummary(
-                request.key, request.name, str(error), meter.usage, error.comes_again
+                request.key,
+                request.name,
+                str(error),
+                meter.usage,
+                error.comes_again,
+                isinstance(error, AnswerError),
             )
+        summary = Summary(request.key, answer.text, answer.usage, answer.cut_off)
         if self._keep is not None:
-            self._keep(request.key, answer.text)
-        return Summary(request.key, answer.text, answer.usage)
+            self._keep(summary.text_key, summary.text)
+        return summary
 
     def ask(self, request: SummaryRequest) -> ChatAsk:
         """Return the chat request for a summary, with the check of its answers."""
         settings = self._settings
-        objections = objection_lines(request.objections)
+        objections = objection_lines(request.objections, request.omissions)
         question = self._prompt.question(request.texts, settings.max_tokens)
         counted = self._counter.count([objections])[0] if objections else 0
         return ChatAsk(
@@ -126,9 +135,21 @@ class ChatSummarizer:
             max_tokens=settings.max_tokens,
             temperature=settings.temperature,
             shorten=partial(limit_line, settings.max_tokens),
+            trim=self._trim,
             check=partial(self._check, request),
             prompt_tokens=prompt_tokens(request.n_tokens, self._overhead) + counted,
+            n_unusable=request.n_unusable,
         )
+
+    def _trim(self, text: str, is_cut: bool) -> str:
+        """Return the whole sentences of an answer that fit, where the settings keep them."""
+        settings = self._settings
+        if settings.on_cut_off == "retry":
+            return "" if is_cut else text
+        if not is_cut and self._counter.count([text])[0] <= settings.max_tokens:
+            return text
+        kept = whole_sentences(text, self._counter, settings.max_tokens, is_cut=is_cut)
+        return kept or ("" if is_cut else text)
 
     def _check(self, request: SummaryRequest, text: str) -> None:
         if _REFUSAL.match(text):

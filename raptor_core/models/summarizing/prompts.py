@@ -91,15 +91,24 @@ def prompt_of(settings: SummarizerSettings) -> SummaryPrompt:
     )
 
 
-def objection_lines(objections: Sequence[str]) -> str:
-    """Return lines that name an earlier summary's unsupported sentences, or "" for none."""
-    if not objections:
-        return ""
-    listed = "\n".join(f"- {objection}" for objection in objections)
-    return (
-        "An earlier summary said the following, which the text does not support. Say nothing of "
-        f"the kind:\n{fence('claims', listed)}"
-    )
+def objection_lines(objections: Sequence[str], omissions: Sequence[str] = ()) -> str:
+    """Return lines on an earlier summary's unsupported sentences and omissions, or "" for none."""
+    lines = []
+    if objections:
+        lines.append(
+            "An earlier summary said the following, which the text does not support. Say nothing "
+            f"of the kind:\n{_listed('claims', objections)}"
+        )
+    if omissions:
+        lines.append(
+            "An earlier summary left out the parts of the text that begin as follows. Say "
+            f"something of each of them:\n{_listed('parts', omissions)}"
+        )
+    return "\n\n".join(lines)
+
+
+def _listed(tag: str, items: Sequence[str]) -> str:
+    return fence(tag, "\n".join(f"- {item}" for item in items))
 
 
 def limit_line(max_tokens: int, n_too_long: int) -> str:

@@ -77,6 +77,11 @@ def split_sentences(text: str, n_tokens: int) -> tuple[SummarySentence, ...]:
     return tuple(_describe(piece, rate) for piece in folded if piece)
 
 
+def ends_sentence(text: str) -> bool:
+    """Return whether a text ends with a mark that closes a sentence."""
+    return _TERMINAL.search(text.rstrip()[-_END_CHARS:]) is not None
+
+
 def _split_headings(text: str) -> list[str]:
     """Separate headings from the first sentence.
 
@@ -114,6 +119,11 @@ def _describe(text: str, tokens_per_char: float) -> SummarySentence:
         weight=_weight(text, len(words), len(terms)) * _TIER_WEIGHTS[tier],
         dependent=bool(words) and words[0].casefold() in _LEANING,
     )
+
+
+def content_terms(text: str) -> frozenset[str]:
+    """Return the content words of a text, as ``SummarySentence.terms`` has those of a sentence."""
+    return _terms(" ".join((_ASCII_WORD if text.isascii() else _WORD).findall(text)))
 
 
 def _terms(words: str) -> frozenset[str]:

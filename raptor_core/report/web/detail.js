@@ -11,6 +11,8 @@ function breadcrumbs(path) {
   return el('nav', { class: 'crumbs', 'aria-label': 'Path to this node' }, el('ol', {}, home, items));
 }
 
+const MARKS = { fallback: 'written extractively: the model gave no usable answer', cut_off: 'ends where its answer was cut off' };
+
 function nodeFacts(node) {
   const ratio = compressionOf(node);
   const facts = [counted(node.n, 'token')];
@@ -18,6 +20,7 @@ function nodeFacts(node) {
   if (node.parents.length) facts.push(counted(node.parents.length, 'parent'));
   const items = facts.map((fact) => el('li', {}, fact));
   if (node.w) items.push(el('li', { class: 'new' }, 'new in the last build'));
+  if (node.f) items.push(el('li', { class: 'flag' }, MARKS[node.f]));
   return el('ul', { class: 'facts' }, items);
 }
 
@@ -73,7 +76,8 @@ function nodeCard(index) {
       ` ${counted(node.n, 'token')} · ${place}`,
       rankMarks(node),
       node.w ? el('span', { class: 'new' }, 'new') : null,
-      unsupported ? el('span', { class: 'flag' }, `▲ ${unsupported} unsupported`) : null),
+      unsupported ? el('span', { class: 'flag' }, `▲ ${unsupported} unsupported`) : null,
+      node.f ? el('span', { class: 'flag' }, MARKS[node.f]) : null),
     el('span', { class: 'line' }, shorten(textOf(node), 240))));
 }
 

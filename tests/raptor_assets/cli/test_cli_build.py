@@ -211,7 +211,8 @@ def test_an_endpoint_that_knows_no_list_of_models_is_believed(own):
 def test_a_failing_partition_exits_with_5_and_is_named(own):
     with FakeOpenAI() as server:
         own.configure(
-            f'[summarizer]\nkind = "openai"\nmax_retries = 0\nbase_url = "{server.base_url}"'
+            f'[summarizer]\nkind = "openai"\nmax_retries = 0\nbase_url = "{server.base_url}"\n'
+            'on_failure = "fail"'
         )
         server.fail(
             Fault.refusing(), times=None, when=lambda body: "lamp" in json.dumps(body["messages"])

@@ -132,9 +132,10 @@ def test_short_paragraphs_fill_chunks():
     assert sum(counts) / len(counts) >= 75
 
 
-def test_greedy_chunks_may_end_with_any_line():
+def test_greedy_chunks_may_end_with_any_line_where_the_settings_say_so():
     text = "One two three\n  four five six seven.\n\nEight nine ten."
-    chunker = make_chunker(ChunkingSettings(method="greedy", max_tokens=8), WordCounter())
+    settings = ChunkingSettings(method="greedy", max_tokens=8, line_ends=True)
+    chunker = make_chunker(settings, WordCounter())
     chunks = [chunk.text for chunk in chunker.chunk(Document("d", text))]
     assert chunks == ["One two three\n  four five six seven.", "Eight nine ten."]
     long = "\n".join(["word " * 5] * 4)

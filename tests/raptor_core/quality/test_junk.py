@@ -3,7 +3,7 @@
 import pytest
 from support.trees import checked_layer, leaf, summary
 
-from raptor_core.quality.junk import find_junk, junk_text
+from raptor_core.quality.junk import find_junk, junk_text, loop
 
 CHILDREN = ["The gauge was levelled in May.", "Its height is 7.804 m above datum."]
 
@@ -81,3 +81,16 @@ def test_short_lines_of_the_children_are_pieces_too():
     assert find_junk(text, []) is not None
     assert find_junk(text, children) is None
     assert find_junk(f"{text} is an", children) is not None
+
+
+def test_sentences_that_return_in_turn_are_a_loop():
+    first = "The girl was kind to the prince and her sisters were jealous of her new golden dress."
+    second = (
+        "Her father gave her a branch, and she planted it on the grave and wept every day there."
+    )
+    assert loop(f"Once there was a maid. {first} {second} {first} {second} {first}")
+    assert (
+        loop(f"{first} {second} Once there was a maid who lived in a house with her sisters.")
+        is None
+    )
+    assert find_junk(f"{first} {second} " * 3, [f"{first} {second} " * 3]) is None

@@ -1,0 +1,93 @@
+"""Chunks of the preset ``paper`` with the real vocabulary of its counter."""
+
+import importlib.util
+import random
+import re
+import textwrap
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from support.workshop import WORDS
+
+from raptor_core.chunking import make_chunker
+from raptor_core.chunking.sentences import sentences
+from raptor_core.documents.base import Document
+from raptor_core.settings import preset
+from raptor_core.tokens.tiktoken_counter import TiktokenCounter
+
+LIMIT = 100
+
+
+@pytest.fixture(scope="module")
+def counter():
+    """The counter of cl100k_base, whose file comes with a package of the tests."""
+    package = importlib.util.find_spec("llama_index.core")
+    folder = Path(package.origin).parent / "_static" / "tiktoken_cache"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TIKTOKEN_CACHE_DIR", str(folder))
+        return TiktokenCounter("cl100k_base")
+
+
+def wrapped_prose(n_sentences, width=66, seed=1):
+    """Sentences of 4 to 24 words over lines of ``width`` characters."""
+    rng = random.Random(seed)
+    parts = [" ".join(rng.choices(WORDS, k=rng.randint(4, 24))) for _ in range(n_sentences)]
+    return textwrap.fill(" ".join(f"{part.capitalize()}." for part in parts), width)
+
+
+def chunks_of(text, counter, **values):
+    settings = preset("paper").chunking.model_copy(update=values)
+    return make_chunker(settings, counter).chunk(Document("d", text))
+
+
+def count_as_the_authors_do(text, counter):
+    """Number of chunks by the rule of the authors' code, whose chunks lack marks and line ends."""
+    pieces = [f" {piece}" for piece in re.split(r"[.!?\n]", text) if piece.strip()]
+    n_chunks, length = 1, 0
+    for n_tokens in counter.count(pieces):
+        if length + n_tokens > LIMIT:
+            n_chunks, length = n_chunks + 1, 0
+        length += n_tokens
+    return n_chunks
+
+
+def test_whole_sentences_across_line_ends_fill_each_chunk(counter):
+    text = wrapped_prose(300)
+    chunks = chunks_of(text, counter)
+    ends = {end for _, end in sentences(text)}
+    assert all(chunk.end in ends for chunk in chunks)
+    for chunk, following in pairwise(chunks):
+        first = next(end for start, end in sentences(text) if start == following.start)
+        assert counter.count([text[chunk.start : first]])[0] > LIMIT >= chunk.n_tokens
+    assert [chunk.n_tokens for chunk in chunks] == counter.count([chunk.text for chunk in chunks])
+
+
+def test_line_ends_count_so_no_chunk_is_halved(counter):
+    chunks = chunks_of(wrapped_prose(300), counter, line_ends=True)
+    assert min(chunk.n_tokens for chunk in chunks[:-1]) > LIMIT - 30
+
+
+def test_with_line_ends_as_ends_of_sentences_there_are_about_as_many_chunks_as_the_authors(counter):
+    text = wrapped_prose(300)
+    ours = len(chunks_of(text, counter, line_ends=True))
+    assert 1.0 <= ours / count_as_the_authors_do(text, counter) < 1.15
+
+
+def test_a_sentence_over_the_limit_is_cut_and_nothing_is_lost(counter):
+    text = f"Short one. {'harbour, ' * 150}end. Short two.\nShort three."
+    chunks = chunks_of(text, counter)
+    assert "".join("".join(c.text.split()) for c in chunks) == "".join(text.split())
+    assert max(chunk.n_tokens for chunk in chunks) <= LIMIT
+
+
+def test_the_setting_of_line_ends_is_part_of_the_greedy_fingerprint_alone(counter):
+    settings = preset("paper").chunking
+    with_lines = settings.model_copy(update={"line_ends": True})
+    greedy = [make_chunker(values, counter).fingerprint for values in (settings, with_lines)]
+    assert len(set(greedy)) == 2
+    packed = [
+        make_chunker(values.model_copy(update={"method": "sentences"}), counter).fingerprint
+        for values in (settings, with_lines)
+    ]
+    assert len(set(packed)) == 1

@@ -1,0 +1,83 @@
+"""Coverage of children by their summary: by words, by vectors, and copies of one child."""
+
+import numpy as np
+import pytest
+from support.trees import by_id, leaf, summary
+
+from raptor_core.audit.coverage import copied_child, held_children, left_out, word_shares
+from raptor_core.identity import FALLBACK
+from raptor_core.quality.checks import CheckedLayer
+from raptor_core.quality.coverage import summary_coverage
+from raptor_core.settings import Settings
+
+LAMP = "The lamp was lit in 1872 by Agnes Moor and burned rape oil until paraffin came in 1911."
+STORM = "In the storm of January the sea broke the windows and the keeper was drowned."
+SCHOOL = "The village school taught forty children, and its bell was cast in Bristol."
+CHILDREN = (leaf("lamp", LAMP), leaf("storm", STORM), leaf("school", SCHOOL))
+WHOLE = "Agnes Moor lit the lamp; a January storm broke windows; forty children went to school."
+
+
+def checked(text, vectors=None, quotes=False, **quality):
+    node = summary("top", [child.id for child in CHILDREN], text)
+    node = node.__class__(**{**{f: getattr(node, f) for f in node.__slots__}, "quality": quality})
+    layer = CheckedLayer([node], by_id(*CHILDREN), Settings(), (), quotes, vectors or {})
+    return summary_coverage(layer)
+
+
+def test_a_summary_that_holds_something_of_each_child_passes():
+    result = checked(WHOLE)
+    assert result.passed
+    assert (result.numbers["coverage"], result.numbers["children_left_out"]) == (1.0, 0)
+
+
+def test_children_that_are_left_out_are_counted_and_named():
+    result = checked("The lamp of Agnes Moor burned oil, later paraffin.")
+    assert not result.passed
+    assert result.numbers["children_left_out"] == 2
+    assert result.worst[0].why == "holds nothing of 2 of 3 children: storm, school"
+
+
+def test_a_copy_of_one_child_is_a_finding():
+    result = checked(STORM)
+    assert result.numbers["copies_of_a_child"] == 1
+    assert result.worst[0].why == "repeats its child storm"
+    assert not result.passed
+
+
+@pytest.mark.parametrize("values", [{"quotes": True}, {FALLBACK: 1.0}])
+def test_a_summary_of_quotations_may_be_one_of_its_short_children(values):
+    assert checked(STORM, **values).numbers["copies_of_a_child"] == 0
+
+
+def test_a_child_in_other_words_is_held_by_a_near_vector():
+    text = "A gale in winter smashed the panes; the keeper died."
+    assert held_children(text, [LAMP, STORM]) == [False, False]
+    assert held_children(text, [LAMP, STORM], [0.1, 0.8]) == [False, True]
+    near = np.array([1.0, 0.0], dtype=np.float32)
+    far = np.array([0.0, 1.0], dtype=np.float32)
+    vectors = {"top": near, "storm": near, "lamp": far, "school": far}
+    assert checked(text, vectors).numbers["children_left_out"] == 2
+    assert checked(text).numbers["children_left_out"] == 3
+
+
+def test_words_that_all_siblings_share_count_little():
+    topic = "The history of the island lighthouse tells"
+    children = [f"{topic} of lamps and oil.", f"{topic} of storms and boats.", f"{topic} of birds."]
+    first, *rest = word_shares("The history of the island lighthouse tells of oil.", children)
+    assert first > max(rest)
+
+
+def test_a_child_without_words_is_held():
+    assert held_children("Anything.", ["* * *", "…"]) == [True, True]
+
+
+def test_most_of_a_copy_is_a_copy_and_a_quotation_is_none():
+    children = [f"{LAMP} {STORM} {SCHOOL}", "Nothing else was known of the island at that time."]
+    assert copied_child(f"{LAMP}\n{STORM} {SCHOOL} The end.", children) == 0
+    assert copied_child(LAMP, children) is None
+
+
+def test_only_a_summary_that_leaves_out_most_is_unfair():
+    assert left_out(WHOLE, [LAMP, STORM, SCHOOL]) == []
+    assert left_out("Agnes Moor lit the lamp.", [LAMP, STORM, SCHOOL]) == [STORM, SCHOOL]
+    assert left_out(LAMP, [LAMP, STORM, SCHOOL]) == [STORM, SCHOOL]
