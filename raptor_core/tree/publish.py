@@ -54,7 +54,9 @@ def content_settings(
     )
     if values.get("precision") != "bfloat16":
         values.pop("precision", None)  # float32 and "auto" share one fingerprint
-    for name in ("system_prompt", "user_prompt", "titles"):
+    if values.get("sha256"):
+        values.pop("model", None)  # the path of a local model
+    for name in ("system_prompt", "user_prompt", "titles", "sha256"):
         if not values.get(name):
             values.pop(name, None)  # an unset option leaves the fingerprint as it is
     return {**values, "own": custom[group]} if custom.get(group) else values

@@ -10,7 +10,13 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from raptor_core.errors import EndpointError
 from raptor_core.models.endpoints.answers import read_chat, read_embeddings, read_usage
-from raptor_core.models.endpoints.dialects import chat_body, connect, resolve_key, shown_url
+from raptor_core.models.endpoints.dialects import (
+    chat_body,
+    connect,
+    effective,
+    resolve_key,
+    shown_url,
+)
 from raptor_core.models.endpoints.faults import FaultError, Retrier, fault_of, is_refusal
 from raptor_core.models.endpoints.gate import Gate
 from raptor_core.models.endpoints.values import ChatAnswer, ChatAsk, Meter, Worst
@@ -49,8 +55,10 @@ class EndpointClient:
         ledger: Ledger | None = None,
         purpose: str = "",
     ) -> None:
-        self.endpoint = endpoint
-        self._account = account or (ledger or Ledger()).account(purpose, endpoint.model)
+        self.endpoint = endpoint = effective(endpoint)
+        self._account = account or (ledger or Ledger()).account(
+            purpose, endpoint.model, free=endpoint.is_local
+        )
         self._retrier = Retrier(policy or RetryPolicy(endpoint.max_retries))
         self._gate = Gate.of(endpoint)
         self._lock = threading.Lock()
@@ -138,8 +146,9 @@ class EndpointClient:
         return self._retrier.run(attempt, label=label, stop=stop, on_retry=note)
 
     def _label(self, kind: str) -> str:
-        purpose, model = self.endpoint.purpose, self.endpoint.model
-        return f"{purpose}: {kind} with {model!r} at {shown_url(self.endpoint.base_url)}"
+        endpoint = self.endpoint
+        place = "in this process" if endpoint.is_local else f"at {shown_url(endpoint.base_url)}"
+        return f"{endpoint.purpose}: {kind} with {endpoint.model!r} {place}"
 
     def _connect(self) -> OpenAI:
         with self._lock:

@@ -11,6 +11,7 @@ import time
 from functools import partial
 from typing import Any
 
+from httpx import HTTPTransport
 from openai import DefaultHttpxClient
 
 from raptor_core.models.endpoints.faults import FaultError
@@ -35,11 +36,13 @@ class BoundedClient(DefaultHttpxClient):
     """HTTP client that stays at its endpoint's origin and reads bounded answers.
 
     The read timeout of a request limits the complete attempt, also if bytes come one by one. No
-    answer may be compressed, since a small answer could unpack to any size.
+    answer may be compressed, since a small answer could unpack to any size. ``socket`` is the path
+    of a local model's Unix socket, to which all requests go.
     """
 
-    def __init__(self) -> None:
-        super().__init__(headers={"Accept-Encoding": "identity"})
+    def __init__(self, socket: str = "") -> None:
+        local = {"transport": HTTPTransport(uds=socket)} if socket else {}
+        super().__init__(headers={"Accept-Encoding": "identity"}, **local)
 
     def send(self, request: Any, *, stream: bool = False, **options: Any) -> Any:  # noqa: ARG002  # the vendor's; answers are read whole
         """Send a request and return its complete answer, or raise FaultError."""
