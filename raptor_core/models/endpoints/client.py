@@ -17,8 +17,9 @@ from raptor_core.models.endpoints.dialects import (
     resolve_key,
     shown_url,
 )
-from raptor_core.models.endpoints.faults import FaultError, Retrier, fault_of, is_refusal
+from raptor_core.models.endpoints.faults import FaultError, Retrier
 from raptor_core.models.endpoints.gate import Gate
+from raptor_core.models.endpoints.messages import fault_of, is_refusal, parse
 from raptor_core.models.endpoints.values import ChatAnswer, ChatAsk, Meter, Worst
 from raptor_core.models.money.ledger import Account, Ledger
 from raptor_core.models.money.usage import estimate_tokens
@@ -111,7 +112,7 @@ class EndpointClient:
                 counter,
                 stop,
             )
-            text = read_chat(response, self.require_key())
+            text = read_chat(response, self.require_key(), self.endpoint.purpose)
             ask.check(text)
             return text
 
@@ -169,7 +170,7 @@ class EndpointClient:
 
         def send(connection: OpenAI) -> tuple[Any, Mapping[str, str]]:
             raw = call(connection)
-            return raw.parse(), raw.headers
+            return parse(raw.content), raw.headers
 
         self._connect()  # a missing key is an error before anything is reserved
         with self._account.reserve(*worst) as hold, ExitStack() as unsent:
@@ -197,6 +198,7 @@ class EndpointClient:
             return call(connection)
         # The last three come from JSON that the vendor cannot read: form, numbers, depth.
         except (APIError, FaultError, ValueError, OverflowError, RecursionError) as error:
-            fault = fault_of(error, self.endpoint.timeout_seconds, connection.api_key)
+            seconds, purpose = self.endpoint.timeout_seconds, self.endpoint.purpose
+            fault = fault_of(error, seconds, connection.api_key, purpose)
         # Outside "except", so that the fault does not refer to the request, which holds the key.
         raise fault

@@ -19,7 +19,7 @@ FAULTS = {
     "cut before the answer": (Fault.cut_connection(), "the connection failed"),
     "cut in the answer": (Fault.cut_connection(midway=True), "the connection failed"),
     "malformed JSON": (Fault.malformed(), "no JSON"),
-    "JSON of another form": (Fault.malformed(b'{"error": "odd"}'), "holds no message"),
+    "JSON of another form": (Fault.malformed(b'{"error": "odd"}'), "odd"),
     "a list": (Fault.malformed(b"[]"), "holds no message"),
     "no choices": (Fault.malformed(b'{"choices": []}'), "holds no message"),
     "refusal": (Fault.refusing(), "refused: I will not"),
