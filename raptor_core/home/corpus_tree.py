@@ -96,7 +96,7 @@ def answer_by(plan: CorpusAnswerPlan, question: str, settings: Settings) -> Answ
         SettingsError: the budget is in dollars, and the reader's model has no price.
     """
     ledger, reader = Ledger(settings.budget, settings.prices), settings.reader
-    account = ledger.account("answers", reader.model, free=reader.is_local)
+    account = ledger.account("answers", reader.shown_model, free=reader.is_local)
     parts = [[Passage.from_node(node) for node in part] for part in plan.parts]
     return Reader(reader, account=account).read_parts(question, parts)
 

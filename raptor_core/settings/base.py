@@ -5,6 +5,7 @@ Each part of the settings has a class in a module of this folder; ``models.py`` 
 
 from __future__ import annotations
 
+from pathlib import PurePath
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
@@ -83,6 +84,11 @@ class EndpointPart(Part):
     def is_local(self) -> bool:
         """True for a model that runs in this process, false for an endpoint."""
         return False
+
+    @property
+    def shown_model(self) -> str:
+        """Name of the model, or of a local model's file."""
+        return PurePath(self.model).name if self.is_local else self.model
 
     @property
     def share(self) -> int:

@@ -58,7 +58,7 @@ class EndpointClient:
     ) -> None:
         self.endpoint = endpoint = effective(endpoint)
         self._account = account or (ledger or Ledger()).account(
-            purpose, endpoint.model, free=endpoint.is_local
+            purpose, endpoint.shown_model, free=endpoint.is_local
         )
         self._retrier = Retrier(policy or RetryPolicy(endpoint.max_retries))
         self._gate = Gate.of(endpoint)
@@ -149,7 +149,7 @@ class EndpointClient:
     def _label(self, kind: str) -> str:
         endpoint = self.endpoint
         place = "in this process" if endpoint.is_local else f"at {shown_url(endpoint.base_url)}"
-        return f"{endpoint.purpose}: {kind} with {endpoint.model!r} {place}"
+        return f"{endpoint.purpose}: {kind} with {endpoint.shown_model!r} {place}"
 
     def _connect(self) -> OpenAI:
         with self._lock:

@@ -41,7 +41,7 @@ class BoundedClient(DefaultHttpxClient):
     """
 
     def __init__(self, socket: str = "") -> None:
-        local = {"transport": HTTPTransport(uds=socket)} if socket else {}
+        local: dict[str, Any] = {"transport": HTTPTransport(uds=socket)} if socket else {}
         super().__init__(headers={"Accept-Encoding": "identity"}, **local)
 
     def send(self, request: Any, *, stream: bool = False, **options: Any) -> Any:  # noqa: ARG002  # the vendor's; answers are read whole

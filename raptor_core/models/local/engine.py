@@ -1,9 +1,9 @@
 """Engine of a local model: llama.cpp in this process, loaded once, when a call needs it.
 
 The engine answers the OpenAI protocol on a Unix socket in a folder that only this user can open, so
-requests, retries and checks are those of ``raptor_core.models.endpoints``. It works at one request
-at a time: answers then do not depend on the requests that run beside it. A prompt that begins like
-the last one reuses what was computed for it.
+requests, retries and checks are those of ``raptor_core.models.endpoints``. It computes one request
+at a time, so that answers do not depend on concurrent requests. A prompt that begins like the last
+one reuses what was computed for it.
 """
 
 from __future__ import annotations

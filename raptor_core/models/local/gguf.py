@@ -101,6 +101,8 @@ class _Reader:
     def _text(self) -> str:
         n_bytes = self._number("<Q")
         text = self._data[self._at : self._at + n_bytes]
+        if len(text) != n_bytes:
+            raise ValueError("it ends in the middle of a text")
         self._at += n_bytes
         return text.decode("utf-8", "replace")
 

@@ -77,7 +77,7 @@ def place(tmp_path_factory):
     place = Place(tmp_path_factory.mktemp("local"))
     place.write("light.md", " ".join((*LIGHT, *DAY)))
     printed = place.call("init", place.docs, "--local", model_file())
-    assert (printed.code, "SmolLM2" in printed.out) == (0, True), printed.err
+    assert (printed.code, "Smollm2 135M" in printed.out) == (0, True), printed.err
     place.configure("[chunking]\nmax_tokens = 24")
     place.configure('[clustering]\nmethod = "contiguous"\nwindow = 4')
     place.configure("[tree]\nmax_layers = 1")
