@@ -54,8 +54,13 @@ UNWANT = "delete from wanted where corpus = :corpus and tree in ({list})"
 UNFINISHED = "select distinct tree from wanted where corpus = :corpus order by tree"
 
 
-_UTF8 = ("utf-8", "surrogatepass")
-"""Encoding of texts, which are stored as bytes: databases refuse some characters of models."""
+def _is_storable(text: bytes) -> bool:
+    """Return whether a text is valid UTF-8 without NUL, which every store takes."""
+    try:
+        text.decode()
+    except UnicodeDecodeError:
+        return False
+    return b"\0" not in text
 
 
 class Database(Protocol):
@@ -97,12 +102,9 @@ class SqlCache:
         }
 
     def texts(self, content_keys: Iterable[str]) -> dict[str, str]:
-        """See ``Known.texts``; a row that the disk changed counts as unknown."""
-        return {
-            key: text.decode(*_UTF8)
-            for key, text, _ in self._find(content_keys)
-            if text is not None
-        }
+        """See ``Known.texts``; a row that the disk changed, or no store takes, is unknown."""
+        rows = [(key, text) for key, text, _ in self._find(content_keys) if text is not None]
+        return {key: text.decode() for key, text in rows if _is_storable(text)}
 
     def _find(self, keys: Iterable[str]) -> Iterator[tuple[str, bytes | None, bytes | None]]:
         for key, *values, seal in self._read(FIND, list=_as_list(keys)):
@@ -116,8 +118,13 @@ class SqlCache:
         self._write([{"corpus": corpus, "tree": tree, "key": key} for tree, key in distinct], WANT)
 
     def keep_texts(self, texts: Mapping[str, str]) -> None:
-        """See ``NodeCache.keep_texts``; the texts survive a loss of power."""
-        self._write([_row(key, texts[key].encode(*_UTF8), None) for key in sorted(texts)], KEEP)
+        """See ``NodeCache.keep_texts``; the texts survive a loss of power.
+
+        A text that no store takes would fail each later build, so it is not kept.
+        """
+        encoded = {key: texts[key].encode("utf-8", "surrogatepass") for key in sorted(texts)}
+        kept = [_row(key, text, None) for key, text in encoded.items() if _is_storable(text)]
+        self._write(kept, KEEP)
 
     def keep_vectors(self, vectors: Mapping[str, Vectors]) -> None:
         """See ``NodeCache.keep_vectors``; the vectors survive a loss of power."""

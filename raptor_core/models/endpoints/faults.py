@@ -17,8 +17,13 @@ from raptor_core.retrying import RetryPolicy
 
 Result = TypeVar("Result")
 
-CallFault = Literal["filtered", "refused", "cut off", "empty", "degenerate", "context", "unfit"]
-"""Kind of a call's own fault: "context" is a call too long for the model, "unfit" a check's."""
+CallFault = Literal[
+    "filtered", "refused", "cut off", "empty", "degenerate", "context", "batch", "unfit"
+]
+"""Kind of a call's own fault.
+
+"context" is a call too long for the model, "batch" too many texts at once, "unfit" a check's word.
+"""
 
 LOADING_SECONDS = 600.0
 """Longest wait for an endpoint that says that it loads its model."""
@@ -41,6 +46,7 @@ class FaultError(Exception):
         is_probe: the attempt was a probe, for which all calls wait.
         plea: line that the next attempt adds to the prompt.
         status: HTTP status; None without an answer.
+        field: field of the request that the endpoint does not know, or "".
     """
 
     reason: str
@@ -55,6 +61,7 @@ class FaultError(Exception):
     is_probe: bool = False
     plea: str = ""
     status: int | None = None
+    field: str = ""
 
 
 @dataclass(eq=False)

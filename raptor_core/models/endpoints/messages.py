@@ -27,7 +27,7 @@ MAX_MESSAGE_CHARS = 2000
 
 _FIELDS = ("message", "detail", "msg", "error_msg", "status_msg", "faultstring", "title", "reason")
 _CONTAINERS = ("error", "errors", "fault", "base_resp", "exception")
-_CODES = ("code", "status_code", "http_code", "status", "type", "error_type", "errorCode")
+_CODES = ("code", "status_code", "http_code", "status", "type", "error_type", "errorCode", "param")
 
 _CONTEXT = re.compile(
     r"context.{0,3}(?:length|window|size|limit)|maximum context|max(?:imum)? (?:sequence|input)"
@@ -42,6 +42,12 @@ _CONTEXT = re.compile(
     r"|too large to process|physical batch size|token limit|max(?:imum)? (?:number of )?tokens"
     r" allowed|\u4e0a\u4e0b\u6587\u957f\u5ea6|\u8d85\u8fc7.{0,20}\u957f\u5ea6",
     re.IGNORECASE | re.DOTALL,
+)
+_BATCH = re.compile(
+    r"(?<!physical )batch.{0,20}(?:size|too large|limit|maximum)|too many (?:inputs|texts|items)"
+    r"|at most \d+ (?:items|inputs|texts|documents|elements|requests)|array.{0,20}too long"
+    r"|maximum.{0,30}(?:batch|inputs|array)|more batches|inputs? (?:array )?must have at most",
+    re.IGNORECASE,
 )
 _RATE = re.compile(
     r"rate.?limit|too many requests|per (?:min|day|hour|second)|retry in|retry after"
@@ -100,6 +106,7 @@ _STATUS_OF_WORDS = (
 
 _RETRYABLE = frozenset({200, 408, 409, 425, 429})
 _OWN_STATUS = frozenset({200, 400, 413, 422, 429})
+_REFUSING_STATUS = frozenset({400, 404, 415, 422, 500, 501})
 _LOADING_STATUS = frozenset({200, 400, 404, 425, 429, 500, 502, 503})
 _TOO_LARGE = re.compile("request too large", re.IGNORECASE)
 _RETRY_IN = re.compile("retry in", re.IGNORECASE)
@@ -111,14 +118,30 @@ _REMEDIES = {
     403: "check that the key may use this model",
     404: "check base_url and the model's name",
 }
+_REFUSING = re.compile(
+    r"unsupported|not (?:be )?(?:supported|permitted|allowed|accepted|enabled|implemented|known)"
+    r"|unknown|unrecognized|unexpected|extra|deprecated|does ?n[o']t|must (?:be|alternate)|invalid"
+    r"|\bonly\b|cannot|no such",
+    re.IGNORECASE,
+)
+_REFUSED_FIELDS = {
+    "system": r"system.{0,30}role|roles?.{0,60}system|system (?:message|prompt|instruction)"
+    r"|developer instruction|roles must alternate|user and assistant roles",
+    "stream_options": r"stream_options|include_usage",
+    "stream": r"\bstream(?:ing)?\b",
+    "max_tokens": r"\bmax_(?:completion_|output_)?tokens\b",
+    "temperature": r"\btemperature\b",
+    "encoding_format": r"\bencoding_format\b|base64",
+    "response_format": r"response_format|json_schema",
+    "api_version": r"\bapi-version\b",
+}
+"""Words of a refusal by the field that it refuses."""
 _HINTS = {
-    "max_completion_tokens": "max_tokens_field",
     "max_tokens": "max_tokens_field",
     "temperature": "sends_temperature = false",
     "response_format": "json_format",
-    "json_schema": "json_format",
     "encoding_format": "encoding",
-    "api-version": "api_version",
+    "api_version": "api_version",
 }
 """Setting that corrects a refused field, see docs/endpoints.md."""
 _TO_SHORTEN = {
@@ -200,10 +223,8 @@ def _is_success(error: Any) -> bool:
 def message_of(body: Any) -> str:
     """Return a provider's own message, in whatever form it stands in ``body``, or ""."""
     if isinstance(body, str):
-        with suppress(ValueError, RecursionError):
-            parsed = json.loads(body) if body.lstrip()[:1] in {"{", "["} else None
-            return message_of(parsed) or body.strip() if parsed else body.strip()
-        return body.strip()
+        parsed = parse(body.encode("utf-8", "replace")) if body.lstrip()[:1] in {"{", "["} else ""
+        return (message_of(parsed) if isinstance(parsed, dict | list) else "") or body.strip()
     if isinstance(body, Sequence) and not isinstance(body, bytes):
         return "; ".join(filter(None, map(message_of, body[:3])))
     if not isinstance(body, Mapping):
@@ -212,9 +233,10 @@ def message_of(body: Any) -> str:
     message = next((text for key in keys if (text := message_of(body.get(key)))), "")
     metadata = body.get("metadata")
     raw = message_of(metadata.get("raw")) if isinstance(metadata, Mapping) else ""
-    if message or raw:
-        return f"{message}: {raw}" if message and raw else message or raw
-    return str(body.get("code") or body.get("type") or "")
+    where = body.get("loc")  # of FastAPI, which names the field only here
+    place = ".".join(map(str, where)) if message and isinstance(where, list) else ""
+    parts = [part for part in (place, message, raw) if part]
+    return ": ".join(parts) or str(body.get("code") or body.get("type") or "")
 
 
 def _codes_of(error: Any) -> str:
@@ -253,7 +275,9 @@ def fault_of_message(
     is_unpaid = status == 402 or bool(_MONEY.search(words) and not _RETRY_IN.search(words))
     is_loading = status in _LOADING_STATUS and bool(_LOADING.search(words))
     can_succeed = status in _RETRYABLE or status >= 500
-    remedy = _remedy(402 if is_unpaid else status, words)
+    field = _refused_field(words) if status in _REFUSING_STATUS else ""
+    hint = f"set {_HINTS[field]} for it in the settings" if field in _HINTS else ""
+    remedy = hint if hint and status < 500 else _REMEDIES.get(402 if is_unpaid else status, "")
     return FaultError(
         f"{shown}{f'; {remedy}' if remedy else ''}",
         retryable=is_loading or (can_succeed and not is_unpaid),
@@ -262,13 +286,22 @@ def fault_of_message(
         is_down=status >= 500 and not is_loading,
         is_loading=is_loading,
         status=status,
+        field=field,
     )
+
+
+def _refused_field(words: str) -> str:
+    """Return the field of a request that an error refuses, or ""."""
+    fields = (f for f, form in _REFUSED_FIELDS.items() if re.search(form, words, re.IGNORECASE))
+    return next(fields, "") if _REFUSING.search(words) else ""
 
 
 def _call_fault(words: str, status: int, purpose: str) -> tuple[CallFault, str] | None:
     """Return the kind and the remedy of an error that is the call's own fault, or None."""
     if status == 429 and not _TOO_LARGE.search(words):
         return None
+    if purpose == "embedder" and (status in _OWN_STATUS or status >= 500) and _BATCH.search(words):
+        return "batch", "the call has too many texts: lower embedder.batch_size"
     if (status in _OWN_STATUS or status >= 500) and _CONTEXT.search(words):
         remedy = _TO_SHORTEN.get(purpose, "shorten the text")
         return "context", f"the call is too long for the model's context: {remedy}"
@@ -282,15 +315,6 @@ def _told_status(words: str, codes: str) -> int:
     numbers = (int(code) for code in re.findall(r"\b[45]\d\d\b", codes))
     by_words = (status for pattern, status in _STATUS_OF_WORDS if pattern.search(words))
     return next(numbers, None) or next(by_words, 200)
-
-
-def _remedy(status: int, words: str) -> str:
-    if status in {400, 404, 422}:
-        hints = (hint for word, hint in _HINTS.items() if word in words)
-        hint = next(hints, "")
-        if hint:
-            return f"set {hint} for it in the settings"
-    return _REMEDIES.get(status, "")
 
 
 def _status_fault(error: APIStatusError, secret: str, purpose: str) -> FaultError:
