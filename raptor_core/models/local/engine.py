@@ -9,8 +9,10 @@ one reuses what was computed for it.
 from __future__ import annotations
 
 import os
+import shutil
 import tempfile
 import threading
+import weakref
 from pathlib import Path
 from typing import Any
 
@@ -38,8 +40,9 @@ class Engine:
 
     def __init__(self, part: ChatPart) -> None:
         header = read_header(part.model, f"{part.purpose}.model")
-        self._folder = tempfile.TemporaryDirectory(prefix="raptor-")  # removed with this object
-        self.socket = str(Path(self._folder.name) / "socket")
+        folder = tempfile.mkdtemp(prefix="raptor-")
+        weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
+        self.socket = str(Path(folder) / "llama.sock")  # the ending makes it a socket's path
         self._server = _load(part, self.socket, header.context_tokens)
 
     def complete(self, body: dict[str, Any]) -> dict[str, Any]:
