@@ -49,6 +49,7 @@ def serve(context_tokens: int) -> Any:
     params.hostnames, params.port = ["127.0.0.1"], 0
     params.n_ctx, params.n_parallel = context_tokens, 1
     params.n_batch = params.n_ubatch = 256
+    params.cpuparams.n_threads = params.cpuparams_batch.n_threads = 1
     params.cache_ram_mib, params.enable_reasoning = 0, 0
     params.offline, params.ui, params.warmup, params.verbosity = True, False, False, -1
     return xllamacpp.Server(params)

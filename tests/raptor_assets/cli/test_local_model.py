@@ -33,6 +33,7 @@ from raptor_core.vectors import Vectors
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
 CONTEXT_TOKENS = 1024
+THREADS = 1  # two would wait for each other beside other tests
 LIGHT = (
     "The keeper lit the lamp at dusk. He wrote the hour into the book.",
     "A storm came from the west at night. The boats stayed in the harbour.",
@@ -47,6 +48,7 @@ def settings(part, **values):
     """Settings of a part that calls the model in this process."""
     kind = {"judge": "local"} if part is AuditSettings else {"kind": "local"}
     limits = {"context_tokens": CONTEXT_TOKENS, "max_retries": 1, "max_tokens": 64}
+    limits["threads"] = THREADS
     return part(**{**kind, "model": str(model_file()), **limits, **values})
 
 
@@ -72,8 +74,8 @@ def server():
 
 
 @pytest.fixture(scope="module")
-def place(tmp_path_factory):
-    """A home whose summaries and answers the model writes, built once."""
+def new_place(tmp_path_factory):
+    """A home whose summaries and answers the model writes, not built yet."""
     place = Place(tmp_path_factory.mktemp("local"))
     place.write("light.md", " ".join((*LIGHT, *DAY)))
     printed = place.call("init", place.docs, "--local", model_file())
@@ -81,25 +83,41 @@ def place(tmp_path_factory):
     place.configure("[chunking]\nmax_tokens = 24")
     place.configure('[clustering]\nmethod = "contiguous"\nwindow = 4')
     place.configure("[tree]\nmax_layers = 1")
-    small = f"context_tokens = {CONTEXT_TOKENS}\nmax_tokens = 64"
+    small = f"context_tokens = {CONTEXT_TOKENS}\nmax_tokens = 64\nthreads = {THREADS}"
     place.configure(f"[summarizer]\n{small}")
     place.configure(f"[reader]\n{small}")
-    place.plan = place.call("plan", "--json")
-    place.built = place.call("build", "--json")
     return place
 
 
-def test_a_plan_estimates_the_time_from_the_measured_speed(place):
-    assert place.plan.code == 0, place.plan.err
-    assert place.plan.json["cost"]["usd"] == 0
-    assert place.plan.json["seconds"] > 0
-    (speed,) = read_record(HomeFolder.at(place.home).models, "speeds").values()
+@pytest.fixture(scope="module")
+def plan(new_place):
+    """What `raptor plan` printed before the build."""
+    return new_place.call("plan", "--json")
+
+
+@pytest.fixture(scope="module")
+def built(new_place, plan):
+    """What the first build printed."""
+    return new_place.call("build", "--json")
+
+
+@pytest.fixture
+def place(new_place, built):
+    """The home after its build."""
+    assert (built.code, built.json["failed"]) == (0, {}), built.err
+    return new_place
+
+
+def test_a_plan_estimates_the_time_from_the_measured_speed(plan, new_place):
+    assert plan.code == 0, plan.err
+    assert plan.json["cost"]["usd"] == 0
+    assert plan.json["seconds"] > 0
+    (speed,) = read_record(HomeFolder.at(new_place.home).models, "speeds").values()
     assert min(speed) > 0
 
 
-def test_a_build_is_published_and_the_next_one_calls_nothing(place):
-    assert (place.built.code, place.built.json["failed"]) == (0, {}), place.built.err
-    assert place.built.json["n_summarized"] > 0
+def test_a_build_is_published_and_the_next_one_calls_nothing(place, built):
+    assert built.json["n_summarized"] > 0
     again = place.call("build", "--force", "--json")
     assert (again.code, again.json["n_summarized"]) == (0, 0), again.err
 
