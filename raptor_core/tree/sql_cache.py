@@ -51,6 +51,10 @@ delete from kept where key in (
 )
 """
 UNWANT = "delete from wanted where corpus = :corpus and tree in ({list})"
+COUNT_TEXTS = """
+select count(*) from kept
+where text is not null and key in (select key from wanted where corpus = :corpus)
+"""
 UNFINISHED = "select distinct tree from wanted where corpus = :corpus order by tree"
 
 
@@ -144,6 +148,10 @@ class SqlCache:
     def unfinished(self) -> list[str]:
         """See ``NodeCache.unfinished``."""
         return [tree for (tree,) in self._read(UNFINISHED, corpus=self._corpus)]
+
+    def count_texts(self) -> int:
+        """See ``NodeCache.count_texts``."""
+        return sum(count for (count,) in self._read(COUNT_TEXTS, corpus=self._corpus))
 
     def _read(self, statement: str, **values: str) -> list[tuple[Any, ...]]:
         with self._opened(to_write=False) as database:

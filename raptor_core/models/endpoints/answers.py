@@ -7,6 +7,7 @@ reads errors, ``texts`` the borders of a text.
 from __future__ import annotations
 
 import base64
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -34,6 +35,7 @@ _FINISH_REASONS = {
         network_error insufficient_system_resource""",
 }
 _MEANINGS = {word: meaning for meaning, ws in _FINISH_REASONS.items() for word in ws.split()}
+_LETTER = re.compile(r"\w")
 _REASONING = ("reasoning_content", "reasoning", "thinking", "reasoning_details", "thinking_blocks")
 _REASONING_PARTS = frozenset({"thinking", "reasoning", "redacted_thinking", "reasoning_text"})
 _WRAPPERS = ("data", "result", "response", "output", "body")
@@ -89,7 +91,7 @@ def read_chat(answer: Any, secret: str = "", purpose: str = "summarizer") -> str
     text, is_open = split_reasoning(storable(raw))
     text = "" if is_open else trim(text)
     _check_finish(_finish(choice, message), text, secret, purpose)
-    if not text:
+    if not _LETTER.search(text):
         raise _empty(answer, message, purpose, has_reasoning=is_open or bool(raw.strip()))
     return text
 
@@ -102,15 +104,18 @@ def _fields(value: Any) -> Mapping[str, Any]:
 def _choice(answer: Any) -> Mapping[str, Any]:
     """Return the first choice of an answer, with its message; some endpoints wrap the answer."""
     fields = _fields(answer[0] if isinstance(answer, list) and answer else answer)
-    choices = fields.get("choices")
+    choices = fields.get("choices") or fields.get("candidates")
     if isinstance(choices, list) and choices:
         choice = _fields(choices[0])
         message = choice.get("message") or choice.get("delta")
-        if not _fields(message) and isinstance(choice.get("text"), str):
-            message = {"content": choice["text"]}
+        content = choice.get("text") or choice.get("content")
+        if not _fields(message) and content:
+            message = {"content": content}
         return {**choice, "message": message}
     if _fields(fields.get("message")):
-        return {**fields, "finish_reason": fields.get("done_reason") or fields.get("stop_reason")}
+        return {**fields, "finish_reason": fields.get("done_reason")}
+    if fields.get("role") == "assistant":
+        return {**fields, "message": fields}
     inner = (value for key in _WRAPPERS if _fields(value := fields.get(key)).get("choices"))
     return _choice(next(inner, None)) if fields else {}
 
@@ -136,7 +141,8 @@ def _content(message: Mapping[str, Any]) -> tuple[str, str]:
 
 def _finish(choice: Mapping[str, Any], message: Mapping[str, Any]) -> str:
     """Return the finish reason in small letters, "" for none."""
-    reason = choice.get("finish_reason", choice.get("stop_reason"))
+    keys = ("finish_reason", "finishReason", "stop_reason", "finish_details")
+    reason = next((choice[key] for key in keys if key in choice), None)
     if isinstance(reason, Mapping):
         reason = reason.get("type") or reason.get("reason")
     is_call = message.get("tool_calls") or message.get("function_call")

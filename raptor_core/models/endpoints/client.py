@@ -21,7 +21,7 @@ from raptor_core.models.endpoints.dialects import (
 )
 from raptor_core.models.endpoints.faults import FaultError, Retrier
 from raptor_core.models.endpoints.gate import Gate
-from raptor_core.models.endpoints.messages import fault_of, is_refusal, parse
+from raptor_core.models.endpoints.messages import fault_of, is_refusal, parse, read_error
 from raptor_core.models.endpoints.values import ChatAnswer, ChatAsk, Meter, Worst
 from raptor_core.models.money.ledger import Account, Ledger
 from raptor_core.models.money.usage import estimate_tokens
@@ -238,7 +238,11 @@ class EndpointClient:
 
         def send(connection: OpenAI) -> tuple[Any, Mapping[str, str]]:
             raw = call(connection)
-            return parse(raw.content), raw.headers
+            answer = parse(raw.content)
+            fault = read_error(answer, connection.api_key, self.endpoint.purpose)
+            if fault is not None:
+                raise fault
+            return answer, raw.headers
 
         self._connect()  # a missing key is an error before anything is reserved
         with self._account.reserve(*worst) as hold, ExitStack() as unsent:

@@ -118,8 +118,8 @@ class Dialect:
 
     def __init__(self, endpoint: EndpointPart) -> None:
         limit = max_tokens_field(endpoint)
-        other = "max_tokens" if limit == "max_completion_tokens" else "max_completion_tokens"
-        self._limits = [limit, other, ""]
+        names = ("max_tokens", "max_completion_tokens")
+        self._limits = [limit, *(name for name in names if name != limit), ""]
         self._refused = set() if endpoint.sends_temperature else {"temperature"}
 
     @classmethod

@@ -19,6 +19,8 @@ DONE = "[DONE]"
 _TOKEN = re.compile(
     rb'"(?:content|text|reasoning|reasoning_content|thinking|arguments|refusal)"\s*:\s*(?:"[^"]|\[)'
 )
+_LINE_END = re.compile(r"\r\n|\n|\r")  # not ``splitlines``, which ends lines within texts
+_ERRORS = ("message", "detail", "msg")
 _TEXTS = ("content", "reasoning_content", "reasoning", "thinking", "refusal")
 
 
@@ -49,14 +51,16 @@ def join_events(body: bytes) -> bytes:
             break
         event: Any = None
         with suppress(ValueError, RecursionError):
-            event = json.loads(data)
+            event = json.loads(data, strict=False)
         if not isinstance(event, Mapping):
             raise FaultError("the answer is malformed: an event of its stream is no JSON object")
         is_chat = is_chat or "choices" in event
+        if "choices" not in event and any(isinstance(event.get(key), str) for key in _ERRORS):
+            joined["error"] = dict(event)
         joined.update({key: value for key, value in event.items() if value is not None})
         _add(choice, event)
     if joined and not is_chat:
-        return json.dumps(joined).encode()  # an error in place of a stream
+        return json.dumps(joined).encode()  # an error instead of a stream
     if not is_complete and not joined.get("error") and not _is_over(choice):
         raise FaultError("the connection ended in the middle of a streamed answer", is_down=True)
     return json.dumps({**joined, "choices": [choice]}).encode()
@@ -65,7 +69,7 @@ def join_events(body: bytes) -> bytes:
 def _events(body: bytes) -> Iterator[str]:
     """Yield the data of each event; comments and other fields are left out."""
     lines: list[str] = []
-    for line in [*body.decode("utf-8", "replace").lstrip("\ufeff").splitlines(), ""]:
+    for line in [*_LINE_END.split(body.decode("utf-8", "replace").lstrip("\ufeff")), ""]:
         if line.startswith("data:"):
             lines.append(line.removeprefix("data:").removeprefix(" "))
         elif not line.strip() and lines:

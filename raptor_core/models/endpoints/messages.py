@@ -1,4 +1,4 @@
-"""Messages of providers in place of an answer: their text, and the faults that they mean.
+"""Error messages of providers: their text, and the faults that they mean.
 
 Providers agree on neither the status, the place nor the words of an error. ``faults`` has the
 classes of faults, ``answers`` reads answers that are no errors.
@@ -25,8 +25,12 @@ if TYPE_CHECKING:
 MAX_MESSAGE_CHARS = 2000
 """Maximum of a provider's message that an error shows."""
 
+_READ_CHARS = 20_000
+"""Maximum of a message whose words are read, so that no error takes long to understand."""
+
 _FIELDS = ("message", "detail", "msg", "error_msg", "status_msg", "faultstring", "title", "reason")
 _CONTAINERS = ("error", "errors", "fault", "base_resp", "exception")
+_ANSWERS = ("candidates", "data", "embeddings", "role")
 _CODES = ("code", "status_code", "http_code", "status", "type", "error_type", "errorCode", "param")
 
 _CONTEXT = re.compile(
@@ -190,7 +194,7 @@ def fault_of(error: Exception, timeout_seconds: float, secret: str, purpose: str
 def parse(body: bytes) -> Any:
     """Return the JSON of an answer's body, or its text if that is no JSON."""
     with suppress(ValueError, RecursionError):
-        return json.loads(body)
+        return json.loads(body, strict=False)
     return body.decode("utf-8", "replace").strip()
 
 
@@ -205,14 +209,16 @@ def read_error(answer: Any, secret: str, purpose: str) -> FaultError | None:
     first = choices[0] if isinstance(choices, list) and choices else None
     parts = [body, first] if isinstance(first, Mapping) else [body]
     errors = [part.get(key) for part in parts for key in _CONTAINERS]
-    has_answer = first or isinstance(body.get("message"), Mapping) or body.get("data")
+    has_answer = first or any(body.get(key) for key in _ANSWERS)
+    has_answer = has_answer or isinstance(body.get("message"), Mapping)
     errors += [] if has_answer else [body]
     error = next((error for error in errors if message_of(error) and not _is_success(error)), None)
     if error is None:
         return None
-    return fault_of_message(
-        message_of(error), f"{_codes_of(error)} {_codes_of(body)}", 200, secret, purpose
-    )
+    codes = f"{_codes_of(error)} {_codes_of(body)}"
+    fault = fault_of_message(message_of(error), codes, 200, secret, purpose)
+    fault.unbilled = not first
+    return fault
 
 
 def _is_success(error: Any) -> bool:
@@ -221,7 +227,7 @@ def _is_success(error: Any) -> bool:
 
 
 def message_of(body: Any) -> str:
-    """Return a provider's own message, in whatever form it stands in ``body``, or ""."""
+    """Return a provider's own message, in any form that ``body`` has, or ""."""
     if isinstance(body, str):
         parsed = parse(body.encode("utf-8", "replace")) if body.lstrip()[:1] in {"{", "["} else ""
         return (message_of(parsed) if isinstance(parsed, dict | list) else "") or body.strip()
@@ -262,13 +268,13 @@ def fault_of_message(
         secret: key, which no fault shows.
         purpose: part of the settings that the call belongs to.
     """
-    words = f"{message} {codes}"
+    words = f"{message[:_READ_CHARS]} {codes[:_READ_CHARS]}"
     shown = scrub(message or codes.strip() or "no message", secret, MAX_MESSAGE_CHARS)
     shown += " (an error in place of an answer)" if status == 200 else f" (HTTP {status})"
     status = _told_status(words, codes) if status == 200 else status
-    own = _call_fault(words, status, purpose)
-    if own is not None:
-        kind, remedy = own
+    call_fault = _call_fault(words, status, purpose)
+    if call_fault is not None:
+        kind, remedy = call_fault
         return CallFaultError(
             f"{shown}; {remedy}", kind, retryable=False, unbilled=True, status=status
         )
@@ -321,7 +327,7 @@ def _status_fault(error: APIStatusError, secret: str, purpose: str) -> FaultErro
     response = error.response
     body = parse(response.content)
     message = message_of(body)
-    if page := _TITLE.search(message):
+    if page := _TITLE.search(message[:_READ_CHARS]):
         message = f"{(page[1] or page[2]).strip()}, an HTML page"
     fault = fault_of_message(message, _codes_of(body), error.status_code, secret, purpose)
     estimated = body.get("estimated_time") if isinstance(body, Mapping) else None
@@ -332,9 +338,9 @@ def _status_fault(error: APIStatusError, secret: str, purpose: str) -> FaultErro
 
 def _page_fault(page: str, secret: str) -> FaultError:
     """Return the fault of an answer that is a text, such as a page of a gateway, and no JSON."""
-    title = _TITLE.search(page)
+    title = _TITLE.search(page[:_READ_CHARS])
     if title is None and "<html" not in page[:1000].lower():
-        return FaultError(f"the answer is no JSON ({scrub(page, secret)})")
+        return FaultError(f"the answer is no JSON ({scrub(page, secret) or 'an empty body'})")
     shown = scrub((title[1] or title[2]) if title else page, secret)
     return FaultError(
         f"{shown} (an HTML page in place of an answer, no JSON); check base_url, which often ends "
@@ -348,7 +354,7 @@ def is_refusal(fault: FaultError, model: str) -> bool:
     OpenAI's scopes may allow calls and no look-ups. An address without look-ups answers 404, too:
     without the name, or with the name as a part of the address.
     """
-    if fault.status in {401, 403}:
+    if fault.status in {401, 403} and "an HTML page" not in fault.reason:
         return _LIST_SCOPE not in fault.reason
     named = fault.reason.replace(f"/models/{model}", "").replace("base_url", "")
     return fault.status == 404 and model in named

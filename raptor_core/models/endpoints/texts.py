@@ -84,17 +84,22 @@ _FENCED = re.compile(
 _PLEASANTRY = (
     r"(?:sure(?: thing)?|certainly|of course|absolutely|okay|ok|alright|great|understood)[!,.]*"
 )
+_LEAD = (
+    r"(?:i(?:['\u2019]d| would) be (?:happy|glad) to [^\n:.!?]{2,60}[.!]\s+"
+    r"|based on (?:the|your) [^\n:,.!?]{2,60}, )"
+)
+_OF_TEXT = r"(?: of (?:the|this) (?:text|passages?|excerpts?|document|section|article))?"
 _SUMMARY = r"(?:summar(?:y|i[sz]ation)|synopsis|overview|rewrite|json)"
 _REST = r"(?:,? (?:of|for|in|from|based|that|with|as|covering|you|limited)\b[^\n:!?]{0,100})?"
 _INTRODUCTION = re.compile(
     r"[*_#> ]*(?:"
-    rf"(?:{_PLEASANTRY}\s+)?(?:here(?:['\u2019]s| is| are)|below is|this is|the following is)"
-    rf" (?:[\w'\u2019-]+,? ){{0,5}}{_SUMMARY}{_REST}:"
+    rf"(?:{_PLEASANTRY}\s+)?{_LEAD}?"
+    r"(?:here(?:['\u2019]s| is| are)|below is|this is|the following is)"
+    rf" (?:[\w'\u2019-]+,? ){{0,5}}{_SUMMARY}{_REST}(?::|[.!](?=[*_]*\s*\n))"
     rf"|(?:{_PLEASANTRY}\s+)?(?:here(?:['\u2019]s| is)|below is) (?:[\w'\u2019-]+,? ){{0,5}}"
     rf"(?:text|answer|response|title|output|result|version){_REST}:(?=[*_]*\s*\n)"
     rf"|(?:(?:the|final|concise|brief|short) )*(?:summary|synopsis|answer|tl;dr)"
-    r"(?: of (?:the|this) (?:text|passages?|excerpts?|document|section|article))?"
-    r"(?: is)?(?: as follows)?[*_]*:"
+    rf"{_OF_TEXT}(?: is)?(?: as follows)?[*_]*:"
     r"|voici [^\n:.!?]{0,60}r[\u00e9e]sum[\u00e9e][^\n:.!?]{0,60}:|r[\u00e9e]sum[\u00e9e]\s?:"
     r"|hier ist [^\n:.!?]{0,60}zusammenfassung[^\n:.!?]{0,60}:|zusammenfassung:"
     r"|aqu[\u00edi] (?:est[\u00e1a]|tienes) [^\n:.!?]{0,60}resumen[^\n:.!?]{0,60}:|resumen:"
@@ -104,13 +109,14 @@ _INTRODUCTION = re.compile(
     re.IGNORECASE,
 )
 _HEADING = re.compile(
-    r"(?:#{1,6} *|[*_]{2,3})?(?:summary|tl;dr|final answer)[*_]*:?[*_]*[^\S\n]*\n\s*"
+    r"(?:#{1,6} *|[*_]{2,3})?(?:summary|tl;dr|final answer)"
+    rf"{_OF_TEXT}[*_]*:?[*_]*[^\S\n]*\n\s*|[-*_=]{{3,}}[^\S\n]*\n\s*"
     rf"|{_PLEASANTRY}[^\S\n]*\n\s*",
     re.IGNORECASE,
 )
 _FAREWELL = re.compile(
     r"\s*(?:(?:please )?let me know (?:if|whether)|i hope (?:this|that) helps|feel free to"
-    r"|[(\[]?word count:)[^\n]*",
+    r"|[(\[]?word count:)[^\n]*|[-*_=]{3,}",
     re.IGNORECASE,
 )
 
@@ -179,10 +185,10 @@ def _without_last_tokens(text: str) -> str:
 def _without_next_turn(text: str) -> str:
     """Cut the text before a next turn of the conversation that the model wrote itself."""
     for turn in islice(_TURN.finditer(text), _MAX_BLOCKS):
-        before = text[: turn.start()].rstrip(" \t")
-        ends = before.endswith("\n") or _LAST_MARK.search(before, max(0, len(before) - 50))
-        if before.strip() and ends and before.count("`") % 2 == 0:
-            return before
+        head = text[: turn.start()].rstrip(" \t")
+        ends = head.endswith("\n") or _LAST_MARK.search(head, max(0, len(head) - 50))
+        if head.strip() and ends and head.count("`") % 2 == 0:
+            return head
     return text
 
 
@@ -200,15 +206,15 @@ def _end_of_block(text: str, opening: re.Match[str]) -> int | None:
 
 
 def _after_lone_closing(text: str) -> str:
-    """Return the text after an end of reasoning whose beginning stands in the prompt."""
+    """Return the text after an end of reasoning whose beginning is in the prompt."""
     end = 0
     for match in islice(_LONE_CLOSING.finditer(text), _MAX_BLOCKS):
-        before = text[: match.start()]
-        if _OPENING.search(before, end) or before.count("`") % 2:
+        head = text[: match.start()]
+        if _OPENING.search(head, end) or head.count("`") % 2:
             break
         ends_line = text[match.end() :].partition("\n")[0].strip() == ""
-        ends_sentence = _SENTENCE_END.search(before[-40:]) and not _LOWER.match(text, match.end())
-        if ends_line or ends_sentence or not before.strip():
+        ends_sentence = _SENTENCE_END.search(head[-40:]) and not _LOWER.match(text, match.end())
+        if ends_line or ends_sentence or not head.strip():
             end = match.end()
     return text[end:].strip()
 

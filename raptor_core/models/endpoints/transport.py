@@ -79,7 +79,7 @@ class _Watch:
     def give_up(self) -> None:
         """Close the connection, so that the server cancels its work and the reader ends."""
         if self._stream is not None:
-            with suppress(OSError):
+            with suppress(OSError, AttributeError):  # closed already, or no socket
                 self._stream.get_extra_info("socket").shutdown(socket.SHUT_RDWR)
 
     def late(self) -> FaultError:

@@ -96,7 +96,9 @@ def test_a_tree_takes_along_what_no_other_unfinished_tree_wants(tmp_path, made):
     fill(cache, "two", ["b", "c"])
     cache.keep_texts({"nobody's": "text"})
     assert cache.unfinished() == ["one", "two"]
+    assert cache.count_texts() == 3
     cache.forget(["one", "never there"])
+    assert cache.count_texts() == 2
     assert cache.texts("abc").keys() == {"b", "c"}
     assert cache.unfinished() == ["two"]
     cache.forget(["two"])

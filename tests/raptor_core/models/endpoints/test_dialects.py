@@ -157,12 +157,20 @@ def test_a_server_without_schemas_and_base64_is_asked_without(server):
     assert '"unsupported"' in system  # the form is told in words
 
 
-def test_json_in_a_code_block_is_read(server):
+@pytest.mark.parametrize(
+    "answer",
+    [
+        '```json\n{"unsupported": []}\n```',
+        'Here is the JSON:\n\n```json\n{"unsupported": []}\n```',
+        '<think>\nAll is well.\n</think>\n{"unsupported": []}</s>',
+    ],
+)
+def test_json_within_borders_is_read(server, answer):
     settings = Settings.model_validate(
         {"audit": {"judge": "llm", "base_url": server.base_url, "json_format": "prompt"}}
     )
     judge = LlmJudge(settings.audit, policy=ONCE)
-    server.answer = lambda _body: '```json\n{"unsupported": []}\n```'
+    server.answer = lambda _body: answer
     node = AuditedSummary(NamedText("s", "A statement."), (NamedText("c", "A statement."),))
     assert judge.judge([node])[0][0].judgement == "supported"
     assert "response_format" not in server.bodies[0]

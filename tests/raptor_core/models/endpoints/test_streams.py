@@ -88,6 +88,13 @@ def test_the_usage_of_a_stream_is_the_endpoints():
         assert client_at(server).chat(ask()).usage == Usage(1, 7, 3, usd=None)
 
 
+def test_a_line_separator_within_a_text_ends_no_line():
+    choice = {"delta": {"content": "One\u2028two\u0085three."}, "finish_reason": "stop"}
+    raw = json.dumps({"choices": [choice]}, ensure_ascii=False).encode()
+    with RawServer(streaming([b"data: " + raw + b"\n\n", DONE])) as server:
+        assert client_at(server).chat(ask()).text == "One\u2028two\u0085three."
+
+
 @pytest.mark.parametrize(
     ("pieces", "words"),
     [
@@ -99,6 +106,10 @@ def test_the_usage_of_a_stream_is_the_endpoints():
         ),
         ([data({"error": {"message": "No credits", "code": 402}})], "No credits"),
         ([b"event: error\n", data({"message": "worker died"})], "worker died"),
+        (
+            [event("One "), data({"object": "error", "message": "worker died", "code": 500}), DONE],
+            "worker died",
+        ),
         ([event("One "), b"data: {half\n\n"], "no JSON"),
         ([DONE], "holds no message|empty"),
     ],
