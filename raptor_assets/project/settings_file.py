@@ -42,7 +42,7 @@ def settings_text(
         "grouping": {"by": group_by},
     }
     if local_model:
-        local = {"kind": "local", "model": local_model}
+        local: dict[str, object] = {"kind": "local", "model": local_model}
         chosen |= {"summarizer": local, "reader": local}
     for section, field in Settings.model_fields.items():
         model = field.annotation
