@@ -6,6 +6,7 @@ import threading
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import numpy as np
@@ -167,7 +168,7 @@ class EndpointClient:
 
         def attempt() -> Vectors:
             response = self._adapted(
-                lambda c, fields: c.embeddings.with_raw_response.create(**fields),
+                lambda fields, c: c.embeddings.with_raw_response.create(**fields),
                 body,
                 worst,
                 Meter(),
@@ -188,7 +189,7 @@ class EndpointClient:
             fields = self._dialect.chat_body(self.endpoint.model, ask, user)
             return {**fields, **self._dialect.stream_fields()}
 
-        def send(connection: OpenAI, fields: Mapping[str, Any]) -> Any:
+        def send(fields: Mapping[str, Any], connection: OpenAI) -> Any:
             streaming = {key: fields[key] for key in ("stream", "stream_options") if key in fields}
             rest = {key: value for key, value in fields.items() if key not in streaming}
             # The vendor would read a stream itself; ours is joined below it.
@@ -199,7 +200,7 @@ class EndpointClient:
 
     def _adapted(
         self,
-        send: Callable[[OpenAI, Mapping[str, Any]], Any],
+        send: Callable[[Mapping[str, Any], OpenAI], Any],
         body: Callable[[], dict[str, Any]],
         worst: Worst,
         meter: Meter,
@@ -209,7 +210,7 @@ class EndpointClient:
         while True:
             fields = body()
             try:
-                return self._paid(lambda c, sent=fields: send(c, sent), worst, meter, stop)
+                return self._paid(partial(send, fields), worst, meter, stop)
             except FaultError as fault:
                 if not self._dialect.learn(fault.field, fields) and body() == fields:
                     raise  # neither this refusal nor one of another thread changes the request
