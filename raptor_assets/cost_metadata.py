@@ -33,7 +33,7 @@ def paid_metadata(
     if paid and is_metered(settings):
         tokens = [usage.tokens for usage in paid.values()]
         metadata |= {
-            "model": settings.summarizer.model,
+            "model": settings.summarizer.shown_model,
             **usage_metadata(sum(paid.values(), Usage())),
             "paid_tokens_mean": round(sum(tokens) / len(tokens), 1),
             "paid_tokens_maximum": max(tokens),

@@ -25,8 +25,8 @@ Usages = Mapping[str, Usage]  # usages by content key, of all attempts at the te
 
 
 def is_metered(settings: Settings) -> bool:
-    """Return whether summaries may cost money; the extractive summarizer never does."""
-    return settings.summarizer.kind == "openai" or bool(settings.components.summarizer)
+    """Return whether a model writes the summaries, so that each has a usage of its calls."""
+    return settings.summarizer.kind != "extractive" or bool(settings.components.summarizer)
 
 
 def read_usages(tables: TableStore, partition: str, layers: Iterable[int]) -> dict[str, Usage]:

@@ -82,8 +82,14 @@ class StepProgress:
 def describe_step(done: Progress) -> str:
     """Describe a step in one line, such as "chunks: 3 partitions, 40 rows, 0.2 s"."""
     phrases = [counted(len(done.partitions), "partition"), counted(done.n_rows, "row")]
-    phrases += [f"{done.seconds:.1f} s", *usage_phrases(done.usage)]
+    phrases += [f"{done.seconds:.1f} s", *usage_phrases(done.usage), *speed_phrases(done)]
     return f"{done.asset}: {', '.join(phrases)}"
+
+
+def speed_phrases(step: Progress) -> list[str]:
+    """Return a phrase such as "18.2 tokens/s" for a step in which a local model writes."""
+    n_tokens = 0 if step.usage.usd else step.usage.completion_tokens
+    return [f"{n_tokens / step.seconds:.1f} tokens/s"] if n_tokens and step.seconds else []
 
 
 def usage_phrases(usage: Usage) -> list[str]:

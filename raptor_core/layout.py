@@ -6,7 +6,8 @@ Sources of documents omit these files; see ``documents/sources/own_files.py``.
 HOME_SETTINGS = "raptor.toml"
 HOME_DECLARATION = "corpus.json"
 HOME_RECORDS = "dagster"
-HOME_ENTRIES = frozenset({HOME_SETTINGS, HOME_DECLARATION, HOME_RECORDS}).union(
+HOME_MODELS = "models.json"
+HOME_ENTRIES = frozenset({HOME_SETTINGS, HOME_DECLARATION, HOME_RECORDS, HOME_MODELS}).union(
     "answers corpus_tree evaluation maps qdrant reports source tables turns".split()  # noqa: SIM905
 )
 

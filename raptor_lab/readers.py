@@ -22,6 +22,7 @@ from raptor_core.models.endpoints.client import EndpointClient
 from raptor_core.models.endpoints.fencing import fence
 from raptor_core.models.endpoints.pool import run_concurrently
 from raptor_core.models.endpoints.values import ChatAsk
+from raptor_core.models.local.records import identify
 from raptor_core.models.money.ledger import Ledger
 from raptor_core.retrying import RetryPolicy
 from raptor_core.settings.models import ReaderSettings
@@ -141,7 +142,7 @@ class ChatReader:
         self._settings = settings
         self._client = EndpointClient(settings, policy, ledger=ledger, purpose="reading")
         values = {
-            "model": settings.model,
+            "model": identify(settings).sha256 or settings.model,
             "max_tokens": settings.max_tokens,
             "prompts": [CHAT_SYSTEM, SHORT, CHOOSE],
         }

@@ -21,7 +21,7 @@ HEAVY = {
     *("torch", "umap", "sklearn", "scipy", "numba", "openai", "qdrant_client", "qdrant_edge"),
     *("matplotlib", "pandas", "pyarrow", "tiktoken", "transformers", "sentence_transformers"),
     *("pypdfium2", "docx", "bs4", "tokenizers", "nltk", "rouge_score"),
-    *("mcp", "langchain_core", "llama_index"),
+    *("mcp", "langchain_core", "llama_index", "xllamacpp"),
 }
 """Vendors that are imported where they are used."""
 

@@ -22,7 +22,7 @@ from rich.progress import (
 
 from raptor_assets.names import counted, layer_of
 from raptor_assets.progress import Progress as Step
-from raptor_assets.progress import describe_step, usage_phrases
+from raptor_assets.progress import describe_step, speed_phrases, usage_phrases
 from raptor_core.models.money.usage import Usage
 
 LONG_STEP_SECONDS = 2.0  # without a terminal, steps of this length are printed on a line
@@ -72,7 +72,8 @@ class BuildProgress:
         if is_done:
             self._spent = spent
         where = f"{step.asset} of {counted(len(step.partitions), 'partition')}"
-        texts = filter(None, [where, self._published, ", ".join(usage_phrases(spent))])
+        phrases = ", ".join([*usage_phrases(spent), *speed_phrases(step)])
+        texts = filter(None, [where, self._published, phrases])
         text, completed = "; ".join(texts), sum(self._done.values())
         self._bar.update(self._task, completed=completed, description=text)
         if self._lines and is_done and (step.seconds >= LONG_STEP_SECONDS or end == self._total):

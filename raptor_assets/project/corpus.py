@@ -76,7 +76,7 @@ def build_raptor_corpus(
             f"{name!r} cannot name a corpus; take letters, digits and underscores, a letter first"
         )
     folder = Home.at(home) if home else Home(Home.at().path / name)
-    resolved = folder.resolve_precision(_settings(name, settings, sections), quick=True)
+    resolved = folder.resolve(_settings(name, settings, sections), quick=True)
     prefix = [name] if key_prefix is None else key_prefix
     defaults = _default_specs(resolved, follows=upstream is not None)
     names, specs = corpus_specs(defaults, name, lambda key: key.with_prefix(prefix), translator)

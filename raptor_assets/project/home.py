@@ -178,10 +178,15 @@ class Home(HomeFolder):
         preset: str = "default",
         group_by: str = "document",
         is_complete: bool = False,
+        local_model: str = "",
     ) -> bool:
         """Make the home with a settings file; return False if it has a file already."""
         text = settings_text(
-            sources=sources, preset=preset, group_by=group_by, is_complete=is_complete
+            sources=sources,
+            preset=preset,
+            group_by=group_by,
+            is_complete=is_complete,
+            local_model=local_model,
         )
         self.check_owner("")
         self.ensure()

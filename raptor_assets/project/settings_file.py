@@ -24,15 +24,26 @@ _MORE = "# These are the settings that most people change; `raptor init --all` w
 
 
 def settings_text(
-    *, sources: Sequence[str], preset: str, group_by: str, is_complete: bool = False
+    *,
+    sources: Sequence[str],
+    preset: str,
+    group_by: str,
+    is_complete: bool = False,
+    local_model: str = "",
 ) -> str:
-    """Write the settings file of a new home, with every setting if ``is_complete``."""
+    """Write the settings file of a new home, with every setting if ``is_complete``.
+
+    ``local_model`` is the file of the model that writes summaries and answers; "" is none.
+    """
     values = core_settings.preset(preset)
     lines = [_HEADER if is_complete else _HEADER + _MORE, f'preset = "{preset}"', ""]
     chosen: dict[str, dict[str, object]] = {
         "source": {"paths": list(sources)},
         "grouping": {"by": group_by},
     }
+    if local_model:
+        local: dict[str, object] = {"kind": "local", "model": local_model}
+        chosen |= {"summarizer": local, "reader": local}
     for section, field in Settings.model_fields.items():
         model = field.annotation
         if not isinstance(model, type) or not issubclass(model, Part):

@@ -31,7 +31,7 @@ def build_definitions(
     if resources is None:
         home = home or Home.at()
         settings = settings or load_settings(home.settings if home.settings.exists() else None)
-        resources = Resources(home.resolve_precision(settings, quick=True), home)
+        resources = Resources(home.resolve(settings, quick=True), home)
     definitions = dg.Definitions.merge(
         define_corpus(resources, progress=progress), dg.Definitions(executor=dg.in_process_executor)
     )

@@ -19,6 +19,7 @@ from raptor_assets.project.store_state import read_store_state
 from raptor_assets.run_context import KnownStore
 from raptor_assets.standalone.instance import recorded
 from raptor_core.documents import Document, Partitions, Scan
+from raptor_core.models.local.speed import Speed, speed_of
 from raptor_core.nodes import Tree
 from raptor_core.rebuild import RebuildPlan, TreePlan, plan_rebuild
 from raptor_core.settings import Settings
@@ -31,10 +32,21 @@ from raptor_core.tree.published import PublishedTrees, published_tree
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """Partitions and trees that the next build changes."""
+    """Partitions and trees that the next build changes.
+
+    ``speed`` is that of the local model that writes the summaries; None without one, and without
+    summaries to make.
+    """
 
     changes: Changes
     plan: RebuildPlan
+    speed: Speed | None = None
+
+    @property
+    def seconds(self) -> float | None:
+        """Estimate of the seconds in which the local model writes the summaries."""
+        cost = self.plan.summaries
+        return self.speed and self.speed.seconds(cost.prompt_tokens, cost.completion_tokens)
 
 
 def forecast(
@@ -64,7 +76,9 @@ def forecast(
     plan = plan_rebuild(previous, documents, components=prepared, known=known)
     if settings.corpus_tree.enabled:
         plan = RebuildPlan((*plan.trees, *_plan_corpus_tree(resources, plan)))
-    return Forecast(changes, plan)
+    part, custom = settings.summarizer, settings.components.summarizer
+    measures = part.is_local and not custom and plan.summaries.calls
+    return Forecast(changes, plan, speed_of(part, home.models) if measures else None)
 
 
 def _plan_corpus_tree(below: Resources, plan: RebuildPlan) -> tuple[TreePlan, ...]:

@@ -27,7 +27,7 @@ def make_judge(
         from raptor_core.audit.nli import NliJudge
 
         return NliJudge(settings.model)
-    if settings.judge == "llm":
+    if settings.judge in ("llm", "local"):
         from raptor_core.audit.llm import LlmJudge
 
         return LlmJudge(settings, ledger)

@@ -20,6 +20,7 @@ from raptor_core.models.endpoints.faults import CallFaultError
 from raptor_core.models.endpoints.fencing import defused, fence
 from raptor_core.models.endpoints.pool import run_concurrently
 from raptor_core.models.endpoints.values import ChatAsk
+from raptor_core.models.local.records import identify
 from raptor_core.models.money.ledger import Ledger
 from raptor_core.models.money.usage import AUDITS
 from raptor_core.retrying import RetryPolicy
@@ -75,8 +76,6 @@ class LlmJudge:
     judged. A quote that its source does not contain is dropped.
     """
 
-    name = "llm"
-
     def __init__(
         self,
         settings: AuditSettings,
@@ -84,8 +83,10 @@ class LlmJudge:
         policy: RetryPolicy | None = None,
     ) -> None:
         self._settings = settings
+        self.name = settings.judge
+        model = identify(settings).sha256 or settings.model
         # Model and prompt decide; the URL does not.
-        self.version = f"1-{digest('llm', settings.model, SYSTEM)[:12]}"
+        self.version = f"1-{digest('llm', model, SYSTEM)[:12]}"
         self._client = EndpointClient(settings, policy, ledger=ledger, purpose=AUDITS)
 
     def judge(self, summaries: Sequence[AuditedSummary]) -> list[list[SentenceFinding]]:

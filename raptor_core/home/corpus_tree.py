@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from raptor_core.errors import SettingsError
 from raptor_core.models.money.ledger import Ledger
-from raptor_core.models.money.usage import cost_usd
+from raptor_core.models.money.usage import cost_usd, price_of
 from raptor_core.models.reading.reader import Answer, Passage, Reader
 from raptor_core.nodes import Node, grouped
 from raptor_core.settings import Settings
@@ -62,7 +62,7 @@ def plan_answer(nodes: Sequence[Node], settings: Settings, budget_tokens: int) -
     between = len(parts) * reader.max_tokens if len(parts) > 1 else 0
     calls = len(parts) + bool(between)
     read = sum(node.n_tokens for node in layers[layer]) + between + calls * _PROMPT_TOKENS
-    usd = cost_usd(settings.prices.get(reader.model), read, calls * reader.max_tokens)
+    usd = cost_usd(price_of(reader, settings), read, calls * reader.max_tokens)
     return CorpusAnswerPlan(layer, parts, calls, read, calls * reader.max_tokens, usd)
 
 
@@ -87,9 +87,10 @@ def answer_by(plan: CorpusAnswerPlan, question: str, settings: Settings) -> Answ
         BudgetError: the budget ends first.
         SettingsError: the budget is in dollars, and the reader's model has no price.
     """
-    account = Ledger(settings.budget, settings.prices).account("answers", settings.reader.model)
+    ledger, reader = Ledger(settings.budget, settings.prices), settings.reader
+    account = ledger.account("answers", reader.shown_model, free=reader.is_local)
     parts = [[Passage.from_node(node) for node in part] for part in plan.parts]
-    return Reader(settings.reader, account=account).read_parts(question, parts)
+    return Reader(reader, account=account).read_parts(question, parts)
 
 
 def layer_answer(nodes: Sequence[Node], budget_tokens: int) -> Answer:

@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import Any, Self
 
 from raptor_core.errors import MissingHomeError, SettingsError, StoreError
-from raptor_core.layout import HOME_DECLARATION, HOME_SETTINGS
+from raptor_core.layout import HOME_DECLARATION, HOME_MODELS, HOME_SETTINGS
 from raptor_core.models.embedding.local_models import resolve_precision
+from raptor_core.models.local.records import resolve_models
 from raptor_core.settings import Settings, load_settings, settings_of
 from raptor_core.store import stored_identities
 
@@ -92,27 +93,34 @@ class HomeFolder:
         """Path of the embedded vector store."""
         return self.path / "qdrant"
 
+    @property
+    def models(self) -> Path:
+        """Path of the records about local models."""
+        return self.path / HOME_MODELS
+
     def load_settings(self) -> Settings:
-        """Return the settings of the home, overridden by the environment, with their precision.
+        """Return the settings of the home, overridden by the environment, as ``resolve`` does.
 
         Raises:
             SettingsError: the settings file is missing or wrong.
         """
         values = {} if self.settings.exists() else self.read_declaration()
         if not values:
-            return self.resolve_precision(load_settings(self.settings))
+            return self.resolve(load_settings(self.settings))
         settings = settings_of(Settings(), values["settings"], str(self.declaration))
-        return self.resolve_precision(settings)
+        return self.resolve(settings)
 
-    def resolve_precision(self, settings: Settings, *, quick: bool = False) -> Settings:
-        """Replace the embedder precision "auto" by that of the store.
+    def resolve(self, settings: Settings, *, quick: bool = False) -> Settings:
+        """Return the settings with the digests of local models, and the precision of the store.
 
-        A new store gets the precision that is faster on this machine.
+        The store's precision replaces the embedder precision "auto". A new store gets the precision
+        that is faster on this machine.
 
         Args:
             settings: settings of the home.
             quick: do not wait long for a server that is down, as when Dagster loads definitions.
         """
+        settings = resolve_models(settings, self.models)
         store, embedder = settings.store, settings.embedder
         if embedder.precision != "auto" or embedder.kind == "openai":
             return settings

@@ -228,6 +228,6 @@ def estimated_layers(
 
 def _summary_tokens(below: float, settings: Settings) -> float:
     part = settings.summarizer
-    if part.kind == "openai":
+    if part.kind != "extractive":
         return CHAT_SHARE * part.max_tokens
     return min(max(part.ratio * below, part.min_tokens), part.max_tokens)

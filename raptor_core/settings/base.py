@@ -5,6 +5,7 @@ Each part of the settings has a class in a module of this folder; ``models.py`` 
 
 from __future__ import annotations
 
+from pathlib import PurePath
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
@@ -82,13 +83,40 @@ class EndpointPart(Part):
     down_seconds: float = Field(60.0, ge=0)
 
     @property
+    def is_local(self) -> bool:
+        """True for a model that runs in this process, false for an endpoint."""
+        return False
+
+    @property
+    def shown_model(self) -> str:
+        """Name of the model, or of a local model's file."""
+        return PurePath(self.model).name if self.is_local else self.model
+
+    @property
     def share(self) -> int:
-        """Number of calls that this process may run at the same time."""
-        return max(1, self.concurrency // self.shared_by)
+        """Number of calls that this process may run at the same time; 1 for a local model."""
+        return 1 if self.is_local else max(1, self.concurrency // self.shared_by)
 
 
-HOW_ENDPOINTS_ARE_CALLED = frozenset(EndpointPart.model_fields) - {"model"}
-"""Settings of an endpoint that change no result."""
+class ChatPart(EndpointPart):
+    """Chat model: an OpenAI-compatible endpoint, or a GGUF file that runs in this process.
+
+    Attributes:
+        model: name of the model at the endpoint; for Azure the name of the deployment; for a local
+            model the path of its GGUF file.
+        sha256: SHA-256 that the file of a local model must have; empty accepts the file as it is.
+        context_tokens: most tokens of a prompt and its answer together that a local model holds.
+            The model's own limit applies, too. More tokens need more memory.
+        threads: processor cores for a local model; 0 is all of the machine's.
+    """
+
+    sha256: str = Field("", pattern=r"^([0-9a-f]{64})?$")
+    context_tokens: int = Field(8192, ge=512)
+    threads: int = Field(0, ge=0, le=512)
+
+
+HOW_ENDPOINTS_ARE_CALLED = frozenset(ChatPart.model_fields) - {"model", "sha256"}
+"""Settings of a chat model that change no result."""
 
 
 NO_BOUND = "none"

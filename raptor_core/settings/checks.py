@@ -6,20 +6,21 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
-from raptor_core.settings.base import EndpointPart, OrNone, Part
+from raptor_core.settings.base import ChatPart, OrNone, Part
 
 
-class AuditSettings(EndpointPart):
+class AuditSettings(ChatPart):
     """Judge of sampled summaries; ``checks.audit_rate`` is the share that is sampled.
 
     Attributes:
         judge: "support" (similarity, coverage, numbers, names, oppositions; the bundled model),
-            "overlap" (words alone), "nli" (a cross-encoder of sentence-transformers), or "llm"
-            (an OpenAI-compatible chat endpoint, which is paid for).
+            "overlap" (words alone), "nli" (a cross-encoder of sentence-transformers), "llm" (an
+            OpenAI-compatible chat endpoint, which is paid for), or "local" (a chat model's GGUF
+            file, which runs in this process).
         on_unsupported: what happens to an audited summary with an unsupported sentence: "report"
             it, "quarantine" it (published, and left out of retrieval), "resummarize" it with the
             findings in the prompt, or "block" the publication.
-        model: model of "nli" (a hub name or a local folder) or of "llm".
+        model: model of "nli" (a hub name or a local folder), of "llm", or the file of "local".
         max_retries: attempts after the first, for an audit with an invalid answer or a fault; after
             them the summary is "not judged".
         max_tokens: most tokens of an answer.
@@ -30,12 +31,17 @@ class AuditSettings(EndpointPart):
     purpose: ClassVar[str] = "audit"
     common: ClassVar[tuple[str, ...] | None] = ("judge", "on_unsupported")
 
-    judge: Literal["support", "overlap", "nli", "llm"] = "support"
+    judge: Literal["support", "overlap", "nli", "llm", "local"] = "support"
     on_unsupported: Literal["report", "quarantine", "resummarize", "block"] = "report"
     model: str = "gpt-4o-mini"
     max_retries: int = Field(2, ge=0, le=20)
     max_tokens: int = Field(1000, ge=64)
     json_format: Literal["json_schema", "json_object", "prompt"] = "json_schema"
+
+    @property
+    def is_local(self) -> bool:
+        """See ``EndpointPart.is_local``."""
+        return self.judge == "local"
 
     @model_validator(mode="after")
     def _judge_has_its_model(self) -> AuditSettings:

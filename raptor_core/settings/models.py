@@ -13,6 +13,7 @@ from pydantic import Field, StringConstraints, field_validator, model_validator
 
 from raptor_core.settings.base import (
     BudgetSettings,
+    ChatPart,
     EndpointPart,
     Part,
     PriceSettings,
@@ -160,11 +161,12 @@ class EmbedderSettings(EndpointPart):
     passage_prefix: str = ""
 
 
-class SummarizerSettings(EndpointPart):
+class SummarizerSettings(ChatPart):
     """Summarizer, which writes one text for the nodes of a cluster.
 
     Attributes:
-        kind: extractive (deterministic, calls no model) or an OpenAI-compatible chat endpoint.
+        kind: "extractive" (deterministic, calls no model), "openai" (an OpenAI-compatible chat
+            endpoint), or "local" (a GGUF file, which runs in this process).
         ratio: desired tokens of an extractive summary divided by the tokens of its children.
         min_tokens, max_tokens: bounds of a summary's length, in tokens.
         temperature: temperature that an endpoint samples with.
@@ -195,7 +197,7 @@ class SummarizerSettings(EndpointPart):
 
     purpose: ClassVar[str] = "summarizer"
 
-    kind: Literal["extractive", "openai"] = "extractive"
+    kind: Literal["extractive", "openai", "local"] = "extractive"
     ratio: float = Field(0.28, gt=0, lt=1)
     min_tokens: int = Field(24, ge=1)
     max_tokens: int = Field(200, ge=16)
@@ -210,6 +212,11 @@ class SummarizerSettings(EndpointPart):
     batch_from: int = Field(0, ge=0)
     batch_poll_seconds: float = Field(30.0, gt=0)
     batch_price: float = Field(0.5, ge=0, le=1)
+
+    @property
+    def is_local(self) -> bool:
+        """See ``EndpointPart.is_local``."""
+        return self.kind == "local"
 
     @field_validator("user_prompt")
     @classmethod
@@ -261,18 +268,26 @@ class ReportSettings(Part):
     url: str = Field("", pattern=r"^(https?://[^\s()<>|\\\[\]]+)?$")
 
 
-class ReaderSettings(EndpointPart):
-    """Reader, an OpenAI-compatible chat endpoint that answers a question from a context.
+class ReaderSettings(ChatPart):
+    """Reader, a chat model that answers a question from a context.
 
     Attributes:
+        kind: "openai" (an OpenAI-compatible chat endpoint) or "local" (a GGUF file, which runs in
+            this process).
         max_tokens: most tokens of an answer.
     """
 
-    common: ClassVar[tuple[str, ...] | None] = ("model", "base_url", "api_key_env")
+    common: ClassVar[tuple[str, ...] | None] = ("kind", "model", "base_url", "api_key_env")
 
     purpose: ClassVar[str] = "reader"
 
+    kind: Literal["openai", "local"] = "openai"
     max_tokens: int = Field(512, ge=16)
+
+    @property
+    def is_local(self) -> bool:
+        """See ``EndpointPart.is_local``."""
+        return self.kind == "local"
 
 
 class Settings(Part):

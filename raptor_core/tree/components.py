@@ -23,6 +23,7 @@ from raptor_core.errors import SettingsError
 from raptor_core.models.embedding import make_embedder
 from raptor_core.models.embedding.base import Embedder
 from raptor_core.models.embedding.local_models import resolve_precision
+from raptor_core.models.local.records import resolve_models
 from raptor_core.models.money.ledger import Ledger
 from raptor_core.models.summarizing import make_summarizer
 from raptor_core.models.summarizing.base import Summarizer
@@ -87,7 +88,7 @@ class Components:
         curation: Curation | None = None,
         shared: Mapping[str, Any] | None = None,
     ) -> None:
-        settings = settings or Settings()
+        settings = resolve_models(settings or Settings())
         embedding = resolve_precision(settings.embedder)
         self.settings = settings.model_copy(update={"embedder": embedding})
         custom = {
@@ -198,7 +199,7 @@ class Components:
     def titles(self) -> bool:
         """Whether each summary begins with a title."""
         settings = self.settings.summarizer
-        return not self._custom_part("summarizer") and settings.kind == "openai" and settings.titles
+        return not (self.quotes or self._custom_part("summarizer")) and settings.titles
 
     @cached_property
     def quoting(self) -> Summarizer | None:
@@ -234,7 +235,7 @@ class Components:
             unfit=find_unfit,
             batches=self._arguments["batches"],
         )
-        if not custom and settings.kind == "openai":
+        if not custom and settings.kind != "extractive":
             return summarizer  # charges the ledger by itself
         name, limit = type(custom).__name__ if custom else settings.kind, settings.max_tokens
         return CountedSummarizer(summarizer, self.ledger, self.counter, name=name, max_tokens=limit)

@@ -56,10 +56,10 @@ SPLIT = "documents whose hash is odd are reported, the others calibrate"
 @click.option(
     "--judge",
     "kind",
-    type=click.Choice(["support", "overlap", "nli", "llm"]),
+    type=click.Choice(["support", "overlap", "nli", "llm", "local"]),
     help="Judge; by default the home's setting.",
 )
-@click.option("--model", help="Model of nli or llm; by default the home's setting.")
+@click.option("--model", help="Model of nli, llm or local; by default the home's setting.")
 @home_and_json
 def audit_command(
     folder: Path, kind: str | None, model: str | None, home: Path, as_json: bool
@@ -74,6 +74,7 @@ def audit_command(
     labelled = load_labelled(folder)
     _, settings = home_settings(home, needed=False)
     chosen = {name: value for name, value in {"judge": kind, "model": model}.items() if value}
+    chosen |= {"sha256": ""} if model else {}
     settings = settings.model_copy(update={"audit": settings.audit.model_copy(update=chosen)})
     judge = make_judge(settings.audit, ledger=Ledger.of(settings))
     scores = score_judge(labelled, judge)

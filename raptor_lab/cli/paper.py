@@ -245,7 +245,7 @@ def _measured(files: Sequence[Path], studies: Sequence[Study]) -> Table:
 
 def _describe(settings: Settings) -> str:
     summarizer, embedder, custom = settings.summarizer, settings.embedder, settings.components
-    summaries = summarizer.model if summarizer.kind == "openai" else "extracted sentences"
+    summaries = summarizer.shown_model if summarizer.kind != "extractive" else "extracted sentences"
     model = "all-MiniLM-L6-v2 (bundled)" if embedder.kind == "bundled" else embedder.model
     return (
         f"Embedder {custom.embedder or model}; summaries: {custom.summarizer or summaries}; "

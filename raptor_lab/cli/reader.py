@@ -108,5 +108,5 @@ def _budgets(values: Mapping[str, Any]) -> list[int]:
 def _reader(settings: ReaderSettings, ledger: Ledger, kind: str, model: str | None) -> AnswerReader:
     if kind == "unifiedqa":
         return UnifiedQa(model) if model else UnifiedQa()
-    named = settings.model_copy(update={"model": model}) if model else settings
+    named = settings.model_copy(update={"model": model, "sha256": ""}) if model else settings
     return ChatReader(named, ledger)

@@ -85,9 +85,9 @@ def token_points(index: Index) -> list[TokenPoint]:
 
 
 def is_local(components: Components) -> bool:
-    """Return True if a build calls no endpoint, so that a repeated build costs nothing."""
+    """Return True if a build calls no chat model and no endpoint, so that a repeat is cheap."""
     settings = components.settings
-    return "openai" not in (settings.summarizer.kind, settings.embedder.kind)
+    return settings.summarizer.kind == "extractive" and settings.embedder.kind != "openai"
 
 
 def time_builds(

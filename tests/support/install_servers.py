@@ -1,7 +1,7 @@
 """Install what tests start beside themselves, where it is missing.
 
-PostgreSQL, PgBouncer, Redis, tesseract, LiteLLM's proxy, axe, and the conformance tests of the
-Model Context Protocol.
+PostgreSQL, PgBouncer, Redis, tesseract, LiteLLM's proxy, axe, the conformance tests of the Model
+Context Protocol, and a small chat model.
 
 python tests/support/install_servers.py
 """
@@ -21,6 +21,7 @@ from support import (
     axe,
     conformance,
     litellm_proxy,
+    local_model,
     pgbouncer,
     postgres,
     redis_server,
@@ -52,3 +53,4 @@ if __name__ == "__main__":
     conformance.install_conformance()
     litellm_proxy.install_litellm()
     axe.install_axe()
+    local_model.install_model()

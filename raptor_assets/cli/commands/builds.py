@@ -17,7 +17,7 @@ from raptor_assets.cli.options import (
     home_and_json,
     home_settings,
 )
-from raptor_assets.cli.output import join_reasons, print_json, print_orphaned
+from raptor_assets.cli.output import duration_text, join_reasons, print_json, print_orphaned
 from raptor_assets.cli.terminal import say
 from raptor_assets.names import counted, listed
 from raptor_assets.project.home import Home
@@ -45,10 +45,11 @@ NAMED = 20  # trees, skipped files and failed partitions that are named; ``--jso
 def plan_command(
     sources: tuple[str, ...], partitions: tuple[str, ...], home: Path, as_json: bool
 ) -> None:
-    """Say what the next build will do and cost. Nothing is written, and no endpoint is called.
+    """Say what the next build will do and cost. Nothing is built, and no endpoint is called.
 
     SOURCES are added to those of the home's settings. The plan is exact for a tree that is updated,
-    and an estimate for a tree that is built from scratch.
+    and an estimate for a tree that is built from scratch. The first plan with a local model
+    measures its speed, and the home keeps it.
     """
     opened, settings, scan = _scan_sources(home, sources)
     keys = _partition_keys(partitions, scan.inventory, settings)
@@ -72,6 +73,7 @@ def _plan_values(planned: Forecast) -> dict[str, Any]:
         "n_unchanged": len(changes.unchanged),
         "refused": sorted(changes.refused),
         **planned.plan.as_dict(),
+        "seconds": planned.seconds,
     }
 
 
@@ -94,6 +96,12 @@ def _print_plan(planned: Forecast) -> None:
     if len(plan.trees) > NAMED:
         say(f"and {len(plan.trees) - NAMED} more trees; --json names all", dim=True)
     _print_total(plan)
+    if planned.speed and planned.seconds:
+        read, written = planned.speed
+        say(
+            f"time: about {duration_text(planned.seconds)}; the model reads {read:.0f} and writes "
+            f"{written:.0f} tokens a second on this machine"
+        )
 
 
 def _print_tree(tree: TreePlan) -> None:

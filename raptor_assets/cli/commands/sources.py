@@ -16,6 +16,7 @@ from raptor_assets.cli.terminal import say, say_text
 from raptor_assets.project.home import Home
 from raptor_core.errors import SourceError
 from raptor_core.home.folder import hint
+from raptor_core.models.local.gguf import ModelHeader, read_header
 from raptor_core.nodes import format_pages
 from raptor_core.quality.document_text import describe_repeated_lines
 from raptor_core.settings import CheckSettings
@@ -34,32 +35,56 @@ from raptor_core.tree.preview import Previews
     help="Documents of one tree.",
 )
 @click.option("--all", "is_complete", is_flag=True, help="Write all settings, also advanced ones.")
+@click.option(
+    "--local", "model", metavar="MODEL.gguf", help="Chat model, a file, that writes and answers."
+)
 @home_and_json
 def init_command(
     sources: tuple[str, ...],
     preset: str,
     group_by: str,
     is_complete: bool,
+    model: str | None,
     home: Path,
     as_json: bool,
 ) -> None:
-    """Create a home with a commented settings file. An existing file is never overwritten."""
+    """Create a home with a commented settings file. An existing file is never overwritten.
+
+    With --local a chat model on this machine writes the summaries and answers questions. It is a
+    GGUF file that llama.cpp can load.
+    """
     if missing := [source for source in sources if is_missing(source)]:
         raise SourceError(f"there is no file or folder {missing[0]!r}; nothing was written")
     opened = Home.at(home)
+    header = _local_model(model) if model else None
     created = opened.create(
-        sources=absolute_sources(sources), preset=preset, group_by=group_by, is_complete=is_complete
+        sources=absolute_sources(sources),
+        preset=preset,
+        group_by=group_by,
+        is_complete=is_complete,
+        local_model=str(Path(model).expanduser().absolute()) if model else "",
     )
     if as_json:
         print_json({"home": str(opened.path), "settings": str(opened.settings), "created": created})
         return
     if created:
         say(f"wrote {opened.settings}")
+        if header:
+            size = f"{header.n_bytes / 1e9:.2f} GB"
+            say(f"model: {header.name}, {size}, {header.context_tokens:,} tokens of context")
     else:
         remedy = f"edit it, or add sources with `{hint('build SOURCE', opened.path)}`"
         say(f"kept {opened.settings} as it is: {remedy}", fg="yellow")
     build = "build" if sources or not created else "build SOURCE"
     say(f"next: {hint(build, opened.path)}")
+
+
+def _local_model(model: str) -> ModelHeader:
+    """Return the header of a model's file, after a check that this environment can load it."""
+    from raptor_core.models.local.engine import import_vendor
+
+    import_vendor()
+    return read_header(model, "--local")
 
 
 NAMED = 20  # reasons for leaving documents out that are named; ``--json`` names all

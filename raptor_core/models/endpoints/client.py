@@ -6,13 +6,20 @@ import threading
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import numpy as np
 
 from raptor_core.errors import AnswerError, EndpointError
 from raptor_core.models.endpoints.answers import read_chat, read_embeddings, read_usage
-from raptor_core.models.endpoints.dialects import Dialect, connect, resolve_key, shown_url
+from raptor_core.models.endpoints.dialects import (
+    Dialect,
+    connect,
+    effective,
+    resolve_key,
+    shown_url,
+)
 from raptor_core.models.endpoints.faults import CallFaultError, FaultError, Retrier
 from raptor_core.models.endpoints.gate import Gate
 from raptor_core.models.endpoints.messages import fault_of, is_refusal, parse, read_error
@@ -72,8 +79,10 @@ class EndpointClient:
         ledger: Ledger | None = None,
         purpose: str = "",
     ) -> None:
-        self.endpoint = endpoint
-        self._account = account or (ledger or Ledger()).account(purpose, endpoint.model)
+        self.endpoint = endpoint = effective(endpoint)
+        self._account = account or (ledger or Ledger()).account(
+            purpose, endpoint.shown_model, free=endpoint.is_local
+        )
         self._retrier = Retrier(policy or RetryPolicy(endpoint.max_retries))
         self._gate = Gate.of(endpoint)
         self._dialect = Dialect.of(endpoint)
@@ -179,7 +188,7 @@ class EndpointClient:
 
         def attempt() -> Vectors:
             response = self._adapted(
-                lambda c, fields: c.embeddings.with_raw_response.create(**fields),
+                lambda fields, c: c.embeddings.with_raw_response.create(**fields),
                 body,
                 worst,
                 Meter(),
@@ -200,7 +209,7 @@ class EndpointClient:
             fields = self._dialect.chat_body(self.endpoint.model, ask, user)
             return {**fields, **self._dialect.stream_fields()}
 
-        def send(connection: OpenAI, fields: Mapping[str, Any]) -> Any:
+        def send(fields: Mapping[str, Any], connection: OpenAI) -> Any:
             streaming = {key: fields[key] for key in ("stream", "stream_options") if key in fields}
             rest = {key: value for key, value in fields.items() if key not in streaming}
             # The vendor would read a stream itself; ours is joined below it.
@@ -211,7 +220,7 @@ class EndpointClient:
 
     def _adapted(
         self,
-        send: Callable[[OpenAI, Mapping[str, Any]], Any],
+        send: Callable[[Mapping[str, Any], OpenAI], Any],
         body: Callable[[], dict[str, Any]],
         worst: Worst,
         meter: Meter,
@@ -221,14 +230,15 @@ class EndpointClient:
         while True:
             fields = body()
             try:
-                return self._paid(lambda c, sent=fields: send(c, sent), worst, meter, stop)
+                return self._paid(partial(send, fields), worst, meter, stop)
             except FaultError as fault:
                 if not self._dialect.learn(fault.field, fields) and body() == fields:
                     raise  # neither this refusal nor one of another thread changes the request
 
     def _label(self, kind: str) -> str:
-        purpose, model = self.endpoint.purpose, self.endpoint.model
-        return f"{purpose}: {kind} with {model!r} at {shown_url(self.endpoint.base_url)}"
+        endpoint = self.endpoint
+        place = "in this process" if endpoint.is_local else f"at {shown_url(endpoint.base_url)}"
+        return f"{endpoint.purpose}: {kind} with {endpoint.shown_model!r} {place}"
 
     def _connect(self) -> OpenAI:
         with self._lock:

@@ -13,7 +13,7 @@ from weakref import WeakValueDictionary
 from raptor_core.credentials import check_key
 from raptor_core.errors import MissingKeyError
 from raptor_core.models.endpoints.values import ChatAsk
-from raptor_core.settings.base import EndpointPart
+from raptor_core.settings.base import ChatPart, EndpointPart
 
 if TYPE_CHECKING:
     from openai import OpenAI
@@ -22,6 +22,22 @@ PLACEHOLDER = "no-key"
 """Key for endpoints that need none, such as vLLM and Ollama."""
 
 _OFFICIAL = "api.openai.com"
+
+
+IN_PROCESS_URL = "http://localhost/v1"
+"""Address of a local model, whose socket needs none."""
+
+IN_PROCESS_SECONDS = 3600.0
+"""Time limit of an attempt of a local model, which works as long as its process lives."""
+
+
+def effective(endpoint: EndpointPart) -> EndpointPart:
+    """Return the settings of an endpoint; those of a local model name no server and no key."""
+    if not endpoint.is_local:
+        return endpoint
+    settings = {"base_url": IN_PROCESS_URL, "api_key_env": "", "api_version": ""}
+    settings["max_tokens_field"] = "max_tokens"
+    return endpoint.model_copy(update={**settings, "timeout_seconds": IN_PROCESS_SECONDS})
 
 
 def is_official(base_url: str) -> bool:
@@ -72,8 +88,13 @@ def connect(endpoint: EndpointPart, key: str) -> OpenAI:
     from raptor_core.models.endpoints.transport import BoundedClient
 
     # Without the vendor's retries, since ``Retrier`` counts them and checks the answers.
-    common: dict[str, Any] = {"api_key": key, "max_retries": 0, "http_client": BoundedClient()}
-    common["timeout"] = endpoint.timeout_seconds
+    socket = ""
+    if isinstance(endpoint, ChatPart) and endpoint.is_local:
+        from raptor_core.models.local.engine import engine_of
+
+        socket = engine_of(endpoint).socket
+    common: dict[str, Any] = {"api_key": key, "max_retries": 0}
+    common |= {"http_client": BoundedClient(socket), "timeout": endpoint.timeout_seconds}
     url, version = endpoint.base_url, endpoint.api_version
     if version:
         return AzureOpenAI(api_version=version, azure_endpoint=url, **common)

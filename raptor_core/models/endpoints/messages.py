@@ -149,9 +149,12 @@ _HINTS = {
 }
 """Setting that corrects a refused field, see docs/endpoints.md."""
 _TO_SHORTEN = {
-    "summarizer": "lower clustering.max_tokens or summarizer.max_tokens",
-    "reader": "lower the token budget of the context or reader.max_tokens",
-    "audit": "lower clustering.max_tokens or audit.max_tokens",
+    "summarizer": "lower clustering.max_tokens or summarizer.max_tokens, "
+    "or raise summarizer.context_tokens of a local model",
+    "reader": "lower the token budget of the context or reader.max_tokens, "
+    "or raise reader.context_tokens of a local model",
+    "audit": "lower clustering.max_tokens or audit.max_tokens, "
+    "or raise audit.context_tokens of a local model",
     "embedder": "lower chunking.max_tokens or summarizer.max_tokens",
 }
 _LIST_SCOPE = "api.model.read"

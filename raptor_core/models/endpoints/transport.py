@@ -12,14 +12,17 @@ import threading
 import time
 from concurrent.futures import Future, wait
 from contextlib import suppress
+from importlib import import_module
 from typing import Any
 
-from httpx import ReadTimeout
 from openai import DefaultHttpxClient
 
 from raptor_core.models.endpoints.dialects import is_nearby
 from raptor_core.models.endpoints.events import holds_token, is_stream, join_events
 from raptor_core.models.endpoints.faults import FaultError
+
+_HTTP = import_module(DefaultHttpxClient.__mro__[1].__module__.partition(".")[0])
+"""HTTP library below the vendor: httpx or httpx2, by the vendor's release."""
 
 MAX_ANSWER_BYTES = 8 << 20
 """Maximum size of an answer; a chat answer of 4,000 tokens takes 16 KiB."""
@@ -94,10 +97,14 @@ class BoundedClient(DefaultHttpxClient):
 
     The read timeout of a request is the longest time without progress. No answer may be
     compressed, since a small answer could unpack to any size. A streamed answer is returned joined.
+    ``local_socket`` is the path of a local model's Unix socket, to which all requests go.
     """
 
-    def __init__(self) -> None:
-        super().__init__(headers={"Accept-Encoding": "identity"})
+    def __init__(self, local_socket: str = "") -> None:
+        local: dict[str, Any] = {}
+        if local_socket:
+            local["transport"] = _HTTP.HTTPTransport(uds=local_socket)
+        super().__init__(headers={"Accept-Encoding": "identity"}, **local)
 
     def send(self, request: Any, *, stream: bool = False, **options: Any) -> Any:  # noqa: ARG002  # the vendor's; answers are read whole
         """Send a request and return its complete answer, or raise FaultError."""
@@ -109,7 +116,7 @@ class BoundedClient(DefaultHttpxClient):
         def run() -> None:
             try:
                 future.set_result(self._exchange(request, options, watch))
-            except ReadTimeout:
+            except _HTTP.ReadTimeout:
                 future.set_exception(watch.late())
             except BaseException as error:  # noqa: BLE001  # ``send`` raises it
                 future.set_exception(error)

@@ -10,7 +10,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from raptor_core.settings.base import PriceSettings
+from raptor_core.settings.base import ChatPart, PriceSettings
 from raptor_core.settings.models import Settings
 
 SUMMARIES = "summaries"
@@ -160,6 +160,11 @@ class Cost:
         )
 
 
+def price_of(part: ChatPart, settings: Settings) -> PriceSettings | None:
+    """Return the price of a chat model, 0 for a local one, or None if it is not set."""
+    return FREE if part.is_local else settings.prices.get(part.model)
+
+
 def summary_cost(
     n_calls: int, prompt_tokens: int, completion_tokens: int, settings: Settings
 ) -> Cost:
@@ -169,7 +174,7 @@ def summary_cost(
     into one batch, and pay less than the sum of the trees' costs.
     """
     part = settings.summarizer
-    price = settings.prices.get(part.model) if part.kind == "openai" else FREE
+    price = FREE if part.kind == "extractive" else price_of(part, settings)
     if part.batch_from and n_calls >= part.batch_from:
         price = share_of_price(price, part.batch_price)
     return _priced(Cost(n_calls, prompt_tokens, completion_tokens), price, part.model)

@@ -1,4 +1,4 @@
-"""Summarizers: extractive, by an OpenAI-compatible chat endpoint, or by a function.
+"""Summarizers: extractive, by a chat model of an endpoint or a file, or by a function.
 
 ``base`` has the requests, the answers and the interface. Which summaries a tree needs is decided
 in ``raptor_core.tree.summarize``. Read ``base`` next.
@@ -33,11 +33,11 @@ def make_summarizer(
 
     ``batches`` is the folder for records of unfinished batches; None forgets them with the process.
     """
-    if settings.kind == "openai":
+    if settings.kind != "extractive":
         from raptor_core.models.summarizing.chat import ChatSummarizer
 
         chat = ChatSummarizer(settings, counter, ledger=ledger, keep=keep, unfit=unfit)
-        if not settings.batch_from:
+        if settings.is_local or not settings.batch_from:
             return chat
         from raptor_core.models.summarizing.batch import BatchSummarizer
 

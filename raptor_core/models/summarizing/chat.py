@@ -1,4 +1,4 @@
-"""Summaries by an OpenAI-compatible chat endpoint, one call each."""
+"""Summaries by a chat model, one call each."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from raptor_core.models.endpoints.client import EndpointClient
 from raptor_core.models.endpoints.faults import CallFaultError
 from raptor_core.models.endpoints.pool import run_concurrently
 from raptor_core.models.endpoints.values import ChatAsk, Meter
+from raptor_core.models.local.records import identify
 from raptor_core.models.money.ledger import Ledger
 from raptor_core.models.money.usage import SUMMARIES
 from raptor_core.models.summarizing.base import FailedSummary, Summary, SummaryRequest, Unfit
@@ -72,11 +73,12 @@ class ChatSummarizer:
         self._unfit = unfit
         self._prompt = prompt_of(settings)
         self._client = EndpointClient(settings, policy, ledger=ledger, purpose=SUMMARIES)
+        identified = identify(settings)
         # The URL is left out: the same model on another endpoint gives the same summaries.
         self.fingerprint = fingerprint(
-            "chat",
+            settings.kind if settings.is_local else "chat",
             {
-                "model": settings.model,
+                "model": identified.sha256 or settings.model,
                 "prompt": self._prompt.version,
                 "temperature": settings.temperature,
                 "max_tokens": settings.max_tokens,

@@ -119,7 +119,7 @@ def limit_line(max_tokens: int, n_too_long: int) -> str:
 
 def prompt_overhead(settings: SummarizerSettings, counter: TokenCounter) -> int:
     """Return the tokens of a prompt without its children's texts; 0 if no model is called."""
-    if settings.kind != "openai":
+    if settings.kind == "extractive":
         return 0
     prompt = prompt_of(settings)
     counts = counter.count([prompt.system, prompt.question((), settings.max_tokens)])

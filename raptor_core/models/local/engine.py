@@ -1,0 +1,116 @@
+"""Engine of a local model: llama.cpp in this process, loaded once, when a call needs it.
+
+The engine answers the OpenAI protocol on a Unix socket in a folder that only this user can open, so
+requests, retries and checks are those of ``raptor_core.models.endpoints``. It computes one request
+at a time, so that answers do not depend on concurrent requests. A prompt that begins like the last
+one reuses what was computed for it.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+import threading
+import weakref
+from pathlib import Path
+from typing import Any
+
+from raptor_core.errors import MissingExtraError, ModelError
+from raptor_core.models.local.gguf import read_header
+from raptor_core.models.local.records import digest_of
+from raptor_core.settings.base import ChatPart
+
+SEED = 0
+"""Seed of each answer, which matters above temperature 0 only."""
+
+_BATCH_TOKENS = 256
+"""Tokens of a prompt that are computed at once; a cancelled call ends after so many."""
+
+_SILENT = -1
+
+
+class Engine:
+    """Model in memory that answers chat requests on ``socket``, the path of a Unix socket.
+
+    Raises:
+        MissingExtraError: the extra ``local`` is not installed.
+        ModelError: the file is missing, unfit or not the one of ``sha256``, or cannot be loaded.
+    """
+
+    def __init__(self, part: ChatPart) -> None:
+        header = read_header(part.model, f"{part.purpose}.model")
+        folder = tempfile.mkdtemp(prefix="raptor-")
+        weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
+        self.socket = str(Path(folder) / "llama.sock")  # the ending makes it a socket's path
+        self._server = _load(part, self.socket, header.context_tokens)
+
+    def complete(self, body: dict[str, Any]) -> dict[str, Any]:
+        """Return llama.cpp's answer to the body of a chat request."""
+        answer: dict[str, Any] = self._server.handle_chat_completions(body)
+        return answer
+
+
+def n_cores() -> int:
+    """Return the number of processor cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def _load(part: ChatPart, socket: str, model_tokens: int) -> Any:
+    xllamacpp = import_vendor()
+    params = xllamacpp.CommonParams()
+    params.model.path = str(Path(part.model).expanduser())
+    params.n_ctx = min(part.context_tokens, model_tokens or part.context_tokens)
+    params.n_parallel = 1
+    params.n_batch = params.n_ubatch = _BATCH_TOKENS
+    n_threads = part.threads or n_cores()
+    params.cpuparams.n_threads = params.cpuparams_batch.n_threads = n_threads
+    params.sampling.seed = SEED
+    params.enable_reasoning = 0  # else a short limit is used up before the answer begins
+    params.cache_ram_mib = 0  # the last prompt is reused where it stands; copies would take memory
+    params.hostnames, params.port = [socket], 0
+    params.offline, params.ui, params.warmup, params.verbosity = True, False, False, _SILENT
+    try:
+        return xllamacpp.Server(params)
+    except (RuntimeError, ValueError, MemoryError) as error:
+        raise ModelError(
+            f"{part.purpose}.model: llama.cpp cannot load {params.model.path} with "
+            f"{params.n_ctx:,} tokens of context ({error}). Check its SHA-256, and that this "
+            f"release of xllamacpp knows its architecture; a smaller {part.purpose}.context_tokens "
+            "needs less memory"
+        ) from error
+
+
+def import_vendor() -> Any:
+    """Return the module of the binding, or raise MissingExtraError."""
+    try:
+        import xllamacpp
+    except ImportError as error:
+        raise MissingExtraError("local", "a local model") from error
+    return xllamacpp
+
+
+_LOCK = threading.Lock()
+_ENGINES: dict[tuple[str, int, int], Engine] = {}
+
+
+def engine_of(part: ChatPart) -> Engine:
+    """Return the engine of a local model, which all parts of this process with its file share.
+
+    Raises:
+        MissingExtraError, ModelError: see ``Engine``.
+    """
+    path = Path(part.model).expanduser()
+    with _LOCK:
+        digest = digest_of(path) if path.is_file() else ""
+        if digest and part.sha256 not in ("", digest):
+            raise ModelError(
+                f"{part.purpose}.model: {path} has the SHA-256 {digest}, expected {part.sha256}; "
+                f"the file changed. Restore it, or remove {part.purpose}.sha256 and start again"
+            )
+        key = (digest, part.context_tokens, part.threads)
+        if key not in _ENGINES:
+            _ENGINES[key] = Engine(part)
+        return _ENGINES[key]

@@ -1,0 +1,92 @@
+"""Records about the files of local models: their digests, and their speeds on machines.
+
+A home keeps them in one JSON file. Everything in it can be computed again, so a damaged file counts
+as empty, and a file that cannot be written is no error.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, TypeVar
+
+from raptor_core.disk import replace_file
+from raptor_core.models.local.gguf import read_header
+from raptor_core.settings.base import ChatPart
+from raptor_core.settings.models import Settings
+
+_digests: dict[str, str] = {}
+"""SHA-256 of files by path, size and time of the last change, in this process."""
+
+
+def read_record(records: Path | None, kind: str) -> dict[str, Any]:
+    """Return the records of one kind; empty if there are none."""
+    if records is None:
+        return {}
+    try:
+        values: dict[str, Any] = json.loads(records.read_text(encoding="utf-8"))[kind]
+        return dict(values)
+    except (OSError, ValueError, LookupError, TypeError, RecursionError):
+        return {}
+
+
+def add_record(records: Path | None, kind: str, key: str, value: object) -> None:
+    """Add a value to the file of records, if its folder exists."""
+    if records is None or not records.parent.is_dir():
+        return
+    values = {name: read_record(records, name) for name in ("digests", "speeds")}
+    values[kind][key] = value
+    with suppress(OSError):
+        replace_file(records, json.dumps(values, indent=1).encode())
+
+
+def digest_of(path: Path, records: Path | None = None) -> str:
+    """Return the SHA-256 of a file; it is read only if it is new or changed."""
+    state = path.stat()
+    key = f"{path.absolute()} {state.st_size} {state.st_mtime_ns}"
+    if key not in _digests:
+        kept = read_record(records, "digests").get(key)
+        if not isinstance(kept, str):
+            with path.open("rb") as file:
+                kept = hashlib.file_digest(file, "sha256").hexdigest()
+            add_record(records, "digests", key, kept)
+        _digests[key] = kept
+    return _digests[key]
+
+
+Chat = TypeVar("Chat", bound=ChatPart)
+
+
+def identify(part: Chat) -> Chat:
+    """Return the settings of a chat model; a local one is checked and has its file's SHA-256.
+
+    Raises:
+        ModelError: the file of a local model is missing, or is no chat model.
+    """
+    if not part.is_local:
+        return part
+    read_header(part.model, f"{part.purpose}.model")
+    return _with_digest(part)
+
+
+def _with_digest(part: Chat, records: Path | None = None) -> Chat:
+    if part.sha256:
+        return part
+    digest = digest_of(Path(part.model).expanduser(), records)
+    return part.model_copy(update={"sha256": digest})
+
+
+def resolve_models(settings: Settings, records: Path | None = None) -> Settings:
+    """Return the settings with the SHA-256 of each local model that names none.
+
+    A file that cannot be read keeps none; reading published trees does not need it.
+    """
+    parts: dict[str, ChatPart] = {}
+    for name in ("summarizer", "reader", "audit"):
+        part: ChatPart = getattr(settings, name)
+        if part.is_local:
+            with suppress(OSError):
+                parts[name] = _with_digest(part, records)
+    return settings.model_copy(update=parts) if parts else settings

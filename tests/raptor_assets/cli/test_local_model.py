@@ -1,0 +1,209 @@
+"""A real chat model, by llama.cpp, in this process and over its own server.
+
+The model is small and behaves badly, which is part of what is tested: cut answers and loops.
+"""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from support.command import Place
+from support.evaluation_sets import records, write_lines
+from support.local_model import model_file, serve
+from support.processes import kill_group, wait_until
+from support.trees import leaf, summary
+from support.word_counter import WordCounter
+
+from raptor_core.audit import make_judge
+from raptor_core.audit.base import AuditedSummary
+from raptor_core.errors import EndpointError
+from raptor_core.home.folder import HomeFolder
+from raptor_core.models.local.records import read_record
+from raptor_core.models.reading.reader import Passage, Reader
+from raptor_core.models.summarizing import make_summarizer
+from raptor_core.models.summarizing.base import FailedSummary, Summary, SummaryRequest
+from raptor_core.settings import AuditSettings, SummarizerSettings
+from raptor_core.settings.models import ReaderSettings
+from raptor_core.vectors import Vectors
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
+
+CONTEXT_TOKENS = 1024
+THREADS = 1  # two would wait for each other beside other tests
+LIGHT = (
+    "The keeper lit the lamp at dusk. He wrote the hour into the book.",
+    "A storm came from the west at night. The boats stayed in the harbour.",
+)
+DAY = (
+    "In the morning the sea was calm. Three boats went out to fish.",
+    "The lamp burned all night. The oil lasted until the morning.",
+)
+
+
+def settings(part, **values):
+    """Settings of a part that calls the model in this process."""
+    kind = {"judge": "local"} if part is AuditSettings else {"kind": "local"}
+    limits = {"context_tokens": CONTEXT_TOKENS, "max_retries": 1, "max_tokens": 64}
+    limits["threads"] = THREADS
+    return part(**{**kind, "model": str(model_file()), **limits, **values})
+
+
+def request(key, texts):
+    counts = tuple(len(text.split()) for text in texts)
+    vectors: Vectors = np.full((len(texts), 2), 0.5**0.5, dtype=np.float32)
+    return SummaryRequest(key, key, tuple(texts), counts, vectors)
+
+
+def answers(settings, *clusters):
+    """Answers to clusters of texts by their keys."""
+    requests = [request(f"cluster {at}", texts) for at, texts in enumerate(clusters)]
+    summarizer = make_summarizer(settings, WordCounter(), "embedder")
+    return {answer.key: answer for answer in summarizer.summarize(requests)}
+
+
+@pytest.fixture(scope="module")
+def server():
+    """Base URL of llama.cpp's own server of the same model."""
+    running = serve(CONTEXT_TOKENS)
+    yield f"{running.listening_address}/v1"
+    del running  # which ends it
+
+
+@pytest.fixture(scope="module")
+def new_place(tmp_path_factory):
+    """A home whose summaries and answers the model writes, not built yet."""
+    place = Place(tmp_path_factory.mktemp("local"))
+    place.write("light.md", " ".join((*LIGHT, *DAY)))
+    printed = place.call("init", place.docs, "--local", model_file())
+    assert (printed.code, "Smollm2 135M" in printed.out) == (0, True), printed.err
+    place.configure("[chunking]\nmax_tokens = 24")
+    place.configure('[clustering]\nmethod = "contiguous"\nwindow = 4')
+    place.configure("[tree]\nmax_layers = 1")
+    small = f"context_tokens = {CONTEXT_TOKENS}\nmax_tokens = 64\nthreads = {THREADS}"
+    place.configure(f"[summarizer]\n{small}")
+    place.configure(f"[reader]\n{small}")
+    return place
+
+
+@pytest.fixture(scope="module")
+def plan(new_place):
+    """What `raptor plan` printed before the build."""
+    return new_place.call("plan", "--json")
+
+
+@pytest.fixture(scope="module")
+def built(new_place, plan):
+    """What the first build printed."""
+    return new_place.call("build", "--json")
+
+
+@pytest.fixture
+def place(new_place, built):
+    """The home after its build."""
+    assert (built.code, built.json["failed"]) == (0, {}), built.err
+    return new_place
+
+
+def test_a_plan_estimates_the_time_from_the_measured_speed(plan, new_place):
+    assert plan.code == 0, plan.err
+    assert plan.json["cost"]["usd"] == 0
+    assert plan.json["seconds"] > 0
+    (speed,) = read_record(HomeFolder.at(new_place.home).models, "speeds").values()
+    assert min(speed) > 0
+
+
+def test_a_build_is_published_and_the_next_one_calls_nothing(place, built):
+    assert built.json["n_summarized"] > 0
+    again = place.call("build", "--force", "--json")
+    assert (again.code, again.json["n_summarized"]) == (0, 0), again.err
+
+
+def test_a_model_that_moved_makes_nothing_stale(place, tmp_path):
+    link = tmp_path / "moved.gguf"
+    link.symlink_to(model_file())
+    printed = place.call("build", "--json", RAPTOR_SUMMARIZER__MODEL=str(link))
+    assert (printed.json["built"], printed.json["n_summarized"]) == ([], 0)
+
+
+def test_a_question_is_answered_in_this_process(place):
+    printed = place.call("ask", "When did the keeper light the lamp?", "--json")
+    assert printed.code == 0, printed.err
+    assert "dusk" in printed.json["answer"]
+
+
+def test_readers_are_compared_with_the_model_as_reader(place, tmp_path):
+    file = write_lines(tmp_path / "village.jsonl", records()[:1])
+    plain = {"RAPTOR_SUMMARIZER__KIND": "extractive"}
+    printed = place.call("eval", "reader", file, "--json", "--budget-tokens", "100", **plain)
+    assert printed.code == 0, printed.err
+    (spent,) = printed.json["spent"]
+    assert (spent["usage"]["calls"], spent["usage"]["usd"]) == (1, 0)
+
+
+def test_the_process_and_the_server_write_the_same(server):
+    local = settings(SummarizerSettings)
+    remote = local.model_copy(update={"kind": "openai", "base_url": server, "timeout_seconds": 300})
+    first, second = answers(local, LIGHT, DAY), answers(remote, LIGHT, DAY)
+    texts = {key: answer.text for key, answer in first.items() if isinstance(answer, Summary)}
+    assert texts
+    assert texts == {k: answer.text for k, answer in second.items() if isinstance(answer, Summary)}
+
+
+def test_a_cut_answer_fails_by_name_and_never_becomes_text(server):
+    local = settings(SummarizerSettings, max_tokens=16, max_retries=0)
+    remote = local.model_copy(update={"kind": "openai", "base_url": server, "timeout_seconds": 300})
+    for part in (local, remote):
+        (answer,) = answers(part, (*LIGHT, *DAY)).values()
+        assert isinstance(answer, FailedSummary)
+        assert "cut off at its token limit" in answer.reason
+
+
+def test_an_audit_holds_to_the_schema_that_the_engine_enforces():
+    judge = make_judge(settings(AuditSettings, max_tokens=160, max_retries=0))
+    children = tuple(leaf(f"c{at}", text) for at, text in enumerate(LIGHT))
+    node = summary("s", ["c0", "c1"], "The keeper lit the lamp. A dragon ate the boats.")
+    ((first, second),) = judge.judge([AuditedSummary(node, children)])
+    assert judge.name == "local"
+    assert "is not JSON" not in first.reason + second.reason
+
+
+def test_a_prompt_above_the_context_names_the_setting():
+    reader = Reader(settings(ReaderSettings, max_retries=0))
+    with pytest.raises(EndpointError, match=r"raise reader\.context_tokens") as error:
+        reader.read("Why?", [Passage("word " * 2 * CONTEXT_TOKENS, "1")])
+    assert error.value.comes_again
+
+
+def test_an_interrupted_build_ends_and_says_so(place, tmp_path):
+    other = Place(tmp_path)
+    other.write("light.md", " ".join((*LIGHT, *DAY) * 6))
+    other.home.mkdir()
+    other.settings.write_text(place.settings.read_text().replace(str(place.docs), str(other.docs)))
+    command = [sys.executable, "-c", "from raptor_assets.cli import main; main()", "build"]
+    log = tmp_path / "log"
+    with (
+        log.open("w") as file,
+        subprocess.Popen(
+            [*command, "--home", str(other.home)],
+            stdout=file,
+            stderr=file,
+            env={**os.environ, "RAPTOR_SUMMARIZER__MAX_TOKENS": "400"},
+            start_new_session=True,
+        ) as process,
+    ):
+        try:
+            wait_until(lambda: _has_model(process.pid), [log], needed=[process])
+            process.send_signal(signal.SIGINT)
+            assert process.wait(120) == 130
+        finally:
+            kill_group(process)
+    assert "interrupted" in log.read_text()
+
+
+def _has_model(pid):
+    """Whether a process has a model's file in its memory."""
+    return model_file().name in Path(f"/proc/{pid}/maps").read_text()

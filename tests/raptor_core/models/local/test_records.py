@@ -1,0 +1,89 @@
+"""Digests of the files of local models, which are part of what a summary depends on."""
+
+import hashlib
+import os
+
+import pytest
+from support.gguf import CHAT, write_gguf
+
+from raptor_core.errors import ModelError
+from raptor_core.home.folder import HomeFolder
+from raptor_core.models.local.engine import engine_of
+from raptor_core.models.local.records import add_record, digest_of, read_record, resolve_models
+from raptor_core.models.local.speed import Speed, machine_key, speed_of
+from raptor_core.settings import Settings
+from raptor_core.tree.components import Components
+
+
+def settings(path, **values):
+    return Settings(
+        summarizer={"kind": "local", "model": str(path), **values}, tokens={"counter": "words"}
+    )
+
+
+@pytest.fixture
+def model(tmp_path):
+    return write_gguf(tmp_path / "m.gguf", CHAT)
+
+
+def test_a_digest_is_kept_in_the_home_until_the_file_changes(model, tmp_path):
+    records = tmp_path / "models.json"
+    first = digest_of(model, records)
+    assert first == hashlib.sha256(model.read_bytes()).hexdigest()
+    assert list(read_record(records, "digests").values()) == [first]
+    write_gguf(model, {**CHAT, "general.name": "Other"})
+    assert digest_of(model, records) == hashlib.sha256(model.read_bytes()).hexdigest() != first
+
+
+@pytest.mark.parametrize("content", [b"", b"\xff", b"[]", b'{"digests": 3}', b'{"digests": {'])
+def test_damaged_records_count_as_none(model, tmp_path, content):
+    records = tmp_path / "models.json"
+    records.write_bytes(content)
+    os.utime(model, ns=(1, hash(content) % 2**40))  # a state that this process has not seen
+    assert digest_of(model, records) == hashlib.sha256(model.read_bytes()).hexdigest()
+
+
+def test_a_home_knows_the_digest_of_its_model(model, tmp_path):
+    home = HomeFolder.at(tmp_path)
+    assert home.resolve(settings(model)).summarizer.sha256 == digest_of(model)
+    assert read_record(home.models, "digests")
+
+
+def test_a_summary_depends_on_the_file_and_not_on_its_path(model, tmp_path):
+    first = Components(settings(model))
+    moved = Components(settings(model.rename(tmp_path / "moved.gguf")))
+    changed = Components(settings(write_gguf(model, {**CHAT, "general.name": "Other"})))
+    assert moved.summarizer.fingerprint == first.summarizer.fingerprint
+    assert moved.settings_fingerprint == first.settings_fingerprint
+    assert changed.summarizer.fingerprint != first.summarizer.fingerprint
+    assert changed.settings_fingerprint != first.settings_fingerprint
+
+
+def test_threads_and_context_change_no_summary(model):
+    plain, changed = settings(model), settings(model, threads=3, context_tokens=1024)
+    assert Components(plain).settings_fingerprint == Components(changed).settings_fingerprint
+
+
+def test_settings_without_the_file_serve_readers_and_fail_writers(tmp_path):
+    gone = settings(tmp_path / "gone.gguf")
+    assert resolve_models(gone) == gone
+    with pytest.raises(ModelError, match=r"summarizer\.model .* there is no file"):
+        _ = Components(gone).summarizer
+
+
+def test_another_file_than_the_expected_one_is_not_loaded(model):
+    with pytest.raises(ModelError, match="expected 0000"):
+        engine_of(settings(model, sha256="0" * 64).summarizer)
+
+
+def test_a_known_speed_is_not_measured_again(model, tmp_path):
+    part = resolve_models(settings(model, threads=2)).summarizer
+    home = HomeFolder.at(tmp_path)
+    add_record(home.models, "speeds", machine_key(part), [50.0, 20.0])
+    assert speed_of(part, home.models) == Speed(50.0, 20.0)
+    assert Speed(50.0, 20.0).seconds(100, 40) == 4.0
+
+
+def test_a_model_that_llama_cpp_cannot_load_is_an_error_in_words(model):
+    with pytest.raises(ModelError, match=r"cannot load .* tokens of context"):
+        engine_of(settings(model).summarizer)
