@@ -38,11 +38,11 @@ def best_hits(retrieval: Retrieval, top_k: int | None) -> list[Hit]:
     return [hit for hit in retrieval.hits if hit.node.id in kept]
 
 
-def hit_metadata(hit: Hit) -> dict[str, Any]:
-    """Return the origin of a node as plain values.
+def hit_metadata(hit: Hit, retrieval: Retrieval) -> dict[str, Any]:
+    """Return the origin of a node as plain values, and the kind of its question.
 
-    Only a chunk has ``start``, ``end``, ``pages``, ``section`` and ``source``. ``metadata`` is the
-    metadata of the documents.
+    ``kind`` and ``reason`` are those of the retrieval. Only a chunk has ``start``, ``end``,
+    ``pages``, ``section`` and ``source``. ``metadata`` is the metadata of the documents.
     """
     node = hit.node
     values: dict[str, Any] = {
@@ -53,6 +53,8 @@ def hit_metadata(hit: Hit) -> dict[str, Any]:
         "score": hit.score,
         "n_tokens": node.n_tokens,
         "metadata": dict(node.metadata),
+        "kind": retrieval.kind,
+        "reason": retrieval.reason,
     }
     if node.is_leaf:
         place = {"start": node.start, "end": node.end, "section": list(node.section)}

@@ -65,6 +65,6 @@ class RaptorRetriever(BaseRetriever):
 
 def _documents(retrieval: Retrieval, top_k: int | None) -> list[Document]:
     return [
-        Document(page_content=hit.node.text, id=hit.node.id, metadata=hit_metadata(hit))
+        Document(page_content=hit.node.text, id=hit.node.id, metadata=hit_metadata(hit, retrieval))
         for hit in best_hits(retrieval, top_k)
     ]

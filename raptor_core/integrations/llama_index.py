@@ -56,11 +56,12 @@ class RaptorRetriever(BaseRetriever):
 
 
 def _nodes(retrieval: Retrieval, top_k: int | None) -> list[NodeWithScore]:
-    return [NodeWithScore(node=_node(hit), score=hit.score) for hit in best_hits(retrieval, top_k)]
+    hits = best_hits(retrieval, top_k)
+    return [NodeWithScore(node=_node(hit, retrieval), score=hit.score) for hit in hits]
 
 
-def _node(hit: Hit) -> TextNode:
-    node, metadata = hit.node, hit_metadata(hit)
+def _node(hit: Hit, retrieval: Retrieval) -> TextNode:
+    node, metadata = hit.node, hit_metadata(hit, retrieval)
     hidden = [key for key in metadata if key not in SHOWN_TO_MODELS]
     return TextNode(
         id_=node.id,

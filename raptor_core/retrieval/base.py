@@ -31,12 +31,18 @@ DEEPEST = 1000
 """Number of candidates after which a search ends, even if none of them fits the budget."""
 
 
+Kind = Literal["auto", "detail", "general"]
+"""Kind of a question; see ``Query.kind``."""
+
+
 @dataclass(frozen=True, slots=True)
 class Query:
     """Parameters of a retrieval; the question is not part of it.
 
     Attributes:
         strategy: a name in ``STRATEGIES``.
+        kind: hybrid only, whether a question asks for a detail or is general, so that the context
+            covers the whole text; "auto" decides by its words.
         budget_tokens: maximum tokens of the context; a node that does not fit is passed over.
         top_k: maximum number of nodes; traversal counts them per layer. None takes as many as the
             budget holds, and 20 per layer.
@@ -53,6 +59,7 @@ class Query:
     """
 
     strategy: str = "hybrid"
+    kind: Kind = "auto"
     budget_tokens: int = 2000
     top_k: int | None = None
     where: Where = field(default_factory=Where)
@@ -99,9 +106,10 @@ class Questions:
     vectors: Vectors
     embedder: Embedder | None = None
 
-    def select(self, row: int) -> Questions:
-        """Return the question of a row, with its vector of shape ``(1, n_dims)``."""
-        return Questions(self.texts[row : row + 1], self.vectors[row : row + 1], self.embedder)
+    def select(self, *rows: int) -> Questions:
+        """Return the questions of some rows, with vectors of shape ``(len(rows), n_dims)``."""
+        texts = tuple(self.texts[row] for row in rows)
+        return Questions(texts, self.vectors[list(rows)], self.embedder)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +125,8 @@ class Retrieval:
         n_passed_over: number of candidates that did not fit the budget.
         n_paragraphs: number of complete paragraphs. The rest are summaries, and chunks whose
             paragraphs are unknown, over the budget, or not used by the query.
+        kind: "detail" or "general", as hybrid answered the question; empty in other strategies.
+        reason: why it is of this kind.
     """
 
     question: str
@@ -126,6 +136,8 @@ class Retrieval:
     n_candidates: int
     n_passed_over: int
     n_paragraphs: int = 0
+    kind: str = ""
+    reason: str = ""
 
     def __repr__(self) -> str:
         spent = f"{self.n_tokens} of {self.query.budget_tokens} tokens"
@@ -157,6 +169,27 @@ class Strategy(Protocol):
 
     def retrieve(self, questions: Questions, query: Query, store: Searcher) -> list[Retrieval]:
         """Return a retrieval for each question, in their order."""
+
+
+def sort_by_document(hits: Sequence[Hit]) -> list[Hit]:
+    """Sort hits by document, that of the best hit first, and within it by position.
+
+    At the same position a summary comes first.
+    """
+    best: dict[str, float] = {}
+    for hit in hits:
+        name = hit.node.documents[0]
+        best[name] = max(best.get(name, hit.score), hit.score)
+    return sorted(
+        hits,
+        key=lambda hit: (
+            -best[hit.node.documents[0]],
+            hit.node.documents[0],
+            hit.node.position,
+            -hit.node.layer,
+            hit.node.id,
+        ),
+    )
 
 
 def fit_budget(

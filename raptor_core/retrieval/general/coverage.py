@@ -1,0 +1,107 @@
+"""Choice of nodes of all layers that cover the terms of a text within a budget of tokens."""
+
+from __future__ import annotations
+
+import heapq
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from raptor_core.retrieval.base import Query, Retrieval, sort_by_document
+from raptor_core.retrieval.general.kinds import Decision
+from raptor_core.retrieval.general.terms import Mask, TermTable, read_terms
+from raptor_core.store.base import Hit, Where
+from raptor_core.store.protocols import Searcher
+
+TOKENS_POWER = 0.8
+"""A node's gain is divided by its tokens to this power: under 1 it spares long nodes a little."""
+
+ROUNDING = 1e-9
+"""Difference of two gains that were summed in another order."""
+
+KEPT_WORTH = 0.25
+"""Share of its worth that a term keeps each time a chosen node has it."""
+
+
+PART_SHARE = 2 / 3
+"""Least share of a summary's chunks in a part of the text, so that the summary is of the part."""
+
+
+def cover(question: str, decision: Decision, query: Query, store: Searcher) -> Retrieval:
+    """Return nodes of all layers that cover the text, or the part of it that a question names."""
+    where = query.where
+    if decision.documents:
+        where = replace(where, documents=tuple(sorted(decision.documents)))
+    table = read_terms(where, store)
+    part = _part(table, decision)
+    chosen = {table.nodes[row].id: round(gain, 6) for row, gain in choose(table, query, part)}
+    nodes = store.nodes(Where(ids=tuple(chosen)))
+    hits = [Hit(node, chosen[node.id], {"coverage": chosen[node.id]}) for node in nodes]
+    return Retrieval(
+        question=question,
+        query=query,
+        hits=tuple(sort_by_document(hits)),
+        n_tokens=sum(node.n_tokens for node in nodes),
+        n_candidates=int(part.sum()),
+        n_passed_over=int((part & (table.n_tokens > query.budget_tokens)).sum()),
+        kind="general",
+        reason=decision.reason,
+    )
+
+
+def _part(table: TermTable, decision: Decision) -> Mask:
+    """Return which nodes are of the part to cover: its chunks, and summaries of mostly these."""
+    if not (decision.headings or decision.chunks):
+        return np.ones(len(table.nodes), dtype=bool)
+    shares: dict[str, float] = {}
+    for node in sorted(table.nodes, key=lambda node: node.layer):
+        path = (node.documents[0], *node.section)
+        paths = {path[:end] for end in range(1, len(path) + 1)}
+        is_named = node.id in decision.chunks or not decision.headings.isdisjoint(paths)
+        below = [shares[child] for child in node.children if child in shares]
+        shares[node.id] = float(np.mean(below)) if below else float(node.is_leaf and is_named)
+    return np.array([shares[node.id] >= PART_SHARE for node in table.nodes])
+
+
+def choose(table: TermTable, query: Query, part: Mask) -> Iterator[tuple[int, float]]:
+    """Choose the node of the greatest gain that fits, again and again.
+
+    Gains only fall while terms are covered. So a gain that was computed again and is still the
+    greatest in the heap is the greatest of all.
+
+    Args:
+        table: the nodes.
+        query: its budget, ``top_k``, ``max_per_document`` and layers bound the choice.
+        part: nodes of the part to cover, shape ``(n_nodes,)``.
+
+    Yields:
+        Rows of the table, with the gain of each.
+    """
+    worths = table.all_worths.copy() if part.all() else table.worths(table.is_chunk & part)
+    weights = table.factors / np.maximum(table.n_tokens, 1) ** TOKENS_POWER
+    gains = weights * table.sums(worths)
+    if query.where.layers is not None:
+        part = part & np.isin([node.layer for node in table.nodes], query.where.layers)
+
+    def gain(row: int) -> float:
+        return float(weights[row] * worths[table.terms_of(row)].sum())
+
+    heap = [(-gains[row], row) for row in np.flatnonzero(part).tolist()]
+    heapq.heapify(heap)
+    room, n_chosen, n_chunks = query.budget_tokens, 0, Counter[str]()
+    while heap and n_chosen != query.top_k:
+        row = heapq.heappop(heap)[1]
+        node, current = table.nodes[row], gain(row)
+        is_over = node.is_leaf and n_chunks[node.documents[0]] == query.max_per_document
+        if node.n_tokens > room or is_over:
+            continue
+        if heap and -current > heap[0][0] + ROUNDING:
+            heapq.heappush(heap, (-current, row))
+            continue
+        yield row, current
+        room -= node.n_tokens
+        n_chosen += 1
+        n_chunks[node.documents[0]] += node.is_leaf
+        worths[table.terms_of(row)] *= KEPT_WORTH
