@@ -16,14 +16,16 @@ from raptor_core.evaluation.datasets.narrativeqa import load_narrativeqa
 from raptor_core.evaluation.datasets.qasper import load_qasper
 from raptor_core.evaluation.datasets.quality import load_quality
 from raptor_core.evaluation.datasets.records import load_golden, load_own, load_records
+from raptor_core.evaluation.datasets.summaries import load_qmsum, load_squality
 from raptor_core.evaluation.rows import read_text
 from raptor_core.settings import SourceSettings
 
 __all__ = ["Dataset", "Question", "load_dataset", "load_golden", "needs_documents", "open_dataset"]
 
 FORMS = (
-    "expected QASPER (.json), QuALITY (JSON Lines), the folder of NarrativeQA, JSON Lines of "
-    "documents with 'text' and 'questions', or JSON Lines of questions with 'expected' or 'span'"
+    "expected QASPER (.json), QuALITY, QMSum or SQuALITY (JSON Lines), the folder of NarrativeQA, "
+    "JSON Lines of documents with 'text' and 'questions', or JSON Lines of questions with "
+    "'expected' or 'span'"
 )
 
 
@@ -75,6 +77,10 @@ def _load(path: Path, documents: Sequence[Document], split: str) -> Dataset:
         return load_narrativeqa(path, split)
     text = read_text(path)
     first = _first_object(path, text)
+    if "meeting_transcripts" in first:
+        return load_qmsum(path, text)
+    if "document" in first and "questions" in first:
+        return load_squality(path, text)
     if "questions" in first:
         return load_quality(path, text) if "article" in first else load_records(path, text)
     if "question" in first:

@@ -103,7 +103,7 @@ def test_documents_with_their_questions(tmp_path):
     assert found.name == "village"
     assert [document.id for document in found.documents] == ["mill", "lamp", "soup"]
     asked = by_id(found)
-    assert asked["w"].answers == ("a smith",)
+    assert asked["mill-w"].answers == ("a smith",)
     assert asked["lamp-1"].answers == ("rape oil",)
     assert asked["soup-1"].evidence == ()
 
@@ -258,6 +258,55 @@ def test_ids_that_stand_twice_are_told(tmp_path):
     path = write_lines(tmp_path / "twice.jsonl", [*rows, rows[1]])
     with pytest.raises(SourceError, match="1 ids of documents more than once, first 'lamp'"):
         load_dataset(path)
+    rows[1]["questions"] *= 2
     rows[1]["questions"][0]["qid"] = "w"
-    with pytest.raises(SourceError, match="1 ids of questions more than once, first 'w'"):
+    with pytest.raises(SourceError, match="1 ids of questions more than once, first 'lamp-w'"):
         load_dataset(write_lines(path, rows))
+
+
+def test_ids_of_questions_need_to_be_unique_in_their_document_only(tmp_path):
+    rows = records()
+    for row in rows:
+        row["questions"][0]["qid"] = "s0"
+    dataset = load_dataset(write_lines(tmp_path / "same.jsonl", rows))
+    assert {f"{row}-s0" for row in ("mill", "lamp")} <= {item.id for item in dataset.questions}
+
+
+def meeting(**fields):
+    turns = [("A", "The lamp is lit."), ("B", "It burns oil."), ("A", "We stop here.")]
+    asked = {"query": "What burns?", "answer": "The lamp.", "relevant_text_span": [["0", "1"]]}
+    return {
+        "meeting_transcripts": [{"speaker": who, "content": text} for who, text in turns],
+        "general_query_list": [{"query": "Summarize the meeting.", "answer": "A lamp burns oil."}],
+        "specific_query_list": [asked | fields],
+        "topic_list": [],
+    }
+
+
+def test_qmsum_has_general_questions_and_specific_ones_with_their_turns(tmp_path):
+    dataset = load_dataset(write_lines(tmp_path / "qmsum.jsonl", [meeting(), meeting()]))
+    assert dataset.name == "qmsum"
+    text = "A: The lamp is lit.\n\nB: It burns oil.\n\nA: We stop here."
+    assert [document.text for document in dataset.documents] == [text, text]
+    general, specific = dataset.questions[:2]
+    assert (general.kinds, general.evidence) == (("general",), ())
+    assert (specific.kinds, specific.answers) == (("specific",), ("The lamp.",))
+    assert specific.evidence == ("A: The lamp is lit.", "B: It burns oil.")
+
+
+def test_a_span_that_is_no_pair_of_turns_is_named(tmp_path):
+    path = write_lines(tmp_path / "q.jsonl", [meeting(relevant_text_span=[["0"]])])
+    with pytest.raises(SourceError, match=r"line 1, .*pairs of numbers of turns.*got \['0'\]"):
+        load_dataset(path)
+
+
+def test_squality_asks_for_the_plot_first_and_has_several_answers(tmp_path):
+    asked = [
+        {"question_text": text, "responses": [{"response_text": "One."}, {"response_text": "Two."}]}
+        for text in ("What is the plot of the story?", "Who is Aud?")
+    ]
+    row = {"metadata": {"passage_id": "7"}, "document": "Aud lit the lamp.", "questions": asked}
+    dataset = load_dataset(write_lines(tmp_path / "s.jsonl", [row]))
+    assert (dataset.name, dataset.documents[0].id) == ("squality", "7")
+    assert [question.kinds for question in dataset.questions] == [("general",), ("specific",)]
+    assert dataset.questions[0].answers == ("One.", "Two.")
