@@ -49,7 +49,9 @@ def evaluate_strategy(
     if not measures:
         reason = f"The questions of {comparison.dataset} allow no measure that compares strategies."
         return DEFAULT_STRATEGY.result(CheckMeasurement(True, reason, {}))
-    passed, numbers, summaries = True, {}, []
+    passed = True
+    numbers: dict[str, float] = {}
+    summaries = []
     for measure in dict.fromkeys((measures[0], *({CONTENT_RECALL} & {*measures}))):
         result = _evaluate(comparison, strategy, measure, checks, past)
         passed &= result.passed

@@ -41,8 +41,6 @@ class Query:
 
     Attributes:
         strategy: a name in ``STRATEGIES``.
-        kind: hybrid only, whether a question asks for a detail or is general, so that the context
-            covers the whole text; "auto" decides by its words.
         budget_tokens: maximum tokens of the context; a node that does not fit is passed over.
         top_k: maximum number of nodes; traversal counts them per layer. None takes as many as the
             budget holds, and 20 per layer.
@@ -56,10 +54,11 @@ class Query:
         reranker: hybrid only, name of a cross-encoder, or "sentences"; empty for none.
         hybrid: hybrid only, the weights of its signals.
         scope: homes only, "corpus" first searches the corpus tree for the trees to search.
+        kind: hybrid only, whether a question asks for a detail or is general, so that the context
+            covers the whole text; "auto" decides by its words.
     """
 
     strategy: str = "hybrid"
-    kind: Kind = "auto"
     budget_tokens: int = 2000
     top_k: int | None = None
     where: Where = field(default_factory=Where)
@@ -71,6 +70,7 @@ class Query:
     reranker: str = ""
     hybrid: HybridSettings = field(default_factory=HybridSettings)
     scope: Literal["trees", "corpus"] = "trees"
+    kind: Kind = "auto"
 
     @property
     def limit(self) -> int:

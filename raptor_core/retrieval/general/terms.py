@@ -39,6 +39,7 @@ PAIR_SHARE = 0.25
 WRITTEN_FACTOR = 3.0
 """Weight of the square of the share of a layer's pairs that its children do not have."""
 
+Term = str | tuple[str, str]
 Floats = NDArray[np.float64]
 Numbers = NDArray[np.int64]
 Mask = NDArray[np.bool_]
@@ -75,11 +76,12 @@ class TermTable:
         chunks = [set(text) for node, text in zip(nodes, texts, strict=True) if node.is_leaf]
         df = Counter(chain.from_iterable(chunks))
         most = max(COMMON_CHUNKS, COMMON_SHARE * len(chunks))
-        numbers: dict[str | tuple[str, str], int] = {}
+        numbers: dict[Term, int] = {}
         rows = []
         for text in texts:
             rare = [word for word in text if df[word] <= most]
-            terms = Counter(chain(rare, pairwise(rare)))
+            terms: Counter[Term] = Counter(rare)
+            terms.update(pairwise(rare))
             rows.append({numbers.setdefault(term, len(numbers)): n for term, n in terms.items()})
         return cls(
             nodes=tuple(replace(node, text="") for node in nodes),
@@ -114,7 +116,7 @@ class TermTable:
         terms = self.terms[of_chunks]
         df = np.bincount(terms, minlength=n_terms)
         n = np.bincount(terms, weights=self.counts[of_chunks], minlength=n_terms)
-        worths = np.log1p(n) * np.log(max(chunks.sum(), 1) / np.maximum(df, 1))
+        worths: Floats = np.log1p(n) * np.log(max(chunks.sum(), 1) / np.maximum(df, 1))
         worths[df < 2] = 0.0
         pairs = worths[self.is_pair].sum()
         if pairs > 0:
@@ -129,7 +131,8 @@ class TermTable:
     def sums(self, worths: Floats) -> Floats:
         """Return the sum of the worths of each node's terms, shape ``(n_nodes,)``."""
         ends = np.concatenate([[0.0], np.cumsum(worths[self.terms])])
-        return ends[self.begins[1:]] - ends[self.begins[:-1]]
+        sums: Floats = ends[self.begins[1:]] - ends[self.begins[:-1]]
+        return sums
 
     @cached_property
     def factors(self) -> Floats:
