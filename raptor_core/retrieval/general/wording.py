@@ -46,7 +46,8 @@ class Wording:
     @property
     def is_generic(self) -> bool:
         """Whether a word asks for a view of a text, and none for a fact."""
-        return bool(self.request or self.form or self.topic) and not self.detail
+        is_about_a_text = bool(self.form) and not self.names
+        return bool(self.request or self.topic or is_about_a_text) and not self.detail
 
 
 @dataclass(frozen=True, eq=False)

@@ -71,6 +71,12 @@ def test_a_specific_question_has_names_or_asks_for_a_detail(question):
     assert wording.names or wording.detail or not wording.is_generic
 
 
+def test_a_kind_of_text_beside_a_name_asks_for_nothing_general():
+    assert not read_wording("What equipment is used in the story?").is_generic
+    assert read_wording("Describe the equipment of the story").is_generic
+    assert read_wording("What is this story?").is_generic
+
+
 PARTS = {
     "The cold store": "The compressor of the cold store {0} iced up and alarm number {0} failed.",
     "The landing": "The boat came to the landing at tide {0} with rope, fuel and {0} crates.",
