@@ -9,7 +9,7 @@ TORCH := torch==2.13.0
 # Where an environment forbids bytecode, every process of the tests compiles everything anew.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: demo test test-quick test-lowest lint ui install browser servers audit build docs clean
+.PHONY: demo test test-quick test-lowest test-neighbours lint ui install browser servers audit build docs clean
 .DEFAULT_GOAL := install
 
 install: $(STAMP)
@@ -45,12 +45,23 @@ test-lowest: $(STAMP)
 	mkdir -p build
 	echo 'torch; python_version < "3"' | $(BIN)/uv pip compile pyproject.toml --quiet --upgrade \
 	    --python $(BIN)/python --extra all --extra test --resolution lowest-direct \
-	    --override - --output-file build/lowest.txt
+	    --override - --constraint tests/support/lowest.txt --output-file build/lowest.txt
 	$(PYTHON) -m venv --clear $(LOWEST)
 	$(LOWEST)/bin/python -m pip install --quiet $(TORCH)
 	$(BIN)/uv pip install --quiet --python $(LOWEST)/bin/python --requirement build/lowest.txt
 	$(BIN)/uv pip install --quiet --python $(LOWEST)/bin/python --no-deps --editable .
 	$(LOWEST)/bin/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder -m 'not slow'
+
+# Packages that stand beside this one in a team's project; each has to resolve together with it.
+NEIGHBOURS := dbt-core==1.10.* dbt-core==1.11.* dbt-core==1.12.* dagster-dbt dagster-dlt langchain \
+    langchain-core==0.3.* llama-index-core==0.12.* llama-index fastmcp mcp==1.* numpy==1.26.* \
+    pandas==2.2.* transformers==4.* sentence-transformers==3.* openai==1.* click==8.1.*
+
+test-neighbours: $(STAMP)
+	mkdir -p build
+	set -e; for name in $(foreach name,$(NEIGHBOURS),'$(name)'); do \
+	    echo "$$name" | $(BIN)/uv pip compile pyproject.toml - --quiet --extra all \
+	    --python $(BIN)/python --output-file build/neighbours.txt; echo "$$name"; done
 
 lint: $(STAMP)
 	$(BIN)/ruff check .

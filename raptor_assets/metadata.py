@@ -17,7 +17,7 @@ from raptor_assets.plots import Metadata, distributions_picture, layers_picture,
 from raptor_assets.report_pages import NodeLink
 from raptor_assets.tables_markdown import markdown_table, nodes_markdown, shorten
 from raptor_assets.versions import PAST_TOP
-from raptor_core.audit.report import AuditReport, Propagation, measure_propagation
+from raptor_core.audit.report import AuditReport, measure_propagation
 from raptor_core.documents.base import Corpus, Document
 from raptor_core.models.money.usage import Usage
 from raptor_core.nodes import Layer, Node, Tree
@@ -294,17 +294,17 @@ def audit_metadata(state: PartitionState, trees: Sequence[Tree]) -> Metadata:
     """Return the numbers of this run's audits, and of findings that upper layers repeat."""
     if not state.audits:
         return {}
-    total = Propagation()
+    counts = []
     for number, report in state.audits.items():
         layers = [t.layers[number + 1] for t in trees if number + 1 < len(t.layers)]
         above = ((node.text, node.children) for layer in layers for node in layer.nodes)
-        total += measure_propagation(report.findings, above)
+        counts.append(measure_propagation(report.findings, above))
     audits, usage = state.audits.values(), state.costs.audit_usage
     return {
         "summaries_audited": sum(len(report.audited) for report in audits),
         "summaries_judged": sum(report.n_judged for report in audits),
         "summaries_unsupported": sum(len(report.unsupported_nodes) for report in audits),
-        "findings_traceable": total.n_traceable,
-        "findings_repeated_above": total.n_repeated,
+        "findings_traceable": sum(count.n_traceable for count in counts),
+        "findings_repeated_above": sum(count.n_repeated for count in counts),
         **usage_metadata(usage, "audit_"),
     }

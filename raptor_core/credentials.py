@@ -5,6 +5,8 @@ Settings name the variables (``raptor_core.settings``). No error shows a key.
 
 from __future__ import annotations
 
+from ipaddress import ip_address
+
 from raptor_core.errors import MissingKeyError
 
 MAX_KEY_CHARS = 4096
@@ -22,6 +24,14 @@ def check_key(key: str, variable: str, use: str) -> str:
             "the key again, in printable ASCII letters, without spaces or quotes around it"
         )
     return key
+
+
+def is_loopback(host: str) -> bool:
+    """Return whether a host is this machine, so that no key leaves it."""
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
 
 
 def _fault(key: str) -> str:

@@ -63,6 +63,20 @@ class EndpointError(RaptorError):
         self.comes_again = comes_again
 
 
+class AnswerError(EndpointError):
+    """An endpoint that works gave no usable answer to one call; ``kind`` is a ``CallFault``.
+
+    ``text`` is the readable part of an answer that was cut off, or "".
+    """
+
+    def __init__(
+        self, message: str = "", kind: str = "unfit", text: str = "", *, comes_again: bool = False
+    ) -> None:
+        super().__init__(message, comes_again=comes_again)
+        self.kind = kind
+        self.text = text
+
+
 class EndpointDownError(EndpointError):
     """An endpoint failed every call for as long as the settings wait."""
 

@@ -59,7 +59,7 @@ class Labelled:
 def load_labelled(folder: Path) -> Labelled:
     """Read ``docs.jsonl`` and ``pairs.jsonl``, in the format of `raptor eval audit`."""
     rows = read_rows(folder / DOCUMENTS, _REMEDY)
-    documents = {row.identifier("doc_id"): row.text("text") for row in rows}
+    documents = {_identifier(row, "doc_id"): row.text("text") for row in rows}
     pairs = tuple(map(_pair, read_rows(folder / PAIRS, _REMEDY)))
     if not pairs:
         raise SourceError(f"{folder / PAIRS} holds no pair; expected one JSON object in each line")
@@ -76,8 +76,14 @@ def _pair(row: Row) -> LabelledClaim:
     label = row.whole_number("label", 0, 1)
     if label is None:
         raise row.wrong("label", "1 (consistent) or 0", None)
-    pair, dataset, document = (row.identifier(key) for key in ("pair_id", "dataset", "doc_id"))
+    pair, dataset, document = (_identifier(row, key) for key in ("pair_id", "dataset", "doc_id"))
     return LabelledClaim(pair, dataset, document, row.text("claim"), label == 1)
+
+
+def _identifier(row: Row, key: str) -> str:
+    """Return a field that holds text or a whole number, as text."""
+    value = row.values.get(key)
+    return str(value) if isinstance(value, int) else row.text(key)
 
 
 def _passages(name: str, text: str) -> tuple[NamedText, ...]:

@@ -1,5 +1,7 @@
 """What is released: the archives hold the packages whole and nothing else, and they work."""
 
+import json
+import os
 import re
 import shutil
 import subprocess
@@ -16,6 +18,19 @@ from support.smoke import smoke
 ROOT = Path(__file__).parent.parent
 PACKAGES = ("raptor_core", "raptor_assets", "raptor_lab")
 VERSION = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+
+
+WITHOUT_THE_LABORATORY = {
+    "`raptor eval paper` needs the optional extra 'lab': pip install": "eval paper out qasper.json",
+    "reading qasper needs the optional extra 'lab': pip install": "eval retrieval qasper.json",
+    "clustering.method = \"kmeans\" needs the optional extra 'lab': pip install": (
+        "eval retrieval questions.jsonl"
+    ),
+    "there are: default, paper. Presets to compare with are in the extra 'lab'": (
+        "init --preset simple"
+    ),
+}
+"""What commands say, by message, that need what only the laboratory has."""
 
 
 @pytest.fixture(scope="module")
@@ -64,10 +79,17 @@ def test_the_wheel_works_beside_a_package_called_dagster_project(archives, tmp_p
     kept = [line for line in entries.read_text().splitlines() if "raptor_lab" not in line]
     entries.write_text("\n".join(kept))
     smoke(environment)
-    command = (environment / "bin/raptor", "eval", "paper", tmp_path / "tables", "qasper.jsonl")
-    without = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
-    assert without.returncode == 1
-    assert "`raptor eval paper` needs the optional extra 'lab': pip install" in without.stderr
+    (tmp_path / "qasper.json").write_text('{"a": {"qas": []}}')
+    question = {"id": "a", "text": "The lamp.", "questions": [{"question": "What?"}]}
+    (tmp_path / "questions.jsonl").write_text(json.dumps(question))
+    for told, line in WITHOUT_THE_LABORATORY.items():
+        command = (environment / "bin/raptor", *line.split())
+        environ = {**os.environ, "PYTHONPATH": "", "RAPTOR_CLUSTERING__METHOD": "kmeans"}
+        run = subprocess.run(
+            command, capture_output=True, text=True, check=False, cwd=tmp_path, env=environ
+        )
+        assert run.returncode
+        assert told in run.stderr
 
 
 def test_no_other_file_states_another_version():

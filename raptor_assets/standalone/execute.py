@@ -43,6 +43,7 @@ class BuildReport:
         built, failed, dropped: partitions; a failed one keeps its published trees.
         odd: documents by partition whose text looks wrongly extracted.
         produced: number of new embeddings and summaries by asset, without reused ones.
+        n_kept: answers of a model that failed partitions keep for the next build.
     """
 
     changes: Changes
@@ -53,6 +54,7 @@ class BuildReport:
     run_ids: list[str] = field(default_factory=list)
     odd: dict[str, str] = field(default_factory=dict)
     produced: Counter[str] = field(default_factory=Counter)
+    n_kept: int = 0
 
     @property
     def unchanged(self) -> list[str]:
@@ -119,6 +121,8 @@ def build(
     if to_build or removed:
         check_writable(settings.store)
         _run_plan(report, resources, to_build, removed, on_plan, on_progress)
+    if report.failed and not (used := resources.components()).quotes:
+        report.n_kept = used.cache.count_texts()
     return report
 
 

@@ -33,11 +33,6 @@ class SentenceFinding:
     evidence: str = ""
     reason: str = ""
 
-    @property
-    def supported(self) -> bool:
-        """State in which the children support the sentence."""
-        return self.judgement == "supported"
-
 
 class Text(Protocol):
     """Interface of a node's text for judges."""

@@ -16,7 +16,7 @@ from raptor_core.audit.collage import folded
 from raptor_core.errors import EndpointError
 from raptor_core.identity import digest
 from raptor_core.models.endpoints.client import EndpointClient
-from raptor_core.models.endpoints.faults import FaultError
+from raptor_core.models.endpoints.faults import CallFaultError
 from raptor_core.models.endpoints.fencing import defused, fence
 from raptor_core.models.endpoints.pool import run_concurrently
 from raptor_core.models.endpoints.values import ChatAsk
@@ -162,13 +162,13 @@ def _check(text: str, question: _SummaryQuestion) -> None:
         first = error.errors(include_input=False, include_url=False)[0]
         where = ".".join(str(part) for part in first["loc"]) or "the answer"
         message = f"the audit is not JSON of the required form ({where}: {first['msg']})"
-        raise FaultError(message) from None
+        raise CallFaultError(message) from None
     n_sentences, n_sources = len(question.sentences), len(question.item.children)
     for fault in answer.unsupported:
         if not 1 <= fault.sentence <= n_sentences:
-            raise FaultError(f"the audit names sentence {fault.sentence} of {n_sentences}")
+            raise CallFaultError(f"the audit names sentence {fault.sentence} of {n_sentences}")
         if fault.source is not None and not 1 <= fault.source <= n_sources:
-            raise FaultError(f"the audit names source {fault.source} of {n_sources}")
+            raise CallFaultError(f"the audit names source {fault.source} of {n_sources}")
 
 
 def _finding(

@@ -213,13 +213,8 @@ class Propagation:
         n_repeated: traceable sentences of which a parent holds such a number or name.
     """
 
-    n_traceable: int = 0
-    n_repeated: int = 0
-
-    def __add__(self, counts: Propagation) -> Propagation:
-        """Add the counts of two layers."""
-        traceable = self.n_traceable + counts.n_traceable
-        return Propagation(traceable, self.n_repeated + counts.n_repeated)
+    n_traceable: int
+    n_repeated: int
 
 
 def measure_propagation(

@@ -30,7 +30,6 @@ from raptor_core.tokens.base import TokenCounter
 # Part of the fingerprint: raise it when sentences or packing change.
 RULES_VERSION = 3
 
-_WORD = re.compile(r"\S+")
 _LINE = re.compile(r"\S(?:[^\n]*\S)?")
 """Line without the white space around it."""
 
@@ -169,12 +168,3 @@ class GreedyChunker(SentenceChunker):
         for unit in super()._units(document):
             for line in _LINE.finditer(document.text, unit.start, unit.end):
                 yield unit._replace(start=line.start(), end=line.end())
-
-
-class WindowChunker(GreedyChunker):
-    """Windows of ``max_tokens`` words that ignore sentences: a common simplification of RAPTOR."""
-
-    method = "windows"
-
-    def _units(self, document: Document) -> Iterator[SentenceSpan]:
-        return (SentenceSpan(*match.span()) for match in _WORD.finditer(document.text))

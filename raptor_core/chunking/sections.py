@@ -11,7 +11,7 @@ _LINE = re.compile(r"[^\n\r]*")
 
 
 class SectionPaths:
-    """Heading paths by character: ``Document.section_path`` without its linear search."""
+    """Paths of headings by character, found by binary search."""
 
     def __init__(self, document: Document) -> None:
         marks = {0} | {s.start for s in document.sections} | {s.end for s in document.sections}

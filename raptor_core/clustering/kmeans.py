@@ -7,13 +7,12 @@ rounds of splits are needed. No step compares all rows with all clusters.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from raptor_core.clustering.base import Clusters, Rows
-from raptor_core.clustering.guards import Grid, Guard, GuardedClusterer
+from raptor_core.clustering.base import Rows
+from raptor_core.clustering.guards import Grid
 from raptor_core.clustering.reduction import on_grid
 from raptor_core.vectors import Vectors
 
@@ -25,27 +24,6 @@ GRID = 4096.0
 GATHER_ROWS = 65_536
 
 Singles = NDArray[np.float32]
-
-
-@dataclass(frozen=True)
-class KMeansClusterer(GuardedClusterer):
-    """Disjoint clusters of about ``cluster_size`` rows."""
-
-    method = "kmeans"
-    read_settings = frozenset({"cluster_size", "max_tokens", "seed"})
-
-    def _grid(self, vectors: Vectors) -> Grid:
-        return round_to_grid(vectors)
-
-    def _cluster(self, grid: Singles, guard: Guard) -> Clusters:
-        size, budget = self.settings.cluster_size, self.settings.max_tokens
-
-        def n_parts(rows: Rows) -> int:
-            by_tokens = -(-int(guard.n_tokens[rows].sum()) // budget)
-            return max(by_tokens, len(rows) // size, 1)
-
-        groups = split(grid, np.arange(len(grid)), n_parts, self.settings.seed)
-        return guard.finish(groups, None, {"cluster_size": float(size)})
 
 
 def coarse_parts(grid: Grid, max_rows: int, seed: int) -> list[Rows]:

@@ -1,36 +1,27 @@
 """The paper's clustering: global, then local within each global cluster (RAPTOR, section 3).
 
-There are two engines. ``RaptorClusterer`` uses the compiled kernels of this package.
-``ReferenceClusterer`` uses umap-learn and scikit-learn, as the authors did, for comparison: it is
-slower and compiles in every process.
+It uses the compiled kernels of this package. The engine of umap-learn and scikit-learn, as the
+authors had it, is in ``raptor_lab.clustering.reference``.
 """
 
 from __future__ import annotations
 
 import math
-import threading
-import warnings
 from collections import Counter
 from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 
-from raptor_core.blas import one_blas_thread
 from raptor_core.clustering.base import Clusters, Rows
 from raptor_core.clustering.guards import Guard, GuardedClusterer
 from raptor_core.clustering.kmeans import coarse_parts
 from raptor_core.clustering.mixture import Mixture, best_mixture, n_workers, soft_members
 from raptor_core.clustering.reduction import Doubles, umap_layout
 from raptor_core.settings.trees import ClusteringSettings
-from raptor_core.vectors import Vectors
 
 MAX_GLOBAL_ROWS = 8192
-
-_UMAP_LOCK = threading.Lock()
-"""umap-learn's compiled loops are not safe in several threads at the same time."""
 
 
 @dataclass(frozen=True)
@@ -77,61 +68,6 @@ class RaptorClusterer(GuardedClusterer):
             seed=chosen.seed,
             pool=pool,
         )
-
-
-@dataclass(frozen=True)
-class ReferenceClusterer(RaptorClusterer):
-    """Soft clusters by umap-learn's layout and scikit-learn's mixtures, with the full scan.
-
-    Groups stay as they were fitted, except for three laws that a tree needs. Every row is in a
-    cluster of at least two. No cluster exceeds its budget. There are fewer clusters than rows.
-    """
-
-    method = "reference"
-    as_fitted = True
-
-    def _grid(self, vectors: Vectors) -> Doubles:
-        return vectors.astype(np.float64)  # not rounded
-
-    def mixture(self, points: Doubles, n_neighbors: int, pool: Executor | None) -> Mixture:  # noqa: ARG002 - fits run in sequence
-        """Fit the best mixture; see ``RaptorClusterer.mixture``."""
-        from sklearn.exceptions import ConvergenceWarning
-
-        from raptor_core.clustering.compiled import ensure_cache
-
-        with _UMAP_LOCK, one_blas_thread, warnings.catch_warnings():
-            ensure_cache()
-            for category in (ImportWarning, UserWarning, ConvergenceWarning):
-                warnings.simplefilter("ignore", category)
-            from umap import UMAP
-
-            layout = UMAP(
-                n_neighbors=n_neighbors,
-                n_components=min(self.settings.dimensions, len(points) - 2),
-                metric="cosine",
-                n_epochs=self.settings.epochs or None,
-                random_state=self.settings.seed,
-                n_jobs=1,
-            ).fit_transform(points)
-            return self._best(layout)
-
-    def _best(self, layout: NDArray[np.float32]) -> Mixture:
-        """Return the mixture of lowest BIC for 1 to ``min(max_components, n) - 1`` components."""
-        from sklearn.mixture import GaussianMixture
-
-        def fitted(k: int) -> GaussianMixture:
-            return GaussianMixture(k, random_state=self.settings.seed).fit(layout)
-
-        best = fitted(1)
-        best_bic, patience = best.bic(layout), self.settings.patience
-        for k in range(2, min(self.settings.max_components, len(layout))):
-            fit = fitted(k)
-            if (bic := fit.bic(layout)) < best_bic:
-                best, best_bic = fit, bic
-            elif patience and k - best.n_components >= patience:
-                break
-        resp: NDArray[np.float64] = best.predict_proba(layout).T
-        return Mixture(resp, best.score(layout), layout.shape[1])
 
 
 @dataclass(frozen=True, eq=False)

@@ -58,10 +58,6 @@ class Document:
         """Return the number of the page that holds character ``at``, from 1; 0 without pages."""
         return bisect_right(self.pages, at)
 
-    def section_path(self, at: int) -> tuple[str, ...]:
-        """Return the titles of the sections that hold character ``at``, outermost first."""
-        return tuple(s.title for s in self.sections if s.start <= at < s.end)
-
     @property
     def content_hash(self) -> str:
         """Hash of the content, wherever the document stands, 32 hexadecimal characters."""

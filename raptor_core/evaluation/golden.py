@@ -5,7 +5,7 @@ Loading one is in ``datasets/records.py``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from statistics import mean
@@ -116,17 +116,6 @@ def measure_golden(
             results = retriever.search_vectors(questions, vectors[np.array(places)], narrowed)
             retrieved |= zip(places, results, strict=True)
     return GoldenReport(tuple(judge_case(case, retrieved[at]) for at, case in enumerate(cases)))
-
-
-def without_nodes(report: GoldenReport, ids: Collection[str]) -> GoldenReport:
-    """Judge the same contexts again without some nodes."""
-
-    def without(retrieval: Retrieval) -> Retrieval:
-        kept = tuple(hit for hit in retrieval.hits if hit.node.id not in ids)
-        n_out = sum(hit.node.n_tokens for hit in retrieval.hits if hit.node.id in ids)
-        return replace(retrieval, hits=kept, n_tokens=retrieval.n_tokens - n_out)
-
-    return GoldenReport(tuple(judge_case(h.case, without(h.retrieved)) for h in report.hits))
 
 
 def judge_case(case: Question, retrieval: Retrieval) -> GoldenHit:

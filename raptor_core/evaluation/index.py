@@ -201,23 +201,3 @@ def tree_statistics(index: Index) -> TreeStatistics:
         mean_child_tokens=sum(s.child_tokens for s in measured) / n_children if measured else 0.0,
         mean_ratio=mean(s.ratio for s in measured) if measured else 0.0,
     )
-
-
-def pooled(trees: Sequence[TreeStatistics]) -> TreeStatistics:
-    """Combine the statistics of several indexes; every summary has the same weight."""
-    layers = [part.nodes_by_layer for part in trees]
-    summaries = [sum(sizes[1:]) for sizes in layers]
-    children = [n * part.mean_children for n, part in zip(summaries, trees, strict=True)]
-    return TreeStatistics(
-        n_trees=sum(part.n_trees for part in trees),
-        nodes_by_layer=tuple(map(sum, zip_longest(*layers, fillvalue=0))),
-        mean_children=_weighted_mean([part.mean_children for part in trees], summaries),
-        mean_summary_tokens=_weighted_mean([part.mean_summary_tokens for part in trees], summaries),
-        mean_child_tokens=_weighted_mean([part.mean_child_tokens for part in trees], children),
-        mean_ratio=_weighted_mean([part.mean_ratio for part in trees], summaries),
-    )
-
-
-def _weighted_mean(values: Sequence[float], weights: Sequence[float]) -> float:
-    total = sum(weights)
-    return sum(v * w for v, w in zip(values, weights, strict=True)) / total if total else 0.0

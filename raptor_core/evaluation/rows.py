@@ -38,11 +38,6 @@ class Row:
         """Return a field that holds text, or ``default`` where it is missing, null or empty."""
         return default if self.values.get(key) in (None, "") else self.text(key)
 
-    def identifier(self, key: str) -> str:
-        """Return a field that holds text or a whole number, as text."""
-        value = self.values.get(key)
-        return str(value) if isinstance(value, int) else self.text(key)
-
     def texts(self, key: str, *, blanks: bool = True) -> tuple[str, ...]:
         """Return the texts of a field that holds a text or a list of texts, without blank ones.
 

@@ -23,13 +23,9 @@ _PROMPT_TOKENS = 160
 class CorpusAnswerPlan:
     """Plan of an answer about the corpus: the nodes to read and the cost, before any call.
 
-    Attributes:
-        layer: layer to read, the most detailed one that fits into ``MAX_PARTS`` contexts.
-        parts: its nodes in document order, cut into contexts.
-        calls: number of calls, one for each part, and one to join several answers.
-        prompt_tokens: estimated maximum.
-        completion_tokens: estimated maximum.
-        usd: estimated maximum; None if the reader's model has no price.
+    ``layer`` is the most detailed one that fits into ``MAX_PARTS`` contexts. ``parts`` are its
+    nodes in document order, cut into contexts. There is a call for each part, and one to join
+    several answers. Tokens and ``usd`` are estimated maxima; ``usd`` is None without a price.
     """
 
     layer: int
@@ -46,13 +42,9 @@ class CorpusAnswerPlan:
 
 
 def refuse_narrowing(filters: Mapping[str, object]) -> None:
-    """Refuse filters: an answer about the whole corpus reads a complete layer.
+    """Raise SettingsError for filters: an answer about the whole corpus reads a complete layer.
 
-    Args:
-        filters: values that narrow a search, by name; empty values narrow nothing.
-
-    Raises:
-        SettingsError: a filter is not empty.
+    ``filters`` are values that narrow a search, by name; empty values narrow nothing.
     """
     if names := [name for name, value in filters.items() if value not in (None, (), [], {})]:
         raise SettingsError(

@@ -32,11 +32,7 @@ def open_published(
 
 
 def require_store(home: HomeFolder, settings: Settings) -> None:
-    """Refuse a home without a store, and do not open it.
-
-    Raises:
-        UnknownTreeError: there is no store.
-    """
+    """Raise UnknownTreeError for a home without a store, and do not open it."""
     if stored_identity(settings.store, home.qdrant) is None:
         raise _nothing_published(home)
 
@@ -61,11 +57,7 @@ def _nothing_published(home: HomeFolder) -> UnknownTreeError:
 
 
 def require_trees(store: VectorStore, names: Sequence[str]) -> list[Manifest]:
-    """Return the manifests of published trees.
-
-    Raises:
-        UnknownTreeError: a name is not that of a published tree.
-    """
+    """Return the manifests of published trees; raise UnknownTreeError for any other name."""
     manifests = store.manifests(names)
     if unknown := set(names) - {manifest.tree for manifest in manifests}:
         everything = {manifest.tree for manifest in store.manifests()}
@@ -74,15 +66,9 @@ def require_trees(store: VectorStore, names: Sequence[str]) -> list[Manifest]:
 
 
 def refuse_unknown(label: str, names: Iterable[str], known: Collection[str]) -> None:
-    """Refuse names that are not among the known ones.
+    """Raise UnknownTreeError for names that are not among the known ones, and list some of these.
 
-    Args:
-        label: noun and verb of the message, such as "tree is published as".
-        names: the names to check.
-        known: the names that exist.
-
-    Raises:
-        UnknownTreeError: a name is unknown; the message lists some known ones.
+    ``label`` is noun and verb of the message, such as "tree is published as".
     """
     if unknown := [name for name in names if name not in known]:
         examples = ", ".join(sorted(known)[:5]) or "none"

@@ -77,12 +77,7 @@ class HomeRetriever(StoreRetriever):
         return self.corpus_tree if tree == CORPUS_TREE_NAME and self._has_corpus_tree else self
 
     def search_many(self, questions: Sequence[str], query: Query | None = None) -> list[Retrieval]:
-        """Retrieve for each question; all are embedded together, before the store is opened.
-
-        Raises:
-            UnknownTreeError: a tree that the query names is not published.
-            SettingsError: the query names no known strategy, or contradicts it.
-        """
+        """Retrieve for each question, as ``StoreRetriever``, or from the corpus tree."""
         query = query or self.query
         if query.where.trees == (CORPUS_TREE_NAME,) and self._has_corpus_tree:
             every = replace(query, where=replace(query.where, trees=None), scope="trees")

@@ -62,11 +62,7 @@ class StoreRetriever(AsyncSearch):
     def search_required(
         self, questions: Sequence[str], query: Query, trees: Sequence[str]
     ) -> list[Retrieval]:
-        """Retrieve for each question, if all of ``trees`` are published.
-
-        Raises:
-            UnknownTreeError: one of ``trees`` is not published.
-        """
+        """Retrieve for each question; raise UnknownTreeError if one of ``trees`` is missing."""
         if self._open is None:
             require_store(self.home, self.settings)  # before a model is loaded
         embedder = self.components.embedder

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 from raptor_core.errors import SettingsError
 from raptor_core.retrieval import Query, Retrieval
 from raptor_core.retrieval.retriever import AsyncSearch
 from raptor_core.store.base import Hit
+
+Order = Literal["score", "document"]
 
 
 def with_top_k(searcher: AsyncSearch, query: Query | None, top_k: int | None) -> Query | None:
@@ -29,17 +31,28 @@ def with_top_k(searcher: AsyncSearch, query: Query | None, top_k: int | None) ->
     return replace(query or searcher.query, top_k=top_k)
 
 
-def best_hits(retrieval: Retrieval, top_k: int | None) -> list[Hit]:
-    """Return the ``top_k`` best hits in the strategy's order; None is no limit.
+def best_hits(retrieval: Retrieval, top_k: int | None, order: Order) -> list[tuple[Hit, float]]:
+    """Return the ``top_k`` best hits, each with its relevance.
 
-    A walk counts ``top_k`` per layer, so it may return more hits.
+    The relevance of a hit is its score divided by the best score of the search, at least 0. So the
+    best hit has 1, with every strategy. A walk counts ``top_k`` per layer, so it may return more.
+
+    Args:
+        retrieval: result of the search.
+        top_k: maximum number of hits; None is no limit.
+        order: ``"score"`` puts the best hit first, ``"document"`` keeps the order of the texts.
     """
-    kept = {hit.node.id for hit in retrieval.ranked[:top_k]}
-    return [hit for hit in retrieval.hits if hit.node.id in kept]
+    ranked = retrieval.ranked
+    best = max((hit.score for hit in ranked), default=0.0)
+    kept = ranked[:top_k]
+    if order == "document":
+        ids = {hit.node.id for hit in kept}
+        kept = [hit for hit in retrieval.hits if hit.node.id in ids]
+    return [(hit, max(hit.score / best, 0.0) if best > 0 else 0.0) for hit in kept]
 
 
-def hit_metadata(hit: Hit, retrieval: Retrieval) -> dict[str, Any]:
-    """Return the origin of a node as plain values, and the kind of its question.
+def hit_metadata(hit: Hit, relevance: float, retrieval: Retrieval) -> dict[str, Any]:
+    """Return the origin of a node as plain values; ``score`` is the strategy's own number.
 
     ``kind`` and ``reason`` are those of the retrieval. Only a chunk has ``start``, ``end``,
     ``pages``, ``section`` and ``source``. ``metadata`` is the metadata of the documents.
@@ -51,6 +64,7 @@ def hit_metadata(hit: Hit, retrieval: Retrieval) -> dict[str, Any]:
         "layer": node.layer,
         "documents": list(node.documents),
         "score": hit.score,
+        "relevance": relevance,
         "n_tokens": node.n_tokens,
         "metadata": dict(node.metadata),
         "kind": retrieval.kind,

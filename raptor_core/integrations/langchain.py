@@ -6,7 +6,7 @@ Importing this module imports LangChain.
 from __future__ import annotations
 
 from raptor_core.errors import MissingExtraError
-from raptor_core.integrations.base import best_hits, hit_metadata, with_top_k
+from raptor_core.integrations.base import Order, best_hits, hit_metadata, with_top_k
 from raptor_core.retrieval import Query, Retrieval
 from raptor_core.retrieval.retriever import AsyncSearch
 
@@ -23,7 +23,7 @@ except ModuleNotFoundError as error:
 
 
 class RaptorRetriever(BaseRetriever):
-    """LangChain retriever that returns nodes of the published trees, in the strategy's order.
+    """LangChain retriever that returns nodes of the published trees, the best first.
 
     Of a document, ``page_content`` is the text of the node, ``id`` its id, and ``metadata`` the
     result of ``hit_metadata``.
@@ -31,6 +31,7 @@ class RaptorRetriever(BaseRetriever):
     Attributes:
         searcher: a ``Retriever`` or ``HomeRetriever``.
         query: strategy, budget and filters; None for the default of the searcher.
+        order: ``"document"`` returns the nodes in the order of the texts, as models read them best.
         k: maximum number of documents, replaces ``top_k`` of the query; ``invoke`` may override it.
     """
 
@@ -38,6 +39,7 @@ class RaptorRetriever(BaseRetriever):
 
     searcher: SkipValidation[AsyncSearch]
     query: SkipValidation[Query | None] = None
+    order: Order = "score"
     k: int | None = None
 
     def _get_relevant_documents(
@@ -49,7 +51,7 @@ class RaptorRetriever(BaseRetriever):
     ) -> list[Document]:
         top_k = self.k if k is None else k
         bounded_query = with_top_k(self.searcher, self.query, top_k)
-        return _documents(self.searcher.search(query, bounded_query), top_k)
+        return _documents(self.searcher.search(query, bounded_query), top_k, self.order)
 
     async def _aget_relevant_documents(
         self,
@@ -60,11 +62,15 @@ class RaptorRetriever(BaseRetriever):
     ) -> list[Document]:
         top_k = self.k if k is None else k
         bounded_query = with_top_k(self.searcher, self.query, top_k)
-        return _documents(await self.searcher.asearch(query, bounded_query), top_k)
+        return _documents(await self.searcher.asearch(query, bounded_query), top_k, self.order)
 
 
-def _documents(retrieval: Retrieval, top_k: int | None) -> list[Document]:
+def _documents(retrieval: Retrieval, top_k: int | None, order: Order) -> list[Document]:
     return [
-        Document(page_content=hit.node.text, id=hit.node.id, metadata=hit_metadata(hit, retrieval))
-        for hit in best_hits(retrieval, top_k)
+        Document(
+            page_content=hit.node.text,
+            id=hit.node.id,
+            metadata=hit_metadata(hit, relevance, retrieval),
+        )
+        for hit, relevance in best_hits(retrieval, top_k, order)
     ]

@@ -6,7 +6,7 @@ Importing this module imports LlamaIndex.
 from __future__ import annotations
 
 from raptor_core.errors import MissingExtraError
-from raptor_core.integrations.base import best_hits, hit_metadata, with_top_k
+from raptor_core.integrations.base import Order, best_hits, hit_metadata, with_top_k
 from raptor_core.retrieval import Query, Retrieval
 from raptor_core.retrieval.retriever import AsyncSearch
 from raptor_core.store.base import Hit
@@ -22,14 +22,16 @@ SHOWN_TO_MODELS = ("documents", "section")
 
 
 class RaptorRetriever(BaseRetriever):
-    """LlamaIndex retriever that returns nodes of the published trees, in the strategy's order.
+    """LlamaIndex retriever that returns nodes of the published trees, the best first.
 
     A ``TextNode`` has the text and id of the node; ``metadata`` is the result of ``hit_metadata``.
+    Its score is the relevance, from 0 to 1, so that cutoffs and fusion of ranks work.
 
     Args:
         searcher: a ``Retriever`` or ``HomeRetriever``.
         query: strategy, budget and filters; None for the default of the searcher.
         similarity_top_k: maximum number of nodes, replaces ``top_k`` of the query.
+        order: ``"document"`` returns the nodes in the order of the texts, as models read them best.
 
     Raises:
         SettingsError: ``similarity_top_k`` is less than 1.
@@ -40,28 +42,31 @@ class RaptorRetriever(BaseRetriever):
         searcher: AsyncSearch,
         query: Query | None = None,
         similarity_top_k: int | None = None,
+        order: Order = "score",
     ) -> None:
         super().__init__()
         self._searcher = searcher
         self._query = with_top_k(searcher, query, similarity_top_k)
         self._top_k = similarity_top_k
+        self._order = order
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         retrieval = self._searcher.search(query_bundle.query_str, self._query)
-        return _nodes(retrieval, self._top_k)
+        return self._nodes(retrieval)
 
     async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         retrieval = await self._searcher.asearch(query_bundle.query_str, self._query)
-        return _nodes(retrieval, self._top_k)
+        return self._nodes(retrieval)
+
+    def _nodes(self, retrieval: Retrieval) -> list[NodeWithScore]:
+        hits = best_hits(retrieval, self._top_k, self._order)
+        return [
+            NodeWithScore(node=_node(hit, score, retrieval), score=score) for hit, score in hits
+        ]
 
 
-def _nodes(retrieval: Retrieval, top_k: int | None) -> list[NodeWithScore]:
-    hits = best_hits(retrieval, top_k)
-    return [NodeWithScore(node=_node(hit, retrieval), score=hit.score) for hit in hits]
-
-
-def _node(hit: Hit, retrieval: Retrieval) -> TextNode:
-    node, metadata = hit.node, hit_metadata(hit, retrieval)
+def _node(hit: Hit, relevance: float, retrieval: Retrieval) -> TextNode:
+    node, metadata = hit.node, hit_metadata(hit, relevance, retrieval)
     hidden = [key for key in metadata if key not in SHOWN_TO_MODELS]
     return TextNode(
         id_=node.id,

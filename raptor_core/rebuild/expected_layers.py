@@ -27,12 +27,10 @@ from raptor_core.tree.summarize import draft_summaries
 
 @dataclass(frozen=True, eq=False)
 class ExpectedLayer:
-    """Layer of summaries that a rebuild will have.
+    """Layer of summaries that a rebuild will have, over the clusters of ``clustering``.
 
-    Attributes:
-        clustering: clusters of the layer below.
-        nodes: nodes without texts, with expected numbers of tokens.
-        texts: texts of new nodes that exist already, by content key; their tokens are counted.
+    ``nodes`` have no texts, and expected numbers of tokens. ``texts`` are those of new nodes that
+    exist already, by content key; their tokens are counted.
     """
 
     clustering: Clustering

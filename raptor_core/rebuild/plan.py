@@ -110,14 +110,13 @@ class _Planner:
         expected, top = expect_layers(previous, leaves, self._components, self._known)
         plans = layer_plans(previous, leaves, expected, self._components, self._overhead)
         layers = (*plans, *_removed_layers(previous, len(expected)))
-        n_kept, n_added, n_removed = _leaf_counts(previous, leaves.nodes)
-        touched = any(layer.n_added or layer.n_removed for layer in layers)
+        n_leaves = _leaf_counts(previous, leaves.nodes)
+        is_changed = any(n_leaves[1:]) or any(layer.n_added or layer.n_removed for layer in layers)
         plan = TreePlan(
-            tree=previous.name,
-            action="rebuild" if touched or n_added or n_removed else "keep",
-            n_leaves_kept=n_kept,
-            n_leaves_added=n_added,
-            n_leaves_removed=n_removed,
+            previous.name,
+            "rebuild" if is_changed else "keep",
+            "",
+            *n_leaves,
             layers=layers,
             embedding=self._embedding(leaves.nodes, layers),
             exact=exact,
@@ -128,19 +127,13 @@ class _Planner:
     def estimate(self, name: str, leaves: Sequence[Node], reason: str) -> TreePlan:
         """Plan a tree that is built from scratch for a reason."""
         previous = self._previous.get(name)
-        layers = tuple(
-            estimated_layers(
-                leaves, previous, self._children, self._components.settings, self._overhead
-            )
-        )
-        n_kept, n_added, n_removed = _leaf_counts(previous, leaves)
+        sizes = (self._children, self._components.settings, self._overhead)
+        layers = tuple(estimated_layers(leaves, previous, *sizes))
         return TreePlan(
-            tree=name,
-            action="rebuild" if previous else "build",
-            reason=reason,
-            n_leaves_kept=n_kept,
-            n_leaves_added=n_added,
-            n_leaves_removed=n_removed,
+            name,
+            "rebuild" if previous else "build",
+            reason,
+            *_leaf_counts(previous, leaves),
             layers=layers,
             embedding=self._embedding(leaves, layers),
             exact=False,

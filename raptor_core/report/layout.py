@@ -47,14 +47,9 @@ def first_parents(nodes: Sequence[Node]) -> NDArray[np.int32]:
 
 @one_blas_thread
 def lay_out(nodes: Sequence[Node], vectors: Mapping[str, Vectors]) -> NDArray[np.float32]:
-    """Compute a point for each node.
+    """Compute a point for each node, shape ``(len(nodes), 2)``, float32, from 0 to 1.
 
-    Args:
-        nodes: nodes of one or several trees.
-        vectors: vectors by embedding key; a node without a vector gets the point of its parent.
-
-    Returns:
-        Points of shape ``(len(nodes), 2)``, float32, from 0 to 1.
+    ``vectors`` are by embedding key; a node without one gets the point of its parent.
     """
     if not nodes:
         return np.zeros((0, 2), dtype=np.float32)
@@ -124,10 +119,7 @@ def atlas_values(
 ) -> dict[str, Any]:
     """Return columns as base64 of little-endian numbers, and the names of the summaries.
 
-    Args:
-        nodes: the nodes.
-        points: their points, as ``lay_out`` returns them, shape ``(len(nodes), 2)``.
-        titles: titles of trees, by name.
+    ``points`` have shape ``(len(nodes), 2)``, as ``lay_out`` returns them; ``titles`` are by tree.
     """
     names = list(dict.fromkeys(node.tree for node in nodes))
     numbers = {name: number for number, name in enumerate(names)}

@@ -84,14 +84,10 @@ def _rendered(title: str, values: Mapping[str, Any], reach: str = "") -> str:
 def fill_page(
     template: str, style: str, scripts: Sequence[str], reach: str = "", **parts: str
 ) -> str:
-    """Fill a template with its style, its content security policy and further parts.
+    """Fill the placeholders of a template, such as ``{{STYLE}}``.
 
-    Args:
-        template: HTML with placeholders such as ``{{STYLE}}``.
-        style: CSS of the page.
-        scripts: scripts that the page contains and may run.
-        reach: first rules of the policy.
-        parts: texts by the names of their placeholders.
+    The page may run ``scripts``. ``reach`` is the first rules of its content security policy.
+    ``parts`` are texts by the names of their placeholders.
     """
     values = {"STYLE": style, "POLICY": reach + content_policy(scripts, style), **parts}
     return re.sub(r"\{\{(\w+)\}\}", lambda place: values[place[1]], template)
@@ -119,20 +115,16 @@ def read_part(name: str) -> str:
     return (folder / name).read_text(encoding="utf-8")
 
 
-@functools.cache
-def _script(*names: str) -> str:
-    return joined_script(map(read_part, names))
-
-
 def joined_script(files: Iterable[str]) -> str:
     """Join script files into one function, so that their names are not global."""
     body = "\n".join(files)
     return f"'use strict';\n(() => {{\n{body}\n}})();\n"
 
 
+@functools.cache
 def _page_scripts() -> tuple[str, str]:
     """Return the script that unpacks the script of the page, and the latter."""
-    return read_part("unpack.js"), _script(*_SCRIPTS)
+    return read_part("unpack.js"), joined_script(map(read_part, _SCRIPTS))
 
 
 @functools.cache

@@ -39,13 +39,9 @@ class RebuildChange:
 class ReplacedNode:
     """Node that a rebuild added, changed or removed: its texts before and after it.
 
-    Attributes:
-        layer: layer of the node; 0 for a chunk.
-        before: text before the rebuild; empty for a new node.
-        after: text after the rebuild; empty for a removed node.
-        n_before: children before the rebuild; 0 for a chunk.
-        n_after: children after the rebuild; 0 for a chunk.
-        documents: ids of the documents of both, sorted. The pair is deleted with any of them.
+    ``layer`` is 0 for a chunk. The text is empty before for a new node, and after for a removed
+    one. ``n_before`` and ``n_after`` count children. ``documents`` are ids of the documents of
+    both, sorted; the pair is deleted with any of them.
     """
 
     layer: int
@@ -60,16 +56,10 @@ class ReplacedNode:
 class Rebuild:
     """Rebuild of a tree.
 
-    Attributes:
-        previous: ISO 8601 time when the previous tree was published.
-        published: ISO 8601 time when the new tree was published.
-        sizes_before: number of nodes by layer of the previous tree; empty if unknown.
-        sizes_after: number of nodes by layer of the new tree.
-        n_added: number of added nodes.
-        n_removed: number of removed nodes.
-        replaced: changed nodes, from the top layer down, at most ``MAX_REPLACED``; without those of
-            removed documents.
-        cost: figures of the build, as in ``Report``.
+    ``previous`` and ``published`` are ISO 8601 times when the trees were published.
+    ``sizes_before`` and ``sizes_after`` are numbers of nodes by layer, empty if unknown.
+    ``replaced`` are changed nodes, from the top layer down, at most ``MAX_REPLACED``, without
+    those of removed documents. ``cost`` has figures of the build, as in ``Report``.
     """
 
     previous: str
@@ -86,15 +76,10 @@ class Rebuild:
 class ReportTree:
     """Published tree of a report.
 
-    Attributes:
-        name: name of the tree.
-        build_id: see ``Manifest``.
-        published_at: ISO 8601 time in UTC.
-        ended: why the tree ended at its top layer.
-        nodes: all nodes, layer by layer, in document order within each.
-        documents: documents whose texts are known; a span of any other shows only its own text.
-        change: change by the last build; None if it is unknown.
-        rebuilds: the last rebuilds, newest first.
+    ``build_id`` is that of ``Manifest``; ``published_at`` is an ISO 8601 time in UTC. ``ended``
+    says why the tree ended at its top layer. ``nodes`` come layer by layer, in document order.
+    ``documents`` are those with known texts; a span of any other shows only its own text.
+    ``change`` is that of the last build, None if unknown. ``rebuilds`` come newest first.
     """
 
     name: str
@@ -111,10 +96,7 @@ class ReportTree:
 class Selection:
     """Nodes that a strategy selected for a question.
 
-    Attributes:
-        question: the question.
-        strategy: name of the strategy.
-        nodes: ids of the nodes, best first; the page omits nodes of other trees.
+    ``nodes`` are ids, best first; the page omits nodes of other trees.
     """
 
     question: str

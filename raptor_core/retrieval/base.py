@@ -94,12 +94,9 @@ class Query:
 
 @dataclass(frozen=True, slots=True)
 class Questions:
-    """Questions and their vectors.
+    """Questions and their vectors, row for row, shape ``(len(texts), n_dims)``.
 
-    Attributes:
-        texts: the questions.
-        vectors: their vectors, row for row, shape ``(len(texts), n_dims)``.
-        embedder: embedder of the vectors; None if the strategy embeds nothing more.
+    ``embedder`` made the vectors; None if the strategy embeds nothing more.
     """
 
     texts: tuple[str, ...]
@@ -116,17 +113,10 @@ class Questions:
 class Retrieval:
     """Retrieved nodes in the strategy's order, and their size.
 
-    Attributes:
-        question: the question.
-        query: the parameters of the search.
-        hits: the nodes.
-        n_tokens: tokens of the hits; at most ``query.budget_tokens``.
-        n_candidates: number of nodes that were considered.
-        n_passed_over: number of candidates that did not fit the budget.
-        n_paragraphs: number of complete paragraphs. The rest are summaries, and chunks whose
-            paragraphs are unknown, over the budget, or not used by the query.
-        kind: "detail" or "general", as hybrid answered the question; empty in other strategies.
-        reason: why it is of this kind.
+    ``n_tokens`` of the hits are at most ``query.budget_tokens``. ``n_candidates`` were considered,
+    and ``n_passed_over`` of them did not fit the budget. ``n_paragraphs`` counts complete
+    paragraphs; the other hits are summaries and chunks. ``kind`` is "detail" or "general", as
+    hybrid took the question, and ``reason`` says why; other strategies leave both empty.
     """
 
     question: str
@@ -225,10 +215,7 @@ def fill_budgets(
 ) -> list[Retrieval]:
     """Search for more and more candidates, until ``top_k`` nodes or the budget end each context.
 
-    Args:
-        questions: the questions.
-        query: the parameters; ``top_k`` and ``budget_tokens`` bound each context.
-        search: returns candidates for each question, best first; its argument is their maximum.
+    ``search`` returns candidates for each question, best first; its argument is their maximum.
     """
     limit = max(LAYER_TOP_K, query.budget_tokens // SHORT_NODE_TOKENS)
     if query.top_k:

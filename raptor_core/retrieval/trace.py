@@ -14,16 +14,9 @@ from raptor_core.store.protocols import Searcher
 class SourceSpan:
     """Span of a leaf in its document, and its text.
 
-    Attributes:
-        document: id of the document.
-        source: path or URL of the document.
-        section: path of headings.
-        start: first character.
-        end: character after the last.
-        text: text of the leaf.
-        node_id: id of the leaf.
-        pages: first and last page, as ``Node.pages``.
-        title: title of the document; empty if it has none.
+    ``source`` is the document's path or URL, ``section`` the path of headings. ``start`` is the
+    first character, ``end`` the one after the last. ``pages`` are the first and last, as in
+    ``Node``. ``title`` is empty if the document has none.
     """
 
     document: str

@@ -47,10 +47,12 @@ class EndpointPart(Part):
             "max_completion_tokens" for OpenAI and Azure and "max_tokens" for others.
         sends_temperature: send a temperature; false for models that take none, such as reasoning
             models.
-        timeout_seconds: time limit of one attempt, in seconds.
+        timeout_seconds: longest time without progress of an answer, in seconds. The first token may
+            take twice as long, at a server of this machine or a private network ten times.
         max_retries: attempts after the first, for a call that failed, was refused, or got an empty,
             cut off or wrong answer.
-        concurrency: calls that run at the same time.
+        concurrency: calls that run at the same time. A server of this machine gets two at first,
+            and more while it answers more with them, unless this is set.
         requests_per_minute: calls that may begin in a minute, evenly spread; 0 is no limit.
         tokens_per_minute: tokens of the calls that begin in a minute, with the upper bounds of
             their answers, as OpenAI and Azure count them; 0 is no limit.

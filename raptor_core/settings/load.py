@@ -9,6 +9,7 @@ import difflib
 import os
 import tomllib
 from collections.abc import Mapping, Sequence
+from importlib.metadata import entry_points
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, get_args, get_origin
@@ -46,19 +47,13 @@ PRESETS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
             "tree": {"top_nodes": 11},
             "retrieval": {"strategy": "collapsed", "budget_tokens": 2000, "top_k": 20},
         },
-        "simple": {
-            "tokens": {"counter": "words"},
-            "chunking": {"method": "windows", "max_tokens": 200, "context": False},
-            "clustering": {"method": "gmm", "threshold": 0.3},
-            "summarizer": {"prompt": "simple"},
-            "tree": {"max_layers": 12, "top_nodes": 1},
-            "retrieval": {"strategy": "beam", "beam_width": 3, "top_k": 5},
-        },
     }
 )
 """Values of each preset, as in a settings file. ``paper``: arXiv:2401.18059, as its authors' code
-has it. ``simple``: the common short recipe, to compare with: windows of 200 words, one mixture on
-the embeddings, a beam down."""
+has it."""
+
+MORE_PRESETS = "raptor_core.settings.presets"
+"""Group of entry points with the values of further presets, such as those of ``raptor_lab``."""
 
 
 def preset(name: str) -> Settings:
@@ -71,11 +66,17 @@ def preset(name: str) -> Settings:
 
 
 def _preset_values(name: str) -> Mapping[str, Any]:
-    if name not in PRESETS:
+    if name in PRESETS:
+        return PRESETS[name]
+    registered = entry_points(group=MORE_PRESETS)
+    if name not in registered.names:
         raise SettingsError(
-            f"no preset is called {name!r}; there are: {', '.join(sorted(PRESETS))}"
+            f"no preset is called {name!r}; there are: "
+            f"{', '.join(sorted({*PRESETS, *registered.names}))}. Presets to compare with are in "
+            "the extra 'lab': pip install 'raptor-assets[lab]'"
         )
-    return PRESETS[name]
+    values: Mapping[str, Any] = registered[name].load()
+    return values
 
 
 ENV_PREFIX = "RAPTOR_"

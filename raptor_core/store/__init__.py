@@ -1,8 +1,5 @@
 """Vector stores: Qdrant embedded, local and remote behind one class.
 
-``open_store`` opens the store that the settings name. ``stored_identity`` and
-``stored_identities`` read what is stored without starting an engine.
-
 To change the embedder, a build opens a ``successor`` with the new identity, as often as needed.
 Readers keep the live collection until ``VectorStore.promote`` finds every tree in the new one. A
 change of all collections, such as dropping a tree, goes through ``stored_identities``.
@@ -11,35 +8,23 @@ Read ``store.py`` next for the rules, and ``corpus.py`` for the collections.
 
 from __future__ import annotations
 
+from collections.abc import Generator
 from contextlib import closing
 from pathlib import Path
 
 from raptor_core.errors import StoreError, StoreMismatchError
 from raptor_core.settings.stores import StoreSettings
-from raptor_core.store.base import (
-    Edition,
-    Hit,
-    Manifest,
-    Mark,
-    PublicationCounts,
-    StoreIdentity,
-    Where,
-)
+from raptor_core.store.base import Edition, Hit, Manifest, PublicationCounts, StoreIdentity, Where
 from raptor_core.store.corpus import CorpusCollections
 from raptor_core.store.folder import StoreFolder
-from raptor_core.store.protocols import Maintainer, Publisher, Searcher
-from raptor_core.store.publishing import PublicationBatch
+from raptor_core.store.protocols import Searcher
 from raptor_core.store.store import VectorStore
 
 __all__ = [
     "Edition",
     "Hit",
-    "Maintainer",
     "Manifest",
-    "Mark",
-    "PublicationBatch",
     "PublicationCounts",
-    "Publisher",
     "Searcher",
     "StoreIdentity",
     "VectorStore",
@@ -66,12 +51,11 @@ def open_store(
             else "local".
         root: directory of embedded stores. None is a store in memory, of kinds "auto" and
             "local". Ignored by kind "server".
-        identity: what the store must be made for. None opens the live collection, to read.
+        identity: corpus and embedder of the store. None opens the live collection, to read.
         successor: with an identity of another embedder than the live collection's, open another
             collection, which readers see once it is promoted.
         owner: with an identity, name in Dagster of the corpus that builds, empty for the raptor
-            command; a collection on a server belongs to the corpus that made it. None asks
-            nothing, and an embedded store belongs to its home.
+            command. A collection on a server refuses another owner than its first; None is any.
 
     Raises:
         StoreError: nothing is there to read, the place is damaged, or the disk refuses.
@@ -99,11 +83,7 @@ def open_store(
 
 
 def check_writable(settings: StoreSettings) -> None:
-    """Check that a server accepts writes, before anything is computed for it.
-
-    Raises:
-        StoreError: its key may not write, or the server does not answer.
-    """
+    """Raise StoreError where a server's key may not write, before anything is computed for it."""
     if settings.kind == "server":
         from raptor_core.store.server import ServerCorpus
 
@@ -112,29 +92,23 @@ def check_writable(settings: StoreSettings) -> None:
 
 
 def stored_identity(settings: StoreSettings, root: Path | None) -> StoreIdentity | None:
-    """Return the identity of the live collection; None where there is none yet.
+    """Return the identity of the live collection; None where there is none yet."""
+    with closing(_identities(settings, root)) as identities:
+        return next(identities, None)
 
-    Raises:
-        StoreError: the place is damaged, or the server does not answer.
+
+def stored_identities(settings: StoreSettings, root: Path | None) -> list[StoreIdentity]:
+    """Return the identity of the live collection, then those of its successors.
+
+    On embedded engines no lock is taken and no engine is started. StoreError names damage.
     """
-    return next(iter(stored_identities(settings, root, successors=False)), None)
+    return list(_identities(settings, root))
 
 
-def stored_identities(
-    settings: StoreSettings, root: Path | None, *, successors: bool = True
-) -> list[StoreIdentity]:
-    """Return the identity of the live collection, and those of its ``successors`` if True.
-
-    On embedded engines no lock is taken and no engine is started.
-
-    Raises:
-        StoreError: the place is damaged, or the server does not answer.
-    """
-    corpus = _corpus(settings, root)
-    if corpus is None:
-        return []
-    with closing(corpus):
-        return corpus.identities(successors=successors)
+def _identities(settings: StoreSettings, root: Path | None) -> Generator[StoreIdentity, None, None]:
+    if (corpus := _corpus(settings, root)) is not None:
+        with closing(corpus):
+            yield from corpus.identities()
 
 
 def _corpus(

@@ -1,7 +1,4 @@
-"""Values that a store takes and returns.
-
-The rules of publishing and reading are in ``store.py``.
-"""
+"""Values that a store takes and returns; the rules of publishing are in ``store.py``."""
 
 from __future__ import annotations
 
@@ -81,10 +78,7 @@ class PublicationCounts:
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """Short form of a manifest, to compare a published tree with its record.
-
-    ``build_id`` and ``quarantined`` are the manifest's; ``n_nodes`` counts those of all layers.
-    """
+    """Short form of a manifest, to compare a published tree with its record."""
 
     tree: str
     build_id: str
@@ -96,13 +90,12 @@ class Mark:
 class Manifest:
     """Description of one published tree.
 
-    ``build_id`` is a digest of all nodes: the same content has the same build id.
-    ``layer_sizes[k]`` is the number of nodes in layer ``k``. ``documents`` maps document id to
-    content hash. ``end`` says why the tree ended at its top layer.
-    ``published_at`` is an ISO 8601 time in UTC; it is no part of any identity. ``fits`` are those
-    of ``Tree``: the next rebuild anchors on them. ``quarantined`` are ids of summaries that no
-    search returns, sorted: they are listed and traced like any other. ``title`` is the title of
-    the only document or the name of the only top node; empty where there are several.
+    ``build_id`` is a digest of all nodes, and ``layer_sizes[k]`` the number of those in layer
+    ``k``. ``documents`` maps document id to content hash. ``end`` says why the tree ended at its
+    top layer. ``published_at`` is an ISO 8601 time in UTC, and no part of any identity. ``fits``
+    are those of ``Tree``: the next rebuild anchors on them. ``quarantined`` are sorted ids of
+    summaries that no search returns; they are listed and traced. ``title`` is that of the only
+    document or the name of the only top node; empty where there are several.
     """
 
     tree: str

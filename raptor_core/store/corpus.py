@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -54,12 +54,7 @@ class CorpusCollections(ABC):
 
     @abstractmethod
     def live(self) -> Collection | None:
-        """Return the live collection; None where none was ever made.
-
-        Raises:
-            StoreError: it is not ours, or damaged.
-            StoreMismatchError: it has another schema.
-        """
+        """Return the live collection; None where none was ever made."""
 
     @abstractmethod
     def successors(self, live: Collection) -> list[Collection]:
@@ -78,21 +73,17 @@ class CorpusCollections(ABC):
         """Remove a collection; again is allowed."""
 
     def existing(self) -> Collection:
-        """Return the live collection.
-
-        Raises:
-            StoreError: nothing was ever made.
-        """
+        """Return the live collection; raise StoreError where nothing was ever made."""
         live = self.live()
         if live is None:
             raise StoreError(f"{self.where} is not there yet; build it first")
         return live
 
-    def identities(self, *, successors: bool) -> list[StoreIdentity]:
-        """Return the identity of the live collection, and of its ``successors`` if True."""
-        live = self.live()
-        further = self.successors(live) if live and successors else []
-        return [collection.identity for collection in (live, *further) if collection]
+    def identities(self) -> Iterator[StoreIdentity]:
+        """Yield the identity of the live collection, then those of its successors."""
+        if live := self.live():
+            yield live.identity
+            yield from (collection.identity for collection in self.successors(live))
 
     def choose(self, identity: StoreIdentity | None, *, successor: bool) -> tuple[Collection, bool]:
         """Return the collection to open, and whether it is the live one; see ``open_store``."""
@@ -114,7 +105,7 @@ class CorpusCollections(ABC):
     def promote(self, chosen: Collection) -> None:
         """Make a collection the live one, and remove the others of the corpus."""
         live = self.live()
-        known = [] if live is None else [live, *self.successors(live)]
+        known = [live, *self.successors(live)] if live else []
         names = dict.fromkeys(name for each in known for name in (each.name, *each.retired))
         promoted = replace(chosen, retired=tuple(name for name in names if name != chosen.name))
         self.point(promoted)
@@ -147,24 +138,14 @@ def is_collection_of(name: str, corpus: str) -> bool:
 def read_collection(
     stored: Mapping[str, Any], corpus: str, schema: int, where: str, remedy: str
 ) -> Collection:
-    """Return the collection that a record describes, once each name in it was checked.
+    """Return the collection that a record from ``record_of`` describes.
 
     Names in a record become folders and collections that are opened and removed. So a record
-    that somebody else wrote must not name anything but collections of this corpus.
-
-    Args:
-        stored: the record, as ``record_of`` makes it.
-        corpus: name of the corpus that the record has to be of.
-        schema: version of the layout that this program reads.
-        where: file, or server and corpus, for messages.
-        remedy: end of the message where the record is damaged or foreign.
-
-    Raises:
-        StoreMismatchError: the record is of another schema.
-        StoreError: the record is damaged, or names what is not of this corpus.
+    that somebody else wrote must not name anything but collections of this corpus. StoreError
+    names damage and foreign names, StoreMismatchError another schema.
     """
     try:
-        check_schema(stored["schema"], where, schema)
+        _check_schema(stored["schema"], where, schema)
         identity = StoreIdentity(**stored["identity"])
         owner = stored.get("owner")
         names = (stored["collection"], *stored.get("retired", ()))
@@ -190,33 +171,17 @@ def record_of(collection: Collection, schema: int) -> dict[str, Any]:
     return {"schema": schema, "collection": stored.pop("name"), **stored}
 
 
-def check_schema(schema: int, where: str, expected: int) -> None:
-    """Refuse payloads and layout of another version than ``expected``.
-
-    Raises:
-        StoreMismatchError: naming both versions and the remedy.
-    """
-    if schema == expected:
-        return
-    if isinstance(schema, int) and schema > expected:
-        remedy = "Use the version that wrote it, or a newer one"
-    else:
-        remedy = (
-            "Export it with the version that wrote it (raptor export) and import it with this one "
-            "into another home or corpus name; or build into one from the source"
+def _check_schema(schema: int, where: str, expected: int) -> None:
+    if schema != expected:
+        raise StoreMismatchError(
+            f"{where} has store schema {schema}; this version reads schema {expected}. Export it "
+            "with the version that wrote it (raptor export) and import it with this one into "
+            "another home or corpus name; or build into one from the source. Nothing was changed"
         )
-    raise StoreMismatchError(
-        f"{where} has store schema {schema}; this version reads schema {expected}. {remedy}. "
-        "Nothing was changed"
-    )
 
 
 def check_owner(live: Collection, owner: str | None, where: str) -> None:
-    """Refuse a collection that another corpus builds into.
-
-    Raises:
-        StoreMismatchError: naming both and the remedy.
-    """
+    """Raise StoreMismatchError for a collection that another corpus builds into."""
     if None in (live.owner, owner) or live.owner == owner:
         return
     raise StoreMismatchError(
@@ -232,11 +197,7 @@ def owner_name(owner: str | None) -> str:
 
 
 def check_identity(stored: StoreIdentity, expected: StoreIdentity | None, where: str) -> None:
-    """Refuse another embedder or dimension than the store was made for.
-
-    Raises:
-        StoreMismatchError: naming both sides and the remedy.
-    """
+    """Raise StoreMismatchError for another embedder or dimension than the store was made for."""
     if expected is not None and expected != stored:
         raise StoreMismatchError(
             f"{where} was made for corpus {stored.corpus!r}, {stored.embedder}; the settings ask "

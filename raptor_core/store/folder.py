@@ -54,6 +54,7 @@ _UNSTAMPED = (".lock", ".holder.json", ".part", OUTLINES)
 """Files that every opening makes and removes, and one that a reader may write."""
 
 _COPIED_BYTES = 2**16
+_PLAIN = (stat.S_IFREG, stat.S_IFDIR)
 
 
 class StoreFolder(CorpusCollections):
@@ -95,10 +96,9 @@ class StoreFolder(CorpusCollections):
         return VectorStore(engine, chosen.identity, journal.commit, lock.release, promote)
 
     def _open_copy(self, identity: StoreIdentity | None) -> VectorStore:
-        """Open a copy of the live collection, where the original cannot be written.
+        """Open a temporary copy of the live collection, where the original cannot be written.
 
-        Engines open files to write alone. The copy is made in the folder for temporary files,
-        under a lock against writers, and removed when the store is closed.
+        Engines only open files to write. A lock keeps writers out while it is made.
         """
         live = self.existing()
         check_identity(live.identity, identity, self.where)
@@ -122,11 +122,7 @@ class StoreFolder(CorpusCollections):
         return VectorStore(engine, live.identity, _refuse, remove)
 
     def live(self) -> Collection | None:
-        """See ``CorpusCollections``.
-
-        Raises:
-            StoreMismatchError: also where its engine is not of the settings' kind.
-        """
+        """See ``CorpusCollections``; StoreMismatchError names an engine of another kind."""
         live = self._read(self._alias_path, self._alias_path)
         if live and self._kind not in ("auto", live.engine):
             raise StoreMismatchError(
@@ -161,10 +157,7 @@ class StoreFolder(CorpusCollections):
         return new
 
     def _stored(self, name: str, *aliases: Path) -> Collection | None:
-        """Return the collection that a folder's own file describes; None where there is none.
-
-        ``aliases`` are the files that name it, for the remedy.
-        """
+        """Return the collection that a folder's own file describes; ``aliases`` name it."""
         place = self.root / name
         collection = self._read(place / "identity.json", place, *aliases)
         if collection and collection.name != name:
@@ -172,10 +165,7 @@ class StoreFolder(CorpusCollections):
         return collection
 
     def _read(self, path: Path, *damaged: Path) -> Collection | None:
-        """Return the collection that a file describes; None where there is no such file.
-
-        ``damaged`` are the paths to move away where it is damaged.
-        """
+        """Return the collection of a file, if any; ``damaged`` are the paths to move away."""
         remedy = f"restore it, or {_move_away(*damaged)}"
         with disk_errors(path):
             if not path.exists():
@@ -246,15 +236,7 @@ def _move_away(*paths: Path) -> str:
 
 
 def _check_files(files: Path, remedy: str) -> None:
-    """Refuse a collection without its engine's files, or with symbolic links among its files.
-
-    Args:
-        files: the engine's folder in it.
-        remedy: end of the message.
-
-    Raises:
-        StoreError: naming what is missing, or the link.
-    """
+    """Raise StoreError for a collection without its engine's ``files``, or with symbolic links."""
     place = files.parent
     inside = (Path(at, name) for at, *names in os.walk(place) for name in chain(*names))
     foreign = next((path for path in (place, *inside) if _is_foreign(path)), None)
@@ -272,8 +254,7 @@ def _check_files(files: Path, remedy: str) -> None:
 
 def _is_foreign(path: Path) -> bool:
     """Return whether a path is a link, a pipe, a device or a socket."""
-    mode = path.lstat().st_mode if os.path.lexists(path) else stat.S_IFREG
-    return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
+    return os.path.lexists(path) and stat.S_IFMT(path.lstat().st_mode) not in _PLAIN
 
 
 def _copy(source: str, target: str) -> None:
@@ -303,11 +284,7 @@ def store_stamp(root: Path, corpus: str) -> str:
     """Return a digest of the names and sizes of a corpus's files, and of their folders' identity.
 
     It differs once a store was lost, replaced, restored from a copy, cut short, or published to.
-    Reading changes neither sizes nor folders, though Edge touches its files each time. A write in
-    place of equal size is not noticed. No lock is taken; it takes some 2 ms for each store.
-
-    Raises:
-        StoreError: the disk refuses.
+    Reading does not change it, nor does a write of equal size over a file. No lock is taken.
     """
     with disk_errors(root):
         lines = [line for path in sorted(root.glob(f"{corpus}[.-]*")) for line in _lines(path)]

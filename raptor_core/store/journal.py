@@ -21,7 +21,6 @@ from raptor_core.errors import StoreError
 from raptor_core.store.engines.base import Batch, Engine, Point, is_id
 from raptor_core.store.lexical import passage_vector
 from raptor_core.store.payload import Payload
-from raptor_core.vectors import Vectors
 
 MAGIC = b"RAPTORJ4"
 _N_DIGEST = 32
@@ -43,9 +42,8 @@ class Journal:
         """Apply a batch so that it survives a crash at any point.
 
         Raises:
-            StoreError: an id is not a UUID, there is no space, or the disk refuses the journal:
-                nothing was changed. When the engine fails, the journal stays and is applied by
-                the next process that opens the store.
+            StoreError: nothing was changed. Or the engine failed: the journal stays and is applied
+                by the next process that opens the store.
         """
         if not batch.upserts and not batch.deletes:
             return
@@ -60,12 +58,7 @@ class Journal:
         self._apply(batch)
 
     def recover(self) -> None:
-        """Apply the batch of a dead process, if there is one.
-
-        Raises:
-            StoreError: no space, the journal is damaged or another version's, or the engine
-                refuses it.
-        """
+        """Apply the batch of a dead process, if there is one."""
         with disk_errors(self._path):
             data = self._path.read_bytes() if self._path.exists() else None
         if data is not None:
@@ -93,27 +86,23 @@ def encode(batch: Batch) -> bytes:
     A point has its id, payload and vector (little-endian float32 in base64). Its words are not
     kept, because they follow from its text.
     """
-    points = [(p.id, p.payload, _encoded(p.dense)) for p in batch.upserts]
+    points = [(p.id, p.payload, _encoded(p)) for p in batch.upserts]
     body = json.dumps([points, batch.deletes]).encode()
     return MAGIC + hashlib.sha256(body).digest() + body
 
 
-def _encoded(dense: Vectors | None) -> str | None:
+def _encoded(point: Point) -> str | None:
+    dense = point.dense
     return None if dense is None else b64encode(dense.astype("<f4").tobytes()).decode()
 
 
 def decode(data: bytes, path: Path | str) -> Batch:
-    """Return the batch that ``encode`` encoded; ``path`` is for the message.
-
-    Raises:
-        StoreError: the bytes are not those of a whole journal of this version.
-    """
+    """Return the batch that ``encode`` encoded; ``path`` is for the message."""
     at = len(MAGIC) + _N_DIGEST
     if data[:at] != MAGIC + hashlib.sha256(data[at:]).digest():
         raise StoreError(
-            f"{path}: not a whole journal of a publication by this version. If another version "
-            "was broken off here, open the store once with that one (raptor status). Else "
-            f"{_REMEDY}"
+            f"{path}: not a complete journal of a publication by this version. If another version "
+            f"was broken off, open the store once with that one (raptor status). Else {_REMEDY}"
         )
     try:
         points, deletes = json.loads(data[at:])

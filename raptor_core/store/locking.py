@@ -23,6 +23,7 @@ from raptor_core.disk import disk_errors, file_lock, replace_file
 from raptor_core.errors import StoreError, StoreLockedError
 
 _POLL_SECONDS = 0.02
+_HOLDER_SUFFIX = ".holder.json"
 _holders: dict[Path, int] = {}
 """Threads of this process, by the lock that each holds."""
 
@@ -36,12 +37,7 @@ class StoreLock:
         self._releases = ExitStack()
 
     def acquire(self) -> None:
-        """Take the lock, waiting at most ``wait_seconds``.
-
-        Raises:
-            StoreLockedError: another process or thread held it all that time.
-            StoreError: this thread has the lock already, or the disk refuses.
-        """
+        """Take the lock; raise StoreLockedError after ``wait_seconds``."""
         if _holders.get(self._path) == get_ident():
             raise StoreError(
                 f"{self._path}: this thread has the store open already; use the open one, or "
@@ -53,7 +49,7 @@ class StoreLock:
             "command": " ".join(sys.argv)[:200],
             "since": datetime.now(UTC).isoformat(timespec="seconds"),
         }
-        file = _holder_path(self._path)
+        file = self._path.with_suffix(_HOLDER_SUFFIX)
         with disk_errors(self._path), ExitStack() as undo:
             if not undo.enter_context(file_lock(self._path, self._wait_seconds)):
                 raise _locked(self._path, self._wait_seconds)
@@ -74,11 +70,7 @@ def nobody_writes(path: Path, wait_seconds: float) -> Iterator[None]:
     """Keep writers out, where the file of a ``StoreLock`` may only be read.
 
     Several readers may do so at the same time. On a read-only disk without that file there is
-    no writer.
-
-    Raises:
-        StoreLockedError: another process held the store for ``wait_seconds``.
-        StoreError: the file cannot be read.
+    no writer. StoreLockedError is raised after ``wait_seconds``.
     """
     import fcntl
 
@@ -98,14 +90,9 @@ def nobody_writes(path: Path, wait_seconds: float) -> Iterator[None]:
         yield
 
 
-def _holder_path(path: Path) -> Path:
-    """Return the file that names the holder of the lock at ``path``."""
-    return path.with_suffix(".holder.json")
-
-
 def _locked(path: Path, wait_seconds: float) -> StoreLockedError:
     try:
-        values = json.loads(_holder_path(path).read_text(encoding="utf-8"))
+        values = json.loads(path.with_suffix(_HOLDER_SUFFIX).read_text(encoding="utf-8"))
         pid, host, command, since = (values[key] for key in ("pid", "host", "command", "since"))
         holder = f"process {pid} on {host} ({command}) since {since}"
     except (OSError, ValueError, LookupError, TypeError, RecursionError):

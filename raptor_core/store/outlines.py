@@ -4,9 +4,9 @@ Reading payloads and making nodes of all candidates took most of a search. An ou
 numbers; names are hashed, since ranking only compares them.
 
 Edge keeps the outlines of all its live points in a file. It is derived from the payloads, and made
-again where it is missing, damaged or does not fit. It is removed before the engine is written to
-and written when the engine is closed, so a process that dies in between leaves none. It also names
-the segments that it was made from, because another version may add points without it.
+again where it is missing, damaged or does not fit the engine's segments, which it names. It is
+removed before the engine is written to and written when the engine is closed. So a process that
+dies in between leaves none.
 """
 
 from __future__ import annotations
@@ -75,11 +75,7 @@ class Outline(NamedTuple):
 
     @classmethod
     def of(cls, stored: Payload) -> Self:
-        """Return the outline of a payload, which holds it or has the fields ``OUTLINED``.
-
-        Raises:
-            DamagedTreeError: it is not what was written.
-        """
+        """Return the outline of a payload, which holds it or has the fields ``OUTLINED``."""
         known: Self | None = stored.get("outline")
         if known:
             return known
@@ -95,13 +91,10 @@ class Outline(NamedTuple):
 
 
 class Outlines(NamedTuple):
-    """Nodes in any order.
+    """Nodes in any order, shape ``(n,)``, dtype ``NODE``, and their children in the same order.
 
-    Attributes:
-        nodes: shape ``(n,)``, dtype ``NODE``.
-        children: both halves of the ids of the summaries' children, and of chunks, which have
-            none, their paragraphs (``Node.paragraphs``), in the order of the nodes, shape
-            ``(n_children, 2)``.
+    ``children`` has shape ``(n_children, 2)``: both halves of the ids of a summary's children, and
+    of a chunk, which has none, its paragraphs (``Node.paragraphs``).
     """
 
     nodes: Rows
@@ -109,11 +102,7 @@ class Outlines(NamedTuple):
 
     @classmethod
     def of(cls, payloads: Iterable[Payload], *, strict: bool = True) -> Self:
-        """Return the outlines of payloads that ``Outline.of`` takes.
-
-        Raises:
-            DamagedTreeError: one is not what was written; without ``strict`` it is left out.
-        """
+        """Return the outlines of payloads; unless ``strict``, damaged payloads are left out."""
         every = list(map(Outline.of, payloads) if strict else _sound(payloads))
         rows = np.frombuffer(b"".join(outline.row for outline in every), dtype=NODE)
         children = b"".join(outline.children for outline in every)
@@ -189,11 +178,7 @@ class OutlineFile:
     """Outlines of all live points: a head, and their two arrays as numpy writes them.
 
     They are read at the first use. Changes are kept in a list until the next use. The upper half
-    of an id identifies it.
-
-    Args:
-        folder: of the engine.
-        read: payloads of all live points.
+    of an id identifies it. ``read`` returns the payloads of all live points.
     """
 
     def __init__(self, folder: Path, read: Callable[[], Iterable[Payload]]) -> None:

@@ -1,7 +1,6 @@
 """Nodes and manifests as point payloads, and back, without loss.
 
-Every field of a node has a payload field of the same name (``node_id`` for its id); ``name`` and
-``key_terms`` are left out where a node has none. Further fields:
+Every field of a node has a payload field of the same name (``node_id`` for its id). Further fields:
 
 - ``state``: "live" for nodes; "manifest" and "identity" for other points, and on a server
   "dropped".
@@ -12,7 +11,6 @@ Every field of a node has a payload field of the same name (``node_id`` for its 
 - ``quality``: as JSON text, and ``metadata_exact`` beside ``metadata`` where that holds fractions:
   engines may change the last bit of a fraction.
 - ``mark``: of a manifest, its short form as JSON text, which is compared with the record.
-  Manifests of earlier versions lack it.
 - ``facts``: one hash per metadata entry, so that any metadata key can be filtered by index,
   exactly and whatever characters or value types it has.
 """
@@ -39,7 +37,7 @@ Payload = dict[str, Any]
 
 _LARGEST_INTEGER = 2**63 - 1
 _LABELS = ("name", "key_terms", "paragraphs")
-"""Points of earlier versions lack them; leaves have no name, summaries no paragraphs."""
+"""Fields that are left out where they are empty."""
 _NAMES = tuple(field.name for field in fields(Node) if field.name not in _LABELS)
 _TUPLES = ("documents", "children", "section")
 _values = attrgetter(*_NAMES)
@@ -47,12 +45,7 @@ _ENCODER = json.JSONEncoder(ensure_ascii=False, sort_keys=True, default=dict)
 
 
 def node_digest(node: Node) -> str:
-    """Return the digest of all fields of a node, which decides whether its point is written.
-
-    Raises:
-        StoreError: a value cannot be stored without loss (text with half a surrogate pair, a
-            number that is not finite or an integer over 64 bits).
-    """
+    """Return the digest of all fields of a node; raise StoreError for what cannot be stored."""
     _check_numbers(node)
     encoded = _encoded(node)
     try:
@@ -87,11 +80,7 @@ def fact(key: str, value: MetadataValue) -> str:
 
 
 def node_to_payload(node: Node) -> Payload:
-    """Return the payload of a node without ``state``.
-
-    Raises:
-        StoreError: as ``node_digest``.
-    """
+    """Return the payload of a node without ``state``; raise StoreError as ``node_digest``."""
     payload: Payload = {
         name: list(value) if isinstance(value, tuple) else value
         for name, value in zip(_NAMES, _values(node), strict=True)
@@ -122,19 +111,12 @@ def _check_numbers(node: Node) -> None:
 
 
 def payload_to_node(payload: Payload) -> Node:
-    """Return the node of a payload; the inverse of ``node_to_payload``.
-
-    Raises:
-        DamagedTreeError: it is not the node that was written.
-    """
+    """Return the node of a payload; raise DamagedTreeError if it is not what was written."""
     try:
         node = _node(payload)
     except (KeyError, TypeError, ValueError) as error:
         raise damaged(payload) from error
-    encoded = _encoded(node)
-    # Points that an earlier version of the index wrote have its digest.
-    versions = range(int(LEXICAL_VERSION), 0, -1)
-    if all(digest("node", str(v), encoded) != payload.get("digest") for v in versions):
+    if digest("node", LEXICAL_VERSION, _encoded(node)) != payload.get("digest"):
         raise damaged(payload)
     return node
 
@@ -184,36 +166,29 @@ def _mark_text(mark: Mark) -> str:
     return json.dumps([mark.tree, mark.n_nodes, mark.build_id, *mark.quarantined])
 
 
-def payload_to_mark(payload: Payload) -> Mark | None:
-    """Return the mark in a manifest's payload; None where none can be read."""
+def payload_to_mark(payload: Payload) -> Mark:
+    """Return the mark in a manifest's payload; raise DamagedTreeError if it cannot be read."""
     try:
         tree, n_nodes, build_id, *quarantined = json.loads(payload["mark"])
-    except (KeyError, TypeError, ValueError):
-        return None
+    except (KeyError, TypeError, ValueError) as error:
+        raise DamagedTreeError(
+            f"{payload.get('mark')!r:.80} is not the short form of a manifest: the store's files "
+            "are damaged. Build again with --force"
+        ) from error
     return Mark(tree, build_id, n_nodes, tuple(quarantined))
 
 
 def payload_to_manifest(payload: Payload) -> Manifest:
-    """Return the manifest of a payload; the inverse of ``manifest_to_payload``.
-
-    Raises:
-        DamagedTreeError: it cannot be read.
-    """
+    """Return the manifest of a payload; raise DamagedTreeError if it cannot be read."""
     try:
         stored = payload["manifest"]
-        return Manifest(
-            tree=payload["tree"],
-            build_id=stored["build_id"],
-            layer_sizes=tuple(stored["layer_sizes"]),
-            n_tokens=stored["n_tokens"],
-            documents=dict(stored["documents"]),
-            end=stored["end"],
-            settings_fingerprint=stored["settings_fingerprint"],
-            published_at=stored["published_at"],
-            fits=tuple(Fit(**fit) for fit in json.loads(stored["fits"])),
-            quarantined=tuple(json.loads(stored.get("quarantined", "[]"))),
-            title=stored.get("title", ""),
-        )
+        changed: dict[str, Any] = {
+            "layer_sizes": tuple(stored["layer_sizes"]),
+            "documents": dict(stored["documents"]),
+            "fits": tuple(Fit(**fit) for fit in json.loads(stored["fits"])),
+            "quarantined": tuple(json.loads(stored["quarantined"])),
+        }
+        return Manifest(payload["tree"], **{**stored, **changed})
     except (KeyError, TypeError, ValueError) as error:
         raise DamagedTreeError(
             f"the manifest of tree {payload.get('tree')!r} is not what was published: the store's "

@@ -56,8 +56,7 @@ class PublicationBatch:
     def publish(self, editions: Sequence[Edition]) -> list[PublicationCounts]:
         """Publish each edition as ``VectorStore.publish`` does; return the changes of each.
 
-        Trees of several calls become live at once as long as they fit one commit, so nothing is
-        certain before the end.
+        Trees of several calls become live together where they fit one commit.
 
         Raises:
             StoreError: a node's vector is missing or no unit vector; the call's trees stay as they
@@ -91,10 +90,7 @@ class PublicationBatch:
         return {**(self._live_vectors(rest) if rest else {}), **new}
 
     def _listed(self, trees: Sequence[str]) -> dict[str, list[Point]]:
-        """Return the live nodes of each tree, after its mark was read.
-
-        In this order a manifest that is written in between differs at the commit.
-        """
+        """Return the live nodes of each tree, after its mark, so that a later mark is noticed."""
         nodes_of: dict[str, list[Point]] = {tree: [] for tree in trees}
         for at in range(0, len(trees), LISTED_TREES):
             part = tuple(trees[at : at + LISTED_TREES])
@@ -134,11 +130,7 @@ class PublicationBatch:
         self._trees.add(tree)
 
     def end(self) -> None:
-        """Commit the pending trees.
-
-        Raises:
-            StoreError: this commit failed, or one before it.
-        """
+        """Commit the pending trees; raise StoreError where this or a previous commit failed."""
         self._begin(self._trees)
         self._failure = StoreError("this publication has ended; begin another")
 
@@ -165,11 +157,7 @@ class TreeUpdate:
     result: PublicationCounts
 
     def points(self, vectors: Mapping[str, Vectors]) -> list[Point]:
-        """Return the points to write, the manifest last; a quarantined node's has no vectors.
-
-        Raises:
-            StoreError: a changed node has no vector, and is not in quarantine.
-        """
+        """Return the points to write, the manifest last; a quarantined node's has no vectors."""
         hidden = set(self.manifest.quarantined)
         if missing := without_vectors(self.manifest, self.changed, vectors):
             node = missing[0]
@@ -180,11 +168,11 @@ class TreeUpdate:
             )
         written = []
         for node in self.changed:
-            dense = None if node.id in hidden else vectors[node.embedding_key]
-            state = {"state": "live", "build_id": self.manifest.build_id}
-            payload = {**node_to_payload(node), **state, "embedded": dense is not None}
-            words = None if dense is None else passage_vector(node.text)
-            written.append(Point(node.id, payload, dense, words))
+            is_shown = node.id not in hidden
+            state = {"state": "live", "build_id": self.manifest.build_id, "embedded": is_shown}
+            dense = vectors[node.embedding_key] if is_shown else None
+            words = passage_vector(node.text) if is_shown else None
+            written.append(Point(node.id, {**node_to_payload(node), **state}, dense, words))
         tree = Point(manifest_id(self.manifest.tree), manifest_to_payload(self.manifest))
         return [*written, tree]
 
@@ -202,9 +190,6 @@ def _planned(manifest: Manifest, nodes: Sequence[Node], stored: Sequence[Point])
 
     A node whose live point has the same digest is not written again, unless its quarantine has
     begun or ended.
-
-    Raises:
-        StoreError: a node belongs to another tree or cannot be stored, or an id comes twice.
     """
     foreign = next((node for node in nodes if node.tree != manifest.tree), None)
     if foreign is not None:
@@ -227,12 +212,7 @@ def _planned(manifest: Manifest, nodes: Sequence[Node], stored: Sequence[Point])
 
 
 def check_vectors(nodes: Sequence[Node], vectors: Vectors, identity: StoreIdentity) -> None:
-    """Refuse vectors of another shape, and any that is not a finite unit vector.
-
-    Raises:
-        StoreMismatchError: the shape is not ``(len(nodes), n_dims)``.
-        StoreError: a row is not finite or its norm is not 1.
-    """
+    """Refuse vectors that are not finite unit vectors of shape ``(len(nodes), n_dims)``."""
     expected = (len(nodes), identity.n_dims)
     if vectors.shape != expected:
         raise StoreMismatchError(

@@ -10,7 +10,6 @@ within the 32 MB that a server takes by default (``engines/qdrant.py``).
 
 from __future__ import annotations
 
-import ipaddress
 import logging
 import math
 import os
@@ -27,7 +26,7 @@ import httpx
 from qdrant_client import QdrantClient, models
 from qdrant_client.qdrant_remote import QdrantRemote
 
-from raptor_core.credentials import check_key
+from raptor_core.credentials import check_key, is_loopback
 from raptor_core.errors import StoreError
 from raptor_core.identity import NODE_NAMESPACE
 from raptor_core.redaction import proxy_hint
@@ -110,10 +109,7 @@ class ServerCorpus(CorpusCollections):
         return next((a.collection_name for a in aliases if a.alias_name == self.name), None)
 
     def check_writable(self) -> None:
-        """Send a write that changes nothing, to learn whether the key may write.
-
-        It goes to the live collection, or is an empty change of aliases where none is live.
-        """
+        """Send the live collection, or the aliases, a write that changes nothing."""
         name = self._aliased()
         if name is not None:
             ClientEngine(*self.points_of(name)).apply(Batch(deletes=(_NO_POINT_ID,)))
@@ -187,12 +183,7 @@ _log = logging.getLogger(__name__)
 
 
 def connect(settings: StoreSettings) -> tuple[QdrantClient, Place]:
-    """Return a client of the server, or of its cluster's nodes; no request is sent.
-
-    Raises:
-        MissingKeyError: the key is none that a request can carry.
-        StoreError: the authority's file cannot be read, or a URL is malformed.
-    """
+    """Return a client of the server, or of its cluster's nodes; no request is sent."""
     secret = os.environ.get(settings.api_key_env, "").strip() or None
     if secret:
         check_key(secret, settings.api_key_env, "the Qdrant server in store.url")
@@ -210,11 +201,7 @@ def connect(settings: StoreSettings) -> tuple[QdrantClient, Place]:
 
 
 def _client(settings: StoreSettings, url: str, key: str | None) -> QdrantRemote:
-    """Return a client without its embedding models, which take 25 ms of CPU to make.
-
-    Raises:
-        StoreError: the authority's file cannot be read.
-    """
+    """Return a client without its embedding models, which take 25 ms of CPU to make."""
     # As a header, the key makes the client print no warning about plain HTTP.
     headers = {"api-key": key} if key else {}
     return QdrantRemote(
@@ -235,20 +222,13 @@ def _client(settings: StoreSettings, url: str, key: str | None) -> QdrantRemote:
 def _warn_of_open_key(url: str, variable: str) -> None:
     """Warn once that a key is sent to another machine in plain text."""
     parts = urlsplit(url)
-    if parts.scheme == "http" and not _is_loopback(parts.hostname or ""):
+    if parts.scheme == "http" and not is_loopback(parts.hostname or ""):
         _log.warning(
             "the key in %s goes to %s as plain text; use https in store.url, or let nothing else "
             "see that network",
             variable,
             parts.netloc.rpartition("@")[2],
         )
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
 
 
 def _trust(settings: StoreSettings, url: str) -> dict[str, Any]:

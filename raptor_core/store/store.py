@@ -1,12 +1,12 @@
 """The store over any engine: the rules of publishing, forgetting and reading.
 
-- Publishing is one batch of one tree or many (``publishing.py``) that is committed whole: through
-  the journal on embedded engines (``journal.py``), through versions on a server
+- Publishing is one batch of one tree or many (``publishing.py``) that is committed completely:
+  through the journal on embedded engines (``journal.py``), through versions on a server
   (``versions.py``), there each tree by itself.
 - A commit that fails closes the store: opening it again completes the commit.
 - Forgetting: after ``publish`` and ``drop`` no point holds removed text, and no search, lookup or
-  listing returns it. Published bytes may stay in the engine's files for a while: Edge rewrites in
-  ``optimize()`` every segment of which a fifth is deleted; local mode's SQLite reuses freed pages;
+  listing returns it. Bytes may stay in the engine's files for a while: Edge rewrites in
+  ``optimize()`` every segment of which a fifth is deleted, local mode's SQLite reuses freed pages,
   a server vacuums on its own. To erase bytes at once, build into an empty home.
 - One store object may be shared by threads. On embedded engines its calls take turns.
 """
@@ -41,6 +41,7 @@ from raptor_core.store.engines.base import (
     Batch,
     Condition,
     Engine,
+    Fields,
     Match,
     Point,
     PointReader,
@@ -51,7 +52,7 @@ from raptor_core.store.engines.base import (
 )
 from raptor_core.store.lexical import query_vector
 from raptor_core.store.outlines import NOTHING, Candidates
-from raptor_core.store.payload import payload_to_manifest, payload_to_mark, payload_to_node
+from raptor_core.store.payload import Payload, payload_to_manifest, payload_to_mark, payload_to_node
 from raptor_core.store.publishing import UNIT_TOLERANCE, PublicationBatch
 from raptor_core.vectors import Vectors
 
@@ -94,8 +95,8 @@ class StoreReader:
         return self._hits([_request(query_vector(text), where) for text in texts], limit)
 
     def _hits(self, requests: Sequence[SearchRequest | None], limit: int) -> list[list[Hit]]:
-        rows = self._answers(self._reader.search, requests, limit)
-        return [[Hit(payload_to_node(hit.payload), hit.score) for hit in row or ()] for row in rows]
+        rows = self._answers(self._reader.search, requests, limit, [])
+        return [[Hit(payload_to_node(hit.payload), hit.score) for hit in row] for row in rows]
 
     def candidates(
         self,
@@ -108,8 +109,7 @@ class StoreReader:
         filters = [where] * len(texts) if isinstance(where, Where) else where
         queries = [*query_units(vectors, self._identity), *map(query_vector, texts)]
         requests = list(map(_request, queries, [*filters, *filters]))
-        answers = self._answers(self._reader.outlines, requests, limit)
-        rows = [row or NOTHING for row in answers]
+        rows = self._answers(self._reader.outlines, requests, limit, NOTHING)
         return list(zip(rows[: len(texts)], rows[len(texts) :], strict=True))
 
     def _answers(
@@ -117,14 +117,15 @@ class StoreReader:
         search: Callable[[list[SearchRequest], int], list[Row]],
         requests: Sequence[SearchRequest | None],
         limit: int,
-    ) -> list[Row | None]:
-        """Return the answers of one search, None for a request that is None."""
+        nothing: Row,
+    ) -> list[Row]:
+        """Return the answers of one search, ``nothing`` for a request that is None."""
         kept = {row: request for row, request in enumerate(requests) if request is not None}
         if limit < 1 or not kept:
-            return [None] * len(requests)
+            return [nothing] * len(requests)
         with self._open():
             answers = dict(zip(kept, search(list(kept.values()), limit), strict=True))
-        return [answers.get(row) for row in range(len(requests))]
+        return [answers.get(row, nothing) for row in range(len(requests))]
 
     def read_consistently(self, read: Callable[[StoreReader], Row]) -> Row:
         """See ``Searcher``."""
@@ -140,7 +141,7 @@ class StoreReader:
         return sorted(nodes, key=lambda n: (n.tree, n.layer, *n.order))
 
     def _points(
-        self, condition: Condition | None, fields: Sequence[str] | None, *, dense: bool = False
+        self, condition: Condition | None, fields: Fields, *, dense: bool = False
     ) -> list[Point]:
         """Return the points that match; none for the condition None."""
         if condition is None:
@@ -169,26 +170,20 @@ class StoreReader:
             return self._reader.count(condition)
 
     def vectors(self, embedding_keys: Iterable[str]) -> dict[str, Vectors]:
-        """Return live vectors of any tree by embedding key; unknown keys are left out.
-
-        A damaged vector counts as unknown.
-        """
+        """Return live vectors of any tree by embedding key, without unknown and damaged ones."""
         field = "embedding_key"
         records = self._keyed(field, embedding_keys, (field,), dense=True)
         rows = [(record.payload[field], _sound_vector(record)) for record in records]
         return {key: vector for key, vector in rows if vector is not None}
 
     def texts(self, content_keys: Iterable[str]) -> dict[str, str]:
-        """Return live summary texts of any tree by content key; unknown keys are left out.
-
-        A damaged text counts as unknown.
-        """
+        """Return live summary texts of any tree by content key, without unknown, damaged ones."""
         records = self._keyed("content_key", content_keys, None)
-        nodes = [node for record in records if (node := _whole_node(record))]
+        nodes = [node for record in records if (node := _undamaged(payload_to_node, record))]
         return {node.content_key: node.text for node in nodes if node.layer}
 
     def _keyed(
-        self, field: str, keys: Iterable[str], fields: Sequence[str] | None, *, dense: bool = False
+        self, field: str, keys: Iterable[str], fields: Fields, *, dense: bool = False
     ) -> Iterator[Point]:
         distinct = _unique(keys)
         for at in range(0, len(distinct), READ_POINTS):
@@ -212,10 +207,7 @@ class StoreReader:
 
 
 class VectorStore(StoreReader, AbstractContextManager["VectorStore"]):
-    """Open collection, from ``open_store``. An embedded engine is locked while it is open.
-
-    It is a ``Searcher``, a ``Publisher`` and a ``Maintainer``.
-    """
+    """Open collection, from ``open_store``. An embedded engine is locked while it is open."""
 
     def __init__(
         self,
@@ -228,11 +220,9 @@ class VectorStore(StoreReader, AbstractContextManager["VectorStore"]):
     ) -> None:
         """Wrap an open engine.
 
-        Args:
-            commit: applies a batch so that a crash leaves all or nothing for the next reader.
-            release: releases the lock or the files of an embedded engine.
-            promote: makes the collection the live one; None where it is.
-            turn: context of each call; None is a lock of this store.
+        A crash in ``commit`` leaves all or nothing of a batch for the next reader. ``release``
+        releases an embedded engine's lock or files. ``promote`` is None for the live collection.
+        ``turn`` is the context of each call; None is a lock of this store.
         """
         super().__init__(engine, identity, self._opened)
         self._engine = engine
@@ -264,18 +254,22 @@ class VectorStore(StoreReader, AbstractContextManager["VectorStore"]):
         self.close()
 
     def marks(self) -> list[Mark]:
-        """See ``Publisher``."""
+        """Return the short manifests by tree name; damaged nodes are not noticed."""
         records = self._points(Condition((MANIFEST,)), ("mark",))
-        marks = [mark for record in records if (mark := payload_to_mark(record.payload))]
-        if len(marks) < len(records):  # some have none that can be read
-            marks = [manifest.mark for manifest in self.manifests()]
-        return sorted(marks, key=attrgetter("tree"))
+        return sorted((payload_to_mark(r.payload) for r in records), key=attrgetter("tree"))
 
     # -- publishing
 
     @contextmanager
     def publishing(self) -> Iterator[PublicationBatch]:
-        """See ``Publisher``."""
+        """Publish and drop many trees in few commits; readers see each tree old or new.
+
+        A crash leaves all trees of a commit old or all new; on a server each tree. A block that
+        ends with an exception leaves uncommitted trees as they were.
+
+        Raises:
+            StoreError: at the end, where a commit failed; the store is closed then.
+        """
         with self._open():
             batch = PublicationBatch(self._engine, self.vectors, self._commit_whole, self._identity)
             yield batch
@@ -287,13 +281,17 @@ class VectorStore(StoreReader, AbstractContextManager["VectorStore"]):
         nodes: Sequence[Node],
         vectors: Mapping[str, Vectors] = MappingProxyType({}),
     ) -> PublicationCounts:
-        """See ``Publisher``."""
+        """Publish a tree and remove its old nodes. Repeating it after a crash completes it.
+
+        Raises:
+            StoreError, StoreMismatchError: as ``PublicationBatch.publish``; nothing was changed.
+        """
         with self.publishing() as publishing:
             (published,) = publishing.publish([Edition(manifest, nodes, vectors)])
         return published
 
     def drop(self, tree: str) -> int:
-        """See ``Publisher``."""
+        """Remove a tree with all its points and its manifest; return the number of live nodes."""
         with self.publishing() as publishing:
             return publishing.drop([tree])
 
@@ -309,11 +307,16 @@ class VectorStore(StoreReader, AbstractContextManager["VectorStore"]):
 
     @property
     def live(self) -> bool:
-        """See ``Maintainer``."""
+        """Whether this is the live collection of its corpus."""
         return self._promote is None
 
     def promote(self, trees: Collection[str]) -> bool:
-        """See ``Maintainer``."""
+        """Make this the live collection once it has every tree of ``trees``; return whether it is.
+
+        The switch is one durable write. The other collections are removed after it, or after a
+        crash by the next opening to write. Stores that are open on a removed collection of a
+        server fail. On the live collection it does nothing.
+        """
         with self._open():
             if self._promote is None:
                 return True
@@ -324,31 +327,37 @@ class VectorStore(StoreReader, AbstractContextManager["VectorStore"]):
             return True
 
     def mend(self) -> int:
-        """See ``Maintainer``."""
+        """Remove damaged points, so that the next build makes them again; return their number.
+
+        All of them are read. A node is damaged if its digest differs, or its vector is missing or
+        has another length; a manifest if it cannot be read.
+        """
         with self._open():
-            damaged = sorted(self._damaged())
+            damaged = sorted(set(self._damaged()))
             if damaged:
                 self._commit_whole(Batch(deletes=tuple(damaged)))
             return len(damaged)
 
     def _damaged(self) -> Iterator[str]:
         """Yield the ids of damaged points; every published one is read."""
-        for record in self._points(Condition((MANIFEST,)), None):
-            try:
-                payload_to_manifest(record.payload)
-            except DamagedTreeError:
+        manifests = Condition((MANIFEST,))
+        for record in self._points(manifests, None):
+            if _undamaged(payload_to_manifest, record) is None:
+                yield record.id
+        for record in self._points(manifests, ("mark",)):
+            if _undamaged(payload_to_mark, record) is None:
                 yield record.id
         ids = [record.id for record in self._points(Condition((LIVE,)), ())]
         for at in range(0, len(ids), READ_POINTS):
             part = Condition((LIVE,), tuple(ids[at : at + READ_POINTS]))
             for record in self._points(part, None, dense=True):
-                node = _whole_node(record)
+                node = _undamaged(payload_to_node, record)
                 lacks = record.payload.get("embedded", True) and _sound_vector(record) is None
                 if node is None or node.id != record.id or lacks:
                     yield record.id
 
     def optimize(self) -> None:
-        """See ``Maintainer``."""
+        """Build search indexes, where the engine does not do so by itself."""
         with self._open():
             self._engine.optimize()
 
@@ -361,10 +370,10 @@ def _sound_vector(record: Point) -> Vectors | None:
     return record.dense if abs(length - 1) <= _STORED_TOLERANCE else None
 
 
-def _whole_node(record: Point) -> Node | None:
-    """Return the node of a point; None where it is damaged."""
+def _undamaged(read: Callable[[Payload], Row], record: Point) -> Row | None:
+    """Return the value that ``read`` makes of a point's payload; None where it is damaged."""
     try:
-        return payload_to_node(record.payload)
+        return read(record.payload)
     except DamagedTreeError:
         return None
 

@@ -19,11 +19,7 @@ MIN_BYTES_PER_SECOND = 16 << 10
 
 
 def bound_answer(response: httpx.Response) -> None:
-    """Refuse an answer from another address, and limit the size and time of others.
-
-    Raises:
-        ValueError: it redirects to another address, or is compressed.
-    """
+    """Refuse a compressed answer or another address; limit the size and time of other answers."""
     if response.has_redirect_location:
         target = response.request.url.join(response.headers["location"])
         raise ValueError(

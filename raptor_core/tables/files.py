@@ -149,19 +149,11 @@ def check_unpacked(
     codecs: Sequence[str] = ("SNAPPY", "ZSTD", "UNCOMPRESSED"),
     max_expansion: int = 100,
 ) -> None:
-    """Refuse a Parquet file that unpacks to far more memory than its size.
+    """Raise ValueError for a Parquet file that unpacks to far more memory than its size.
 
     A dictionary stores a text once for many rows, so none may be used: ``TableStore`` and exports
-    use none.
-
-    Args:
-        file: open file.
-        codecs: compression codecs that a column may have.
-        max_expansion: largest quotient of unpacked and packed size, of a file that is not small.
-
-    Raises:
-        ValueError: a column has another codec or encoding, or the file unpacks to too much.
-        ArrowException: the file is damaged.
+    use none. ``max_expansion`` bounds the quotient of unpacked and packed size of a file that is
+    not small. A damaged file raises ArrowException.
     """
     # For a damaged footer ``column`` would abort the process, where reading raises an error.
     file.scan_contents(batch_size=1024)
@@ -236,13 +228,9 @@ def seal(data: bytes) -> bytes:
 
 
 def check_seal(data: bytes, path: str) -> None:
-    """Refuse a file whose bytes differ from its digest; a file without a digest passes.
-
-    Raises:
-        DamagedTableError: the bytes differ; it names ``path``.
-    """
+    """Raise DamagedTableError for a file without its digest, or whose bytes differ from it."""
     at = _place(data)
-    if at is not None and data[at : at + _N_HEX] != _digest(data, at):
+    if at is None or data[at : at + _N_HEX] != _digest(data, at):
         raise _damaged(path, "its bytes are not those that were written")
 
 

@@ -91,10 +91,7 @@ def documents_to_table(documents: Mapping[str, Sequence[Document]]) -> pa.Table:
     return DOCUMENTS.table(
         (
             tree,
-            document.id,
-            document.title,
-            document.source,
-            document.text,
+            *(document.id, document.title, document.source, document.text),
             [asdict(section) for section in document.sections],
             document.metadata,
             document.content_hash,
@@ -201,10 +198,7 @@ def audit_to_table(report: AuditReport) -> pa.Table:
             node.tree,
             node.id,
             position,
-            finding.sentence,
-            finding.judgement,
-            finding.score,
-            finding.missing,
+            *(finding.sentence, finding.judgement, finding.score, finding.missing),
             finding.evidence_child or "",
             finding.evidence,
             finding.reason,

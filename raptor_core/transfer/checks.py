@@ -29,17 +29,10 @@ Rows = Sequence[Vectors | None]
 def check_tree(
     nodes: Sequence[Node], rows: Rows, manifest: Manifest, identity: StoreIdentity, where: str
 ) -> None:
-    """Refuse a tree that differs from its manifest, or that no build could have published.
+    """Raise ExportError for a tree that differs from its manifest or that no build could publish.
 
-    Args:
-        nodes: layer by layer from the leaves up.
-        rows: vectors of the nodes.
-        manifest: manifest of the tree.
-        identity: identity of the exported store.
-        where: name of the file, for messages.
-
-    Raises:
-        ExportError: a rule is broken; it names the file and the row, from 1.
+    ``nodes`` come layer by layer from the leaves up, ``rows`` are their vectors, and ``identity``
+    is that of the exported store. The message names the file ``where`` and the row, from 1.
     """
     layers = [(layer, len(list(group))) for layer, group in groupby(nodes, key=_layer)]
     if layers != list(enumerate(manifest.layer_sizes)):
@@ -63,9 +56,7 @@ def _layer(node: Node) -> int:
 def has_derived_id(node: Node, n_layer: int) -> bool:
     """Return whether a node's id follows from its tree and content.
 
-    Args:
-        node: node of any layer.
-        n_layer: nodes of its layer; ids of equal summaries differ by a number below this one.
+    ``n_layer`` nodes are in its layer: a smaller number is in the ids of equal summaries.
     """
     if node.is_leaf:
         return node.id == leaf_id(node.tree, node.documents[0], node.content_key)

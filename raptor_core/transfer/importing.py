@@ -11,7 +11,8 @@ from dataclasses import dataclass, replace
 from raptor_core.errors import ExportError, StoreMismatchError, UnknownTreeError
 from raptor_core.nodes import Node
 from raptor_core.store.base import Edition, PublicationCounts, StoreIdentity
-from raptor_core.store.protocols import Publisher, Searcher
+from raptor_core.store.protocols import Searcher
+from raptor_core.store.store import VectorStore
 from raptor_core.transfer.checks import check_tree
 from raptor_core.transfer.manifest import MAX_BYTES, decode
 from raptor_core.transfer.rows import decode_rows
@@ -62,15 +63,9 @@ def select_trees(export: Export, trees: Sequence[str]) -> Export:
 
 
 def check_embedder(export: Export, identity: StoreIdentity, where: str) -> None:
-    """Refuse vectors of another embedder than that of the settings.
+    """Raise StoreMismatchError for vectors of another embedder than that of the settings.
 
-    Args:
-        export: what is to be imported; its corpus may have another name.
-        identity: identity of the store that the settings name.
-        where: name of the export, for messages.
-
-    Raises:
-        StoreMismatchError: the embedders differ; it names both.
+    ``identity`` is that of the store that the settings name; the export's corpus may differ.
     """
     if replace(export.identity, corpus=identity.corpus) != identity:
         raise StoreMismatchError(
@@ -81,16 +76,12 @@ def check_embedder(export: Export, identity: StoreIdentity, where: str) -> None:
 
 
 def verify(folder: ExportFolder, export: Export) -> None:
-    """Read and check every tree of the export; nothing is published.
-
-    Raises:
-        ExportError: naming a file that is missing, cut short, damaged or forged.
-    """
+    """Read every tree of the export; raise ExportError for a missing, damaged or forged file."""
     for file in export.trees:
         _read(folder, export, file)
 
 
-def import_trees(store: Publisher, folder: ExportFolder, export: Export) -> list[ImportedTree]:
+def import_trees(store: VectorStore, folder: ExportFolder, export: Export) -> list[ImportedTree]:
     """Publish the trees as they were exported, several in one commit; repeating changes nothing.
 
     Raises:

@@ -12,10 +12,10 @@ from collections.abc import Hashable, Iterable
 from dataclasses import asdict
 from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from raptor_core.errors import ExportError
-from raptor_core.identity import digest
+from raptor_core.identity import MAX_ID_BYTES, digest, n_bytes
 from raptor_core.layout import EXPORT_FORMAT
 from raptor_core.nodes import Fit
 from raptor_core.store.base import Manifest, StoreIdentity
@@ -39,6 +39,16 @@ Model = TypeVar("Model", bound=BaseModel)
 Count = Annotated[int, Field(ge=0, le=2**48)]
 
 
+def _bounded(name: str) -> str:
+    if n_bytes(name) > MAX_ID_BYTES:
+        raise ValueError(f"it has {n_bytes(name):,} bytes, and {MAX_ID_BYTES:,} are the most")
+    return name
+
+
+Id = Annotated[str, AfterValidator(_bounded)]
+"""Name of a tree, or id of a document, within the bound of sources."""
+
+
 class _Stored(BaseModel):
     model_config = ConfigDict(strict=True, extra="forbid", allow_inf_nan=False)
 
@@ -57,7 +67,7 @@ class _StoredManifest(_Stored):
         min_length=1, max_length=_MAX_LAYERS
     )
     n_tokens: Count
-    documents: list[Annotated[list[str], Field(min_length=2, max_length=2)]]
+    documents: list[Annotated[list[Id], Field(min_length=2, max_length=2)]]
     end: str
     settings_fingerprint: str
     published_at: str
@@ -73,7 +83,7 @@ class _StoredStamp(_Stored):
 
 class _StoredTree(_StoredStamp):
     state: Literal["manifest"]
-    tree: str
+    tree: Id
     content_key: str
     mark: str
     manifest: _StoredManifest
@@ -208,22 +218,14 @@ def _export(stored: _StoredExport, where: str) -> Export:
 
 def _manifest(tree: _StoredTree, where: str) -> Manifest:
     stored = tree.manifest
-    documents = [(document, content_hash) for document, content_hash in stored.documents]
-    _check_distinct((document for document, _ in documents), where, "document")
-    fits = _FITS.validate_json(stored.fits)
-    return Manifest(
-        tree=tree.tree,
-        build_id=stored.build_id,
-        layer_sizes=tuple(stored.layer_sizes),
-        n_tokens=stored.n_tokens,
-        documents=dict(documents),
-        end=stored.end,
-        settings_fingerprint=stored.settings_fingerprint,
-        published_at=stored.published_at,
-        fits=tuple(Fit(**fit.model_dump()) for fit in fits),
-        quarantined=tuple(_IDS.validate_json(stored.quarantined)),
-        title=stored.title,
-    )
+    _check_distinct((document for document, _ in stored.documents), where, "document")
+    parsed: dict[str, Any] = {
+        "layer_sizes": tuple(stored.layer_sizes),
+        "documents": dict(stored.documents),
+        "fits": tuple(Fit(**fit.model_dump()) for fit in _FITS.validate_json(stored.fits)),
+        "quarantined": tuple(_IDS.validate_json(stored.quarantined)),
+    }
+    return Manifest(tree.tree, **{**stored.model_dump(), **parsed})
 
 
 def _stamp(stored: _StoredStamp) -> Stamp:

@@ -30,9 +30,7 @@ _MAX_EXPANSION = 16
 def encode_rows(nodes: Sequence[Node], vectors: Mapping[str, Vectors]) -> bytes:
     """Return the file: a column for each field of a node, and ``vector``, null where none is.
 
-    Args:
-        nodes: nodes of one tree.
-        vectors: vectors by embedding key, each of shape ``(n_dims,)``, float32.
+    ``vectors`` are by embedding key, each of shape ``(n_dims,)``, float32.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -52,14 +50,9 @@ def decode_rows(
 ) -> tuple[tuple[Node, ...], tuple[Vectors | None, ...]]:
     """Return the nodes, and their vectors row for row.
 
-    Args:
-        data: the file.
-        where: name of the file, for messages.
-        n_rows: number of rows that it must have; None for any.
-
     Raises:
-        ExportError: the file is no Parquet file, unpacks to far more than its size, has other
-            columns or rows, or a cell of a wrong type.
+        ExportError: the file ``where`` is no Parquet file, unpacks to far more than its size, has
+            other columns or not ``n_rows`` rows, or a cell of a wrong type.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -81,11 +74,7 @@ def decode_rows(
 
 
 def _check_shape(file: pq.ParquetFile, n_rows: int | None) -> None:
-    """Refuse columns that differ from those of ``encode_rows``, and another number of rows.
-
-    Raises:
-        ValueError: a column is missing, unknown, or of another type; or rows are.
-    """
+    """Raise ValueError for columns, or a number of rows, that ``encode_rows`` does not write."""
     import pyarrow as pa
 
     if n_rows is not None and file.metadata.num_rows != n_rows:

@@ -7,11 +7,10 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING, Any
 
 from raptor_core.errors import DamagedTableError, ExportError
-from raptor_core.nodes import Node
 from raptor_core.tables.curation import ACT_KINDS, ACTS
 from raptor_core.tables.files import check_seal, check_unpacked, table_properties
 from raptor_core.tables.schema import Schema
@@ -35,22 +34,15 @@ if TYPE_CHECKING:
 
 
 def _check_nodes(table: pa.Table) -> None:
-    """Refuse nodes with cells of a wrong type, or ids that their content does not give.
-
-    Raises:
-        ValueError: naming the row.
-    """
+    """Raise ValueError for a cell of a wrong type, or an id that its content does not give."""
     nodes = table_to_nodes(table)
     sizes = Counter(node.layer for node in nodes)
     for row, node in enumerate(nodes, 1):
-        for problem in _problems(node, sizes[node.layer]):
+        problem = next(wrong_cells(node), "")
+        if not problem and not (node.documents and has_derived_id(node, sizes[node.layer])):
+            problem = "its id is not that of its tree and content"
+        if problem:
             raise ValueError(f"row {row}: {problem}")
-
-
-def _problems(node: Node, n_layer: int) -> Iterator[str]:
-    yield from wrong_cells(node)
-    if not node.documents or not has_derived_id(node, n_layer):
-        yield "its id is not that of its tree and content"
 
 
 _READERS: dict[Schema, Callable[..., Any]] = {
@@ -64,16 +56,10 @@ _READERS: dict[Schema, Callable[..., Any]] = {
 
 
 def check_table(data: bytes, where: str, schema: Schema, trees: Collection[str] | None) -> pa.Table:
-    """Return the table of a file, which must have this schema and rows of these trees.
+    """Return the table of a file, which must have this schema.
 
-    Args:
-        data: the file.
-        where: its name, for messages.
-        schema: columns that it must have.
-        trees: values that a column ``tree`` may have; None for any.
-
-    Raises:
-        ExportError: a rule is broken; it names the file.
+    ``trees`` are the values that a column ``tree`` may have; None for any. ExportError names the
+    file ``where``.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -106,15 +92,9 @@ def check_table(data: bytes, where: str, schema: Schema, trees: Collection[str] 
 
 
 def tree_of_act_file(data: bytes, where: str, name: str) -> str:
-    """Return the tree that an act is about: a decision, or the undoing of one.
+    """Return the tree of an act, ``name``: a decision, or the undoing of one.
 
-    Args:
-        data: the file.
-        where: its name, for messages.
-        name: id of the act.
-
-    Raises:
-        ExportError: the file is not the table of this act.
+    ExportError names the file ``where``, if it is not the table of this act.
     """
     rows = list(ACTS.rows(check_table(data, where, ACTS, None)))
     if len(rows) != 1 or rows[0][0] != name or rows[0][1] not in ACT_KINDS:

@@ -59,12 +59,9 @@ class ExportFolder(Folder):
     def find(self, name: str, max_bytes: int | None = None) -> bytes | None:
         """Return the content of a file; None where there is none.
 
-        Args:
-            name: path of the file in the folder.
-            max_bytes: largest size that is read; None for any.
-
         Raises:
-            ExportError: the place does not answer, or refuses; the file is larger, or not regular.
+            ExportError: the place does not answer, or refuses; the file is larger than
+                ``max_bytes``, or not regular.
         """
         if self._is_local:
             return self._find_regular(name, max_bytes)
@@ -153,12 +150,8 @@ class TableFile:
 class Export:
     """Content of an export.
 
-    Attributes:
-        identity: identity of the exported store.
-        trees: exported trees.
-        made_at: ISO 8601 time in UTC.
-        grouping: settings by which trees were put into partitions.
-        tables: exported tables of partitions, and decisions.
+    ``made_at`` is an ISO 8601 time in UTC. ``grouping`` are the settings by which trees were put
+    into partitions. ``tables`` are those of partitions, and decisions.
     """
 
     identity: StoreIdentity

@@ -46,6 +46,9 @@ class NodeCache(Known, AbstractContextManager[object], Protocol):
     def unfinished(self) -> list[str]:
         """Return the names of the trees that want any key, sorted."""
 
+    def count_texts(self) -> int:
+        """Return the number of kept summaries that unfinished trees want."""
+
 
 class MemoryCache:
     """Cache in memory, which ends with its process."""
@@ -90,6 +93,10 @@ class MemoryCache:
     def unfinished(self) -> list[str]:
         """See ``NodeCache.unfinished``."""
         return sorted(self._keys_of)
+
+    def count_texts(self) -> int:
+        """See ``NodeCache.count_texts``."""
+        return len(self._texts.keys() & set().union(*self._keys_of.values()))
 
     def __enter__(self) -> object:
         return self

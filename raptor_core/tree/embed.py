@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from raptor_core.errors import AnswerError
 from raptor_core.models.embedding.base import BatchEmbedder
 from raptor_core.models.money.usage import EMBEDDINGS, Usage
 from raptor_core.nodes import Node
@@ -81,6 +82,21 @@ def embed_nodes(
 
 
 def _embedded(missing: Sequence[Node], components: Components) -> Iterator[dict[str, Vectors]]:
+    """Yield vectors by embedding key; an error about one text names its node."""
+    try:
+        yield from _embed_in_batches(missing, components)
+    except AnswerError as error:
+        at = next((n for n in missing if error.text.endswith(n.embedding_text)), None)
+        if at is None or not error.text:
+            raise
+        place = f"characters {at.start} to {at.end} of {at.documents[0]!r}" if at.is_leaf else at.id
+        named = f"{error}; the text is {place}, of tree {at.tree!r}, layer {at.layer}"
+        raise AnswerError(named, error.kind, comes_again=True) from error
+
+
+def _embed_in_batches(
+    missing: Sequence[Node], components: Components
+) -> Iterator[dict[str, Vectors]]:
     """Yield vectors by embedding key, batch by batch or slice by slice."""
     texts = [node.embedding_text for node in missing]
     keys = [node.embedding_key for node in missing]

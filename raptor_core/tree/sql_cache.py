@@ -51,11 +51,20 @@ delete from kept where key in (
 )
 """
 UNWANT = "delete from wanted where corpus = :corpus and tree in ({list})"
+COUNT_TEXTS = """
+select count(*) from kept
+where text is not null and key in (select key from wanted where corpus = :corpus)
+"""
 UNFINISHED = "select distinct tree from wanted where corpus = :corpus order by tree"
 
 
-_UTF8 = ("utf-8", "surrogatepass")
-"""Encoding of texts, which are stored as bytes: databases refuse some characters of models."""
+def _is_storable(text: bytes) -> bool:
+    """Return whether a text is valid UTF-8 without NUL, which every store takes."""
+    try:
+        text.decode()
+    except UnicodeDecodeError:
+        return False
+    return b"\0" not in text
 
 
 class Database(Protocol):
@@ -97,12 +106,9 @@ class SqlCache:
         }
 
     def texts(self, content_keys: Iterable[str]) -> dict[str, str]:
-        """See ``Known.texts``; a row that the disk changed counts as unknown."""
-        return {
-            key: text.decode(*_UTF8)
-            for key, text, _ in self._find(content_keys)
-            if text is not None
-        }
+        """See ``Known.texts``; a row that the disk changed, or no store takes, is unknown."""
+        rows = [(key, text) for key, text, _ in self._find(content_keys) if text is not None]
+        return {key: text.decode() for key, text in rows if _is_storable(text)}
 
     def _find(self, keys: Iterable[str]) -> Iterator[tuple[str, bytes | None, bytes | None]]:
         for key, *values, seal in self._read(FIND, list=_as_list(keys)):
@@ -116,8 +122,13 @@ class SqlCache:
         self._write([{"corpus": corpus, "tree": tree, "key": key} for tree, key in distinct], WANT)
 
     def keep_texts(self, texts: Mapping[str, str]) -> None:
-        """See ``NodeCache.keep_texts``; the texts survive a loss of power."""
-        self._write([_row(key, texts[key].encode(*_UTF8), None) for key in sorted(texts)], KEEP)
+        """See ``NodeCache.keep_texts``; the texts survive a loss of power.
+
+        A text that no store takes would fail each later build, so it is not kept.
+        """
+        encoded = {key: texts[key].encode("utf-8", "surrogatepass") for key in sorted(texts)}
+        kept = [_row(key, text, None) for key, text in encoded.items() if _is_storable(text)]
+        self._write(kept, KEEP)
 
     def keep_vectors(self, vectors: Mapping[str, Vectors]) -> None:
         """See ``NodeCache.keep_vectors``; the vectors survive a loss of power."""
@@ -137,6 +148,10 @@ class SqlCache:
     def unfinished(self) -> list[str]:
         """See ``NodeCache.unfinished``."""
         return [tree for (tree,) in self._read(UNFINISHED, corpus=self._corpus)]
+
+    def count_texts(self) -> int:
+        """See ``NodeCache.count_texts``."""
+        return sum(count for (count,) in self._read(COUNT_TEXTS, corpus=self._corpus))
 
     def _read(self, statement: str, **values: str) -> list[tuple[Any, ...]]:
         with self._opened(to_write=False) as database:

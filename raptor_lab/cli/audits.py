@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,11 +21,12 @@ from raptor_core.disk import replace_file
 from raptor_core.errors import UnknownTreeError
 from raptor_core.evaluation.bootstrap import interval_text
 from raptor_core.evaluation.datasets import load_golden
-from raptor_core.evaluation.golden import GoldenReport, without_nodes
+from raptor_core.evaluation.golden import GoldenReport, judge_case
 from raptor_core.evaluation.tables import Table
 from raptor_core.home.published import open_published
 from raptor_core.models.money.ledger import Ledger
 from raptor_core.nodes import grouped
+from raptor_core.retrieval import Retrieval
 from raptor_core.settings import Settings
 from raptor_core.store.base import Where
 from raptor_core.tree.sqlite_cache import SqliteCache
@@ -202,7 +203,7 @@ def _compared(
     query = make_query(settings, values)
     report = ask_published(opened, settings, load_golden(questions), query)
     touched = sum(any(h.node.id in wrong for h in hit.retrieved.hits) for hit in report.hits)
-    without = without_nodes(report, wrong)
+    without = _without_nodes(report, wrong)
     answers = _answers(opened, settings, report, without) if read else None
     return {
         "touched": touched,
@@ -210,6 +211,17 @@ def _compared(
         "without": without.numbers(),
         "answers": answers and asdict(answers),
     }
+
+
+def _without_nodes(report: GoldenReport, ids: Collection[str]) -> GoldenReport:
+    """Judge the same contexts again without some nodes."""
+
+    def without(retrieval: Retrieval) -> Retrieval:
+        kept = tuple(hit for hit in retrieval.hits if hit.node.id not in ids)
+        n_out = sum(hit.node.n_tokens for hit in retrieval.hits if hit.node.id in ids)
+        return replace(retrieval, hits=kept, n_tokens=retrieval.n_tokens - n_out)
+
+    return GoldenReport(tuple(judge_case(h.case, without(h.retrieved)) for h in report.hits))
 
 
 def _answers(

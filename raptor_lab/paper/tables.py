@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import astuple
 from functools import cache
-from itertools import chain
+from itertools import chain, zip_longest
 from pathlib import Path
 from statistics import mean
 
@@ -13,7 +13,7 @@ import numpy as np
 
 from raptor_core.evaluation.bootstrap import interval_text
 from raptor_core.evaluation.compare import Comparison, ComparisonRow, by_kind, restrict
-from raptor_core.evaluation.index import TreeStatistics, pooled
+from raptor_core.evaluation.index import TreeStatistics
 from raptor_core.evaluation.tables import Table
 from raptor_lab.paper.study import WITH_TREE, Study, TokenPoint, fit_slope, layers_name
 
@@ -261,9 +261,29 @@ def compression_tables(studies: Sequence[Study]) -> list[Table]:
         if study.contiguous:
             rows.append(_size_row(f"{study.name}, contiguous", study.contiguous))
     if len(studies) > 1:
-        rows.append(_size_row("all together", pooled([study.trees for study in studies])))
+        rows.append(_size_row("all together", _pooled([study.trees for study in studies])))
     note = "Tokens are the embedder's own or tiktoken's, as the settings say (tokens.counter)."
     return [Table("Compression of the trees", _SIZES, tuple(rows), note), *published(COMPRESSION)]
+
+
+def _pooled(trees: Sequence[TreeStatistics]) -> TreeStatistics:
+    """Combine the statistics of several indexes; every summary has the same weight."""
+    layers = [part.nodes_by_layer for part in trees]
+    summaries = [sum(sizes[1:]) for sizes in layers]
+    children = [n * part.mean_children for n, part in zip(summaries, trees, strict=True)]
+    return TreeStatistics(
+        n_trees=sum(part.n_trees for part in trees),
+        nodes_by_layer=tuple(map(sum, zip_longest(*layers, fillvalue=0))),
+        mean_children=_weighted_mean([part.mean_children for part in trees], summaries),
+        mean_summary_tokens=_weighted_mean([part.mean_summary_tokens for part in trees], summaries),
+        mean_child_tokens=_weighted_mean([part.mean_child_tokens for part in trees], children),
+        mean_ratio=_weighted_mean([part.mean_ratio for part in trees], summaries),
+    )
+
+
+def _weighted_mean(values: Sequence[float], weights: Sequence[float]) -> float:
+    total = sum(weights)
+    return sum(v * w for v, w in zip(values, weights, strict=True)) / total if total else 0.0
 
 
 def _size_row(name: str, trees: TreeStatistics) -> tuple[str, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import json
 from collections.abc import Callable
 from contextlib import contextmanager
@@ -36,7 +37,9 @@ class Printed:
 
 def raptor(*arguments: object, **environ: str) -> Printed:
     """Call the command; an exception that it does not report is raised."""
-    runner = CliRunner(env={"OPENAI_API_KEY": "", **environ})
+    before_8_2 = "mix_stderr" in inspect.signature(CliRunner).parameters
+    streams: dict[str, Any] = {"mix_stderr": False} if before_8_2 else {}
+    runner = CliRunner(env={"OPENAI_API_KEY": "", **environ}, **streams)
     result = runner.invoke(main, [str(argument) for argument in arguments])
     if result.exception is not None and not isinstance(result.exception, SystemExit):
         raise result.exception

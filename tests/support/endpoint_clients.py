@@ -15,7 +15,8 @@ def client_of(server, policy=QUICK, timeout_seconds=5.0, key_env="PLANTED_KEY"):
 
 def endpoint_of(base_url, key_env="PLANTED_KEY", timeout_seconds=5.0, **values):
     """Settings of a chat endpoint."""
-    given = {"model": "small", "base_url": base_url, "api_key_env": key_env, **values}
+    place = {"model": "small", "base_url": base_url, "api_key_env": key_env, "concurrency": 64}
+    given = {**place, **values}
     return SummarizerSettings(kind="openai", timeout_seconds=timeout_seconds, **given)
 
 

@@ -5,6 +5,8 @@ Each is a ``refuse`` of ``FakeOpenAI``. Only what differs is played; answers are
 
 from __future__ import annotations
 
+import json
+
 from support.openai_faults import Fault
 from support.openai_server import Seen
 
@@ -59,4 +61,26 @@ def plain_server(seen: Seen) -> Fault | None:
         return Fault.error(422, "unknown encoding_format 'base64'")
     if "max_completion_tokens" in seen.body:
         return Fault.error(400, "unknown field max_completion_tokens")
+    return None
+
+
+def gemma_template(seen: Seen) -> Fault | None:
+    """A model whose template has no system role, as llama.cpp and vLLM say it."""
+    if seen.body.get("messages", [{}])[0].get("role") == "system":
+        return Fault.error(500, "Jinja Exception: System role not supported")
+    return None
+
+
+def strict_fields(seen: Seen) -> Fault | None:
+    """A server behind a validation that knows only the model and the messages."""
+    extra = sorted(set(seen.body) - {"model", "messages", "input"})
+    if extra:
+        detail = [
+            {
+                "type": "extra_forbidden",
+                "loc": ["body", extra[0]],
+                "msg": "Extra inputs are not permitted",
+            }
+        ]
+        return Fault(status=422, raw=json.dumps({"detail": detail}).encode())
     return None

@@ -12,7 +12,11 @@ def build_tiny_model(folder: Path) -> Path:
     """A sentence-transformers model that reads letters, in ``folder / "model"``."""
     import torch
     from sentence_transformers import SentenceTransformer
-    from sentence_transformers.sentence_transformer.modules import Pooling, Transformer
+
+    try:
+        from sentence_transformers.sentence_transformer.modules import Pooling, Transformer
+    except ModuleNotFoundError:  # before version 5.4
+        from sentence_transformers.models import Pooling, Transformer
     from transformers import BertConfig, BertModel, BertTokenizerFast
 
     folder.mkdir(parents=True, exist_ok=True)

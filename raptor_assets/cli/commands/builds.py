@@ -210,6 +210,7 @@ def _values(report: BuildReport, seconds: float) -> dict[str, Any]:
         "odd": report.odd,
         "n_embedded": _n_produced(report, "embeddings"),
         "n_summarized": _n_produced(report, "summaries"),
+        "n_answers_kept": report.n_kept,
         "seconds": round(seconds, 3),
         "run_ids": report.run_ids,
     }
@@ -237,6 +238,9 @@ def _print(report: BuildReport, home: Home, seconds: float) -> None:
         f"{counted(_n_produced(report, 'embeddings'), 'text')} embedded, "
         f"{_summaries(_n_produced(report, 'summaries'))} written in {seconds:.1f} s"
     )
+    if report.n_kept:
+        kept = counted(report.n_kept, "answer")
+        say(f"{kept} of the model kept: the next build goes on from there")
     if report.run_ids and not home.names().corpus:
         say(f"see the run in the UI: {hint('ui', home.path)}", dim=True)
 

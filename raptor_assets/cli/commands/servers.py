@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import socket
 import sys
-from ipaddress import ip_address
 from pathlib import Path
 
 import click
@@ -19,7 +18,7 @@ from raptor_assets.serving.reading import HomeReader
 from raptor_assets.standalone import CODE_LOCATION
 from raptor_assets.standalone.curating import Curator
 from raptor_assets.standalone.instance import open_instance
-from raptor_core.credentials import check_key
+from raptor_core.credentials import check_key, is_loopback
 from raptor_core.errors import MissingKeyError, SettingsError
 from raptor_core.home import HomeRetriever
 
@@ -108,7 +107,7 @@ def serve_command(
     docs/applications.md. Needs the extra 'http'.
     """
     key, writing_key = _read_key(key_env), _read_key(writing_key_env)
-    if key is None and not _is_loopback(host):
+    if key is None and not is_loopback(host):
         raise MissingKeyError(
             f"{host} can be reached from other machines: set {key_env} to a key that requests must "
             "send, or listen at 127.0.0.1"
@@ -134,13 +133,6 @@ def serve_command(
 def _read_key(variable: str) -> str | None:
     key = os.environ.get(variable)
     return None if key is None else check_key(key, variable, "requests to this server")
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
 
 
 @click.command(epilog="\b\nExample:\n  raptor mcp --home /srv/handbook/.raptor")

@@ -8,7 +8,7 @@ import zlib
 from array import array
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -104,13 +104,7 @@ class Entries(Sequence[Entry]):
     def __len__(self) -> int:
         return len(self._bounds) - 1
 
-    @overload
-    def __getitem__(self, at: int) -> Entry: ...
-    @overload
-    def __getitem__(self, at: slice) -> tuple[Entry, ...]: ...
-    def __getitem__(self, at: int | slice) -> Entry | tuple[Entry, ...]:
-        if isinstance(at, slice):
-            return tuple(self[i] for i in range(*at.indices(len(self))))
+    def __getitem__(self, at: int) -> Entry:  # type: ignore[override]  # nobody slices entries
         place = range(len(self))[at]
         return unpack_entry(self._id(place), self._hashes, place)
 

@@ -137,11 +137,5 @@ def recognize(page: Any, languages: str) -> list[PrintedLine]:
 def _picture(page: Any) -> bytes:
     """Return the page in shades of grey, as PGM."""
     scale = min(DOTS_PER_INCH / _POINTS_PER_INCH, MAX_PIXELS / max(page.get_size()))
-    bitmap = page.render(scale=scale, grayscale=True)
-    try:
-        rows = memoryview(bitmap.buffer).cast("B")
-        starts = range(0, bitmap.stride * bitmap.height, bitmap.stride)
-        pixels = b"".join(rows[start : start + bitmap.width] for start in starts)
-        return b"P5 %d %d 255\n%s" % (bitmap.width, bitmap.height, pixels)
-    finally:
-        bitmap.close()
+    pixels = page.render(scale=scale, grayscale=True).to_numpy()
+    return b"P5 %d %d 255\n%s" % (pixels.shape[1], pixels.shape[0], pixels.tobytes())

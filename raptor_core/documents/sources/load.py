@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Generic, TypeVar
 
@@ -16,9 +16,6 @@ from raptor_core.identity import MAX_ID_BYTES, n_bytes
 from raptor_core.redaction import hide_secrets
 from raptor_core.settings import SourceSettings
 
-Progress = Callable[[int, int, str], None]
-"""Callback after every file, with the number of finished files, of all files, and the file's id."""
-
 Listed = list[tuple[Source, Sequence[SourceFile]]]
 """Sources with their files."""
 
@@ -28,9 +25,7 @@ _SHOWN_CHARS = 40
 """Visible characters at both ends of a long name."""
 
 
-def load_documents(
-    *paths: str | Path, settings: SourceSettings | None = None, progress: Progress | None = None
-) -> Corpus:
+def load_documents(*paths: str | Path, settings: SourceSettings | None = None) -> Corpus:
     """Read files, folders, fsspec URLs and tables of databases.
 
     ``Corpus.skipped`` names everything that could not be read, with the reason. Without ``paths``
@@ -44,12 +39,9 @@ def load_documents(
     settings = settings or SourceSettings()
     skipped: list[Skipped] = []
     listed = list_sources(named_sources(paths, settings), skipped)
-    n_files = sum(len(files) for _, files in listed)
     corpus: Unique[Document] = Unique(skipped)
-    for n_done, (file, content) in enumerate(loaded(listed), start=1):
+    for file, content in loaded(listed):
         corpus.add(split(content.parse(), skipped), file.path)
-        if progress:
-            progress(n_done, n_files, file.id)
     documents = corpus.ordered()
     if not documents:
         raise explain_empty(paths, settings, skipped)

@@ -28,8 +28,6 @@ from raptor_core.documents.formats.parsed import Heading, UnreadableError, nest
 from raptor_core.documents.formats.records import TableOrigin, row_document
 from raptor_core.errors import SettingsError, SourceError
 from raptor_core.evaluation.datasets.base import Dataset, Question
-from raptor_core.evaluation.datasets.qasper import UNANSWERABLE, text_evidence
-from raptor_core.evaluation.datasets.quality import options_of
 from raptor_core.evaluation.rows import Row, json_lines, read_rows
 from raptor_core.settings import SourceSettings
 
@@ -113,6 +111,10 @@ _PAPER = "paper_id"
 _NAMES = {_PAPER: "qasper", "article_id": "quality", "document_id": "narrativeqa"}
 """Data sets by the field that names their documents."""
 
+UNANSWERABLE = "Unanswerable"  # answer of a question without one, as QASPER has it
+_FLOAT = "FLOAT SELECTED"
+"""Marks evidence that is a figure or a table, which the text does not hold."""
+
 
 def load_records(path: Path, text: str) -> Dataset:
     """Load documents, as `raptor build` would read them, and their questions."""
@@ -160,3 +162,17 @@ def _question(number: str, document: str, row: Row) -> Question:
         hard=None if difficult is None else bool(difficult),
         kinds=tuple(filter(None, [row.text_or("kind")])),
     )
+
+
+def text_evidence(passages: tuple[str, ...]) -> tuple[str, ...]:
+    """Evidence without figures and tables, each passage once."""
+    return tuple(dict.fromkeys(p for p in passages if _FLOAT not in p))
+
+
+def options_of(row: Row) -> tuple[tuple[str, ...], int | None]:
+    """Return the options of a question, and the index of the right one, from 0."""
+    options = row.texts("options")
+    if len(options) < 2:
+        raise row.wrong("options", "two options or more", row.values.get("options"))
+    label = row.whole_number("gold_label", 1, len(options))
+    return options, None if label is None else label - 1

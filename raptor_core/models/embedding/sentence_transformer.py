@@ -39,7 +39,9 @@ class SentenceTransformerEmbedder(LocalEmbedder):
     @property
     def n_dims(self) -> int:
         """Length of a vector, from the model."""
-        return int(self._transformer.get_embedding_dimension())
+        model = self._transformer
+        newest = getattr(model, "get_embedding_dimension", None)  # since version 5.4
+        return int((newest or model.get_sentence_embedding_dimension)())
 
     @property
     def max_tokens(self) -> int:

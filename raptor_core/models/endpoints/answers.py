@@ -1,81 +1,227 @@
-"""Readers of an endpoint's answers, which raise a fault for any that is not complete."""
+"""Readers of endpoints' answers, which return a complete text or vectors, or raise a fault.
+
+An answer is parsed JSON, whatever endpoint, batch or model in this process gave it. ``messages``
+reads errors, ``texts`` the borders of a text.
+"""
 
 from __future__ import annotations
 
 import base64
+import re
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
-from raptor_core.models.endpoints.faults import FaultError, scrub
+from raptor_core.models.endpoints.faults import CallFaultError, FaultError, scrub
+from raptor_core.models.endpoints.messages import read_error
+from raptor_core.models.endpoints.texts import split_reasoning, storable, trim
 from raptor_core.models.money.usage import Usage, estimate_tokens
 from raptor_core.vectors import Vectors
 
+MAX_TEXT_CHARS = 400_000
+"""Maximum of an answer's text, which is many times the longest answer that any part requests."""
 
-def read_usage(response: Any, prompt_tokens: int) -> Usage:
+_FINISH_REASONS = {
+    "finished": """stop eos eos_token stop_sequence stop_token end_turn end end_of_turn complete
+        completed finish finished done normal success none null unspecified""",
+    "cut off": """length max_tokens max_token max_output_tokens max_length model_length token_limit
+        incomplete model_context_window_exceeded context_length_exceeded error_limit""",
+    "filtered": """content_filter content_filtered safety recitation blocklist prohibited_content
+        spii sensitive guardrail_intervened error_toxic language""",
+    "refused": "refusal",
+    "called a tool": "tool_calls tool_call tool_use function_call",
+    "broken off": """error abort aborted cancel cancelled canceled user_cancel timeout load
+        network_error insufficient_system_resource""",
+}
+_MEANINGS = {word: meaning for meaning, ws in _FINISH_REASONS.items() for word in ws.split()}
+_LETTER = re.compile(r"\w")
+_REASONING = ("reasoning_content", "reasoning", "thinking", "reasoning_details", "thinking_blocks")
+_REASONING_PARTS = frozenset({"thinking", "reasoning", "redacted_thinking", "reasoning_text"})
+_WRAPPERS = ("data", "result", "response", "output", "body")
+
+
+def read_usage(answer: Any, prompt_tokens: int) -> Usage:
     """Return the usage of a call by the endpoint's count, or ``prompt_tokens`` and an estimate."""
-    usage = getattr(response, "usage", None)
+    usage = _fields(_fields(answer).get("usage"))
     counted = Usage(
         calls=1,
-        prompt_tokens=_count(getattr(usage, "prompt_tokens", None)),
-        completion_tokens=_count(getattr(usage, "completion_tokens", None)),
+        prompt_tokens=_count(usage.get("prompt_tokens")),
+        completion_tokens=_count(usage.get("completion_tokens")),
     )
     if counted.tokens:
         return counted
-    text = getattr(_message(response), "content", None)
-    n_tokens = estimate_tokens(text) if isinstance(text, str) else 0
+    text, _ = _content(_fields(_choice(answer).get("message")))
+    n_tokens = estimate_tokens(text) if text else 0
     return Usage(calls=1, prompt_tokens=prompt_tokens, completion_tokens=n_tokens)
 
 
-def read_chat(response: Any, secret: str) -> str:
-    """Return the stripped text of a complete chat answer; no fault shows ``secret``.
+def read_chat(answer: Any, secret: str = "", purpose: str = "summarizer") -> str:
+    """Return the text of a complete chat answer, without reasoning and other borders.
+
+    Args:
+        answer: parsed JSON of the answer, or a page that is no JSON.
+        secret: key, which no fault shows.
+        purpose: part of the settings that the call belongs to, for the remedy.
 
     Raises:
-        FaultError: malformed, refused, filtered, truncated, empty, or ended for a different reason.
+        CallFaultError: the answer is refused, filtered, cut off, or holds no text.
+        FaultError: the answer is an error of the endpoint, or malformed.
     """
-    message = _message(response)
-    if message is None:
+    error = read_error(answer, secret, purpose)
+    if error is not None:
+        raise error
+    choice = _choice(answer)
+    message = _fields(choice.get("message"))
+    if not message:
         raise FaultError(
-            f"the answer is malformed: it holds no message ({scrub(str(response), secret)})"
+            f"the answer is malformed: it holds no message ({scrub(str(answer), secret)})"
         )
-    refusal = getattr(message, "refusal", None)
-    if refusal:
-        raise FaultError(f"the model refused: {scrub(str(refusal), secret)}")
-    finish = response.choices[0].finish_reason
-    if finish == "length":
-        raise FaultError("the answer was cut off at its token limit", too_long=True)
-    if finish == "content_filter":
-        raise FaultError("the endpoint's content filter stopped the answer")
-    text = message.content
-    if not isinstance(text, str) or not text.strip():
-        raise FaultError("the answer is empty")
-    if finish != "stop":
-        raise FaultError(f"the answer ended by {scrub(repr(finish), secret)}, expected 'stop'")
-    return text.strip()
+    refusal = message.get("refusal")
+    raw, refused = _content(message)
+    if refusal or refused:
+        shown = scrub(str(refusal or refused), secret)
+        raise CallFaultError(f"the model refused: {shown}", "refused")
+    if len(raw) > MAX_TEXT_CHARS:
+        raise CallFaultError(
+            f"the answer has {len(raw):,} characters, expected at most {MAX_TEXT_CHARS:,}",
+            "degenerate",
+            too_long=True,
+        )
+    text, is_open = split_reasoning(storable(raw))
+    text = "" if is_open else trim(text)
+    _check_finish(_finish(choice, message), text, secret, purpose)
+    if not _LETTER.search(text):
+        raise _empty(answer, message, purpose, has_reasoning=is_open or bool(raw.strip()))
+    return text
 
 
-def _message(response: Any) -> Any:
-    choices: Any = getattr(response, "choices", None)
-    first = choices[0] if isinstance(choices, list) and choices else None
-    message = getattr(first, "message", None)
-    return message if hasattr(message, "content") else None
+def _fields(value: Any) -> Mapping[str, Any]:
+    """Return a JSON object's fields, or none for any different value."""
+    return value if isinstance(value, Mapping) else {}
 
 
-def read_embeddings(response: Any, n_texts: int, secret: str) -> Vectors:
+def _choice(answer: Any) -> Mapping[str, Any]:
+    """Return the first choice of an answer, with its message; some endpoints wrap the answer."""
+    fields = _fields(answer[0] if isinstance(answer, list) and answer else answer)
+    choices = fields.get("choices") or fields.get("candidates")
+    if isinstance(choices, list) and choices:
+        choice = _fields(choices[0])
+        message = choice.get("message") or choice.get("delta")
+        content = choice.get("text") or choice.get("content")
+        if not _fields(message) and content:
+            message = {"content": content}
+        return {**choice, "message": message}
+    if _fields(fields.get("message")):
+        return {**fields, "finish_reason": fields.get("done_reason")}
+    if fields.get("role") == "assistant":
+        return {**fields, "message": fields}
+    inner = (value for key in _WRAPPERS if _fields(value := fields.get(key)).get("choices"))
+    return _choice(next(inner, None)) if fields else {}
+
+
+def _content(message: Mapping[str, Any]) -> tuple[str, str]:
+    """Return the text of a message and the refusal among its parts, without reasoning parts."""
+    content = message.get("content")
+    if isinstance(content, str):
+        return content, ""
+    if isinstance(content, Mapping):
+        content = content.get("parts", [content])
+    texts, refusals = [], []
+    for part in content if isinstance(content, list) else ():
+        fields = _fields(part)
+        text = part if isinstance(part, str) else fields.get("text", fields.get("content"))
+        if fields.get("refusal"):
+            refusals.append(str(fields["refusal"]))
+        is_reasoning = fields.get("type") in _REASONING_PARTS or fields.get("thought") is True
+        if isinstance(text, str) and not is_reasoning:
+            texts.append(text)
+    return "".join(texts), "; ".join(refusals)
+
+
+def _finish(choice: Mapping[str, Any], message: Mapping[str, Any]) -> str:
+    """Return the finish reason in small letters, "" for none."""
+    keys = ("finish_reason", "finishReason", "stop_reason", "finish_details")
+    reason = next((choice[key] for key in keys if key in choice), None)
+    if isinstance(reason, Mapping):
+        reason = reason.get("type") or reason.get("reason")
+    is_call = message.get("tool_calls") or message.get("function_call")
+    if not reason and is_call and not message.get("content"):
+        return "tool_calls"
+    word = (
+        str(reason or "")
+        .partition(":")[0]
+        .rpartition(".")[2]
+        .strip()
+        .lower()
+        .replace("-", "_")
+        .replace(" ", "_")
+    )
+    return word.removeprefix("finish_reason_").removeprefix("stop_reason_")
+
+
+def _check_finish(finish: str, text: str, secret: str, purpose: str) -> None:
+    """Raise the fault of a finish reason that does not mean a finished answer."""
+    meaning = _MEANINGS.get(finish, "unknown") if finish else "finished"
+    shown = scrub(repr(finish), secret)
+    if meaning == "cut off":
+        remedy = "" if text else f" within its reasoning; {_reasoning_remedy(purpose)}"
+        reason = f"the answer was cut off at its token limit{remedy}"
+        raise CallFaultError(reason, "cut off", text, too_long=True)
+    if meaning == "filtered":
+        raise CallFaultError("the endpoint's content filter stopped the answer", "filtered")
+    if meaning == "refused":
+        raise CallFaultError(f"the model refused: {scrub(text, secret)}", "refused")
+    if meaning == "broken off":
+        raise FaultError(f"the endpoint broke the answer off ({shown})")
+    if meaning == "called a tool":
+        raise CallFaultError(f"the model called a tool ({shown}) in place of an answer", "empty")
+    if meaning != "finished":
+        raise CallFaultError(f"the answer ended by {shown}, expected 'stop'")
+
+
+def _empty(
+    answer: Any, message: Mapping[str, Any], purpose: str, *, has_reasoning: bool
+) -> CallFaultError:
+    """Return the fault of an answer without text; reasoning without an answer has a remedy."""
+    details = _fields(_fields(_fields(answer).get("usage")).get("completion_tokens_details"))
+    counted = _count(details.get("reasoning_tokens")) > 0
+    if has_reasoning or counted or any(message.get(key) for key in _REASONING):
+        return CallFaultError(
+            f"the answer is empty beside its reasoning: {_reasoning_remedy(purpose)}", "empty"
+        )
+    return CallFaultError("the answer is empty", "empty")
+
+
+def _reasoning_remedy(purpose: str) -> str:
+    return (
+        f"raise {purpose}.max_tokens, in which reasoning counts, or switch the reasoning off at "
+        "the endpoint"
+    )
+
+
+def read_embeddings(answer: Any, n_texts: int, secret: str, purpose: str = "embedder") -> Vectors:
     """Return the vectors in the order of the texts, shape ``(n_texts, n_dims)``, float32.
 
+    Vectors without an index are in the order of the texts.
+
     Raises:
-        FaultError: malformed, a vector is missing, or one is not of finite numbers.
+        FaultError: an error, malformed, a vector is missing, or one is not of finite numbers.
     """
-    data = getattr(response, "data", None)
-    if not isinstance(data, list):
+    error = read_error(answer, secret, purpose)
+    if error is not None:
+        raise error
+    items = _items(answer)
+    if items is None:
         raise FaultError(
-            f"the answer is malformed: it holds no vectors ({scrub(str(response), secret)})"
+            f"the answer is malformed: it holds no vectors ({scrub(str(answer), secret)})"
         )
-    indexed = [(getattr(item, "index", None), getattr(item, "embedding", None)) for item in data]
-    by_index = {index: vector for index, vector in indexed if isinstance(index, int)}
-    if len(data) != n_texts or any(index not in by_index for index in range(n_texts)):
-        raise FaultError(f"expected vectors 0 to {n_texts - 1}, got {len(data)} vectors")
+    indexes = [_fields(item).get("index") for item in items]
+    if all(index is None for index in indexes):
+        indexes = list(range(len(items)))
+    by_index = {i: item for i, item in zip(indexes, items, strict=True) if isinstance(i, int)}
+    if len(items) != n_texts or any(index not in by_index for index in range(n_texts)):
+        raise FaultError(f"expected vectors 0 to {n_texts - 1}, got {len(items)} vectors")
     vectors = [_vector(by_index[index]) for index in range(n_texts)]
     lengths = sorted({len(vector) for vector in vectors})
     if len(lengths) != 1 or lengths[0] == 0:
@@ -86,8 +232,16 @@ def read_embeddings(response: Any, n_texts: int, secret: str) -> Vectors:
     return stacked
 
 
-def _vector(value: Any) -> Vectors:
+def _items(answer: Any) -> list[Any] | None:
+    """Return the items of an answer that hold one vector each, or None."""
+    fields = _fields(answer)
+    lists = (fields.get("data"), fields.get("embeddings"), answer)
+    return next((value for value in lists if isinstance(value, list)), None)
+
+
+def _vector(item: Any) -> Vectors:
     """Read a vector that was sent as base64 of little-endian float32, or as a list of numbers."""
+    value = _fields(item).get("embedding") if isinstance(item, Mapping) else item
     try:
         if isinstance(value, str):
             raw = base64.b64decode(value, validate=True)

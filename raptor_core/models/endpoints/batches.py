@@ -9,14 +9,13 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 from raptor_core.models.endpoints.client import EndpointClient
-from raptor_core.models.endpoints.dialects import chat_body
+from raptor_core.models.endpoints.dialects import Dialect
 from raptor_core.models.endpoints.faults import scrub
 from raptor_core.models.endpoints.values import ChatAsk
 from raptor_core.settings.base import EndpointPart
 
 if TYPE_CHECKING:
     from openai import OpenAI
-    from openai.types.chat import ChatCompletion
 
 MAX_REQUESTS = 50_000
 MAX_BYTES = 190 * 2**20
@@ -48,7 +47,7 @@ class BatchState:
 
 def batch_line(endpoint: EndpointPart, key: str, ask: ChatAsk) -> bytes:
     """Return a line of a batch's file for one request; its answer carries ``key``."""
-    body = chat_body(endpoint, ask, ask.user)
+    body = Dialect.of(endpoint).chat_body(endpoint.model, ask, ask.user)
     line = {"custom_id": key, "method": "POST", "url": _PATH, "body": body}
     return json.dumps(line, separators=(",", ":")).encode() + b"\n"
 
@@ -90,7 +89,7 @@ class BatchClient:
         """Return the state of a batch; a batch that the endpoint has forgotten is over."""
         return self._call(lambda c: _state(c, batch), f"batch {batch}")
 
-    def answers(self, state: BatchState) -> Iterator[tuple[str, ChatCompletion | None]]:
+    def answers(self, state: BatchState) -> Iterator[tuple[str, Mapping[str, Any] | None]]:
         """Yield each key with its answer, or with None where the request failed."""
         for file in (state.output_file, state.error_file):
             if file is not None:
@@ -115,21 +114,15 @@ def _state(connection: OpenAI, name: str) -> BatchState:
     return BatchState(batch.status, batch.output_file_id, batch.error_file_id, reason)
 
 
-def _answers(file: str, connection: OpenAI) -> list[tuple[str, ChatCompletion | None]]:
+def _answers(file: str, connection: OpenAI) -> list[tuple[str, Mapping[str, Any] | None]]:
     lines = connection.files.content(file, timeout=FILE_SECONDS).content.splitlines()
     return [_answer(json.loads(line)) for line in lines if line.strip()]
 
 
-def _answer(line: Any) -> tuple[str, ChatCompletion | None]:
+def _answer(line: Any) -> tuple[str, Mapping[str, Any] | None]:
     """Return the key and the answer of a line, or None for a line without an answer."""
-    from openai.types.chat import ChatCompletion
-    from pydantic import ValidationError
-
     fields: Mapping[str, Any] = line if isinstance(line, dict) else {}
     key, response = str(fields.get("custom_id")), fields.get("response")
     response = response if isinstance(response, dict) else {}
     body = response.get("body") if response.get("status_code") == 200 else None
-    try:
-        return key, ChatCompletion.model_validate(body)
-    except ValidationError:
-        return key, None
+    return key, body if isinstance(body, dict) else None

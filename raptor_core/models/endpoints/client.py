@@ -8,11 +8,14 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
-from raptor_core.errors import EndpointError
+import numpy as np
+
+from raptor_core.errors import AnswerError, EndpointError
 from raptor_core.models.endpoints.answers import read_chat, read_embeddings, read_usage
-from raptor_core.models.endpoints.dialects import chat_body, connect, resolve_key, shown_url
-from raptor_core.models.endpoints.faults import FaultError, Retrier, fault_of, is_refusal
+from raptor_core.models.endpoints.dialects import Dialect, connect, resolve_key, shown_url
+from raptor_core.models.endpoints.faults import FaultError, Retrier
 from raptor_core.models.endpoints.gate import Gate
+from raptor_core.models.endpoints.messages import fault_of, is_refusal, parse, read_error
 from raptor_core.models.endpoints.values import ChatAnswer, ChatAsk, Meter, Worst
 from raptor_core.models.money.ledger import Account, Ledger
 from raptor_core.models.money.usage import estimate_tokens
@@ -53,6 +56,8 @@ class EndpointClient:
         self._account = account or (ledger or Ledger()).account(purpose, endpoint.model)
         self._retrier = Retrier(policy or RetryPolicy(endpoint.max_retries))
         self._gate = Gate.of(endpoint)
+        self._dialect = Dialect.of(endpoint)
+        self._max_texts: int | None = None
         self._lock = threading.Lock()
         self._connection: OpenAI | None = None
 
@@ -62,14 +67,18 @@ class EndpointClient:
         return resolve_key(endpoint.api_key_env, endpoint.base_url, endpoint.purpose)
 
     def look_up(self) -> None:
-        """Check the key and the model's name for free; an endpoint without a list passes."""
+        """Check the key and the model's name for free.
+
+        An endpoint without a list passes, and so does one that answers in another form or late.
+        """
         model = self.endpoint.model
 
         def ask() -> None:
             try:
                 self._send(lambda c: c.models.retrieve(model))
             except FaultError as fault:
-                if is_refusal(fault, model) or (fault.is_down and fault.status is None):
+                is_absent = fault.is_down and fault.unbilled and fault.status is None
+                if is_absent or is_refusal(fault, model):
                     raise
 
         self._retrier.run(ask, label=self._label("a look"))
@@ -95,15 +104,8 @@ class EndpointClient:
         def attempt() -> str:
             shorten = [ask.shorten(n_too_long)] if n_too_long else []
             user = "\n\n".join([ask.user, *shorten, *pleas])
-            response = self._paid(
-                lambda c: c.chat.completions.with_raw_response.create(
-                    **chat_body(self.endpoint, ask, user)
-                ),
-                ask.worst(user),
-                counter,
-                stop,
-            )
-            text = read_chat(response, self.require_key())
+            response = self._chat(ask, user, counter, stop)
+            text = read_chat(response, self.require_key(), self.endpoint.purpose)
             ask.check(text)
             return text
 
@@ -117,14 +119,48 @@ class EndpointClient:
         stop: threading.Event | None = None,
         encoding: Literal["base64", "float"] = "base64",
     ) -> Vectors:
-        """Return vectors of ``texts`` in order, shape ``(len(texts), n_dims)``, not normalised."""
+        """Return vectors of ``texts`` in order, shape ``(len(texts), n_dims)``, not normalised.
+
+        A call that is too large for the endpoint is halved, and the number of texts remembered.
+
+        Raises:
+            AnswerError: a single text is too long for the model; ``text`` is that text.
+        """
+        size = self._max_texts or len(texts)
+        if len(texts) <= size:
+            try:
+                return self._embed(texts, stop, encoding)
+            except AnswerError as error:
+                if error.kind not in {"context", "batch"}:
+                    raise
+                if len(texts) == 1:
+                    raise AnswerError(str(error), error.kind, texts[0], comes_again=True) from error
+                size = (len(texts) + 1) // 2
+                if error.kind == "batch":
+                    self._max_texts = min(size, self._max_texts or size)
+        starts = range(0, len(texts), size)
+        parts = [texts[start : start + size] for start in starts]
+        return np.concatenate([self.embed(p, stop=stop, encoding=encoding) for p in parts])
+
+    def _embed(
+        self,
+        texts: Sequence[str],
+        stop: threading.Event | None,
+        encoding: Literal["base64", "float"],
+    ) -> Vectors:
+        """Return the vectors of one request."""
         worst = Worst(sum(estimate_tokens(text) for text in texts), 0)
 
+        def body() -> dict[str, Any]:
+            fields: dict[str, Any] = {"model": self.endpoint.model, "input": list(texts)}
+            accepts = self._dialect.accepts("encoding_format")
+            # Without the field the vendor would demand base64.
+            return {**fields, "encoding_format": encoding if accepts else "float"}
+
         def attempt() -> Vectors:
-            response = self._paid(
-                lambda c: c.embeddings.with_raw_response.create(
-                    model=self.endpoint.model, input=list(texts), encoding_format=encoding
-                ),
+            response = self._adapted(
+                lambda c, fields: c.embeddings.with_raw_response.create(**fields),
+                body,
                 worst,
                 Meter(),
                 stop,
@@ -136,6 +172,39 @@ class EndpointClient:
 
         label = self._label("embeddings")
         return self._retrier.run(attempt, label=label, stop=stop, on_retry=note)
+
+    def _chat(self, ask: ChatAsk, user: str, meter: Meter, stop: threading.Event | None) -> Any:
+        """Return the parsed answer to a chat request, which the endpoint may stream."""
+
+        def body() -> dict[str, Any]:
+            fields = self._dialect.chat_body(self.endpoint.model, ask, user)
+            return {**fields, **self._dialect.stream_fields()}
+
+        def send(connection: OpenAI, fields: Mapping[str, Any]) -> Any:
+            streaming = {key: fields[key] for key in ("stream", "stream_options") if key in fields}
+            rest = {key: value for key, value in fields.items() if key not in streaming}
+            # The vendor would read a stream itself; ours is joined below it.
+            create = connection.chat.completions.with_raw_response.create
+            return create(**rest, extra_body=streaming)
+
+        return self._adapted(send, body, ask.worst(user), meter, stop)
+
+    def _adapted(
+        self,
+        send: Callable[[OpenAI, Mapping[str, Any]], Any],
+        body: Callable[[], dict[str, Any]],
+        worst: Worst,
+        meter: Meter,
+        stop: threading.Event | None,
+    ) -> Any:
+        """Return the answer to a paid request, without the fields that the endpoint refuses."""
+        while True:
+            fields = body()
+            try:
+                return self._paid(lambda c, sent=fields: send(c, sent), worst, meter, stop)
+            except FaultError as fault:
+                if not self._dialect.learn(fault.field, fields) and body() == fields:
+                    raise  # neither this refusal nor one of another thread changes the request
 
     def _label(self, kind: str) -> str:
         purpose, model = self.endpoint.purpose, self.endpoint.model
@@ -160,7 +229,11 @@ class EndpointClient:
 
         def send(connection: OpenAI) -> tuple[Any, Mapping[str, str]]:
             raw = call(connection)
-            return raw.parse(), raw.headers
+            answer = parse(raw.content)
+            fault = read_error(answer, connection.api_key, self.endpoint.purpose)
+            if fault is not None:
+                raise fault
+            return answer, raw.headers
 
         self._connect()  # a missing key is an error before anything is reserved
         with self._account.reserve(*worst) as hold, ExitStack() as unsent:
@@ -188,6 +261,7 @@ class EndpointClient:
             return call(connection)
         # The last three come from JSON that the vendor cannot read: form, numbers, depth.
         except (APIError, FaultError, ValueError, OverflowError, RecursionError) as error:
-            fault = fault_of(error, self.endpoint.timeout_seconds, connection.api_key)
+            seconds, purpose = self.endpoint.timeout_seconds, self.endpoint.purpose
+            fault = fault_of(error, seconds, connection.api_key, purpose)
         # Outside "except", so that the fault does not refer to the request, which holds the key.
         raise fault

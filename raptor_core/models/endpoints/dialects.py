@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import ipaddress
 import os
+import threading
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
+from weakref import WeakValueDictionary
 
 from raptor_core.credentials import check_key
 from raptor_core.errors import MissingKeyError
@@ -85,15 +89,82 @@ def max_tokens_field(endpoint: EndpointPart) -> str:
     return "max_completion_tokens" if newer else "max_tokens"
 
 
-def chat_body(endpoint: EndpointPart, ask: ChatAsk, user: str) -> dict[str, Any]:
-    """Return the body of a chat request that sends ``user`` as the user's message."""
-    body: dict[str, Any] = {
-        "model": endpoint.model,
-        "messages": [{"role": "system", "content": ask.system}, {"role": "user", "content": user}],
-        max_tokens_field(endpoint): ask.max_tokens,
-    }
-    if endpoint.sends_temperature:
-        body["temperature"] = ask.temperature
-    if ask.response_format is not None:
-        body["response_format"] = ask.response_format
-    return body
+class Dialect:
+    """Fields that an endpoint accepts, by the settings and by what the endpoint refused.
+
+    All clients of one endpoint share one, so each refusal is met once. Threads may share it.
+    """
+
+    def __init__(self, endpoint: EndpointPart) -> None:
+        limit = max_tokens_field(endpoint)
+        names = ("max_tokens", "max_completion_tokens")
+        self._limits = [limit, *(name for name in names if name != limit), ""]
+        self._refused = set() if endpoint.sends_temperature else {"temperature"}
+
+    @classmethod
+    def of(cls, endpoint: EndpointPart) -> Dialect:
+        """Return the dialect that all clients of an endpoint share."""
+        values = (endpoint.base_url, endpoint.model, endpoint.max_tokens_field)
+        with _LOCK:
+            return _DIALECTS.setdefault((*values, endpoint.sends_temperature), cls(endpoint))
+
+    def chat_body(self, model: str, ask: ChatAsk, user: str) -> dict[str, Any]:
+        """Return the body of a chat request that sends ``user`` as the user's message."""
+        messages = [{"role": "system", "content": ask.system}, {"role": "user", "content": user}]
+        if "system" in self._refused:
+            messages = [{"role": "user", "content": f"{ask.system}\n\n{user}"}]
+        body: dict[str, Any] = {"model": model, "messages": messages}
+        if self._limits[0]:
+            body[self._limits[0]] = ask.max_tokens
+        if "temperature" not in self._refused:
+            body["temperature"] = ask.temperature
+        if ask.response_format is not None:
+            body["response_format"] = ask.response_format
+        return body
+
+    def stream_fields(self) -> dict[str, Any]:
+        """Return the fields that demand a stream with its usage."""
+        if "stream" in self._refused:
+            return {}
+        options = {} if "stream_options" in self._refused else {"include_usage": True}
+        return {"stream": True, **({"stream_options": options} if options else {})}
+
+    def accepts(self, field: str) -> bool:
+        """Return whether the endpoint has not refused a field."""
+        return field not in self._refused
+
+    def learn(self, field: str, sent: Mapping[str, Any]) -> bool:
+        """Note that the endpoint refused a field of ``sent``; return whether that is new."""
+        with _LOCK:
+            if field == "max_tokens":
+                is_new = bool(self._limits[0]) and self._limits[0] in sent
+                self._limits = self._limits[1:] if is_new else self._limits
+                return is_new
+            is_sent = field in sent or (field == "system" and len(sent.get("messages", ())) == 2)
+            is_new = is_sent and field in _LEARNT and field not in self._refused
+            self._refused |= {field} if is_new else set()
+            return is_new
+
+
+_LEARNT = frozenset({"system", "temperature", "stream", "stream_options", "encoding_format"})
+_LOCK = threading.Lock()
+_DIALECTS: WeakValueDictionary[tuple[str, str, str, bool], Dialect] = WeakValueDictionary()
+
+
+_SUFFIXES = (".localhost", ".local", ".internal", ".lan")
+
+
+def is_nearby(url: str) -> bool:
+    """Return whether a server is of this machine or of a private network."""
+    host = urlsplit(url).hostname or ""
+    try:
+        address = ipaddress.ip_address(host)
+    except ValueError:
+        return "." not in host or host.endswith(_SUFFIXES)
+    return address.is_private or address.is_loopback
+
+
+def is_here(url: str) -> bool:
+    """Return whether a server is of this machine, whose processors the run shares with it."""
+    host = urlsplit(url).hostname or ""
+    return host in {"localhost", "::1", "host.docker.internal"} or host.startswith("127.")

@@ -1,24 +1,35 @@
-"""Faults of attempts: their reasons in plain words, and the retries after them."""
+"""Faults of attempts, and the retries after them.
+
+``CallFaultError`` is the fault of one call; every other ``FaultError`` is the endpoint's: an
+outage, a key, money. ``messages`` makes faults of errors, ``answers`` of answers.
+"""
 
 from __future__ import annotations
 
 import random
 import threading
-import time
-from collections.abc import Callable, Mapping
-from dataclasses import KW_ONLY, dataclass, replace
-from json import JSONDecodeError
-from typing import TYPE_CHECKING, TypeVar
+from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass
+from typing import Literal, TypeVar
 
-from raptor_core.errors import EndpointError
-from raptor_core.models.endpoints.pacing import retry_after_seconds
-from raptor_core.redaction import proxy_hint
+from raptor_core.errors import AnswerError, EndpointError
 from raptor_core.retrying import RetryPolicy
 
-if TYPE_CHECKING:
-    from openai import APIStatusError
-
 Result = TypeVar("Result")
+
+CallFault = Literal[
+    "filtered", "refused", "cut off", "empty", "degenerate", "context", "batch", "unfit"
+]
+"""Kind of a call's own fault.
+
+"context" is a call too long for the model, "batch" too many texts at once, "unfit" a check's word.
+"""
+
+LOADING_SECONDS = 600.0
+"""Longest wait for an endpoint that says that it loads its model."""
+
+LOADING_POLL_SECONDS = 2.0
+"""Interval between two attempts at an endpoint that loads its model."""
 
 
 @dataclass(eq=False)
@@ -31,9 +42,11 @@ class FaultError(Exception):
         unbilled: the endpoint refused before it did any work.
         is_limit: the endpoint refused the call for its rate.
         is_down: the endpoint was not reached, or cannot answer any call.
+        is_loading: the endpoint loads its model, and will answer soon.
         is_probe: the attempt was a probe, for which all calls wait.
         plea: line that the next attempt adds to the prompt.
         status: HTTP status; None without an answer.
+        field: field of the request that the endpoint does not know, or "".
     """
 
     reason: str
@@ -44,9 +57,24 @@ class FaultError(Exception):
     unbilled: bool = False
     is_limit: bool = False
     is_down: bool = False
+    is_loading: bool = False
     is_probe: bool = False
     plea: str = ""
     status: int | None = None
+    field: str = ""
+
+
+@dataclass(eq=False)
+class CallFaultError(FaultError):
+    """Fault of the call itself: the endpoint works, and another call may get an answer.
+
+    Attributes:
+        kind: what is wrong with the call or its answer.
+        text: readable part of an answer that was cut off; "" for none.
+    """
+
+    kind: CallFault = "unfit"
+    text: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +103,7 @@ class Retrier:
         """
         stop = stop or threading.Event()
         wait = stop.wait if self.wait is None else self.wait
-        n_failed = 0
+        n_failed, loading_seconds = 0, 0.0
         while True:
             if stop.is_set():
                 raise EndpointError(f"{label} was cancelled")
@@ -86,115 +114,36 @@ class Retrier:
             if failed.is_probe:
                 on_retry(failed)
                 continue  # the gate waits, and limits the number of probes
-            n_failed += 1
-            seconds = self._next_wait(failed, n_failed)
-            if seconds is None:
-                times = "attempt" if n_failed == 1 else "attempts"
-                message = f"{label} failed after {n_failed} {times}: {failed.reason}"
-                raise EndpointError(message, comes_again=not failed.retryable)
+            if failed.is_loading and loading_seconds < LOADING_SECONDS:
+                seconds = max(LOADING_POLL_SECONDS, failed.retry_after_seconds or 0.0)
+                loading_seconds += seconds
+            else:
+                n_failed += 1
+                seconds = self._next_wait(failed, n_failed, label)
             on_retry(failed)
             if wait(seconds):
                 raise EndpointError(f"{label} was cancelled after: {failed.reason}")
 
-    def _next_wait(self, fault: FaultError, n_failed: int) -> float | None:
-        """Return the seconds until the next attempt, or None if there is none."""
-        if not fault.retryable or n_failed > self.policy.max_retries:
-            return None
+    def _next_wait(self, fault: FaultError, n_failed: int, label: str) -> float:
+        """Return the seconds until the next attempt; raise EndpointError if there is none."""
         demanded = fault.retry_after_seconds
-        if demanded is None and fault.too_long:
-            return 0.0
-        return self.policy.wait_seconds(n_failed, self.jitter(), demanded)
+        seconds = None
+        if fault.retryable and n_failed <= self.policy.max_retries:
+            seconds = self.policy.wait_seconds(n_failed, self.jitter(), demanded)
+        if seconds is None:
+            times = "attempt" if n_failed == 1 else "attempts"
+            message = f"{label} failed after {n_failed} {times}: {fault.reason}"
+            comes_again = not fault.retryable
+            if isinstance(fault, CallFaultError):
+                raise AnswerError(message, fault.kind, fault.text, comes_again=comes_again)
+            raise EndpointError(message, comes_again=comes_again)
+        return 0.0 if demanded is None and fault.too_long else seconds
 
 
-_RETRYABLE = frozenset({408, 409, 425, 429})
-_FOR_GOOD = frozenset({"insufficient_quota", "billing_hard_limit_reached"})
-_UNSENT = frozenset({"ConnectError", "ConnectTimeout", "PoolTimeout"})  # of httpx
-_REMEDIES = {
-    400: "check the model's name and limits",
-    401: "check the key",
-    403: "check that the key may use this model",
-    404: "check base_url and the model's name",
-}
-_HINTS = {
-    "max_completion_tokens": "max_tokens_field",
-    "max_tokens": "max_tokens_field",
-    "temperature": "sends_temperature = false",
-    "response_format": "json_format",
-    "json_schema": "json_format",
-    "encoding_format": "encoding",
-    "api-version": "api_version",
-}
-"""Setting that corrects a refused field, see docs/endpoints.md."""
-_MAX_DETAIL_CHARS = 240
-_LIST_SCOPE = "api.model.read"
+MAX_DETAIL_CHARS = 240
 
 
-def fault_of(error: Exception, timeout_seconds: float, secret: str) -> FaultError:
-    """Return the fault behind an error of the vendor's client, without ``secret`` and request."""
-    import openai
-
-    cause = error.__cause__
-    for fault in (error, cause):  # some versions of the client wrap errors of its transport
-        if isinstance(fault, FaultError):
-            return replace(fault, reason=fault.reason.replace(secret, "[key]"))
-    if not isinstance(error, openai.APIError):
-        detail = error.msg if isinstance(error, JSONDecodeError) else type(error).__name__
-        return FaultError(f"the answer is no JSON ({scrub(detail, secret)})")
-    unsent = type(cause).__name__ in _UNSENT
-    if isinstance(error, openai.APITimeoutError):
-        reason = f"no answer within {timeout_seconds:g} s"
-        return FaultError(reason, unbilled=unsent, is_down=True)
-    if isinstance(error, openai.APIConnectionError):
-        detail = f"{type(cause).__name__}: {cause}" if cause is not None else error.message
-        hint = proxy_hint(str(error.request.url))
-        if "CERTIFICATE_VERIFY_FAILED" in detail:
-            hint += "; let SSL_CERT_FILE name the certificates of the authority that signed it"
-        reason = f"the connection failed ({scrub(detail, secret)}){hint}"
-        return FaultError(reason, unbilled=unsent, is_down=True)
-    if isinstance(error, openai.APIStatusError):
-        return _status_fault(error, secret)
-    return FaultError(f"the answer is malformed ({scrub(error.message, secret)})")
-
-
-def is_refusal(fault: FaultError, model: str) -> bool:
-    """Return whether a look-up of a model was refused, for the key or for the model's name.
-
-    OpenAI's scopes may allow calls and no look-ups. An address without look-ups answers 404, too,
-    without the name.
-    """
-    if fault.status in {401, 403}:
-        return _LIST_SCOPE not in fault.reason
-    return fault.status == 404 and model in fault.reason
-
-
-def scrub(text: str, secret: str) -> str:
+def scrub(text: str, secret: str, max_chars: int = MAX_DETAIL_CHARS) -> str:
     """Return ``text`` on one line, shortened, without the secret."""
     line = " ".join(text.replace(secret, "[key]").split()) if secret else " ".join(text.split())
-    return line if len(line) <= _MAX_DETAIL_CHARS else f"{line[:_MAX_DETAIL_CHARS]}…"
-
-
-def _status_fault(error: APIStatusError, secret: str) -> FaultError:
-    status = error.status_code
-    retryable = (status in _RETRYABLE or status >= 500) and error.code not in _FOR_GOOD
-    detail = _detail(error)
-    remedy = _REMEDIES.get(status, "")
-    if status in {400, 404, 422}:
-        hints = (hint for word, hint in _HINTS.items() if word in detail)
-        remedy = next((f"set {hint} for it in the settings" for hint in hints), remedy)
-    return FaultError(
-        f"HTTP {status} ({scrub(detail, secret)}){f'; {remedy}' if remedy else ''}",
-        retryable=retryable,
-        retry_after_seconds=retry_after_seconds(error.response.headers, time.time()),
-        unbilled=True,
-        is_limit=status == 429 and retryable,
-        is_down=status >= 500,
-        status=status,
-    )
-
-
-def _detail(error: APIStatusError) -> str:
-    """Return the endpoint's own message, in OpenAI's form or FastAPI's, or the body itself."""
-    body = error.body
-    if isinstance(body, Mapping):
-        body = body.get("message") or body.get("detail")
-    return str(body or error.code or "no message")
+    return line if len(line) <= max_chars else f"{line[:max_chars]}…"

@@ -1,7 +1,8 @@
 """Gate of an endpoint, which every call of this process passes.
 
 It keeps the rates of the settings and the limits in the endpoint's headers. A refusal for the rate
-slows all callers, and all callers wait while the endpoint is down.
+slows all callers, and all callers wait while the endpoint is down. At a server of this machine it
+begins with few calls at once, see ``width``.
 """
 
 from __future__ import annotations
@@ -14,9 +15,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from raptor_core.errors import EndpointDownError, EndpointError
-from raptor_core.models.endpoints.dialects import shown_url
+from raptor_core.models.endpoints.dialects import is_here, shown_url
 from raptor_core.models.endpoints.faults import FaultError
 from raptor_core.models.endpoints.pacing import Begun, Pace, read_allowances
+from raptor_core.models.endpoints.width import Width
 from raptor_core.retrying import RetryPolicy
 from raptor_core.settings.base import EndpointPart
 
@@ -103,6 +105,9 @@ class Circuit:
             self._probe = None
 
 
+_ROOM_SECONDS = 0.02
+"""Interval at which a call checks whether another one ended."""
+
 _LONGEST_NAP_SECONDS = 5.0
 """Interval at which a waiting call checks the pause."""
 
@@ -115,6 +120,7 @@ class Gate:
         self._pace = Pace()
         self._circuit = Circuit(endpoint.down_after, endpoint.down_seconds)
         self._policy = RetryPolicy()
+        self._width = Width()
         self._n_pauses = 0
         self.limit(endpoint)
 
@@ -151,14 +157,29 @@ class Gate:
         call = object()  # identity of the attempt in the circuit
         try:
             begun = self._begin(call, endpoint, tokens, stop)
-            try:
-                yield lambda headers: self._answered(begun, headers)
-            except FaultError as fault:
-                self._failed(call, begun, fault)
-                raise
+            with self._counted(tokens):
+                try:
+                    yield lambda headers: self._answered(begun, headers)
+                except FaultError as fault:
+                    self._failed(call, begun, fault)
+                    raise
         finally:
             with self._lock:
                 self._circuit.dropped(call)
+
+    @contextmanager
+    def _counted(self, tokens: int) -> Iterator[None]:
+        """Count the block as a running call, and its duration; ``_begin`` counted its begin."""
+        began, is_answered = time.monotonic(), True
+        try:
+            yield
+        except FaultError as fault:
+            is_answered = not fault.is_down
+            raise
+        finally:
+            with self._lock:
+                now = time.monotonic()
+                self._width.end(tokens, now - began, now, is_answered=is_answered)
 
     def _begin(
         self, call: object, endpoint: EndpointPart, tokens: int, stop: threading.Event | None
@@ -171,6 +192,7 @@ class Gate:
             with self._lock:
                 seconds = self._wait_seconds(call, slot, endpoint, tokens)
                 if seconds == 0:
+                    self._width.begin(time.monotonic())
                     return self._pace.begin(tokens)
             if wait(min(seconds, _LONGEST_NAP_SECONDS)):
                 raise EndpointError(f"{endpoint.purpose}: the call was cancelled before it began")
@@ -183,6 +205,8 @@ class Gate:
         seconds = self._pace.wait_seconds(slot, now)
         if seconds > 0:
             return seconds
+        if _is_adaptive(endpoint) and self._width.n_running >= self._width.n_calls:
+            return _ROOM_SECONDS
         seconds = self._circuit.wait_seconds(call, now)
         if seconds > 0:
             if self._circuit.is_hopeless:
@@ -226,6 +250,11 @@ class Gate:
             f"endpoint runs and that {endpoint.purpose}.base_url is right, then run again: what "
             "is finished is kept"
         )
+
+
+def _is_adaptive(endpoint: EndpointPart) -> bool:
+    """Return whether a server of this machine gets as many calls at once as it sustains."""
+    return "concurrency" not in endpoint.model_fields_set and is_here(endpoint.base_url)
 
 
 _LOCK = threading.Lock()

@@ -1,4 +1,4 @@
-"""HTTP client below the vendor's: one origin, bounded answers, one time limit for an attempt.
+"""HTTP client below the vendor's: one origin, bounded answers, time limits by progress.
 
 Its import imports the vendor, so ``dialects.connect`` imports it late. Retries are in ``client``,
 the reading of answers in ``answers``.
@@ -7,14 +7,19 @@ the reading of answers in ``answers``.
 from __future__ import annotations
 
 import json
+import socket
+import threading
 import time
-from functools import partial
+from concurrent.futures import Future, wait
+from contextlib import suppress
 from typing import Any
 
+from httpx import ReadTimeout
 from openai import DefaultHttpxClient
 
+from raptor_core.models.endpoints.dialects import is_nearby
+from raptor_core.models.endpoints.events import holds_token, is_stream, join_events
 from raptor_core.models.endpoints.faults import FaultError
-from raptor_core.retrying import call_within
 
 MAX_ANSWER_BYTES = 8 << 20
 """Maximum size of an answer; a chat answer of 4,000 tokens takes 16 KiB."""
@@ -27,15 +32,68 @@ MAX_FILE_BYTES = 512 << 20
 
 MAX_REDIRECTS = 5
 
+FIRST_FACTOR = 2.0
+"""Wait for an answer's first token, divided by the wait for the next one."""
+
+NEARBY_FACTOR = 10.0
+"""The same for servers of this machine and its network, which make calls queue."""
+
+TOTAL_FACTOR = 20.0
+"""Wait for the complete answer after its first token, divided by the wait for a next one."""
+
 _GRACE_SECONDS = 1.0
-"""Addition to the limit of an attempt, so that the vendor's clearer timeouts come first."""
+"""Addition to a limit, so that the clearer timeouts of the thread that reads come first."""
+
+
+class _Watch:
+    """Time limits of an attempt, which move with its progress; seconds of a monotonic clock.
+
+    A request for an answer of a model waits longer for the first token than for each next one. Any
+    different request has one limit for the complete attempt.
+    """
+
+    def __init__(self, request: Any, seconds: float) -> None:
+        is_paid = request.url.path.endswith(("/chat/completions", "/embeddings"))
+        factor = NEARBY_FACTOR if is_nearby(str(request.url)) else FIRST_FACTOR
+        self.seconds = seconds
+        self.first_seconds = seconds * factor if is_paid else seconds
+        self.until = time.monotonic() + self.first_seconds
+        self._last = self.until + (TOTAL_FACTOR * seconds if is_paid else 0.0)
+        self._n_tokens = 0
+        self._stream: Any = None
+
+    def begin(self, response: Any) -> None:
+        """Note the response whose connection ``give_up`` closes."""
+        self._stream = response.extensions.get("network_stream")
+
+    def progress(self, chunk: bytes, *, is_stream: bool) -> None:
+        """Move the limit after a piece of an answer; signs of life alone do not move it."""
+        is_part = bool(chunk.strip()) and not chunk.lstrip().startswith(b":")
+        if is_part and (self._n_tokens or not is_stream or holds_token(chunk)):
+            self._n_tokens += 1
+            self.until = min(self._last, time.monotonic() + self.seconds)
+
+    def give_up(self) -> None:
+        """Close the connection, so that the server cancels its work and the reader ends."""
+        if self._stream is not None:
+            with suppress(OSError, AttributeError):  # closed already, or no socket
+                self._stream.get_extra_info("socket").shutdown(socket.SHUT_RDWR)
+
+    def late(self) -> FaultError:
+        """Return the fault of the limit that has passed."""
+        reason = f"no answer within {self.first_seconds:g} s"
+        if self._n_tokens:
+            reason = f"no progress of the answer within {self.seconds:g} s"
+        if self._n_tokens and time.monotonic() >= self._last:
+            reason = f"no whole answer within {TOTAL_FACTOR * self.seconds:g} s"
+        return FaultError(f"{reason}; raise timeout_seconds if the server is slow", is_down=True)
 
 
 class BoundedClient(DefaultHttpxClient):
     """HTTP client that stays at its endpoint's origin and reads bounded answers.
 
-    The read timeout of a request limits the complete attempt, also if bytes come one by one. No
-    answer may be compressed, since a small answer could unpack to any size.
+    The read timeout of a request is the longest time without progress. No answer may be
+    compressed, since a small answer could unpack to any size. A streamed answer is returned joined.
     """
 
     def __init__(self) -> None:
@@ -43,18 +101,36 @@ class BoundedClient(DefaultHttpxClient):
 
     def send(self, request: Any, *, stream: bool = False, **options: Any) -> Any:  # noqa: ARG002  # the vendor's; answers are read whole
         """Send a request and return its complete answer, or raise FaultError."""
-        seconds = request.extensions["timeout"]["read"]
-        until = time.monotonic() + seconds + _GRACE_SECONDS
-        exchange = partial(self._exchange, request, options, until, seconds)
-        return call_within(seconds + _GRACE_SECONDS, "endpoint-attempt", exchange, _late(seconds))
+        timeout = request.extensions["timeout"]
+        watch = _Watch(request, timeout["read"])
+        timeout["read"] = watch.first_seconds
+        future: Future[Any] = Future()
 
-    def _exchange(self, request: Any, options: dict[str, Any], until: float, seconds: float) -> Any:
+        def run() -> None:
+            try:
+                future.set_result(self._exchange(request, options, watch))
+            except ReadTimeout:
+                future.set_exception(watch.late())
+            except BaseException as error:  # noqa: BLE001  # ``send`` raises it
+                future.set_exception(error)
+
+        threading.Thread(target=run, name="endpoint-attempt", daemon=True).start()
+        while not future.done():
+            seconds = watch.until + _GRACE_SECONDS - time.monotonic()
+            if seconds <= 0:
+                watch.give_up()
+                raise watch.late()
+            wait([future], seconds)
+        return future.result()
+
+    def _exchange(self, request: Any, options: dict[str, Any], watch: _Watch) -> Any:
         options["follow_redirects"] = False
         for _ in range(MAX_REDIRECTS + 1):
             response = super().send(request, stream=True, **options)
             try:
+                watch.begin(response)
                 if response.next_request is None:
-                    body = _read(response, _max_bytes(request), until, seconds)
+                    body = _read(response, _max_bytes(request), watch)
                     return type(response)(
                         response.status_code,
                         headers=response.headers,
@@ -71,7 +147,7 @@ class BoundedClient(DefaultHttpxClient):
         )
 
 
-def _read(response: Any, limit: int, until: float, seconds: float) -> bytes:
+def _read(response: Any, limit: int, watch: _Watch) -> bytes:
     """Return the body of an answer; raise FaultError if it is too long, late or compressed."""
     encoding = response.headers.get("content-encoding", "identity").strip().lower()
     if encoding not in {"", "identity"}:
@@ -80,13 +156,17 @@ def _read(response: Any, limit: int, until: float, seconds: float) -> bytes:
             "proxy in front of it, send answers as they are",
             retryable=False,
         )
+    content_type = response.headers.get("content-type", "")
     body = bytearray()
     for chunk in response.iter_raw():
         body += chunk
         if len(body) > limit:
             raise FaultError(f"the answer is longer than {limit:,} bytes, and was not read further")
-        if time.monotonic() > until:
-            raise _late(seconds)
+        watch.progress(chunk, is_stream=is_stream(content_type, body[:64]))
+        if time.monotonic() > watch.until:
+            raise watch.late()
+    if response.status_code == 200 and is_stream(content_type, body[:64]):
+        return join_events(bytes(body))
     return bytes(body)
 
 
@@ -123,7 +203,3 @@ def _max_bytes(request: Any) -> int:
     if path.endswith("/embeddings"):
         return MAX_ANSWER_BYTES + len(json.loads(request.content)["input"]) * MAX_VECTOR_BYTES
     return MAX_FILE_BYTES if path.endswith("/content") else MAX_ANSWER_BYTES
-
-
-def _late(seconds: float) -> FaultError:
-    return FaultError(f"no whole answer within {seconds:g} s", is_down=True)

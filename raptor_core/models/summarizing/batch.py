@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 from raptor_core.disk import disk_errors, file_lock, write_durably
 from raptor_core.errors import EndpointError, StoreError
@@ -33,9 +33,6 @@ from raptor_core.models.money.usage import SUMMARIES, Usage
 from raptor_core.models.summarizing.base import FailedSummary, Summary, SummaryRequest
 from raptor_core.models.summarizing.chat import ChatSummarizer, Keep
 from raptor_core.settings.models import SummarizerSettings
-
-if TYPE_CHECKING:
-    from openai.types.chat import ChatCompletion
 
 KEEP_SECONDS = 30 * 24 * 3600
 """Longest time for which endpoints keep the files of a batch."""
@@ -275,10 +272,10 @@ class BatchSummarizer:
             yield part
 
 
-def _complete_text(answer: ChatCompletion, ask: ChatAsk) -> str | None:
+def _complete_text(answer: Mapping[str, Any], ask: ChatAsk) -> str | None:
     """Return the text of an answer, or None if it is incomplete or fails the request's check."""
     try:
-        text = read_chat(answer, "")
+        text = read_chat(answer)
         ask.check(text)
     except FaultError:
         return None

@@ -10,7 +10,7 @@ from functools import cached_property, partial
 from raptor_core.errors import EndpointError
 from raptor_core.identity import fingerprint
 from raptor_core.models.endpoints.client import EndpointClient
-from raptor_core.models.endpoints.faults import FaultError
+from raptor_core.models.endpoints.faults import CallFaultError
 from raptor_core.models.endpoints.pool import run_concurrently
 from raptor_core.models.endpoints.values import ChatAsk, Meter
 from raptor_core.models.money.ledger import Ledger
@@ -132,13 +132,12 @@ class ChatSummarizer:
 
     def _check(self, request: SummaryRequest, text: str) -> None:
         if _REFUSAL.match(text):
-            raise FaultError("the model refused in its text")
+            raise CallFaultError("the model refused in its text", "refused")
         n_tokens, limit = self._counter.count([text])[0], self._settings.max_tokens
         if n_tokens > limit:
-            raise FaultError(
-                f"the answer has {n_tokens} tokens, at most {limit} fit", too_long=True
-            )
+            reason = f"the answer has {n_tokens} tokens, at most {limit} fit"
+            raise CallFaultError(reason, "cut off", text, too_long=True)
         unfit = self._unfit(text, request.texts) if self._unfit is not None else None
         if unfit is not None:
             advice = language_line(unfit.language) if unfit.language else ""
-            raise FaultError(unfit.reason, plea=advice)
+            raise CallFaultError(unfit.reason, plea=advice)

@@ -1,14 +1,13 @@
 """Interface between the store and its engines, without types of a vendor.
 
-The rules of publishing and forgetting are in ``VectorStore``. An engine applies batches and answers
-queries: Edge (``edge.py``), local mode (``qdrant.py``) or a server (``server.py``). All of them
-return hits in one order (``ranked``).
+The rules of publishing and forgetting are in ``VectorStore``. The engines are Edge (``edge.py``),
+local mode (``qdrant.py``) and a server (``server.py``).
 """
 
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
@@ -35,6 +34,9 @@ READ_POINTS = 1000
 LINKED_FIELDS = ("tree", "documents")
 """Fields for which the graph gets separate links, so that narrow filters stay fast."""
 
+Fields = Sequence[str] | None
+"""Payload fields to read; None reads all."""
+
 QueryVector = Vectors | Sparse
 """Query that scores points by the inner product with their vector: a unit vector of shape
 ``(n_dims,)``, or terms, each weighted by its IDF."""
@@ -49,6 +51,20 @@ class SearchRequest(NamedTuple):
     query: QueryVector
     condition: Condition
     is_exact: bool = False
+
+
+class Search(NamedTuple):
+    """Search for at most ``limit`` points of score ``min_score`` or more; None is any score."""
+
+    request: SearchRequest
+    limit: int
+    min_score: float | None = None
+
+    @property
+    def threshold(self) -> float | None:
+        """Greatest float32 under ``min_score``, since engines exclude their threshold."""
+        least, lower = self.min_score, np.float32(-np.inf)
+        return None if least is None else float(np.nextafter(np.float32(least), lower))
 
 
 class Scored(NamedTuple):
@@ -85,9 +101,8 @@ def named_vectors(point: Point, sparse: Callable[[Sparse], Any]) -> dict[str, An
 class Batch:
     """Points to write, then ids to delete; applying it twice is the same as once.
 
-    ``replaces`` names the trees that it changes, each with the ``mark`` of its manifest when the
-    batch was made, or None without a manifest. A server refuses the batch for trees whose mark
-    differs by then.
+    ``replaces`` names the trees that it changes, each with the ``mark`` of its manifest, or None
+    without one. A server refuses a tree whose mark differs by then.
     """
 
     upserts: tuple[Point, ...] = ()
@@ -107,8 +122,7 @@ class Match:
 class Condition:
     """Filter on points: every match holds, and the id is among ``ids`` unless these are None.
 
-    None of the matches ``hidden`` holds, and the id is not in ``hidden_ids``; only servers take
-    these two.
+    Servers also take matches and ids of hidden points.
     """
 
     matches: tuple[Match, ...] = ()
@@ -135,10 +149,8 @@ class PointReader(Protocol):
         """
         return read(self)
 
-    def scroll(
-        self, condition: Condition, fields: Sequence[str] | None, *, dense: bool = False
-    ) -> list[Point]:
-        """Return all points that match, in any order; ``fields`` None reads whole payloads."""
+    def scroll(self, condition: Condition, fields: Fields, *, dense: bool = False) -> list[Point]:
+        """Return all points that match, in any order."""
 
     def search(self, requests: Sequence[SearchRequest], limit: int) -> list[list[Scored]]:
         """Return the best points of each request in the order of ``ranked``."""
@@ -176,10 +188,7 @@ MANIFEST = Match("state", ("manifest",))
 
 
 def live_condition(where: Where) -> Condition | None:
-    """Return the condition for live nodes that match; None when nothing can match.
-
-    An id that is no UUID in canonical form belongs to no node.
-    """
+    """Return the condition for live nodes that match; None when nothing can match."""
     ids = None if where.ids is None else tuple(i for i in dict.fromkeys(where.ids) if is_id(i))
     fields = {"tree": where.trees, "documents": where.documents, "layer": where.layers}
     filters = [(field, values) for field, values in fields.items() if values is not None]
@@ -208,27 +217,25 @@ ScoredRow = tuple[Any, ...]
 
 
 def ranked(
-    search: Callable[[Mapping[int, float | None], int], list[list[ScoredRow]]],
-    n_queries: int,
+    query: Callable[[Sequence[Search]], list[list[ScoredRow]]],
+    requests: Sequence[SearchRequest],
     limit: int,
 ) -> list[list[ScoredRow]]:
-    """Return the best ``limit`` points of each query, by score, then by id.
+    """Return the best ``limit`` points of each request, by score, then by id.
 
-    The first search has one point more. Where this point ties with the last, a second search
-    has all points of at least that score, up to ``TIED`` more.
-
-    Args:
-        search: returns points, best first, for the numbers of queries, each with the least score
-            of its points (None: any), and a limit that it may exceed.
+    ``query`` returns points, best first, and may exceed a limit. It first returns one point more.
+    Where this point ties with the last, it returns all points of at least that score, up to
+    ``TIED`` more.
     """
-    rows = search(dict.fromkeys(range(n_queries)), limit + 1)
+    rows = query([Search(request, limit + 1) for request in requests])
     tied = {
         number: hits[-1][1]
         for number, hits in enumerate(rows)
         if len(hits) > limit and hits[-1][1] == hits[limit - 1][1]
     }
     if tied:
-        for number, hits in zip(tied, search(tied, limit + TIED), strict=True):
+        searches = [Search(requests[n], limit + TIED, score) for n, score in tied.items()]
+        for number, hits in zip(tied, query(searches), strict=True):
             rows[number] = hits
     return [sorted(hits, key=best_first)[:limit] for hits in rows]
 
@@ -238,17 +245,8 @@ def best_first(hit: ScoredRow) -> tuple[float, Any]:
     return (-hit[1], hit[0])
 
 
-def just_under(score: float | None) -> float | None:
-    """Return the greatest float32 under a score, since engines exclude their threshold."""
-    return None if score is None else float(np.nextafter(np.float32(score), np.float32(-np.inf)))
-
-
 def query_units(vectors: Vectors, identity: StoreIdentity) -> Vectors:
-    """Return the rows with norm 1 (a zero row stays 0), float32.
-
-    Raises:
-        StoreMismatchError: the rows' length is not the store's.
-    """
+    """Return the rows with norm 1 (a zero row stays 0), float32, if their length is the store's."""
     queries = np.asarray(vectors, dtype=np.float32)
     if queries.ndim != 2 or queries.shape[1] != identity.n_dims:
         raise StoreMismatchError(

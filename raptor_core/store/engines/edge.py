@@ -13,7 +13,7 @@ separate file (``outlines.py``), and only the payloads of results are read.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
@@ -31,10 +31,12 @@ from raptor_core.store.engines.base import (
     Batch,
     Condition,
     Engine,
+    Fields,
     Point,
     Scored,
+    ScoredRow,
+    Search,
     SearchRequest,
-    just_under,
     named_vectors,
     ranked,
 )
@@ -66,7 +68,7 @@ def _payload_keys(payload: Payload, field: str) -> list[str]:
     return [f"{field}={v}" for v in (value if isinstance(value, list) else (value,))]
 
 
-def stored_fields(fields: Sequence[str] | None) -> list[str]:
+def stored_fields(fields: Fields) -> list[str]:
     """Return the stored fields that hold these fields of a payload; None means all fields."""
     return list(fields) if fields is not None and set(fields) <= set(ALONE) else [REST]
 
@@ -90,10 +92,9 @@ SCROLL_POINTS = 10_000
 VACUUM_POINTS = 100
 SEALED_KB = 8_000
 """Size of a segment's vectors from which ``optimize`` seals it: 5,000 of 384 dimensions. Files of a
-sealed segment are mapped, those of an open segment are read into memory. So the time to open does
-not grow with the corpus: 30,000 nodes open in 30 ms of CPU sealed, and in 240 ms unsealed. There is
-no graph (``m`` is 0). A search compares every vector: 25 ms for 100,000, and it misses none. A
-graph took minutes to build and missed most of the nearest among random vectors."""
+sealed segment are mapped, not read: 30,000 nodes open in 30 ms of CPU, and in 240 ms unsealed. A
+graph (``m`` is 0) took minutes to build and missed most of the nearest among random vectors. Now a
+search compares every vector: 25 ms for 100,000, and it misses none."""
 
 SEGMENTS = 5
 """Number of segments up to which ``optimize`` merges none. Each takes 10 ms to open. With fewer,
@@ -181,9 +182,7 @@ class EdgeEngine(Engine):
             points = self._shard.retrieve(list(ids), [REST], [DENSE] if dense else False)
         return [_record(point) for point in points]
 
-    def scroll(
-        self, condition: Condition, fields: Sequence[str] | None, *, dense: bool = False
-    ) -> list[Point]:
+    def scroll(self, condition: Condition, fields: Fields, *, dense: bool = False) -> list[Point]:
         """See ``PointReader``."""
         if condition.ids is not None and condition.matches == (LIVE,) and fields is None:
             records = self.fetch(condition.ids, dense=dense)
@@ -234,27 +233,24 @@ class EdgeEngine(Engine):
             if record.payload.get("node_id") == record.id:
                 yield record.payload
 
-    def _ranked(
-        self, requests: Sequence[SearchRequest], limit: int
-    ) -> list[list[tuple[int, float]]]:
+    def _ranked(self, requests: Sequence[SearchRequest], limit: int) -> list[list[ScoredRow]]:
         """Return ids, as numbers, and scores."""
 
-        def search(scores: Mapping[int, float | None], n: int) -> list[list[tuple[int, float]]]:
-            queries = [
-                self._query(requests[row], n, just_under(score)) for row, score in scores.items()
-            ]
+        def query(searches: Sequence[Search]) -> list[list[ScoredRow]]:
+            queries = list(map(self._query, searches))
             with self._errors("search"):
                 rows = self._shard.query_batch(edge.QueryBatchRequest(queries))
             return [[(point.id.int, point.score) for point in row] for row in rows]
 
-        return ranked(search, len(requests), limit)
+        return ranked(query, requests, limit)
 
-    def _query(self, request: SearchRequest, limit: int, threshold: float | None) -> Any:
+    def _query(self, search: Search) -> Any:
         """Return one search for ids.
 
         It names all points as the corpus of IDF: by default the engine counts deleted points until
         it compacts them.
         """
+        request = search.request
         matches = tuple(match for match in request.condition.matches if match != LIVE)
         condition = Condition(matches, request.condition.ids)
         nearest, params = edge.Query.Nearest, None
@@ -265,10 +261,10 @@ class EdgeEngine(Engine):
             query = nearest(request.query.tolist(), using=DENSE)
             params = edge.SearchParams(exact=True) if request.is_exact else None
         return edge.QueryRequest(
-            limit=limit,
+            limit=search.limit,
             query=query,
             filter=None if condition == Condition() else self._filter(condition),
-            score_threshold=threshold,
+            score_threshold=search.threshold,
             params=params,
         )
 

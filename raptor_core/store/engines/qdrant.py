@@ -14,10 +14,9 @@ import sqlite3
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
-from functools import cached_property
 from io import BytesIO
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from qdrant_client import QdrantClient, models
@@ -31,12 +30,13 @@ from raptor_core.store.engines.base import (
     Batch,
     Condition,
     Engine,
+    Fields,
     Match,
     Point,
     PointReader,
     Scored,
+    Search,
     SearchRequest,
-    just_under,
     named_vectors,
     ranked,
 )
@@ -57,50 +57,23 @@ _POLL_SECONDS = 0.005
 Row = tuple[str, float, Payload]
 """Id, score and payload of a point."""
 
-ManifestCheck = tuple[tuple[str, str], ...]
-"""Ids of manifests to check, each with its expected ``birth``."""
-
-UNSCORED = 2.0**20
-"""Score of a checked manifest, above all points; 1 more where it has the expected birth."""
-
-
-class Search(NamedTuple):
-    """Search for at most ``limit`` points that score ``min_score`` or more; None means any score.
-
-    The answer also has the manifests to ``check``, as they are after the points were scored.
-    """
-
-    request: SearchRequest
-    limit: int
-    min_score: float | None = None
-    check: ManifestCheck = ()
-
 
 class QuerySearch(PointReader):
     """Searches that rank the points of ``query``, which a subclass defines."""
 
-    def query(self, searches: Sequence[Search], fields: Sequence[str] | None) -> list[list[Row]]:
-        """Return the best points of each search; ``fields`` None reads whole payloads."""
+    def query(self, searches: Sequence[Search], fields: Fields) -> list[list[Row]]:
+        """Return the best points of each search."""
         raise NotImplementedError
 
     def search(self, requests: Sequence[SearchRequest], limit: int) -> list[list[Scored]]:
         """See ``PointReader``."""
-        rows = self._ranked(requests, limit, None)
+        rows = ranked(lambda searches: self.query(searches, None), requests, limit)
         return [[Scored(payload, score) for _, score, payload in row] for row in rows]
 
     def outlines(self, requests: Sequence[SearchRequest], limit: int) -> list[Candidates]:
         """See ``PointReader``."""
-        rows = self._ranked(requests, limit, OUTLINED)
+        rows = ranked(lambda searches: self.query(searches, OUTLINED), requests, limit)
         return [outlined((payload, score) for _, score, payload in row) for row in rows]
-
-    def _ranked(
-        self, requests: Sequence[SearchRequest], limit: int, fields: Sequence[str] | None
-    ) -> list[list[Row]]:
-        def search(scores: Mapping[int, float | None], n: int) -> list[list[Any]]:
-            searches = [Search(requests[row], n, score) for row, score in scores.items()]
-            return self.query(searches, fields)
-
-        return ranked(search, len(requests), limit)
 
 
 class ClientEngine(QuerySearch, Engine):
@@ -122,7 +95,7 @@ class ClientEngine(QuerySearch, Engine):
         self.where = place.name
 
     def apply(self, batch: Batch) -> None:
-        """Write and delete, in this order, in as few requests as a server accepts."""
+        """See ``Engine``; a batch takes as few requests as a server accepts."""
         self._update(batch)
 
     def replace(self, points: Sequence[Point], publications: Sequence[str]) -> None:
@@ -135,14 +108,13 @@ class ClientEngine(QuerySearch, Engine):
 
         Its other manifests forget the obsolete points.
         """
-        match = Match("publication", (publication,))
-        dropped = Condition((match, Match("state", ("dropped",))), tuple(manifests))
-        kept = _filter(Condition((match,), tuple(manifests)))
-        forget = models.DeletePayload(keys=["gone"], filter=kept)
+        match, names = Match("publication", (publication,)), tuple(manifests)
+        dropped = _filter(Condition((match, Match("state", ("dropped",))), names))
+        forget = models.DeletePayload(keys=["gone"], filter=_filter(Condition((match,), names)))
         self._update(
             Batch(deletes=tuple(ids)),
             None,
-            models.DeleteOperation(delete=models.FilterSelector(filter=_filter(dropped))),
+            models.DeleteOperation(delete=models.FilterSelector(filter=dropped)),
             models.DeletePayloadOperation(delete_payload=forget),
         )
 
@@ -174,10 +146,8 @@ class ClientEngine(QuerySearch, Engine):
         self._part_bytes = n_bytes // 2
         return halves
 
-    def fetch(
-        self, ids: Sequence[str], fields: Sequence[str] | None, *, dense: bool
-    ) -> list[Point]:
-        """Return the points that exist among ``ids``; ``fields`` None reads whole payloads.
+    def fetch(self, ids: Sequence[str], fields: Fields, *, dense: bool) -> list[Point]:
+        """Return the points that exist among ``ids``.
 
         Where copies must agree, a point that is being written is read again until they do.
         """
@@ -231,9 +201,7 @@ class ClientEngine(QuerySearch, Engine):
                 points += (client or self._client).retrieve(self._collection, part, **options)
         return [_record(point) for point in points]
 
-    def scroll(
-        self, condition: Condition, fields: Sequence[str] | None, *, dense: bool = False
-    ) -> list[Point]:
+    def scroll(self, condition: Condition, fields: Fields, *, dense: bool = False) -> list[Point]:
         """See ``PointReader``.
 
         Where copies must agree, points that are being written are missing. Manifests change in
@@ -259,12 +227,10 @@ class ClientEngine(QuerySearch, Engine):
             if offset is None:
                 return records
 
-    def query(self, searches: Sequence[Search], fields: Sequence[str] | None) -> list[list[Row]]:
+    def query(self, searches: Sequence[Search], fields: Fields) -> list[list[Row]]:
         """Return the best points of each search, in one request."""
         payload = True if fields is None else list(fields) or False
-        return self._send([self._request(search, payload) for search in searches])
-
-    def _send(self, requests: Sequence[models.QueryRequest]) -> list[list[Row]]:
+        requests = [self._request(search, payload) for search in searches]
         with self._place.errors():
             answers = self._client.query_batch_points(
                 self._collection, requests, **self._consistency
@@ -279,33 +245,15 @@ class ClientEngine(QuerySearch, Engine):
             vector, using, params = query.tolist(), DENSE, self._params
             if is_exact and self._has_graph:
                 params = models.SearchParams(exact=True)
-        options = {
-            "query": vector,
-            "using": using,
-            "filter": _filter(condition),
-            "limit": search.limit,
-            "score_threshold": just_under(search.min_score),
-            "params": params,
-        }
-        if search.check:
-            return _checking(options, search.check)
-        return models.QueryRequest(**options, with_payload=payload)
-
-    def read(self, condition: Condition, limit: int, check: ManifestCheck) -> list[Row]:
-        """Return whole points that match, in any order, and the manifests as ``query`` does."""
-        (rows,) = self._send([_checking({"filter": _filter(condition), "limit": limit}, check)])
-        return rows
-
-    @cached_property
-    def can_check(self) -> bool:
-        """Whether a request for points can check manifests: one copy of one shard answers.
-
-        A shard runs prefetches before it scores them, so it reads the manifests after the points.
-        """
-        if self._consistency:
-            return False
-        with self._place.errors():
-            return self._client.get_collection(self._collection).config.params.shard_number == 1
+        return models.QueryRequest(
+            query=vector,
+            using=using,
+            filter=_filter(condition),
+            limit=search.limit,
+            score_threshold=search.threshold,
+            params=params,
+            with_payload=payload,
+        )
 
     def count(self, condition: Condition) -> int:
         """See ``PointReader``."""
@@ -320,24 +268,7 @@ class ClientEngine(QuerySearch, Engine):
             self._client.close()
 
 
-def _checking(options: Mapping[str, Any], check: ManifestCheck) -> models.QueryRequest:
-    """Return a request that prefetches points, and then scores them together with manifests.
-
-    Each shard of a server does so separately, so there may only be one shard.
-    """
-    ids, births = zip(*check, strict=True)
-    manifests = models.Prefetch(filter=_filter(Condition(ids=ids)), limit=len(ids))
-    is_valid = models.FieldCondition(key="birth", match=models.MatchAny(any=list(births)))
-    score = models.SumExpression(sum=["$score[0]", is_valid])
-    return models.QueryRequest(
-        prefetch=[models.Prefetch(**options), manifests],
-        query=models.FormulaQuery(formula=score, defaults={"$score[0]": UNSCORED}),
-        limit=options["limit"] + len(ids),
-        with_payload=models.PayloadSelectorExclude(exclude=["manifest", "mark", "terms"]),
-    )
-
-
-def _read_options(fields: Sequence[str] | None, vectors: list[str]) -> dict[str, Any]:
+def _read_options(fields: Fields, vectors: list[str]) -> dict[str, Any]:
     """Return the arguments that select payload fields, all for None, and vectors."""
     return {
         "with_payload": True if fields is None else list(fields),
@@ -372,9 +303,7 @@ def _filter(condition: Condition) -> models.Filter:
 
 def _conditions(matches: Sequence[Match], ids: Sequence[str] | None) -> list[Any]:
     conditions: list[Any] = [models.FieldCondition(key=m.field, match=_match(m)) for m in matches]
-    if ids is not None:
-        conditions.append(models.HasIdCondition(has_id=list(ids)))
-    return conditions
+    return conditions if ids is None else [*conditions, models.HasIdCondition(has_id=list(ids))]
 
 
 def _match(match: Match) -> Any:
@@ -399,10 +328,7 @@ _ID_BYTES = 40
 
 
 def split(batch: Batch, limit_bytes: int | None = None) -> Iterator[Batch]:
-    """Yield the batch in parts, to apply in this order: first the points, then the deletions.
-
-    A point over the limit is a part by itself.
-    """
+    """Yield the points, then the deletions, in parts; a point over the limit is one by itself."""
     limit = limit_bytes or PART_BYTES
     start, size = 0, 0
     for at, point in enumerate(batch.upserts):
@@ -443,12 +369,7 @@ class _PointUnpickler(pickle.Unpickler):
 
 
 def check_local(path: Path) -> None:
-    """Read all points under ``path`` as local mode does, but run no code that they name.
-
-    Raises:
-        ValueError: a point is damaged, or would run code.
-        sqlite3.Error: a file is damaged.
-    """
+    """Read all points as local mode does, but refuse damaged points and code that they name."""
     for file in sorted(path.glob("collection/**/*.sqlite")):
         with closing(sqlite3.connect(file)) as points:  # not read-only: it may have to roll back
             for key, point in points.execute("select id, point from points"):
@@ -459,33 +380,27 @@ def check_local(path: Path) -> None:
 
 
 def open_local(path: Path | None, n_dims: int | None = None, remedy: str = "") -> ClientEngine:
-    """Open or create the collection of local mode in a directory.
+    """Open the collection of local mode in a directory, or in memory for None.
 
-    Args:
-        path: the directory; None for a collection in memory.
-        n_dims: dimensions of a new collection; None opens an existing one.
-        remedy: advice for damaged files.
+    ``n_dims`` are those of a new collection; None opens an existing one. ``remedy`` ends messages
+    about damaged files.
     """
     remedy = f"free space if the disk is full; if it is damaged, {remedy or 'build again'}"
     place = Place("memory" if path is None else str(path), remedy)
     with place.errors():
         if path is not None:
             check_local(path)
-        client = QdrantClient(
-            ":memory:" if path is None else None,
-            path=None if path is None else str(path),
-            # Calls take turns, and the client's check of threads leaves a connection open.
-            force_disable_check_same_thread=True,
-        )
+        # Calls take turns, and the client's check of threads leaves a connection open.
+        options: dict[str, Any] = {"force_disable_check_same_thread": True}
+        options |= {"location": ":memory:"} if path is None else {"path": str(path)}
+        client = QdrantClient(**options)
         if n_dims is not None:
+            dense = models.VectorParams(size=n_dims, distance=models.Distance.DOT)
+            lexical = models.SparseVectorParams(modifier=models.Modifier.IDF)
             client.create_collection(
                 LOCAL_COLLECTION,
-                vectors_config={
-                    DENSE: models.VectorParams(size=n_dims, distance=models.Distance.DOT)
-                },
-                sparse_vectors_config={
-                    LEXICAL: models.SparseVectorParams(modifier=models.Modifier.IDF)
-                },
+                vectors_config={DENSE: dense},
+                sparse_vectors_config={LEXICAL: lexical},
             )
         elif not client.collection_exists(LOCAL_COLLECTION):
             client.close()

@@ -88,10 +88,7 @@ def reason(error: Exception) -> str:
 
 
 def remedy(error: Exception, key: str) -> str:
-    """Return the remedy for an error; "" where the server's address and health are to be checked.
-
-    ``key`` names the key: "the key in QDRANT_API_KEY (set)".
-    """
+    """Return the remedy for an error, or "" for the general one; ``key`` as in ``Place``."""
     if any(word in reason(error).lower() for word in FULL_DISK):
         return (
             "free space on the server's disk, then run the same again; restart the server if it "
@@ -102,18 +99,14 @@ def remedy(error: Exception, key: str) -> str:
     if code(error) in _KEY_CODES:
         return f"check {key}: whether it is this server's key, and permits this request"
     if code(error) in _GONE_CODES:
-        return (
-            "the collection was removed or replaced meanwhile: open the store again, and build "
-            "the missing trees"
-        )
+        return "the collection was removed or replaced: open the store again, and build its trees"
     return ""
 
 
 def _message(content: bytes) -> str:
     """Return the message in a body, which is Qdrant's JSON or any other text."""
     try:
-        status = json.loads(content)["status"]
-        return str(status["error"])
+        return str(json.loads(content)["status"]["error"])
     except (ValueError, LookupError, TypeError):
         return content.decode("utf-8", "replace")
 
@@ -178,10 +171,9 @@ class PatientClient:
 
 
 def wait_seconds(error: Exception, n_failed: int) -> float | None:
-    """Return the wait before the next attempt; None for a fault that will not pass.
+    """Return the wait before the next attempt, or as the server requests; None for a lasting fault.
 
-    A fault may pass that is a missing, cut or slow connection, 429 or 5xx. The wait that a server
-    requests is used, within the limits of the policy.
+    A missing, cut or slow connection, 429 and 5xx may pass.
     """
     jitter = random.random()
     backoff = POLICY.backoff_seconds(n_failed, jitter)

@@ -1,18 +1,17 @@
 """A server's collection as an engine, whose reads and publications do not wait for each other.
 
 A read is a session that notes the publications of the trees that it reads. At its end it checks the
-manifests of these trees, and of no others; where one has changed, it reads again. A request for
-nodes may check their manifests itself. Publications are in ``versions.py``, the settings of a new
-collection and of searches in ``layout.py``.
+manifests of these trees, and of no others; where one has changed, it reads again. Publications are
+in ``versions.py``, the settings of a new collection and of searches in ``layout.py``.
 """
 
 from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from sys import intern
 from typing import Any, TypeVar
 
 from raptor_core.errors import StoreError
@@ -21,26 +20,20 @@ from raptor_core.store.engines.base import (
     Batch,
     Condition,
     Engine,
+    Fields,
     Match,
     Point,
     PointReader,
     Scored,
+    Search,
     SearchRequest,
     best_first,
 )
-from raptor_core.store.engines.outline_cache import OutlineCache
-from raptor_core.store.engines.qdrant import (
-    UNSCORED,
-    ClientEngine,
-    ManifestCheck,
-    QuerySearch,
-    Row,
-    Search,
-)
+from raptor_core.store.engines.qdrant import ClientEngine, QuerySearch, Row
 from raptor_core.store.engines.versions import POINT_FIELDS, KnownVersions, ServerPublisher, Version
 from raptor_core.store.lexical import Sparse
-from raptor_core.store.outlines import Candidates
-from raptor_core.store.payload import manifest_id
+from raptor_core.store.outlines import OUTLINED, Candidates, Outline
+from raptor_core.store.payload import Payload
 
 READ_SECONDS = 60.0
 """How long a read is repeated whose trees are published again each time."""
@@ -54,54 +47,57 @@ MANIFEST_FIELDS = ("state", "tree", "content_key", "mark", "manifest")
 
 Read = TypeVar("Read")
 
+Publications = Mapping[str, str]
+"""Names of publications by tree; the first that a read uses of a tree stays."""
 
-@dataclass(slots=True)
-class ReadVersions:
-    """Versions that a read relies on; each change replaces a field.
 
-    Attributes:
-        returned: publication by tree, of the trees whose nodes were read.
-        ranked: publication by tree, of the trees of which outlines were ranked.
-        confirmed: trees of ``returned`` whose manifests the last request has confirmed.
-        tree_of: tree by node id, of the nodes that were ranked.
+MAX_OUTLINES = 100_000
+"""Number of outlines to keep, some 70 MB; beyond it the cache is emptied."""
+
+MAX_SEARCHES = 10
+"""How often a search is repeated whose points were deleted before their outlines were read."""
+
+
+class OutlineCache:
+    """Outlines of one collection's points. Threads may share it.
+
+    Half of the time of a search was to read and send payloads. A point never changes, so a search
+    returns ids and scores, and outlines are read once.
     """
 
-    returned: Mapping[str, str] = field(default_factory=dict)
-    ranked: Mapping[str, str] = field(default_factory=dict)
-    confirmed: AbstractSet[str] = frozenset()
-    tree_of: Mapping[str, str] = field(default_factory=dict)
+    def __init__(self, points: ClientEngine) -> None:
+        self._points = points
+        self._payloads: dict[str, Payload] = {}
 
-    def add(self, versions: Mapping[str, Version], *, ranked: bool) -> None:
-        """Note versions of trees; the first version of a tree stays."""
-        publications = {tree: version.publication for tree, version in versions.items()}
-        if ranked:
-            self.ranked = {**publications, **self.ranked}
-        else:
-            self.returned = {**publications, **self.returned}
-            self.confirmed = self.confirmed - publications.keys()
+    def query(self, searches: Sequence[Search]) -> list[list[Row]]:
+        """Return the best points of each search, with tree, birth, node id and outline.
 
-    def confirm(self, checked: Mapping[str, Version], known: Mapping[str, Version]) -> None:
-        """Note that manifests had these versions when nodes were read.
-
-        A tree stays unconfirmed that was read in another version before, or of which another
-        thread now knows a newer version.
+        A server leaves out points that are deleted before it reads their payloads, so a search
+        returns ids alone. It is repeated where a point is deleted before its outline is read.
         """
-        publications = {tree: version.publication for tree, version in checked.items()}
-        self.returned = {**publications, **self.returned}
-        self.confirmed = self.confirmed | {
-            tree
-            for tree, publication in publications.items()
-            if publication == self.returned[tree] == known[tree].publication
-        }
+        for _ in range(MAX_SEARCHES):
+            answers = self._points.query(searches, ())
+            ids = {point_id for answer in answers for point_id, _, _ in answer}
+            payloads = {name: kept for name in ids if (kept := self._payloads.get(name))}
+            missing = sorted(ids - payloads.keys())
+            payloads |= self._keep(self._points.fetch(missing, (*OUTLINED, "birth"), dense=False))
+            if len(payloads) == len(ids):
+                break
+        return [
+            [(p, score, payloads[p]) for p, score, _ in row if p in payloads] for row in answers
+        ]
 
-    def unconfirmed(self) -> dict[str, str]:
-        """Return the publications to check, by tree.
+    def _keep(self, points: Sequence[Point]) -> dict[str, Payload]:
+        new = {point.id: _brief(point.payload) for point in points}
+        if len(self._payloads) > MAX_OUTLINES:
+            self._payloads = {}
+        self._payloads.update(new)
+        return new
 
-        A strategy ranks hundreds of nodes and returns few. So ranked trees only count where no
-        node was returned.
-        """
-        publications = self.returned or self.ranked
-        return {t: name for t, name in publications.items() if t not in self.confirmed}
+
+def _brief(payload: Payload) -> Payload:
+    names = {name: intern(payload[name]) for name in ("tree", "birth")}
+    return {**names, "node_id": payload["node_id"], "outline": Outline.of(payload)}
 
 
 class ReadSession(QuerySearch):
@@ -111,27 +107,24 @@ class ReadSession(QuerySearch):
         self._points = points
         self._outlines = outlines
         self._known = known
-        self._versions = ReadVersions()
+        self._returned_trees: Publications = {}
+        self._ranked_trees: Publications = {}
         self._deadline = time.monotonic() + READ_SECONDS
 
     def run(self, read: Callable[[ReadSession], Read]) -> Read:
         """Call ``read`` until no tree has changed meanwhile, and return its result.
 
-        Raises:
-            StoreError: the same trees were published again and again for ``READ_SECONDS``.
+        A strategy ranks hundreds of nodes and returns few. So ranked trees are only checked where
+        no node was returned. StoreError is raised after ``READ_SECONDS``.
         """
         while True:
-            self._versions = ReadVersions()
+            self._returned_trees, self._ranked_trees = {}, {}
             result = read(self)
-            if not self._changed(self._versions.unconfirmed()):
+            if not self._changed(self._returned_trees or self._ranked_trees):
                 return result
 
-    def _changed(self, publications: Mapping[str, str]) -> list[str]:
-        """Return the trees that have other publications by now.
-
-        Raises:
-            StoreError: the time for this read is over.
-        """
+    def _changed(self, publications: Publications) -> list[str]:
+        """Return the trees that have other publications by now; StoreError ends too many reads."""
         changed = self._known.check(publications)
         if changed and time.monotonic() > self._deadline:
             raise StoreError(
@@ -140,9 +133,7 @@ class ReadSession(QuerySearch):
             )
         return changed
 
-    def scroll(
-        self, condition: Condition, fields: Sequence[str] | None, *, dense: bool = False
-    ) -> list[Point]:
+    def scroll(self, condition: Condition, fields: Fields, *, dense: bool = False) -> list[Point]:
         """Return all points that match; live ones as nodes of their tree's version."""
         if "live" in (condition.values("state") or ()):
             return self._nodes(condition, fields, dense=dense)
@@ -150,70 +141,56 @@ class ReadSession(QuerySearch):
             fields = MANIFEST_FIELDS
         return self._points.scroll(condition, fields, dense=dense)
 
-    def _nodes(
-        self, condition: Condition, fields: Sequence[str] | None, *, dense: bool
-    ) -> list[Point]:
+    def _nodes(self, condition: Condition, fields: Fields, *, dense: bool) -> list[Point]:
         self._known.refresh()
-        ids, by_node = condition.ids or (), _by_node(condition)
-        checked = self._checkable(self._versions.tree_of.get(node_id, "") for node_id in ids)
-        if checked and fields is None and not dense:
-            rows = self._points.read(by_node, len(ids), _check(checked))
-            rows, are_valid = _without_manifests(rows, checked)
-            rows, _ = self._nodes_among(rows, self._versions, ranked=False)
-            if are_valid and len(rows) == len(ids):
-                self._versions.confirm(checked, self._known.of(checked))
-                return [Point(node_id, payload) for node_id, _, payload in rows]
         stored = None if fields is None else tuple(dict.fromkeys((*fields, *POINT_FIELDS)))
-        records = self._points.scroll(by_node, stored, dense=dense)
+        records = self._points.scroll(_by_node(condition), stored, dense=dense)
         versions = self._known.of(record.payload["tree"] for record in records)
-        self._versions.add(versions, ranked=False)
+        self._returned_trees = {**_publications(versions), **self._returned_trees}
         nodes = [
             replace(record, id=record.payload["node_id"])
             for record in records
             if versions[record.payload["tree"]].has(record.payload, record.id)
         ]
-        if len(nodes) < len(ids):  # trees that were ranked may have changed
-            self._versions.returned = {**self._versions.ranked, **self._versions.returned}
+        if len(nodes) < len(condition.ids or ()):  # trees that were ranked may have changed
+            self._returned_trees = {**self._ranked_trees, **self._returned_trees}
         return nodes
 
-    def query(self, searches: Sequence[Search], fields: Sequence[str] | None) -> list[list[Row]]:
+    def query(self, searches: Sequence[Search], fields: Fields) -> list[list[Row]]:
         """Return the best nodes of each search by id, or some more.
 
         A point that is no node may mean that its tree has changed. At the end of the read the
         ranked trees may stay unchecked, so these trees are checked here.
         """
         while True:
-            versions = replace(self._versions)
-            rows, doubtful = self._query(searches, fields, versions)
+            rows, versions, doubtful = self._query(searches, fields)
+            if fields is None:
+                self._returned_trees = {**_publications(versions), **self._returned_trees}
+                return rows
             if not self._changed(doubtful):
-                self._versions = versions
+                self._ranked_trees = {**_publications(versions), **self._ranked_trees}
                 return rows
 
     def _query(
-        self, searches: Sequence[Search], fields: Sequence[str] | None, versions: ReadVersions
-    ) -> tuple[list[list[Row]], dict[str, str]]:
-        """Return the best nodes of each search, and publications of ranked trees to check.
+        self, searches: Sequence[Search], fields: Fields
+    ) -> tuple[list[list[Row]], dict[str, Version], Publications]:
+        """Return the best nodes of each search, versions of trees, and those of doubtful trees.
 
         A search that returns few nodes is repeated without the other points.
         """
         self._known.refresh()
         pending = {row: self._widened(search) for row, search in enumerate(searches)}
-        trees = () if fields else searches[0].request.condition.values("tree") or ()
-        checked = self._checkable(trees, pending[0].limit)
-        pending = {row: s._replace(check=_check(checked)) for row, s in pending.items()}
-        are_valid = bool(checked)
         nodes: list[list[Row]] = [[] for _ in searches]
+        versions: dict[str, Version] = {}
         doubtful: dict[str, str] = {}
         while pending:
             batch = list(pending.values())
             answers = self._outlines.query(batch) if fields else self._points.query(batch, None)
             repeated: dict[int, Search] = {}
-            for (row, search), answer in zip(pending.items(), answers, strict=True):
-                points, is_valid = _without_manifests(answer, checked)
-                # A server leaves out points that are deleted before it reads their payloads.
-                are_valid = are_valid and is_valid and len(points) == search.limit
-                nodes[row], foreign = self._nodes_among(points, versions, ranked=bool(fields))
-                doubtful = {**foreign, **doubtful}
+            for (row, search), points in zip(pending.items(), answers, strict=True):
+                known = self._known.of(payload["tree"] for _, _, payload in points)
+                nodes[row], foreign = _nodes_among(points, known)
+                versions, doubtful = {**known, **versions}, {**foreign, **doubtful}
                 limit, condition = searches[row].limit, search.request.condition
                 if len(points) == search.limit and len(nodes[row]) >= limit:
                     continue
@@ -225,34 +202,7 @@ class ReadSession(QuerySearch):
                     request = search.request._replace(condition=narrowed)
                     repeated[row] = search._replace(request=request)
             pending = repeated
-        if are_valid:
-            versions.confirm(checked, self._known.of(checked))
-        return nodes, doubtful if fields else {}
-
-    def _checkable(self, trees: Iterable[Any], limit: int = 0) -> dict[str, Version]:
-        """Return the versions that a request for nodes can check, of trees with enough nodes."""
-        known = self._known.of(trees)
-        checked = {tree: version for tree, version in known.items() if version.birth}
-        is_worth_it = checked and sum(v.n_nodes for v in checked.values()) >= limit
-        return checked if is_worth_it and self._points.can_check else {}
-
-    def _nodes_among(
-        self, points: Sequence[Row], versions: ReadVersions, *, ranked: bool
-    ) -> tuple[list[Row], dict[str, str]]:
-        """Return the points that are nodes, by node id, and publications of the others' trees."""
-        known = self._known.of(payload["tree"] for _, _, payload in points)
-        versions.add(known, ranked=ranked)
-        if ranked:
-            trees = {payload["node_id"]: payload["tree"] for _, _, payload in points}
-            versions.tree_of = {**versions.tree_of, **trees}
-        nodes, foreign = [], {}
-        for point_id, score, payload in points:
-            version = known[payload["tree"]]
-            if version.has(payload, point_id):
-                nodes.append((payload["node_id"], score, payload))
-            else:
-                foreign[payload["tree"]] = version.publication
-        return nodes, foreign
+        return nodes, versions, doubtful
 
     def _without(self, condition: Condition, points: Sequence[Row]) -> Condition:
         """Return the condition without points that are no nodes: these, and those to be deleted.
@@ -283,27 +233,30 @@ class ReadSession(QuerySearch):
         trees = condition.values("tree")
         self._known.refresh(math.inf if trees else 0.0)
         versions = self._known.of(trees)
-        self._versions.add(versions, ranked=False)
-        births = frozenset[str]().union(*(version.births for version in versions.values()))
-        obsolete = frozenset[str]().union(*(version.obsolete for version in versions.values()))
+        self._returned_trees = {**_publications(versions), **self._returned_trees}
+        births = {birth for version in versions.values() for birth in version.births}
+        obsolete = {name for version in versions.values() for name in version.obsolete}
         matches = (*by_node.matches, Match("birth", tuple(sorted(births))))
-        return self._points.count(
-            replace(by_node, matches=matches, hidden_ids=tuple(sorted(obsolete)))
-        )
+        condition = replace(by_node, matches=matches, hidden_ids=tuple(sorted(obsolete)))
+        return self._points.count(condition)
 
 
-def _check(checked: Mapping[str, Version]) -> ManifestCheck:
-    return tuple((manifest_id(tree), version.birth) for tree, version in checked.items())
+def _publications(versions: Mapping[str, Version]) -> Publications:
+    return {tree: version.publication for tree, version in versions.items()}
 
 
-def _without_manifests(
-    rows: Sequence[Row], checked: Mapping[str, Version]
-) -> tuple[list[Row], bool]:
-    """Return an answer without checked manifests, and whether all have these versions."""
-    ids = {manifest_id(tree) for tree in checked}
-    scores = [score for point_id, score, _ in rows if point_id in ids]
-    points = [row for row in rows if row[0] not in ids]
-    return points, len(scores) == len(ids) and min(scores, default=0.0) > UNSCORED
+def _nodes_among(
+    points: Sequence[Row], known: Mapping[str, Version]
+) -> tuple[list[Row], dict[str, str]]:
+    """Return the points that are nodes, by node id, and publications of the others' trees."""
+    nodes, foreign = [], {}
+    for point_id, score, payload in points:
+        version = known[payload["tree"]]
+        if version.has(payload, point_id):
+            nodes.append((payload["node_id"], score, payload))
+        else:
+            foreign[payload["tree"]] = version.publication
+    return nodes, foreign
 
 
 def _by_node(condition: Condition) -> Condition:
@@ -340,13 +293,9 @@ class ServerEngine(Engine):
         """Return the result of ``read``; see ``ReadSession.run``."""
         return ReadSession(self._points, self._outlines, self._known).run(read)
 
-    def scroll(
-        self, condition: Condition, fields: Sequence[str] | None, *, dense: bool = False
-    ) -> list[Point]:
+    def scroll(self, condition: Condition, fields: Fields, *, dense: bool = False) -> list[Point]:
         """See ``PointReader``; live points are nodes of their tree's version, by node id."""
-        return self.read_consistently(
-            lambda session: session.scroll(condition, fields, dense=dense)
-        )
+        return self.read_consistently(lambda s: s.scroll(condition, fields, dense=dense))
 
     def search(self, requests: Sequence[SearchRequest], limit: int) -> list[list[Scored]]:
         """See ``PointReader``."""

@@ -27,10 +27,8 @@ TERM_FIELDS = ("n_nodes", "terms")
 class TermCounts:
     """Counts of one tree, or a difference between such counts.
 
-    Attributes:
-        n_nodes: number of nodes that have any term.
-        indices: terms as ``lexical.py`` numbers them, ascending, shape ``(n,)``.
-        counts: number of nodes that have each term, shape ``(n,)``.
+    ``n_nodes`` have any term. ``indices`` are terms as ``lexical.py`` numbers them, ascending, and
+    ``counts`` the numbers of nodes that have each; both have shape ``(n,)``.
     """
 
     n_nodes: int

@@ -1,16 +1,12 @@
 """Versions of trees on a server: a manifest names the points that are its tree's nodes.
 
-A server applies requests point by point, and has no transactions. So no point of a published tree
-is ever changed. A publication (1) writes its nodes as new points with a new *birth*, a name of this
+A server applies requests point by point, without transactions. So no point of a published tree is
+ever changed. A publication (1) writes its nodes as new points with a new *birth*, a name of this
 publication and tree; (2) writes the manifest, a single point that names the births of the tree's
-nodes and the ids of obsolete points; (3) deletes the obsolete points. A reader selects nodes by the
-manifest that it knows, and then checks that this manifest is still current (``server.py``). A
-publisher that dies leaves the old tree before step 2, and the new tree after it.
-
-The manifest is written only where it is still the version that was read (a conditional write), so
-the second of two publishers of one tree is refused. Points of dead or refused publishers have a
-birth that no manifest names; the next publication of the tree deletes them. Each step waits until
-all live copies have it, so that a reader may use any copy.
+nodes and the ids of obsolete points, where it is still the version that was read; (3) deletes the
+obsolete points. A publisher that dies leaves the old tree before step 2, and the new one after it.
+The next publication of the tree deletes points whose birth no manifest names. Each step waits until
+all live copies have it. ADR 9 has the reasons, ``server.py`` the reader.
 """
 
 from __future__ import annotations
@@ -29,19 +25,13 @@ from raptor_core.errors import StoreError, StoreRefusedError
 from raptor_core.identity import NODE_NAMESPACE, digest
 from raptor_core.store.engines.base import LIVE, Batch, Condition, Match, Point
 from raptor_core.store.engines.qdrant import ClientEngine
-from raptor_core.store.engines.terms import (
-    NO_TERMS,
-    TERM_FIELDS,
-    CorpusTerms,
-    TermCounts,
-    add_counts,
-)
-from raptor_core.store.payload import Payload, manifest_id, payload_to_mark
+from raptor_core.store.engines.terms import NO_TERMS, TERM_FIELDS, CorpusTerms, TermCounts
+from raptor_core.store.payload import Payload, manifest_id
 
 VERSIONED = Match("state", ("manifest", "dropped"))
 """Match for manifests; a dropped tree has one until its points are deleted."""
 
-VERSION_FIELDS = ("tree", "publication", "births", "gone", "birth", "n_nodes")
+VERSION_FIELDS = ("tree", "publication", "births", "gone")
 """Fields of a manifest's payload that make a version."""
 
 POINT_FIELDS = ("node_id", "tree", "birth")
@@ -52,26 +42,19 @@ POINT_FIELDS = ("node_id", "tree", "birth")
 class Version:
     """Version of a published tree, as its manifest stores it.
 
-    Attributes:
-        publication: name of the publication that wrote the manifest.
-        births: births of the points that are the tree's nodes.
-        obsolete: ids of points to delete, which are no nodes whatever their birth.
-        birth: birth of the manifest; empty where an earlier version of this program wrote it.
-        n_nodes: number of nodes that have any term; 0 where it is unknown.
+    ``publication`` wrote the manifest. Points with one of ``births`` are the tree's nodes, except
+    the ``obsolete`` ones, which are ids of points to delete.
     """
 
     publication: str = ""
     births: frozenset[str] = frozenset()
     obsolete: frozenset[str] = frozenset()
-    birth: str = ""
-    n_nodes: int = 0
 
     @classmethod
     def of(cls, payload: Payload) -> Version:
         """Return the version that a manifest's payload stores."""
         births, obsolete = frozenset(payload["births"]), frozenset(payload.get("gone", ()))
-        birth, n_nodes = payload.get("birth", ""), payload.get("n_nodes", 0)
-        return cls(payload["publication"], births, obsolete, birth, n_nodes)
+        return cls(payload["publication"], births, obsolete)
 
     def has(self, payload: Payload, point_id: str) -> bool:
         """Return whether a point, read with ``POINT_FIELDS``, is a node of the tree."""
@@ -86,12 +69,8 @@ NO_VERSION = Version()
 class VersionChange:
     """Change of a tree to its next version.
 
-    Attributes:
-        previous: payload of its manifest; empty without one.
-        points: points to write before the manifest, with ids and births of this publication.
-        manifest: payload of the new manifest, to write where ``previous`` is still current.
-        kept: ids of the points that remain nodes.
-        removed: ids of the points that are no longer nodes.
+    ``points`` are written before the new ``manifest``, which is written where ``previous``, the
+    payload of the old one or {}, is still current. ``kept`` are ids of points that remain nodes.
     """
 
     tree: str
@@ -99,24 +78,15 @@ class VersionChange:
     points: tuple[Point, ...]
     manifest: Payload
     kept: tuple[str, ...]
-    removed: tuple[str, ...]
-
-    @property
-    def is_drop(self) -> bool:
-        """Whether the tree is dropped."""
-        return bool(self.manifest["state"] == "dropped")
 
 
 def plan_changes(
     batch: Batch, manifests: Mapping[str, Payload], stored: Sequence[Point], publication: str
 ) -> list[VersionChange]:
-    """Return the changes of the trees in ``batch.replaces``.
+    """Return the changes of the trees in ``batch.replaces``, by node ids.
 
-    Args:
-        batch: points and deletions by node id, and manifests.
-        manifests: payloads of the trees' manifests, with ``VERSION_FIELDS``.
-        stored: all points of these trees except manifests, with ``POINT_FIELDS``.
-        publication: new name of this publication.
+    ``manifests`` have ``VERSION_FIELDS``. ``stored`` are all other points of these trees, with
+    ``POINT_FIELDS``.
     """
     replaced = {*batch.deletes, *(point.id for point in batch.upserts)}
     new, old = _by_tree(batch.upserts), _by_tree(stored)
@@ -143,10 +113,21 @@ def _change(
     publication: str,
 ) -> VersionChange:
     version = Version.of(previous) if previous else NO_VERSION
-    nodes = [record for record in stored if version.has(record.payload, record.id)]
-    kept = {r.id: r.payload["birth"] for r in nodes if r.payload["node_id"] not in replaced}
+    kept = {
+        record.id: record.payload["birth"]
+        for record in stored
+        if version.has(record.payload, record.id) and record.payload["node_id"] not in replaced
+    }
     birth = digest("birth", publication, tree)[:20]
-    points = tuple(_with_birth(p, birth) for p in new if p.payload["state"] == "live")
+    points = tuple(
+        replace(
+            point,
+            id=str(uuid.uuid5(NODE_NAMESPACE, digest(birth, point.id))),
+            payload={**point.payload, "birth": birth},
+        )
+        for point in new
+        if point.payload["state"] == "live"
+    )
     written = next((p.payload for p in new if p.payload["state"] == "manifest"), None)
     manifest = {
         **({"state": "dropped", "tree": tree} if written is None else written),
@@ -155,13 +136,7 @@ def _change(
         "births": sorted({*kept.values(), birth} if points else set(kept.values())),
         "gone": [record.id for record in stored if record.id not in kept],
     }
-    removed = tuple(record.id for record in nodes if record.id not in kept)
-    return VersionChange(tree, previous, points, manifest, tuple(kept), removed)
-
-
-def _with_birth(point: Point, birth: str) -> Point:
-    point_id = str(uuid.uuid5(NODE_NAMESPACE, digest(birth, point.id)))
-    return replace(point, id=point_id, payload={**point.payload, "birth": birth})
+    return VersionChange(tree, previous, points, manifest, tuple(kept))
 
 
 def read_manifests(
@@ -179,10 +154,7 @@ class ServerPublisher:
         self._engine = engine
 
     def publish(self, batch: Batch) -> dict[str, Version]:
-        """Publish or drop the trees of ``batch.replaces``, each completely or not at all.
-
-        Returns:
-            Versions by tree, without dropped trees.
+        """Publish or drop the trees of ``batch.replaces``; return the versions of published trees.
 
         Raises:
             StoreRefusedError: another process published a tree meanwhile; this tree stays as it
@@ -201,12 +173,12 @@ class ServerPublisher:
         return {
             change.tree: Version.of({**change.manifest, "gone": ()})
             for change in changes
-            if not change.is_drop
+            if change.manifest["state"] != "dropped"
         }
 
     def _plan(self, batch: Batch, publication: str) -> list[VersionChange]:
         marks = dict(batch.replaces)
-        stored = read_manifests(self._engine, marks, (*VERSION_FIELDS, "mark", *TERM_FIELDS))
+        stored = read_manifests(self._engine, marks, (*VERSION_FIELDS, "mark"))
         if changed := [t for t, mark in marks.items() if stored.get(t, {}).get("mark") != mark]:
             raise self._refusal(changed)
         nodes = self._engine.scroll(Condition((Match("tree", tuple(marks)), LIVE)), POINT_FIELDS)
@@ -240,21 +212,11 @@ class ServerPublisher:
         return {payload["tree"] for payload in stored if payload["publication"] == publication}
 
     def _terms(self, change: VersionChange) -> Payload:
-        """Return the term counts of a tree for its manifest; none for a dropped tree.
-
-        They are the previous counts and the difference. All nodes are counted where the previous
-        counts are unknown, or damaged nodes have been removed.
-        """
-        if change.is_drop:
+        """Return the term counts of a tree for its manifest; none for a dropped tree."""
+        if change.manifest["state"] == "dropped":
             return {}
-        parts = [TermCounts.of(point.lexical for point in change.points)]
-        mark = payload_to_mark(change.previous)
-        if mark and mark.n_nodes == len(change.kept) + len(change.removed):
-            removed = TermCounts.of(self._engine.lexical_vectors(change.removed))
-            parts += [TermCounts.of_payload(change.previous), -removed]
-        else:
-            parts.append(TermCounts.of(self._engine.lexical_vectors(change.kept)))
-        return add_counts(parts).to_payload()
+        kept = self._engine.lexical_vectors(change.kept)
+        return TermCounts.of((*kept, *(point.lexical for point in change.points))).to_payload()
 
     def finish(self, publication: str, manifests: Sequence[Payload]) -> None:
         """Do step 3 for trees that were published together; it may be repeated."""
@@ -331,8 +293,7 @@ class KnownVersions:
     def check(self, publications: Mapping[str, str]) -> list[str]:
         """Return the trees whose manifests are of other publications, and keep their versions.
 
-        A tree also counts when another thread knows another version now. The request includes
-        trees that changed recently, so that the next read knows their versions.
+        The request includes trees that changed recently, so that the next read knows them.
         """
         if not publications:
             return []

@@ -86,7 +86,7 @@ def test_findings_are_rows_with_what_is_missing_and_the_check_warns(tmp_path):
     assert {finding.sentence for finding in wrong} == {LIE}
     assert {"7341", "Quillfeather"} <= set(wrong[0].missing)
     assert {finding.node_id for finding in wrong} == {n.id for n in lies(workshop)}
-    assert all(finding.supported for finding in findings(workshop, "b.md"))
+    assert all(finding.judgement == "supported" for finding in findings(workshop, "b.md"))
     metadata = workshop.metadata("layer_1/findings", "a.md")
     assert metadata["n_audited"] == metadata["n_summaries"] == metadata["n_judged"] > 1
     assert metadata["n_unsupported"] == len(wrong)
@@ -182,7 +182,7 @@ def test_a_summary_that_fails_is_made_once_more_with_its_findings(tmp_path):
     assert workshop.build().built == ["a.md", "b.md"]
     assert lies(workshop) == []
     assert any("7341" in told for told in workshop.summarizer.objections)
-    assert all(finding.supported for finding in findings(workshop, "a.md"))
+    assert all(finding.judgement == "supported" for finding in findings(workshop, "a.md"))
     n_made = workshop.summarizer.n_made
     assert workshop.judge.n_judged == n_made, "the audit reuses the judgements"
     workshop.build(force=True)

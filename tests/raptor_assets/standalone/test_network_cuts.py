@@ -17,7 +17,7 @@ from support.stand_ins import qdrant_at_wire
 from support.workshop import prose, settings_text
 
 from raptor_assets.project.home import Home
-from raptor_core.models.endpoints import gate
+from raptor_core.models.endpoints import gate, transport
 from raptor_core.retrying import RetryPolicy
 from raptor_core.store import Where, open_store
 from raptor_core.store.engines import retries
@@ -125,6 +125,7 @@ def network(tmp_path_factory, qdrant_server):
     """A network in which everything has been published once."""
     with pytest.MonkeyPatch.context() as patch, qdrant_at_wire(qdrant_server) as store:
         patch.setattr(retries, "POLICY", RetryPolicy(base_seconds=0.001))
+        patch.setattr(transport, "NEARBY_FACTOR", 1.0)
         with (
             FakeOpenAI() as endpoint,
             Link(int(store.url.rpartition(":")[2])) as to_store,

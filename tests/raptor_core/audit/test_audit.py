@@ -40,7 +40,7 @@ def test_a_sample_of_a_layer_has_its_share_or_the_minimum_and_does_not_change():
 @pytest.mark.parametrize("child", CHILDREN)
 def test_a_sentence_taken_from_a_child_is_supported(child):
     (found,) = judge(child.text)
-    assert found.supported
+    assert found.judgement == "supported"
     assert found.evidence_child == child.id
 
 
@@ -54,16 +54,17 @@ def test_a_sentence_taken_from_a_child_is_supported(child):
 )
 def test_a_number_or_name_that_no_child_holds_is_found(text, missing):
     (found,) = judge(text)
-    assert not found.supported
+    assert found.judgement == "unsupported"
     assert any(missing in item for item in found.missing)
 
 
 def test_numbers_compare_by_value():
     assert all(
-        f.supported for f in judge("The generator had run for 1200 hours before it stopped.")
+        f.judgement == "supported"
+        for f in judge("The generator had run for 1200 hours before it stopped.")
     )
 
 
 def test_every_sentence_is_judged_on_its_own():
     found = judge(f"{CHILDREN[1].text} Penguins invented the telegraph in Lisbon.")
-    assert [finding.supported for finding in found] == [True, False]
+    assert [finding.judgement for finding in found] == ["supported", "unsupported"]

@@ -51,7 +51,7 @@ def test_a_sentence_is_as_supported_as_a_child_entails_it(tmp_path, favoured, ju
 
 def test_labels_are_found_wherever_they_stand(tmp_path):
     model = cross_encoder(tmp_path / "model", 0, {0: "ENTAILMENT", 1: "neutral"})
-    assert judged(model)[0].supported
+    assert judged(model)[0].judgement == "supported"
 
 
 def test_a_model_that_is_none_for_inference_is_named(tmp_path):

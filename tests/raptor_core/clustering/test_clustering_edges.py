@@ -107,14 +107,3 @@ def test_one_component_only():
     clusters = clustered("raptor", vectors, tokens(40), max_components=1)
     assert clusters.members[0] == tuple(range(40))
     assert clusters.details["global_components"] == 1
-
-
-def test_windows_follow_the_order_of_the_layer():
-    clusters = clustered("contiguous", np.eye(22, dtype=np.float32), tokens(22))
-    expected = (range(7), range(7, 14), range(14, 20), range(20, 22))
-    assert clusters.members == tuple(map(tuple, expected))
-
-
-def test_windows_shorten_to_keep_the_budget():
-    clusters = clustered("contiguous", np.eye(6, dtype=np.float32), tokens(6, 100), max_tokens=300)
-    assert clusters.members == ((0, 1, 2), (3, 4, 5))

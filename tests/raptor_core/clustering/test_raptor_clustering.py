@@ -112,22 +112,8 @@ def test_details_add_up():
     assert clusters.details["clusters_per_row"] == pytest.approx(sum(sizes) / 180)
 
 
-def test_kmeans_parts_are_disjoint_and_near_the_size_asked():
-    vectors, _ = topics(50, 40, spread=1.5)
-    clusters = clusters_of(vectors, method="kmeans", cluster_size=7)
-    assert sum(map(len, clusters.members)) == len(vectors)
-    assert 5 <= clusters.details["mean_members"] <= 9
-
-
 def test_kmeans_splits_rows_that_it_cannot_tell_apart():
     grid = kmeans.round_to_grid(np.ones((5000, 8), dtype=np.float32))
     parts = kmeans.split(grid, np.arange(5000), lambda rows: len(rows) // 7, 0)
     assert max(map(len, parts)) < 14
     assert sum(map(len, parts)) == 5000
-
-
-def test_kmeans_ends_where_all_but_one_part_are_single_rows():
-    vectors = np.repeat(np.eye(9, dtype=np.float32)[:1], 60, axis=0)
-    vectors[:8] = np.eye(9, dtype=np.float32)[1:]
-    clusters = clusters_of(vectors, method="kmeans")
-    assert_valid(clusters, tokens(60), 3500)

@@ -2,6 +2,7 @@
 
 import pytest
 
+from raptor_core.chunking.sections import SectionPaths
 from raptor_core.documents import load_documents
 
 
@@ -52,7 +53,7 @@ class TestMarkdown:
         assert outline(document) == [(1, "Sea"), (2, "Tides"), (3, "Spring"), (2, "Waves")]
         assert governed(document, "Tides").startswith("## Tides")
         assert governed(document, "Tides").endswith("S.\n\n")
-        assert document.section_path(text.index("S.")) == ("Sea", "Tides", "Spring")
+        assert SectionPaths(document).at(text.index("S.")) == ("Sea", "Tides", "Spring")
 
     def test_setext_headings(self, tmp_path):
         document = read(

@@ -246,10 +246,3 @@ def test_listing_agrees_with_reading_and_sees_changes(folder):
 
 def test_listing_of_an_empty_folder_is_empty(tmp_path):
     assert list_files([tmp_path]) == []
-
-
-def test_progress_is_told_of_every_file(folder):
-    told = []
-    load_documents(folder, progress=lambda *step: told.append(step))
-    assert told[0] == (1, 4, "a.txt")
-    assert told[-1] == (4, 4, "sub/deep/d.txt")

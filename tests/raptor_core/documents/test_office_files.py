@@ -8,6 +8,7 @@ import openpyxl
 import pytest
 from support import offices
 
+from raptor_core.chunking.sections import SectionPaths
 from raptor_core.documents.formats.parsed import UnreadableError
 from raptor_core.documents.sources.base import SourceFile
 from raptor_core.documents.sources.parsing import parse_file
@@ -34,7 +35,10 @@ def test_slides_with_titles_points_tables_groups_and_notes():
     )
     assert document.title == "Lighthouses"
     assert outline(document) == [(1, "Slide 1: Lamps"), (2, "Notes"), (1, "Slide 2")]
-    assert document.section_path(document.text.index("came first")) == ("Slide 1: Lamps", "Notes")
+    assert SectionPaths(document).at(document.text.index("came first")) == (
+        "Slide 1: Lamps",
+        "Notes",
+    )
     assert document.metadata["slides"] == 2
 
 

@@ -19,12 +19,28 @@ pytestmark = pytest.mark.slow
 QUESTION = "the castle by the river"
 
 
-def test_documents_are_the_hits_in_their_order(retriever, mixed):
-    found = retriever.search(QUESTION, mixed).hits
+def test_documents_are_the_hits_the_best_first(retriever, mixed):
+    found = retriever.search(QUESTION, mixed).ranked
     documents = RaptorRetriever(searcher=retriever, query=mixed).invoke(QUESTION)
     assert [document.page_content for document in documents] == [hit.node.text for hit in found]
     assert [document.id for document in documents] == [hit.node.id for hit in found]
     assert [document.metadata["score"] for document in documents] == [hit.score for hit in found]
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_relevance_falls_from_one_to_zero_at_least(retriever, strategy):
+    query = Query(strategy, 100_000)
+    documents = RaptorRetriever(searcher=retriever, query=query).invoke(QUESTION)
+    relevances = [document.metadata["relevance"] for document in documents]
+    assert relevances == sorted(relevances, reverse=True)
+    assert relevances[0] == 1.0
+    assert relevances[-1] >= 0.0
+
+
+def test_documents_stand_in_the_order_of_the_texts_on_request(retriever, mixed):
+    ours = RaptorRetriever(searcher=retriever, query=mixed, order="document")
+    found = retriever.search(QUESTION, mixed).hits
+    assert [document.id for document in ours.invoke(QUESTION)] == [hit.node.id for hit in found]
 
 
 def test_metadata_leads_to_the_source(retriever, mixed):
@@ -69,14 +85,14 @@ def test_it_stands_in_a_chain(retriever):
     given = chain.invoke(QUESTION)
     assert given["question"] == QUESTION
     assert given["context"] == " ".join(
-        hit.node.text for hit in retriever.search(QUESTION, ours.query).hits
+        hit.node.text for hit in retriever.search(QUESTION, ours.query).ranked
     )
 
 
 def test_without_a_query_the_searcher_decides(retriever):
     found = RaptorRetriever(searcher=retriever).invoke(QUESTION)
     assert [document.id for document in found] == [
-        hit.node.id for hit in retriever.search(QUESTION).hits
+        hit.node.id for hit in retriever.search(QUESTION).ranked
     ]
 
 
@@ -97,7 +113,7 @@ class TestStandard(RetrieversIntegrationTests):
 
 def test_fewer_documents_are_the_best_of_the_query_that_is_given(retriever, mixed):
     ours = RaptorRetriever(searcher=retriever, query=mixed, k=2)
-    best = [hit.node.id for hit in retriever.search(QUESTION, replace(mixed, top_k=2)).hits]
+    best = [hit.node.id for hit in retriever.search(QUESTION, replace(mixed, top_k=2)).ranked]
     assert [document.id for document in ours.invoke(QUESTION)] == best
     assert len(asyncio.run(ours.ainvoke(QUESTION, k=5))) == 5
 

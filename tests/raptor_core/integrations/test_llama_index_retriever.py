@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 from llama_index.core.llms import MockLLM
+from llama_index.core.postprocessor import SimilarityPostprocessor
 from llama_index.core.query_engine import RetrieverQueryEngine
 from llama_index.core.schema import MetadataMode
 
@@ -19,12 +20,26 @@ pytestmark = pytest.mark.slow
 QUESTION = "the castle by the river"
 
 
-def test_nodes_are_the_hits_in_their_order(retriever, mixed):
-    found = retriever.search(QUESTION, mixed).hits
+def test_nodes_are_the_hits_the_best_first(retriever, mixed):
+    found = retriever.search(QUESTION, mixed).ranked
     nodes = RaptorRetriever(retriever, mixed).retrieve(QUESTION)
     assert [node.text for node in nodes] == [hit.node.text for hit in found]
     assert [node.node_id for node in nodes] == [hit.node.id for hit in found]
-    assert [node.score for node in nodes] == [hit.score for hit in found]
+    assert [node.metadata["score"] for node in nodes] == [hit.score for hit in found]
+
+
+def test_a_cutoff_by_similarity_keeps_what_is_nearly_as_good_as_the_best(retriever):
+    nodes = RaptorRetriever(retriever, Query(budget_tokens=100_000)).retrieve(QUESTION)
+    kept = SimilarityPostprocessor(similarity_cutoff=0.8).postprocess_nodes(nodes)
+    assert nodes[0].score == 1.0
+    assert kept == [node for node in nodes if node.score >= 0.8]
+    assert 0 < len(kept) < len(nodes)
+
+
+def test_nodes_stand_in_the_order_of_the_texts_on_request(retriever, mixed):
+    nodes = RaptorRetriever(retriever, mixed, order="document").retrieve(QUESTION)
+    found = retriever.search(QUESTION, mixed).hits
+    assert [node.node_id for node in nodes] == [hit.node.id for hit in found]
 
 
 def test_a_chunk_has_its_place_and_a_summary_has_none(retriever, mixed):
@@ -56,7 +71,7 @@ def test_waiting_gives_the_same(retriever, mixed):
 def test_it_stands_in_a_query_engine(retriever):
     ours = RaptorRetriever(retriever, Query(budget_tokens=60))
     answer = RetrieverQueryEngine.from_args(ours, llm=MockLLM()).query(QUESTION)
-    expected = [hit.node.id for hit in retriever.search(QUESTION, Query(budget_tokens=60)).hits]
+    expected = [hit.node.id for hit in retriever.search(QUESTION, Query(budget_tokens=60)).ranked]
     assert [node.node_id for node in answer.source_nodes] == expected
     assert all(node.text in str(answer) for node in answer.source_nodes)
 

@@ -4,7 +4,7 @@ import pytest
 from pydantic import ValidationError
 
 from raptor_core.errors import SettingsError
-from raptor_core.settings import PRESETS, Settings, load_settings, preset, with_preset
+from raptor_core.settings import PRESETS, Settings, load_settings, preset
 from raptor_core.settings.stores import StoreSettings
 from raptor_core.tree.publish import build_settings_fingerprint
 
@@ -33,19 +33,6 @@ def test_the_paper_preset_has_the_papers_figures():
     assert paper.clustering.max_tokens == 3500
     assert paper.tree.top_nodes == 11
     assert (paper.retrieval.budget_tokens, paper.retrieval.top_k) == (2000, 20)
-
-
-def test_a_preset_over_settings_leaves_what_it_does_not_name():
-    own = Settings.model_validate({"chunking": {"max_tokens": 50, "max_context_tokens": 7}})
-    found = with_preset(own, "simple")
-    assert (found.chunking.max_tokens, found.chunking.max_context_tokens) == (200, 7)
-    assert found.clustering.method == "gmm"
-    assert with_preset(own, "default") == own
-    assert with_preset(Settings(), "simple") == preset("simple")
-    small = {part: {"max_tokens": 120} for part in ("chunking", "summarizer")}
-    own = Settings.model_validate(small | {"clustering": {"max_tokens": 300}})
-    with pytest.raises(SettingsError, match=r"preset 'simple' over the settings: .*two nodes"):
-        with_preset(own, "simple")
 
 
 def test_a_file_overrides_its_preset_and_the_environment_overrides_the_file(tmp_path):

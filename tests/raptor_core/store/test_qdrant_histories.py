@@ -33,8 +33,6 @@ from raptor_core.retrying import RetryPolicy
 from raptor_core.settings import Settings
 from raptor_core.store import Edition, Where, open_store
 from raptor_core.store.engines import retries
-from raptor_core.store.engines import server as server_engine
-from raptor_core.store.engines.server import ReadSession
 from raptor_core.store.engines.versions import KnownVersions, ServerPublisher
 from raptor_core.tree import summarize
 from raptor_core.tree.build import build_trees
@@ -291,7 +289,7 @@ class Histories(RuleBasedStateMachine):
         return nodes
 
     def see_named(self, store, tree, allowed):
-        """What a tree that is named shows, whose manifest is looked at in the same request."""
+        """What a tree that is named shows, whose manifest is looked at afterwards."""
         where = Where(trees=(tree,))
 
         def whole(store):
@@ -462,22 +460,10 @@ def tell_first(publisher, changes, publication, switch=ServerPublisher._switch):
     return ours
 
 
-def pass_over(session, searches, fields):
-    return session._query(searches, fields, session._versions)[0]
-
-
-def all_stand(rows, checked, without_manifests=server_engine._without_manifests):
-    return without_manifests(rows, checked)[0], True
-
-
 WRITE = ServerPublisher._write
 FAULTS = {
     "none": [],
     "a reader that does not look again": [(KnownVersions, "check", lambda *_: [])],
-    "a reader that sees all manifests stand": [
-        (ReadSession, "query", pass_over),
-        (server_engine, "_without_manifests", all_stand),
-    ],
     "a publisher that leaves what it replaced": [(ServerPublisher, "finish", lambda *_: None)],
     "a manifest before its nodes": [
         (ServerPublisher, "_write", lambda *_: None),

@@ -1,10 +1,9 @@
-"""What readers look at manifests for: in the request that finds the nodes of known trees, or where
-points come that they do not know."""
+"""What readers look at manifests for: at the end of a read, and where points come that they do not
+know."""
 
 from dataclasses import replace
 
 import pytest
-from qdrant_client import models
 from support.stores import faults, make_tree, open_at, publish, publish_together, vectors_of
 
 from raptor_core.retrieval import STRATEGIES, Query, Questions
@@ -62,15 +61,6 @@ def looked(stand_in):
     return looked
 
 
-@READS
-def test_no_request_is_for_manifests_alone(opened, looked, read):
-    with opened() as store, opened(identity=None) as reader, open_at(None, "local") as local:
-        publish(store, OLD)
-        publish(local, OLD)
-        assert read(reader) == read(local)
-        assert looked(reader, read) == (read(local), 0)
-
-
 @KNOWN
 @pytest.mark.parametrize("now", [NEW, NEW[:1] + OLD[1:]])
 def test_a_tree_that_another_published_is_read_again(opened, looked, read, now):
@@ -79,49 +69,9 @@ def test_a_tree_that_another_published_is_read_again(opened, looked, read, now):
         read(reader)
         publish(store, now)
         publish(local, now)
-        found, n_looks = looked(reader, read)
-        assert (found, n_looks) == (read(local), 1)
-        assert looked(reader, read) == (found, 0)
+        assert looked(reader, read) == (read(local), 2)
+        assert looked(reader, read) == (read(local), 1)
         assert faults(reader) == []
-
-
-@READS
-def test_points_that_are_gone_when_they_are_fetched_are_missed(opened, looked, read, monkeypatch):
-    """A server leaves out what was deleted between finding and fetching it."""
-
-    def lacking(ask):
-        return lambda *given: lose(ask(*given))
-
-    def lose(rows):
-        return [rows[0][:-1]] if isinstance(rows[0], list) else rows[:-1]
-
-    with opened() as store, opened(identity=None) as reader:
-        publish(store, OLD)
-        expected = read(reader)
-        name = "read" if read is by_id else "query"
-        monkeypatch.setattr(ClientEngine, name, lacking(getattr(ClientEngine, name)))
-        assert looked(reader, read) == (expected, 1)
-
-
-@READS
-def test_parts_of_a_collection_are_looked_at_afterwards(opened, looked, read):
-    with opened(shard_number=2) as store, opened(identity=None) as reader:
-        publish(store, OLD)
-        expected = read(reader)
-        assert looked(reader, read) == (expected, 1)
-
-
-@READS
-def test_manifests_of_earlier_versions_are_looked_at_afterwards(stand_in, opened, looked, read):
-    with opened() as store:
-        publish(store, OLD)
-    manifests = models.Filter(
-        must=[models.FieldCondition(key="state", match=models.MatchValue(value="manifest"))]
-    )
-    stand_in.client.delete_payload(NAME, ["birth"], manifests, wait=True)
-    with opened(identity=None) as reader:
-        expected = read(reader)
-        assert looked(reader, read) == (expected, 1)
 
 
 def test_points_that_leave_while_they_are_found_hide_no_node(opened, monkeypatch):

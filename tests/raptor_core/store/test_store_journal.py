@@ -170,7 +170,7 @@ def test_a_damaged_journal_is_named_and_not_applied(tmp_path, data):
         publish(store, OLD)
     place = next(tmp_path.glob("*/engine")).parent / "journal"
     place.write_bytes(data)
-    with pytest.raises(StoreError, match="not a whole journal of a publication by this version"):
+    with pytest.raises(StoreError, match="not a complete journal of a publication by this version"):
         open_at(tmp_path)
     place.unlink()
     with open_at(tmp_path) as store:

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import qdrant_edge
-from support.stores import make_manifest, make_node, make_tree, open_at, publish, vectors_of
+from support.stores import make_node, make_tree, open_at, publish, vectors_of
 
 from raptor_core.errors import DamagedTreeError
 from raptor_core.store import Where
@@ -111,15 +111,3 @@ def test_a_point_with_the_payload_of_another_is_told(edge):
     with pytest.raises(DamagedTreeError, match=nodes[0].id):
         store.search(vectors_of(nodes[:1]), 1)
     assert store.mend() == 1
-
-
-def test_points_of_earlier_versions_are_read_and_are_not_damaged(edge):
-    store, nodes = edge
-    rewrite(store, nodes[0], payload={"outline": "00000000[]"})
-    rewrite(store, nodes[1], payload={"vector_check": 7})
-    assert store.mend() == 0
-    for node in nodes[:2]:
-        assert store.search(vectors_of([node]), 1)[0][0].node == node
-        assert ranked_ids(store, [node], 1) == [node.id]
-    assert nodes[1].embedding_key in store.vectors([nodes[1].embedding_key])
-    assert not store.publish(make_manifest(nodes), nodes).changed

@@ -54,7 +54,7 @@ def test_another_engine_schema_or_corpus_is_refused(tmp_path):
         open_at(tmp_path, identity=replace(IDENTITY, corpus="other"))
     alias = tmp_path / "corpus.json"
     alias.write_text(json.dumps(json.loads(alias.read_text()) | {"schema": 99}))
-    with pytest.raises(StoreMismatchError, match=r"schema 99.*or a newer one"):
+    with pytest.raises(StoreMismatchError, match=r"schema 99.*raptor export"):
         open_at(tmp_path)
 
 
@@ -154,10 +154,8 @@ def test_optimizing_removes_the_bytes_of_removed_text_from_edge_s_files(tmp_path
     assert files_with("xylophone") == []
 
 
-@pytest.mark.parametrize(
-    ("schema", "remedy"), [(SCHEMA + 1, "or a newer one"), (SCHEMA - 1, "raptor export")]
-)
-def test_a_store_of_another_schema_is_left_as_it_is_and_the_remedy_named(tmp_path, schema, remedy):
+@pytest.mark.parametrize("schema", [SCHEMA + 1, SCHEMA - 1])
+def test_a_store_of_another_schema_is_left_as_it_is_and_the_remedy_named(tmp_path, schema):
     with open_at(tmp_path) as store:
         publish(store, make_tree())
     alias = tmp_path / "corpus.json"
@@ -165,9 +163,9 @@ def test_a_store_of_another_schema_is_left_as_it_is_and_the_remedy_named(tmp_pat
     alias.write_text(json.dumps(json.loads(ours) | {"schema": schema}))
     theirs = alias.read_bytes()
     for identity in (IDENTITY, None):
-        with pytest.raises(StoreMismatchError, match=f"schema {schema}.*{remedy}"):
+        with pytest.raises(StoreMismatchError, match=f"schema {schema}.*raptor export"):
             open_at(tmp_path, identity=identity)
-    with pytest.raises(StoreMismatchError, match=remedy):
+    with pytest.raises(StoreMismatchError, match="raptor export"):
         stored_identity(StoreSettings(), tmp_path)
     assert alias.read_bytes() == theirs
     alias.write_bytes(ours)

@@ -157,17 +157,17 @@ def test_order_is_by_score_then_id_in_two_requests_at_most(rows, limit):
     points = [[(f"{(7 * at) % 41:02}", score) for at, score in enumerate(row)] for row in rows]
     requests = []
 
-    def ask(least, n):
-        requests.append(n)
+    def ask(searches):
+        requests.append({search.limit for search in searches})
         found = []
-        for row, score in least.items():
-            able = [p for p in points[row] if score is None or p[1] >= score]
+        for row, n, score in searches:
+            able = [p for p in row if score is None or p[1] >= score]
             found.append(sorted(able, key=lambda p: -p[1])[:n])
         return found
 
-    found = ranked(ask, len(points), limit)
+    found = ranked(ask, points, limit)
     assert found == [sorted(row, key=lambda p: (-p[1], p[0]))[:limit] for row in points]
-    assert requests in ([limit + 1], [limit + 1, limit + TIED])
+    assert requests in ([{limit + 1}], [{limit + 1}, {limit + TIED}])
 
 
 def test_ties_take_two_requests_and_read_what_is_returned(tmp_path, monkeypatch):
@@ -176,7 +176,9 @@ def test_ties_take_two_requests_and_read_what_is_returned(tmp_path, monkeypatch)
         publish(store, nodes)
         engine, asked, fetched = store._engine, [], []
         monkeypatch.setattr(
-            engine, "_query", lambda *of, real=engine._query: asked.append(of[1]) or real(*of)
+            engine,
+            "_query",
+            lambda search, real=engine._query: asked.append(search.limit) or real(search),
         )
         monkeypatch.setattr(
             engine, "fetch", lambda ids, *of, real=engine.fetch, **how: (

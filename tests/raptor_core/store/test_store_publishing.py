@@ -17,7 +17,7 @@ from support.stores import (
     publish_together,
 )
 
-from raptor_core.errors import StoreError
+from raptor_core.errors import DamagedTreeError, StoreError
 from raptor_core.store import Edition, PublicationCounts, publishing
 from raptor_core.store.engines.base import Batch
 
@@ -189,9 +189,14 @@ def test_marks_are_the_manifests_in_short(store):
 
 
 @pytest.mark.parametrize("stored", [None, "{", "[]", "3"])
-def test_a_manifest_without_a_mark_that_can_be_read_is_read_itself(store, monkeypatch, stored):
-    publish(store, make_tree("marked"), "marked")
-    monkeypatch.setattr("raptor_core.store.payload._mark_text", lambda _: stored)
-    publish(store, make_tree("earlier"), "earlier")
+def test_a_manifest_whose_mark_cannot_be_read_is_damaged_and_mended(store, monkeypatch, stored):
+    publish(store, make_tree("sound"), "sound")
+    with monkeypatch.context() as planted:
+        planted.setattr("raptor_core.store.payload._mark_text", lambda _: stored)
+        publish(store, make_tree("damaged"), "damaged")
+    with pytest.raises(DamagedTreeError, match=r"not the short form of a manifest.*--force"):
+        store.marks()
+    assert store.mend() == 1
+    assert [mark.tree for mark in store.marks()] == ["sound"]
+    publish(store, make_tree("damaged"), "damaged")
     assert store.marks() == [manifest.mark for manifest in store.manifests()]
-    assert [mark.tree for mark in store.marks()] == ["earlier", "marked"]

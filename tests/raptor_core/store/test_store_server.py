@@ -103,17 +103,15 @@ def test_another_embedder_is_refused(stand_in):
         open_at(None, "server", identity=other, url=stand_in.url)
 
 
-@pytest.mark.parametrize(
-    ("schema", "remedy"), [(SCHEMA + 1, "or a newer one"), (SCHEMA - 1, "raptor export")]
-)
-def test_a_collection_of_another_schema_is_left_as_it_is(stand_in, schema, remedy):
+@pytest.mark.parametrize("schema", [SCHEMA + 1, SCHEMA - 1])
+def test_a_collection_of_another_schema_is_left_as_it_is(stand_in, schema):
     open_at(None, "server", url=stand_in.url).close()
     name, point = "corpus-ab12cd34", IDENTITY_ID
     stand_in.client.set_payload(name, {"schema": schema}, points=[point])
     for identity in (IDENTITY, None):
-        with pytest.raises(StoreMismatchError, match=f"schema {schema}.*{remedy}"):
+        with pytest.raises(StoreMismatchError, match=f"schema {schema}.*raptor export"):
             open_at(None, "server", identity=identity, url=stand_in.url)
-    with pytest.raises(StoreMismatchError, match=remedy):
+    with pytest.raises(StoreMismatchError, match="raptor export"):
         stored_identity(settings_for(stand_in), None)
     assert stand_in.points(name)[0].payload["schema"] == schema
 

@@ -4,12 +4,10 @@ import os
 import subprocess
 import sys
 from dataclasses import fields, replace
-from io import BytesIO
 from pathlib import Path
 
 import pandas as pd
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -19,7 +17,7 @@ from raptor_core.documents.base import Document, Section
 from raptor_core.errors import DamagedTableError, TableError
 from raptor_core.models.money.usage import Usage
 from raptor_core.nodes import End, Fit, Node
-from raptor_core.tables.files import EMPTY, SEAL, TableStore, seal
+from raptor_core.tables.files import TableStore
 from raptor_core.tables.schema import Schema
 from raptor_core.tables.values import (
     NODES,
@@ -95,20 +93,12 @@ def test_the_columns_of_nodes_and_usages_are_their_fields_in_order():
     assert USAGES.names[1:] == tuple(field.name for field in fields(Usage))
 
 
-def test_a_table_that_an_earlier_version_wrote_is_read(tmp_path):
-    """With a copy of the schema, dictionaries, statistics, and packed by Zstandard."""
+def test_a_table_without_its_digest_is_damaged(tmp_path):
     store = TableStore(str(tmp_path))
     path = Path(store.write(["chunks"], "p", nodes_to_table([NODE])))
-    plain = pa.Table.from_pandas(nodes_to_table([NODE]).to_pandas(), preserve_index=False)
-    file = BytesIO()
-    notes = {"raptor.data_version": "v", SEAL: EMPTY}
-    pq.write_table(plain.replace_schema_metadata(notes), file, compression="zstd")
-    path.write_bytes(seal(file.getvalue()))
-    assert table_to_nodes(store.read(["chunks"], "p")) == (NODE,)
-    assert store.properties(["chunks"], "p") == {"data_version": "v"}
-    path.write_bytes(path.read_bytes().replace(b"raptor.data_version", b"raptor.data_versioN"))
-    with pytest.raises(DamagedTableError):
-        store.properties(["chunks"], "p")
+    path.write_bytes(path.read_bytes().replace(b"raptor-sha256:", b"raptor-sha257:"))
+    with pytest.raises(DamagedTableError, match="not those that were written"):
+        store.read(["chunks"], "p")
 
 
 def test_a_data_frame_keeps_its_types_and_a_column_without_values_is_text(tmp_path):

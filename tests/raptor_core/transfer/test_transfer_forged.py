@@ -25,7 +25,7 @@ from support.transfers import (
 )
 
 from raptor_core.errors import ExportError
-from raptor_core.identity import digest
+from raptor_core.identity import MAX_ID_BYTES, digest
 from raptor_core.transfer.checks import check_tree
 from raptor_core.transfer.exporting import finish_export
 from raptor_core.transfer.importing import import_trees, read_export, verify
@@ -101,6 +101,18 @@ NODES = {
 def test_a_node_that_no_build_makes_is_named_by_its_row(forge, reason):
     message = refusal(forge(NODES[reason]))
     assert re.search(reason, message), message
+
+
+@pytest.mark.parametrize("where", ["tree", "document"])
+def test_a_name_longer_than_sources_allow_is_refused(forge, where):
+    name = "手" * (MAX_ID_BYTES // 3 + 1)
+    if where == "tree":
+        message = refusal(forge(make_tree(name), tree=name))
+    else:
+        message = refusal(forge(make_tree(), documents={name: "hash"}))
+    assert re.search(rf"trees\.0\.{where if where == 'tree' else 'manifest'}.*1,026 bytes", message)
+    longest = "手" * (MAX_ID_BYTES // 3)
+    verify(folder := forge(make_tree(longest), tree=longest), read_export(folder))
 
 
 def test_a_node_without_parent_and_an_id_that_comes_twice_are_refused(forge):

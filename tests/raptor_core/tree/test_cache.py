@@ -18,9 +18,10 @@ from support.stores import PROCESS_PATH
 from raptor_core.errors import StoreError
 from raptor_core.tree import sqlite_cache
 from raptor_core.tree.cache import ChainedKnown, MemoryCache
+from raptor_core.tree.sql_cache import KEEP, _row
 from raptor_core.tree.sqlite_cache import FILE, SqliteCache
 
-ODD = "Grüße\0 世界, half a pair \ud83d"
+ODD = "Grüße 世界 😀,\ttwo\nlines"
 VECTOR = np.array([0.6, 0.8], dtype=np.float32)
 
 
@@ -58,6 +59,17 @@ def test_what_is_kept_is_found_by_key_until_it_is_discarded(tmp_path, made):
     assert cache.texts(["a", "b"]) == {"b": ODD}
 
 
+@pytest.mark.parametrize("text", ["with a \0", "half a pair \ud83d"])
+def test_a_text_that_no_store_takes_is_not_kept_and_one_that_is_there_heals(tmp_path, text):
+    cache = SqliteCache(tmp_path)
+    fill(cache, "t", ["a"], text)
+    assert cache.texts(["a"]) == {}
+    cache._write([_row("a", text.encode("utf-8", "surrogatepass"), None)], KEEP)
+    assert cache.texts(["a"]) == {}
+    cache.keep_texts({"a": "made again"})
+    assert cache.texts(["a"]) == {"a": "made again"}
+
+
 def test_a_cache_that_keeps_nothing_makes_no_file(tmp_path):
     cache = SqliteCache(tmp_path / "answers")
     with cache:
@@ -84,7 +96,9 @@ def test_a_tree_takes_along_what_no_other_unfinished_tree_wants(tmp_path, made):
     fill(cache, "two", ["b", "c"])
     cache.keep_texts({"nobody's": "text"})
     assert cache.unfinished() == ["one", "two"]
+    assert cache.count_texts() == 3
     cache.forget(["one", "never there"])
+    assert cache.count_texts() == 2
     assert cache.texts("abc").keys() == {"b", "c"}
     assert cache.unfinished() == ["two"]
     cache.forget(["two"])

@@ -9,6 +9,7 @@ from support.endpoint_clients import SECRET, ask, client_of
 from support.openai_server import FakeOpenAI, Fault
 
 from raptor_core.errors import EndpointError
+from raptor_core.models.endpoints import transport
 from raptor_core.models.endpoints.faults import FaultError
 
 # Fault, and words of the reason that the error must hold when it never ends.
@@ -19,7 +20,7 @@ FAULTS = {
     "cut before the answer": (Fault.cut_connection(), "the connection failed"),
     "cut in the answer": (Fault.cut_connection(midway=True), "the connection failed"),
     "malformed JSON": (Fault.malformed(), "no JSON"),
-    "JSON of another form": (Fault.malformed(b'{"error": "odd"}'), "holds no message"),
+    "JSON of another form": (Fault.malformed(b'{"error": "odd"}'), "odd"),
     "a list": (Fault.malformed(b"[]"), "holds no message"),
     "no choices": (Fault.malformed(b'{"choices": []}'), "holds no message"),
     "refusal": (Fault.refusing(), "refused: I will not"),
@@ -69,7 +70,8 @@ def test_what_cannot_get_better_is_asked_once(server, fault, words):
     assert server.n_requests == 1
 
 
-def test_an_answer_later_than_the_timeout_is_a_fault(server):
+def test_an_answer_later_than_the_timeout_is_a_fault(server, monkeypatch):
+    monkeypatch.setattr(transport, "NEARBY_FACTOR", 1.0)
     server.fail(Fault.slow(2.0))
     answer = client_of(server, timeout_seconds=0.5).chat(ask())
     assert answer.usage.retries >= 1
@@ -111,6 +113,8 @@ def test_a_call_sends_what_the_settings_say(server, monkeypatch):
         ],
         "temperature": 0.0,
         "max_tokens": 50,
+        "stream": True,
+        "stream_options": {"include_usage": True},
     }
     assert server.seen[0].token == SECRET
 

@@ -3,16 +3,20 @@
 import logging
 import re
 import tomllib
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from support.endpoint_clients import ask
 from support.openai_dialects import (
     AZURE_KEY,
     azure_dated,
     azure_v1,
+    gemma_template,
     plain_server,
     reasoning_model,
+    strict_fields,
     vllm_with_key,
 )
 from support.openai_server import FakeOpenAI, Fault
@@ -20,7 +24,9 @@ from support.word_counter import WordCounter
 
 from raptor_core.audit.base import AuditedSummary, NamedText
 from raptor_core.audit.llm import LlmJudge
+from raptor_core.errors import EndpointError
 from raptor_core.models.embedding.openai import OpenAIEmbedder
+from raptor_core.models.endpoints.client import EndpointClient
 from raptor_core.models.endpoints.dialects import connect, is_azure, max_tokens_field
 from raptor_core.models.summarizing.base import FailedSummary, Summary, SummaryRequest
 from raptor_core.models.summarizing.chat import ChatSummarizer
@@ -151,35 +157,79 @@ def test_a_server_without_schemas_and_base64_is_asked_without(server):
     assert '"unsupported"' in system  # the form is told in words
 
 
-def test_json_in_a_code_block_is_read(server):
+@pytest.mark.parametrize(
+    "answer",
+    [
+        '```json\n{"unsupported": []}\n```',
+        'Here is the JSON:\n\n```json\n{"unsupported": []}\n```',
+        '<think>\nAll is well.\n</think>\n{"unsupported": []}</s>',
+    ],
+)
+def test_json_within_borders_is_read(server, answer):
     settings = Settings.model_validate(
         {"audit": {"judge": "llm", "base_url": server.base_url, "json_format": "prompt"}}
     )
     judge = LlmJudge(settings.audit, policy=ONCE)
-    server.answer = lambda _body: '```json\n{"unsupported": []}\n```'
+    server.answer = lambda _body: answer
     node = AuditedSummary(NamedText("s", "A statement."), (NamedText("c", "A statement."),))
     assert judge.judge([node])[0][0].judgement == "supported"
     assert "response_format" not in server.bodies[0]
 
 
+def summarizer_at(server, **values):
+    return Settings.model_validate(
+        {"summarizer": {"kind": "openai", "model": "m", "base_url": server.base_url, **values}}
+    )
+
+
 @pytest.mark.parametrize(
-    ("refuse", "changed", "remedy"),
+    ("refuse", "changed", "n_refused", "absent"),
     [
-        (reasoning_model, {}, "max_tokens_field"),
-        (
-            reasoning_model,
-            {"max_tokens_field": "max_completion_tokens"},
-            "sends_temperature = false",
-        ),
-        (plain_server, {"max_tokens_field": "max_completion_tokens"}, "max_tokens_field"),
+        (reasoning_model, {}, 2, {"max_tokens", "temperature"}),
+        (reasoning_model, {"sends_temperature": False}, 1, {"max_tokens", "temperature"}),
+        (plain_server, {"max_tokens_field": "max_completion_tokens"}, 1, {"max_completion_tokens"}),
+        (strict_fields, {}, 4, {"max_tokens", "temperature", "stream", "stream_options"}),
     ],
 )
-def test_a_refused_parameter_names_the_setting_that_changes_it(server, refuse, changed, remedy):
+def test_a_refused_field_is_left_out_from_then_on(server, refuse, changed, n_refused, absent):
     server.refuse = refuse
-    values = {"kind": "openai", "model": "m", "base_url": server.base_url, **changed}
-    answer = summary(Settings.model_validate({"summarizer": values}))
-    assert isinstance(answer, FailedSummary)
-    assert f"set {remedy}" in answer.reason
+    settings = summarizer_at(server, **changed)
+    assert isinstance(summary(settings), Summary)
+    assert server.n_requests == n_refused + 1
+    assert not absent & set(server.bodies[-1])
+
+
+def test_a_model_without_a_system_role_gets_the_system_text_from_the_user(server):
+    server.refuse = gemma_template
+    client = EndpointClient(summarizer_at(server).summarizer, ONCE)
+    assert client.chat(ask()).text
+    assert client.chat(ask()).text
+    assert [len(body["messages"]) for body in server.bodies] == [2, 1, 1]
+    assert server.bodies[1]["messages"] == [{"role": "user", "content": "Be brief.\n\nSome text."}]
+
+
+def test_a_lesson_is_learnt_by_all_clients_of_an_endpoint(server):
+    server.refuse = reasoning_model
+    endpoint = summarizer_at(server).summarizer
+    first, second = EndpointClient(endpoint, ONCE), EndpointClient(endpoint, ONCE)
+    first.chat(ask())
+    second.chat(ask())
+    assert server.n_requests == 4
+
+
+def test_an_encoding_that_is_refused_is_left_out(server):
+    server.refuse = plain_server
+    client = EndpointClient(summarizer_at(server).summarizer, ONCE)
+    assert client.embed(["one"], encoding="base64").shape == (1, 8)
+    assert [body["encoding_format"] for body in server.bodies] == ["base64", "float"]
+
+
+def test_a_refused_form_of_answers_names_the_setting_that_changes_it(server):
+    server.refuse = plain_server
+    client = EndpointClient(summarizer_at(server).summarizer, ONCE)
+    asked = replace(ask(), response_format={"type": "json_schema", "json_schema": {}})
+    with pytest.raises(EndpointError, match="set json_format"):
+        client.chat(asked)
 
 
 @pytest.mark.parametrize("title", ["Azure, dated API", "Azure, v1 API"])

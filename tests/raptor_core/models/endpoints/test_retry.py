@@ -1,8 +1,9 @@
 import pytest
 
-from raptor_core.errors import EndpointError, MissingKeyError
+from raptor_core.errors import AnswerError, EndpointError, MissingKeyError
 from raptor_core.models.endpoints.dialects import PLACEHOLDER, is_official, resolve_key, shown_url
-from raptor_core.models.endpoints.faults import FaultError, Retrier, retry_after_seconds, scrub
+from raptor_core.models.endpoints.faults import CallFaultError, FaultError, Retrier, scrub
+from raptor_core.models.endpoints.pacing import retry_after_seconds
 from raptor_core.retrying import RetryPolicy
 
 
@@ -74,6 +75,31 @@ def test_what_cannot_get_better_is_not_tried_again():
     with pytest.raises(EndpointError, match="after 1 attempt: bad key"):
         run(script, RetryPolicy())
     assert script.n_attempts == 1
+
+
+def test_a_fault_of_the_call_itself_ends_in_an_error_of_its_kind_and_keeps_the_text():
+    script = Script(*(CallFaultError("cut", "cut off", "A text.") for _ in range(3)))
+    with pytest.raises(AnswerError, match="after 3 attempts: cut") as caught:
+        run(script, RetryPolicy(max_retries=2))
+    assert (caught.value.kind, caught.value.text) == ("cut off", "A text.")
+
+
+def test_an_outage_never_ends_in_an_error_of_the_call():
+    script = Script(*(FaultError("down", is_down=True) for _ in range(3)))
+    with pytest.raises(EndpointError) as caught:
+        run(script, RetryPolicy(max_retries=2))
+    assert not isinstance(caught.value, AnswerError)
+
+
+def test_loading_is_waited_for_without_using_up_attempts_and_with_a_bound():
+    script = Script(*(FaultError("loading", is_loading=True) for _ in range(20)))
+    result, waits = run(script, RetryPolicy(max_retries=0))
+    assert result == "done"
+    assert waits == [2.0] * 20
+    script = Script(*(FaultError("loading", is_loading=True) for _ in range(1000)))
+    with pytest.raises(EndpointError, match="after 1 attempt: loading"):
+        run(script, RetryPolicy(max_retries=0))
+    assert script.n_attempts == 301
 
 
 def test_cancelled_work_begins_no_attempt():

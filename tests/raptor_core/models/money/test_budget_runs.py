@@ -77,7 +77,7 @@ def test_answers_under_way_when_the_budget_ends_are_kept(server):
     started = threading.Barrier(4, timeout=60)
     server.hold = lambda _body: started.wait()  # four at once, all there when a fifth is refused
     cache = MemoryCache()
-    spent, ended = run(server, cache, budget={"calls": 4})
+    spent, ended = run(server, cache, budget={"calls": 4}, summarizer={"concurrency": 8})
     assert ended is not None
     assert (spent.calls, server.n_requests, len(cache._texts)) == (4, 4, 4)
 

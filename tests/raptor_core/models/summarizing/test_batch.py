@@ -98,7 +98,8 @@ def test_a_batch_gives_every_summary_at_half_the_price(server, batches):
 def test_what_a_batch_sends_is_what_is_sent_at_once(server, batches):
     list(summarizer(server).summarize(requests(4)))
     list(summarizer(server, batch_from=0).summarize(requests(4)))
-    by_text = {str(body["messages"]): body for body in batches.answered}
+    streamed = {"stream": True, "stream_options": {"include_usage": True}}
+    by_text = {str(body["messages"]): {**body, **streamed} for body in batches.answered}
     assert by_text == {str(seen.body["messages"]): seen.body for seen in chats(server)}
     assert summarizer(server).fingerprint == summarizer(server, batch_from=0).fingerprint
 
@@ -130,6 +131,13 @@ def test_what_a_batch_does_not_give_is_asked_for_at_once(server, batches, name):
     assert ledger.spent().calls == 6 + billed
     total = sum((answer.usage.usd for answer in answers), 0.0)
     assert total == pytest.approx(ledger.spent().usd)
+
+
+def test_answers_of_a_batch_lose_their_reasoning_as_others_do(server, batches):
+    batches.fault = lambda _body: Fault.answering("<think>\nHm.\n</think>\n\nTwo people speak.")
+    answers = list(summarizer(server).summarize(requests(4)))
+    assert [answer.text for answer in answers] == ["Two people speak."] * 4
+    assert chats(server) == []
 
 
 def test_a_batch_that_ran_out_of_time_gives_what_it_has(server, batches):

@@ -2,7 +2,8 @@
 
 There is no reduction and no BIC: one component per ten nodes, with full covariances
 (scikit-learn's EM). In hundreds of dimensions the memberships are nearly hard. The method serves
-comparisons; the paper's method is in ``raptor``.
+comparisons; the paper's method is in
+``raptor_core.clustering.raptor``.
 """
 
 from __future__ import annotations

@@ -8,15 +8,13 @@ from raptor_core.documents.base import Document
 from raptor_core.documents.formats.parsed import clean_text, one_line
 from raptor_core.documents.formats.records import find_sections
 from raptor_core.evaluation.datasets.base import Dataset, Question
+from raptor_core.evaluation.datasets.records import UNANSWERABLE, text_evidence
 from raptor_core.evaluation.rows import Row, parse_row
 
 REMEDY = (
     "expected QASPER as it is published, such as qasper-dev-v0.3.json: an object of papers, each "
     "with title, abstract, full_text and qas"
 )
-UNANSWERABLE = "Unanswerable"
-_FLOAT = "FLOAT SELECTED"
-"""Marks evidence that is a figure or a table, which the text does not hold."""
 
 
 def load_qasper(path: Path, text: str) -> Dataset:
@@ -48,11 +46,6 @@ def gold_answer(answer: Row) -> tuple[str, str]:
     if yes_no is None:
         raise answer.wrong("free_form_answer", "an answer of some kind", free)
     return "boolean", "Yes" if yes_no else "No"
-
-
-def text_evidence(passages: tuple[str, ...]) -> tuple[str, ...]:
-    """Evidence without figures and tables, each passage once."""
-    return tuple(dict.fromkeys(p for p in passages if _FLOAT not in p))
 
 
 def _document(paper: str, row: Row) -> Document:

@@ -1,10 +1,8 @@
 """The preset "simple" builds and searches a tree: windows of words, one mixture, a beam."""
 
-import numpy as np
 import pytest
 from support.hashing import HashingEmbedder
 
-from raptor_core.clustering.gmm import responsibilities
 from raptor_core.documents.base import Document
 from raptor_core.retrieval import Query, Retriever
 from raptor_core.settings import preset
@@ -64,15 +62,3 @@ def test_the_beam_finds_five_chunks_about_the_question(tree, components):
     assert len(found.hits) == 5
     assert all(hit.node.is_leaf for hit in found.hits)
     assert any("research vessels" in hit.node.text for hit in found.hits)
-
-
-def test_a_component_for_every_ten_nodes_and_memberships_that_sum_to_one():
-    points = np.random.default_rng(0).normal(size=(60, 16))
-    found = responsibilities(points, 224)
-    assert found.shape == (6, 60)
-    np.testing.assert_allclose(found.sum(axis=0), 1)
-
-
-def test_rows_that_are_all_the_same_fit_too():
-    found = responsibilities(np.ones((40, 384)), 224)
-    assert np.isfinite(found).all()

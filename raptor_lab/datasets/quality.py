@@ -9,6 +9,7 @@ from raptor_core.documents.base import Document
 from raptor_core.documents.formats.html import parse_html
 from raptor_core.documents.formats.parsed import clean_text, one_line
 from raptor_core.evaluation.datasets.base import Dataset, Question
+from raptor_core.evaluation.datasets.records import options_of
 from raptor_core.evaluation.rows import Row, json_lines
 
 REMEDY = (
@@ -33,15 +34,6 @@ def load_quality(path: Path, text: str) -> Dataset:
             name = item.text_or("question_unique_id", f"{row.text('set_unique_id')}_{number}")
             questions[name] = _question(name, article, item)
     return Dataset("quality", tuple(documents.values()), tuple(questions.values()))
-
-
-def options_of(row: Row) -> tuple[tuple[str, ...], int | None]:
-    """Return the options of a question, and the index of the right one, from 0."""
-    options = row.texts("options")
-    if len(options) < 2:
-        raise row.wrong("options", "two options or more", row.values.get("options"))
-    label = row.whole_number("gold_label", 1, len(options))
-    return options, None if label is None else label - 1
 
 
 def _document(article: str, row: Row) -> Document:

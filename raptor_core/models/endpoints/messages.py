@@ -1,0 +1,357 @@
+"""Error messages of providers: their text, and the faults that they mean.
+
+Providers agree on neither the status, the place nor the words of an error. ``faults`` has the
+classes of faults, ``answers`` reads answers that are no errors.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from json import JSONDecodeError
+from typing import TYPE_CHECKING, Any
+
+from raptor_core.models.endpoints.faults import CallFault, CallFaultError, FaultError, scrub
+from raptor_core.models.endpoints.pacing import number, retry_after_seconds
+from raptor_core.redaction import proxy_hint
+
+if TYPE_CHECKING:
+    from openai import APIStatusError
+
+MAX_MESSAGE_CHARS = 2000
+"""Maximum of a provider's message that an error shows."""
+
+_READ_CHARS = 20_000
+"""Maximum of a message whose words are read, so that no error takes long to understand."""
+
+_FIELDS = ("message", "detail", "msg", "error_msg", "status_msg", "faultstring", "title", "reason")
+_CONTAINERS = ("error", "errors", "fault", "base_resp", "exception")
+_ANSWERS = ("candidates", "data", "embeddings", "role")
+_CODES = ("code", "status_code", "http_code", "status", "type", "error_type", "errorCode", "param")
+
+_CONTEXT = re.compile(
+    r"context.{0,3}(?:length|window|size|limit)|maximum context|max(?:imum)? (?:sequence|input)"
+    r".{0,3}length|max_(?:seq|model|sequence)_?len|exceed_context|n_ctx\b|kv cache"
+    r"|(?:prompt|input|text|request|sequence|message)s?\b.{0,40}\b(?:is|are|was|has) (?:too|longer)"
+    r" (?:long|large|than|many)|(?:prompt|input|message|string)s?.{0,3}too.{0,3}(?:long|large)"
+    r"|too many (?:input |total )?tokens|max_(?:completion_)?tokens.{0,30}too (?:large|big|high)"
+    r"|supports at most \d+|request too large|request entity"
+    r" too large|payload too large|input length|length of (?:the )?(?:input|prompt|messages)"
+    r"|tokens?.{0,60}(?:must (?:be|have) (?:<|less)|exceed)|exceed.{0,60}\btokens?\b"
+    r"|less than \d+ tokens|longer than the (?:model|specified|maximum)|max_new_tokens"
+    r"|too large to process|physical batch size|token limit|max(?:imum)? (?:number of )?tokens"
+    r" allowed|\u4e0a\u4e0b\u6587\u957f\u5ea6|\u8d85\u8fc7.{0,20}\u957f\u5ea6",
+    re.IGNORECASE | re.DOTALL,
+)
+_BATCH = re.compile(
+    r"(?<!physical )batch.{0,20}(?:size|too large|limit|maximum)|too many (?:inputs|texts|items)"
+    r"|at most \d+ (?:items|inputs|texts|documents|elements|requests)|array.{0,20}too long"
+    r"|maximum.{0,30}(?:batch|inputs|array)|more batches|inputs? (?:array )?must have at most",
+    re.IGNORECASE,
+)
+_RATE = re.compile(
+    r"rate.?limit|too many requests|per (?:min|day|hour|second)|retry in|retry after"
+    r"|resource_?exhausted|throttl",
+    re.IGNORECASE,
+)
+_MONEY = re.compile(
+    r"insufficient.{0,3}(?:quota|balance|credit|funds)|billing|credit balance|payment required"
+    r"|out of credits|more credits|(?:spending|budget) limit|budget (?:has been )?exceeded"
+    r"|current quota|quota_?exceeded|arrearage|overdue|balance (?:is )?(?:too low|not enough)"
+    r"|\u4f59\u989d\u4e0d\u8db3|\u6b20\u8d39",
+    re.IGNORECASE,
+)
+_KEY = re.compile(
+    r"(?:invalid|incorrect|wrong|missing|no|bad|expired).{0,12}(?:api.?key|token|credential)"
+    r"|unauthori[sz]ed|unauthenticated|authentication|permission.?denied|api.?key.{0,12}invalid",
+    re.IGNORECASE,
+)
+_FILTER = re.compile(
+    r"content.?(?:filter|policy|management|moderation|safety)|data.?inspection|responsible.?ai"
+    r"|moderation|flagged|safety|prohibited.content|inappropriate|guardrail|usage polic"
+    r"|violat.{0,30}polic"
+    r"|sensitive (?:content|info|word|material)|blockreason|\u654f\u611f|\u4e0d\u5b89\u5168",
+    re.IGNORECASE,
+)
+_LOADING = re.compile(
+    r"(?<!error )(?<!failed )\bloading (?:the )?model"
+    r"|model.{0,60}\b(?:is|still)\b.{0,20}\b(?:loading|warming|starting|initiali[sz]ing|not ready)"
+    r"|currently loading|still loading|warming up|model_?(?:is_?)?loading"
+    r"|not (?:yet )?ready|starting up|cold start|loading_?model",
+    re.IGNORECASE,
+)
+_STATUS_OF_WORDS = (
+    (_MONEY, 402),
+    (_RATE, 429),
+    (_KEY, 401),
+    (re.compile(r"overloaded|unavailable|at capacity|server.?busy|busy", re.IGNORECASE), 503),
+    (
+        re.compile(
+            r"server.?error|internal|upstream|bad gateway|provider|timed? ?out", re.IGNORECASE
+        ),
+        500,
+    ),
+    (
+        re.compile(r"model.{0,80}not.{0,5}(?:found|exist)|unknown model|not_found", re.IGNORECASE),
+        404,
+    ),
+    (
+        re.compile(
+            r"invalid.?request|bad.?request|validation|invalid.?(?:param|arg)", re.IGNORECASE
+        ),
+        400,
+    ),
+)
+"""Status of an error that came without one, by the words of its message and codes."""
+
+_RETRYABLE = frozenset({200, 408, 409, 425, 429})
+_OWN_STATUS = frozenset({200, 400, 413, 422, 429})
+_REFUSING_STATUS = frozenset({400, 404, 415, 422, 500, 501})
+_LOADING_STATUS = frozenset({200, 400, 404, 425, 429, 500, 502, 503})
+_TOO_LARGE = re.compile("request too large", re.IGNORECASE)
+_RETRY_IN = re.compile("retry in", re.IGNORECASE)
+_UNSENT = frozenset({"ConnectError", "ConnectTimeout", "PoolTimeout"})  # of httpx
+_REMEDIES = {
+    400: "check the model's name and limits",
+    401: "check the key",
+    402: "pay the provider, or use another key",
+    403: "check that the key may use this model",
+    404: "check base_url and the model's name",
+}
+_REFUSING = re.compile(
+    r"unsupported|not (?:be )?(?:supported|permitted|allowed|accepted|enabled|implemented|known)"
+    r"|unknown|unrecognized|unexpected|extra|deprecated|does ?n[o']t|must (?:be|alternate)|invalid"
+    r"|\bonly\b|cannot|no such",
+    re.IGNORECASE,
+)
+_REFUSED_FIELDS = {
+    "system": r"system.{0,30}role|roles?.{0,60}system|system (?:message|prompt|instruction)"
+    r"|developer instruction|roles must alternate|user and assistant roles",
+    "stream_options": r"stream_options|include_usage",
+    "stream": r"\bstream(?:ing)?\b",
+    "max_tokens": r"\bmax_(?:completion_|output_)?tokens\b",
+    "temperature": r"\btemperature\b",
+    "encoding_format": r"\bencoding_format\b|base64",
+    "response_format": r"response_format|json_schema",
+    "api_version": r"\bapi-version\b",
+}
+"""Words of a refusal by the field that it refuses."""
+_HINTS = {
+    "max_tokens": "max_tokens_field",
+    "temperature": "sends_temperature = false",
+    "response_format": "json_format",
+    "encoding_format": "encoding",
+    "api_version": "api_version",
+}
+"""Setting that corrects a refused field, see docs/endpoints.md."""
+_TO_SHORTEN = {
+    "summarizer": "lower clustering.max_tokens or summarizer.max_tokens",
+    "reader": "lower the token budget of the context or reader.max_tokens",
+    "audit": "lower clustering.max_tokens or audit.max_tokens",
+    "embedder": "lower chunking.max_tokens or summarizer.max_tokens",
+}
+_LIST_SCOPE = "api.model.read"
+_TITLE = re.compile(r"<title[^>]*>(.*?)</title>|<h1[^>]*>(.*?)</h1>", re.IGNORECASE | re.DOTALL)
+
+
+def fault_of(error: Exception, timeout_seconds: float, secret: str, purpose: str) -> FaultError:
+    """Return the fault behind an error of the vendor's client, without ``secret`` and request.
+
+    ``purpose`` is the part of the settings, for example "summarizer".
+    """
+    import openai
+
+    cause = error.__cause__
+    for fault in (error, cause):  # some versions of the client wrap errors of its transport
+        if isinstance(fault, FaultError):
+            return replace(fault, reason=fault.reason.replace(secret, "[key]"))
+    if not isinstance(error, openai.APIError):
+        detail = error.msg if isinstance(error, JSONDecodeError) else type(error).__name__
+        return FaultError(f"the answer is no JSON ({scrub(detail, secret)})")
+    unsent = type(cause).__name__ in _UNSENT
+    if isinstance(error, openai.APITimeoutError):
+        reason = f"no answer within {timeout_seconds:g} s"
+        return FaultError(reason, unbilled=unsent, is_down=True)
+    if isinstance(error, openai.APIConnectionError):
+        detail = f"{type(cause).__name__}: {cause}" if cause is not None else error.message
+        hint = proxy_hint(str(error.request.url))
+        if "CERTIFICATE_VERIFY_FAILED" in detail:
+            hint += "; let SSL_CERT_FILE name the certificates of the authority that signed it"
+        reason = f"the connection failed ({scrub(detail, secret)}){hint}"
+        return FaultError(reason, unbilled=unsent, is_down=True)
+    if isinstance(error, openai.APIStatusError):
+        return _status_fault(error, secret, purpose)
+    return FaultError(f"the answer is malformed ({scrub(error.message, secret)})")
+
+
+def parse(body: bytes) -> Any:
+    """Return the JSON of an answer's body, or its text if that is no JSON."""
+    with suppress(ValueError, RecursionError):
+        return json.loads(body, strict=False)
+    return body.decode("utf-8", "replace").strip()
+
+
+def read_error(answer: Any, secret: str, purpose: str) -> FaultError | None:
+    """Return the fault that a body of status 200 tells, or None if it tells none."""
+    if isinstance(answer, str):
+        return _page_fault(answer, secret)
+    body = answer[0] if isinstance(answer, list) and answer else answer
+    if not isinstance(body, Mapping):
+        return None
+    choices = body.get("choices")
+    first = choices[0] if isinstance(choices, list) and choices else None
+    parts = [body, first] if isinstance(first, Mapping) else [body]
+    errors = [part.get(key) for part in parts for key in _CONTAINERS]
+    has_answer = first or any(body.get(key) for key in _ANSWERS)
+    has_answer = has_answer or isinstance(body.get("message"), Mapping)
+    errors += [] if has_answer else [body]
+    error = next((error for error in errors if message_of(error) and not _is_success(error)), None)
+    if error is None:
+        return None
+    codes = f"{_codes_of(error)} {_codes_of(body)}"
+    fault = fault_of_message(message_of(error), codes, 200, secret, purpose)
+    fault.unbilled = not first
+    return fault
+
+
+def _is_success(error: Any) -> bool:
+    """Return whether a status object, which some providers add to each answer, tells success."""
+    return isinstance(error, Mapping) and error.get("status_code") == 0
+
+
+def message_of(body: Any) -> str:
+    """Return a provider's own message, in any form that ``body`` has, or ""."""
+    if isinstance(body, str):
+        parsed = parse(body.encode("utf-8", "replace")) if body.lstrip()[:1] in {"{", "["} else ""
+        return (message_of(parsed) if isinstance(parsed, dict | list) else "") or body.strip()
+    if isinstance(body, Sequence) and not isinstance(body, bytes):
+        return "; ".join(filter(None, map(message_of, body[:3])))
+    if not isinstance(body, Mapping):
+        return ""
+    keys = (*_CONTAINERS, *_FIELDS, "Message", "Error", "error_description")
+    message = next((text for key in keys if (text := message_of(body.get(key)))), "")
+    metadata = body.get("metadata")
+    raw = message_of(metadata.get("raw")) if isinstance(metadata, Mapping) else ""
+    where = body.get("loc")  # of FastAPI, which names the field only here
+    place = ".".join(map(str, where)) if message and isinstance(where, list) else ""
+    parts = [part for part in (place, message, raw) if part]
+    return ": ".join(parts) or str(body.get("code") or body.get("type") or "")
+
+
+def _codes_of(error: Any) -> str:
+    """Return the codes and types of an error in one line."""
+    if isinstance(error, Sequence) and not isinstance(error, str):
+        error = error[0] if error else None
+    if not isinstance(error, Mapping):
+        return ""
+    inner = [_codes_of(error.get(key)) for key in (*_CONTAINERS, "innererror", "metadata")]
+    values = (error.get(key) for key in _CODES)
+    return " ".join([*(f"{value}" for value in values if isinstance(value, str | int)), *inner])
+
+
+def fault_of_message(
+    message: str, codes: str, status: int, secret: str, purpose: str
+) -> FaultError:
+    """Return the fault that a provider's message, its codes and the HTTP status mean together.
+
+    Args:
+        message: message for people.
+        codes: codes and types of the error.
+        status: HTTP status; 200 takes the status that codes or words tell.
+        secret: key, which no fault shows.
+        purpose: part of the settings that the call belongs to.
+    """
+    words = f"{message[:_READ_CHARS]} {codes[:_READ_CHARS]}"
+    shown = scrub(message or codes.strip() or "no message", secret, MAX_MESSAGE_CHARS)
+    shown += " (an error in place of an answer)" if status == 200 else f" (HTTP {status})"
+    status = _told_status(words, codes) if status == 200 else status
+    call_fault = _call_fault(words, status, purpose)
+    if call_fault is not None:
+        kind, remedy = call_fault
+        return CallFaultError(
+            f"{shown}; {remedy}", kind, retryable=False, unbilled=True, status=status
+        )
+    is_unpaid = status == 402 or bool(_MONEY.search(words) and not _RETRY_IN.search(words))
+    is_loading = status in _LOADING_STATUS and bool(_LOADING.search(words))
+    can_succeed = status in _RETRYABLE or status >= 500
+    field = _refused_field(words) if status in _REFUSING_STATUS else ""
+    hint = f"set {_HINTS[field]} for it in the settings" if field in _HINTS else ""
+    remedy = hint if hint and status < 500 else _REMEDIES.get(402 if is_unpaid else status, "")
+    return FaultError(
+        f"{shown}{f'; {remedy}' if remedy else ''}",
+        retryable=is_loading or (can_succeed and not is_unpaid),
+        unbilled=True,
+        is_limit=status == 429 and not is_unpaid,
+        is_down=status >= 500 and not is_loading,
+        is_loading=is_loading,
+        status=status,
+        field=field,
+    )
+
+
+def _refused_field(words: str) -> str:
+    """Return the field of a request that an error refuses, or ""."""
+    fields = (f for f, form in _REFUSED_FIELDS.items() if re.search(form, words, re.IGNORECASE))
+    return next(fields, "") if _REFUSING.search(words) else ""
+
+
+def _call_fault(words: str, status: int, purpose: str) -> tuple[CallFault, str] | None:
+    """Return the kind and the remedy of an error that is the call's own fault, or None."""
+    if status == 429 and not _TOO_LARGE.search(words):
+        return None
+    if purpose == "embedder" and (status in _OWN_STATUS or status >= 500) and _BATCH.search(words):
+        return "batch", "the call has too many texts: lower embedder.batch_size"
+    if (status in _OWN_STATUS or status >= 500) and _CONTEXT.search(words):
+        remedy = _TO_SHORTEN.get(purpose, "shorten the text")
+        return "context", f"the call is too long for the model's context: {remedy}"
+    if status in {*_OWN_STATUS, 403} and _FILTER.search(words):
+        return "filtered", "the endpoint's content filter refused the text"
+    return None
+
+
+def _told_status(words: str, codes: str) -> int:
+    """Return the status that the codes or the words of an error tell, or 200."""
+    numbers = (int(code) for code in re.findall(r"\b[45]\d\d\b", codes))
+    by_words = (status for pattern, status in _STATUS_OF_WORDS if pattern.search(words))
+    return next(numbers, None) or next(by_words, 200)
+
+
+def _status_fault(error: APIStatusError, secret: str, purpose: str) -> FaultError:
+    response = error.response
+    body = parse(response.content)
+    message = message_of(body)
+    if page := _TITLE.search(message[:_READ_CHARS]):
+        message = f"{(page[1] or page[2]).strip()}, an HTML page"
+    fault = fault_of_message(message, _codes_of(body), error.status_code, secret, purpose)
+    estimated = body.get("estimated_time") if isinstance(body, Mapping) else None
+    demanded = retry_after_seconds(response.headers, time.time())
+    fault.retry_after_seconds = number(str(estimated)) if demanded is None else demanded
+    return fault
+
+
+def _page_fault(page: str, secret: str) -> FaultError:
+    """Return the fault of an answer that is a text, such as a page of a gateway, and no JSON."""
+    title = _TITLE.search(page[:_READ_CHARS])
+    if title is None and "<html" not in page[:1000].lower():
+        return FaultError(f"the answer is no JSON ({scrub(page, secret) or 'an empty body'})")
+    shown = scrub((title[1] or title[2]) if title else page, secret)
+    return FaultError(
+        f"{shown} (an HTML page in place of an answer, no JSON); check base_url, which often ends "
+        "with /v1, and the proxy in front of the endpoint"
+    )
+
+
+def is_refusal(fault: FaultError, model: str) -> bool:
+    """Return whether a look-up of a model was refused, for the key or for the model's name.
+
+    OpenAI's scopes may allow calls and no look-ups. An address without look-ups answers 404, too:
+    without the name, or with the name as a part of the address.
+    """
+    if fault.status in {401, 403} and "an HTML page" not in fault.reason:
+        return _LIST_SCOPE not in fault.reason
+    named = fault.reason.replace(f"/models/{model}", "").replace("base_url", "")
+    return fault.status == 404 and model in named

@@ -1,0 +1,21 @@
+"""Windows of words: the chunks of a short recipe, to compare with."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from raptor_core.chunking.chunker import GreedyChunker
+from raptor_core.chunking.packing import SentenceSpan
+from raptor_core.documents.base import Document
+
+_WORD = re.compile(r"\S+")
+
+
+class WindowChunker(GreedyChunker):
+    """Windows of ``max_tokens`` words that ignore sentences: a common simplification of RAPTOR."""
+
+    method = "windows"
+
+    def _units(self, document: Document) -> Iterator[SentenceSpan]:
+        return (SentenceSpan(*match.span()) for match in _WORD.finditer(document.text))

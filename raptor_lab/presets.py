@@ -1,0 +1,17 @@
+"""Presets to compare with."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
+SIMPLE: Mapping[str, Any] = MappingProxyType(
+    {
+        "tokens": {"counter": "words"},
+        "chunking": {"method": "windows", "max_tokens": 200, "context": False},
+        "clustering": {"method": "gmm", "threshold": 0.3},
+        "summarizer": {"prompt": "simple"},
+        "tree": {"max_layers": 12, "top_nodes": 1},
+        "retrieval": {"strategy": "beam", "beam_width": 3, "top_k": 5},
+    }
+)
+"""The common short recipe: windows of 200 words, one mixture on the embeddings, a beam down."""

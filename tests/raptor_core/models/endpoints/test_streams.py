@@ -1,0 +1,177 @@
+"""Streamed answers at the wire: what they are joined to, and their limits of time."""
+
+import json
+import threading
+import time
+
+import pytest
+from support.endpoint_clients import QUICK, ask, endpoint_of
+from support.raw_server import RawServer
+
+from raptor_core.errors import EndpointError
+from raptor_core.models.endpoints import transport
+from raptor_core.models.endpoints.client import EndpointClient
+from raptor_core.models.money.usage import Usage
+from raptor_core.retrying import RetryPolicy
+
+HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n"
+DONE = b"data: [DONE]\n\n"
+ONCE = RetryPolicy(max_retries=0)
+
+
+def event(content=None, finish=None, **fields):
+    delta = {} if content is None else {"content": content}
+    choice = {"index": 0, "delta": {**delta, **fields}, "finish_reason": finish}
+    return b"data: " + json.dumps({"choices": [choice]}).encode() + b"\n\n"
+
+
+def data(value):
+    return b"data: " + json.dumps(value).encode() + b"\n\n"
+
+
+USAGE = data({"choices": [], "usage": {"prompt_tokens": 7, "completion_tokens": 3}})
+STREAMS = {
+    "openai": [
+        *(event("", role="assistant"), event("One "), event("two.")),
+        *(event(finish="stop"), USAGE, DONE),
+    ],
+    "comments": [
+        b": OPENROUTER PROCESSING\n\n",
+        event("One "),
+        b": ping\n\n",
+        event("two.", "stop"),
+        DONE,
+    ],
+    "no end": [event("One "), event("two.", "stop")],
+    "no finish reason": [event("One "), event("two."), DONE],
+    "carriage returns": [event("One two.", "stop").replace(b"\n", b"\r\n"), DONE],
+    "no space": [event("One two.", "stop").replace(b"data: ", b"data:")],
+    "reasoning": [event(reasoning_content="Hm. "), event("One "), event("two.", "eos"), DONE],
+    "think": [event("<think>Hm."), event("</think>"), event("One two.", "stop"), DONE],
+    "halves of a pair": [event("One two.\ud83d", "stop"), DONE],
+    "a complete message": [data({"choices": [{"message": {"content": "One two."}}]}), DONE],
+    "cut in any place": [
+        b"da",
+        b'ta: {"choices":[{"delta":{"content":"One',
+        b' two."}}]}\n\n',
+        DONE,
+    ],
+}
+
+
+def client_at(server, timeout_seconds=5.0, policy=ONCE):
+    endpoint = endpoint_of(f"{server.origin}/v1", timeout_seconds=timeout_seconds)
+    return EndpointClient(endpoint, policy)
+
+
+def streaming(pieces, pause=0.0):
+    def reply(connection, _request):
+        connection.sendall(HEAD)
+        for piece in pieces:
+            connection.sendall(piece)
+            time.sleep(pause)
+
+    return reply
+
+
+@pytest.mark.parametrize("form", STREAMS)
+def test_the_events_of_a_stream_are_joined(form):
+    with RawServer(streaming(STREAMS[form])) as server:
+        assert client_at(server).chat(ask()).text == "One two."
+    sent = json.loads(server.requests[0].partition(b"\r\n\r\n")[2])
+    assert sent["stream"] is True
+    assert sent["stream_options"] == {"include_usage": True}
+
+
+def test_the_usage_of_a_stream_is_the_endpoints():
+    with RawServer(streaming(STREAMS["openai"])) as server:
+        assert client_at(server).chat(ask()).usage == Usage(1, 7, 3, usd=None)
+
+
+def test_a_line_separator_within_a_text_ends_no_line():
+    choice = {"delta": {"content": "One\u2028two\u0085three."}, "finish_reason": "stop"}
+    raw = json.dumps({"choices": [choice]}, ensure_ascii=False).encode()
+    with RawServer(streaming([b"data: " + raw + b"\n\n", DONE])) as server:
+        assert client_at(server).chat(ask()).text == "One\u2028two\u0085three."
+
+
+@pytest.mark.parametrize(
+    ("pieces", "words"),
+    [
+        ([event("One ")], "ended in the middle"),
+        ([event("One "), event(finish="length"), DONE], "cut off"),
+        (
+            [event("One "), data({"error": {"message": "worker died", "code": 502}})],
+            "^.*worker died",
+        ),
+        ([data({"error": {"message": "No credits", "code": 402}})], "No credits"),
+        ([b"event: error\n", data({"message": "worker died"})], "worker died"),
+        (
+            [event("One "), data({"object": "error", "message": "worker died", "code": 500}), DONE],
+            "worker died",
+        ),
+        ([event("One "), b"data: {half\n\n"], "no JSON"),
+        ([DONE], "holds no message|empty"),
+    ],
+)
+def test_a_stream_without_a_complete_answer_is_a_fault(pieces, words):
+    with RawServer(streaming(pieces)) as server, pytest.raises(EndpointError, match=words):
+        client_at(server).chat(ask())
+
+
+@pytest.mark.slow
+def test_an_answer_that_goes_on_may_take_longer_than_the_timeout():
+    pieces = [event(f"word{n} ") for n in range(10)] + [event(finish="stop"), DONE]
+    with RawServer(streaming(pieces, pause=0.12)) as server:
+        assert client_at(server, timeout_seconds=0.6).chat(ask()).text.endswith("word9")
+
+
+@pytest.mark.slow
+def test_a_first_token_may_wait_in_the_queue_of_a_server_nearby():
+    pieces = [event("", role="assistant"), *[b": queued\n\n"] * 10, event("One two.", "stop"), DONE]
+    with RawServer(streaming(pieces, pause=0.12)) as server:
+        assert client_at(server, timeout_seconds=0.5).chat(ask()).text == "One two."
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("first", [b"", HEAD, HEAD + event("One ")])
+def test_an_attempt_without_progress_ends_and_its_connection_is_closed(first, monkeypatch):
+    monkeypatch.setattr(transport, "NEARBY_FACTOR", 1.0)
+    closed = threading.Event()
+
+    def reply(connection, _request):
+        connection.sendall(first)
+        if connection.recv(1) == b"":
+            closed.set()
+
+    with RawServer(reply) as server:
+        with pytest.raises(
+            EndpointError, match=r"no (answer|progress of the answer) within 0\.5 s"
+        ):
+            client_at(server, timeout_seconds=0.5).chat(ask())
+        assert closed.wait(30)
+
+
+@pytest.mark.slow
+def test_a_stream_that_never_ends_ends_with_its_cap(monkeypatch):
+    monkeypatch.setattr(transport, "NEARBY_FACTOR", 1.0)
+    monkeypatch.setattr(transport, "TOTAL_FACTOR", 2.0)
+    server = RawServer(streaming([event("x ")] * 10_000, pause=0.02))
+    with server, pytest.raises(EndpointError, match="no whole answer within 1 s"):
+        client_at(server, timeout_seconds=0.5).chat(ask())
+
+
+def test_a_stream_is_read_up_to_the_bound_of_an_answer(monkeypatch):
+    monkeypatch.setattr(transport, "MAX_ANSWER_BYTES", 10_000)
+    server = RawServer(streaming([event("x " * 500)] * 100))
+    with server, pytest.raises(EndpointError, match="longer than 10,000 bytes"):
+        client_at(server).chat(ask())
+
+
+def test_a_server_that_loads_its_model_is_waited_for(monkeypatch):
+    monkeypatch.setattr("raptor_core.models.endpoints.faults.LOADING_POLL_SECONDS", 0.01)
+    body = b'{"error":{"code":503,"message":"Loading model","type":"unavailable_error"}}'
+    answers = [b"HTTP/1.1 503 Wait\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body)] * 8
+    answers.append(HEAD + event("One two.", "stop") + DONE)
+    with RawServer(lambda connection, _request: connection.sendall(answers.pop(0))) as server:
+        assert client_at(server, policy=QUICK).chat(ask()).text == "One two."

@@ -1,0 +1,122 @@
+"""QASPER, QuALITY and NarrativeQA in their published forms."""
+
+import json
+
+import pytest
+from support.evaluation_sets import LAMP, MILL, qasper, quality, write_lines, write_narrativeqa
+
+from raptor_core.errors import SourceError
+from raptor_core.evaluation.datasets import load_dataset
+
+
+def by_id(dataset):
+    return {question.id: question for question in dataset.questions}
+
+
+@pytest.fixture
+def papers(tmp_path):
+    def write(papers, **options):
+        path = tmp_path / "qasper-dev.json"
+        path.write_text(json.dumps(papers, **options))
+        return path
+
+    return write
+
+
+@pytest.mark.parametrize("indent", [None, 1])
+def test_qasper_as_published(papers, indent):
+    found = load_dataset(papers(qasper(), indent=indent))
+    assert found.name == "qasper"
+    mill, lamp = found.documents
+    assert (mill.id, mill.title) == ("1904.00001", "On mills")
+    assert mill.text == f"Abstract\nWe study a mill.\n\nThe mill\n{MILL}\n\nNothing is left of it."
+    assert [section.title for section in mill.sections] == ["Abstract", "The mill"]
+    assert lamp.text == f"The lamp\n{LAMP}"
+    assert found.abstracts == {"1904.00001": "We study a mill.", "1911.00002": ""}
+
+
+def test_qasper_answers_are_read_as_the_official_evaluation_does(papers):
+    asked = by_id(load_dataset(papers(qasper())))
+    assert asked["q1"].answers == ("a smith, forty ploughs",)
+    assert asked["q1"].evidence == ("She sold the wheel to a smith.",)
+    assert asked["q2"].answers == ("Yes", "a smith, forty ploughs")
+    assert asked["q2"].kinds == ("boolean", "extractive")
+    assert asked["q3"].answers == ("Rape oil.",)
+    assert (asked["q4"].answers, asked["q4"].evidence) == (("Unanswerable",), ())
+    assert asked["q3"].document == asked["q3"].sources[0] == "1911.00002"
+
+
+def test_quality_as_published(tmp_path):
+    found = load_dataset(write_lines(tmp_path / "quality.dev", quality()))
+    assert found.name == "quality"
+    assert [document.id for document in found.documents] == ["mill", "lamp"]
+    assert found.documents[1].text.strip() == LAMP
+    asked = by_id(found)
+    assert asked["mill_A_1"].gold == 0
+    assert asked["mill_A_1"].answers == ("A smith.",)
+    assert [asked[name].hard for name in ("mill_A_1", "mill_B_1", "lamp_A_1")] == [0, 1, 1]
+    assert asked["lamp_A_1"].options[asked["lamp_A_1"].gold] == "Rape oil."
+
+
+def test_a_test_set_without_labels_has_questions_without_gold(tmp_path):
+    rows = quality()
+    for key in ("gold_label", "writer_label", "difficult"):
+        del rows[0]["questions"][0][key]
+    asked = by_id(load_dataset(write_lines(tmp_path / "q.jsonl", rows)))
+    assert (asked["mill_A_1"].gold, asked["mill_A_1"].hard) == (None, None)
+    assert asked["mill_A_1"].answers == ()
+
+
+def test_narrativeqa_as_published(tmp_path):
+    found = load_dataset(write_narrativeqa(tmp_path / "nqa"))
+    assert found.name == "narrativeqa"
+    assert {document.id: document.text.strip() for document in found.documents} == {
+        "book": MILL,
+        "script": LAMP,
+    }
+    assert [item.name for item in found.left_out] == ["gone"]
+    assert [q.answers for q in found.questions] == [("A smith.", "the smith"), ("Rape oil",)]
+    train = load_dataset(tmp_path / "nqa", split="train")
+    assert [q.answers for q in train.questions] == [("Then.",)]
+
+
+def test_stories_that_were_not_fetched_and_missing_tables_are_told(tmp_path):
+    folder = write_narrativeqa(tmp_path / "nqa")
+    with pytest.raises(SourceError, match=r"none of the 0 stories.*'valid'.*download_stories"):
+        load_dataset(folder, split="valid")
+    (folder / "qaps.csv").unlink()
+    with pytest.raises(SourceError, match=r"there is no .*qaps\.csv; expected the NarrativeQA"):
+        load_dataset(folder)
+
+
+def test_a_paper_without_an_answer_is_named(papers):
+    wrong = qasper()
+    wrong["1911.00002"]["qas"][0]["answers"][0]["answer"]["free_form_answer"] = ""
+    with pytest.raises(SourceError, match=r"1911\.00002, qas 1, answers 1, answer: expected an an"):
+        load_dataset(papers(wrong))
+
+
+def broken(row, **changes):
+    """A row whose first question is changed; an ellipsis takes a field out."""
+    changed = row["questions"][0] | changes
+    kept = {key: value for key, value in changed.items() if value is not ...}
+    return row | {"questions": [kept]}
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"gold_label": 5}, "questions 1: expected a whole number from 1 to 4 as 'gold_label'"),
+        ({"gold_label": "two"}, "'gold_label', got 'two'"),
+        ({"options": ["One."]}, "expected two options or more as 'options'"),
+        ({"question": ...}, "expected a text as 'question', it is missing"),
+        ({"question": 7}, "expected a text as 'question', got 7"),
+    ],
+)
+def test_a_wrong_field_is_named_by_line_with_a_remedy(tmp_path, changes, told):
+    rows = quality()
+    path = write_lines(tmp_path / "q.jsonl", [rows[0], broken(rows[1], **changes)])
+    with pytest.raises(SourceError, match=told) as caught:
+        load_dataset(path)
+    assert "q.jsonl, line 2, questions 1" in str(caught.value)
+    assert "expected QuALITY as it is published" in str(caught.value)

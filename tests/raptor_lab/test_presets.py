@@ -1,0 +1,31 @@
+"""Presets to compare with, by name like those of the core."""
+
+import pytest
+
+from raptor_assets.project.settings_file import settings_text
+from raptor_core.errors import SettingsError
+from raptor_core.settings import Settings, load_settings, preset, with_preset
+
+
+def test_a_preset_over_settings_leaves_what_it_does_not_name():
+    own = Settings.model_validate({"chunking": {"max_tokens": 50, "max_context_tokens": 7}})
+    found = with_preset(own, "simple")
+    assert (found.chunking.max_tokens, found.chunking.max_context_tokens) == (200, 7)
+    assert found.clustering.method == "gmm"
+    assert with_preset(own, "default") == own
+    assert with_preset(Settings(), "simple") == preset("simple")
+    small = {part: {"max_tokens": 120} for part in ("chunking", "summarizer")}
+    own = Settings.model_validate(small | {"clustering": {"max_tokens": 300}})
+    with pytest.raises(SettingsError, match=r"preset 'simple' over the settings: .*two nodes"):
+        with_preset(own, "simple")
+
+
+def test_a_settings_file_may_begin_with_it(tmp_path):
+    path = tmp_path / "raptor.toml"
+    path.write_text(settings_text(sources=[], preset="simple", group_by="document"))
+    assert load_settings(path, {}) == preset("simple")
+
+
+def test_an_unknown_preset_is_refused_with_the_names_of_all():
+    with pytest.raises(SettingsError, match=r"there are: default, paper, simple\. .*\[lab\]"):
+        preset("simplest")
