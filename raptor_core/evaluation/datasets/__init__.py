@@ -13,7 +13,6 @@ from raptor_core.documents.base import Document
 from raptor_core.errors import SourceError
 from raptor_core.evaluation.datasets.base import Dataset, Question
 from raptor_core.evaluation.datasets.records import load_golden, load_own, load_records
-from raptor_core.evaluation.datasets.summaries import load_qmsum, load_squality
 from raptor_core.evaluation.rows import read_text
 from raptor_core.laboratory import load_registered
 from raptor_core.settings import SourceSettings
@@ -80,9 +79,9 @@ def _load(path: Path, documents: Sequence[Document], split: str) -> Dataset:
     text = read_text(path)
     first = _first_object(path, text)
     if "meeting_transcripts" in first:
-        return load_qmsum(path, text)
+        return _published("qmsum", path, text)
     if "document" in first and "questions" in first:
-        return load_squality(path, text)
+        return _published("squality", path, text)
     if "questions" in first:
         is_quality = "article" in first
         return _published("quality", path, text) if is_quality else load_records(path, text)

@@ -68,7 +68,7 @@ def load_squality(path: Path, text: str) -> Dataset:
     documents: dict[str, Document] = {}
     questions: list[Question] = []
     for row in json_lines(path, text, SQUALITY):
-        name = row.row("metadata").identifier("passage_id")
+        name = row.row("metadata").text("passage_id")
         documents[name] = Document(name, clean_text(row.text("document")), source=name)
         for number, item in enumerate(row.rows("questions"), 1):
             questions.append(
