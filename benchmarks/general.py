@@ -63,14 +63,15 @@ def fill(store: VectorStore, n_chunks: int) -> None:
     store.optimize()
 
 
-def milliseconds(call: Callable[[], object]) -> float:
-    """Return the median of ``REPEATS`` calls."""
-    spent = []
+def milliseconds(*calls: Callable[[], object]) -> list[float]:
+    """Return the median of ``REPEATS`` calls of each; the calls take turns."""
+    spent: list[list[float]] = [[] for _ in calls]
     for _ in range(REPEATS):
-        start = time.perf_counter()
-        call()
-        spent.append(time.perf_counter() - start)
-    return 1000 * median(spent)
+        for call, seconds in zip(calls, spent, strict=True):
+            start = time.perf_counter()
+            call()
+            seconds.append(time.perf_counter() - start)
+    return [1000 * median(seconds) for seconds in spent]
 
 
 def measure(n_chunks: int, kind: str, folder: Path) -> None:
@@ -83,12 +84,14 @@ def measure(n_chunks: int, kind: str, folder: Path) -> None:
             return Hybrid().retrieve(Questions((text,), vector), Query(kind=kind), store)
 
         search(DETAIL, "detail")
-        baseline = milliseconds(lambda: search(DETAIL, "detail"))
-        detail = milliseconds(lambda: search(DETAIL, "auto"))
         start = time.perf_counter()
         search(GENERAL, "auto")
         first = 1000 * (time.perf_counter() - start)
-        general = milliseconds(lambda: search(GENERAL, "auto"))
+        baseline, detail, general = milliseconds(
+            lambda: search(DETAIL, "detail"),
+            lambda: search(DETAIL, "auto"),
+            lambda: search(GENERAL, "auto"),
+        )
     cells = (baseline, detail, detail / baseline, general, general / baseline, first)
     print(f"| {n_chunks:,} | " + " | ".join(f"{cell:.2f}" for cell in cells) + " |", flush=True)
 

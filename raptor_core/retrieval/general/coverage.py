@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import heapq
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
@@ -11,15 +10,21 @@ import numpy as np
 
 from raptor_core.retrieval.base import Query, Retrieval, sort_by_document
 from raptor_core.retrieval.general.kinds import Decision
-from raptor_core.retrieval.general.terms import Mask, TermTable, read_terms
+from raptor_core.retrieval.general.terms import (
+    Floats,
+    Mask,
+    Numbers,
+    TermTable,
+    read_terms,
+)
 from raptor_core.store.base import Hit, Where
 from raptor_core.store.protocols import Searcher
 
 TOKENS_POWER = 0.8
 """A node's gain is divided by its tokens to this power: under 1 it spares long nodes a little."""
 
-ROUNDING = 1e-9
-"""Difference of two gains that were summed in another order."""
+MAX_CANDIDATES = 1024
+"""Number of nodes that compete: those of the greatest gains before any is chosen."""
 
 KEPT_WORTH = 0.25
 """Share of its worth that a term keeps each time a chosen node has it."""
@@ -68,9 +73,6 @@ def _part(table: TermTable, decision: Decision) -> Mask:
 def choose(table: TermTable, query: Query, part: Mask) -> Iterator[tuple[int, float]]:
     """Choose the node of the greatest gain that fits, again and again.
 
-    Gains only fall while terms are covered. So a gain that was computed again and is still the
-    greatest in the heap is the greatest of all.
-
     Args:
         table: the nodes.
         query: its budget, ``top_k``, ``max_per_document`` and layers bound the choice.
@@ -81,27 +83,31 @@ def choose(table: TermTable, query: Query, part: Mask) -> Iterator[tuple[int, fl
     """
     worths = table.all_worths.copy() if part.all() else table.worths(table.is_chunk & part)
     weights = table.factors / np.maximum(table.n_tokens, 1) ** TOKENS_POWER
-    gains = weights * table.sums(worths)
+    rows = _candidates(table, query, part, weights * table.sums(worths))
+    weights, table = weights[rows], table.take(rows)
+    documents = np.array([node.documents[0] for node in table.nodes])
+    is_open = np.ones(len(rows), dtype=bool)
+    room, n_chosen, n_chunks = query.budget_tokens, 0, Counter[str]()
+    while n_chosen != query.top_k:
+        fits = is_open & (table.n_tokens <= room)
+        if not fits.any():
+            return
+        gains = np.where(fits, weights * table.sums(worths), -np.inf)
+        best = int(np.argmax(gains))
+        yield int(rows[best]), float(gains[best])
+        is_open[best] = False
+        room -= int(table.n_tokens[best])
+        n_chosen += 1
+        n_chunks[documents[best]] += int(table.is_chunk[best])
+        if n_chunks[documents[best]] == query.max_per_document:
+            is_open &= ~(table.is_chunk & (documents == documents[best]))
+        worths[table.terms_of(best)] *= KEPT_WORTH
+
+
+def _candidates(table: TermTable, query: Query, part: Mask, gains: Floats) -> Numbers:
+    """Return the rows of a part in the layers of a query that have the greatest gains."""
     if query.where.layers is not None:
         part = part & np.isin([node.layer for node in table.nodes], query.where.layers)
-
-    def gain(row: int) -> float:
-        return float(weights[row] * worths[table.terms_of(row)].sum())
-
-    heap = [(-gains[row], row) for row in np.flatnonzero(part).tolist()]
-    heapq.heapify(heap)
-    room, n_chosen, n_chunks = query.budget_tokens, 0, Counter[str]()
-    while heap and n_chosen != query.top_k:
-        row = heapq.heappop(heap)[1]
-        node, current = table.nodes[row], gain(row)
-        is_over = node.is_leaf and n_chunks[node.documents[0]] == query.max_per_document
-        if node.n_tokens > room or is_over:
-            continue
-        if heap and -current > heap[0][0] + ROUNDING:
-            heapq.heappush(heap, (-current, row))
-            continue
-        yield row, current
-        room -= node.n_tokens
-        n_chosen += 1
-        n_chunks[node.documents[0]] += node.is_leaf
-        worths[table.terms_of(row)] *= KEPT_WORTH
+    rows = np.flatnonzero(part)
+    best: Numbers = rows[np.argsort(-gains[rows], kind="stable")[:MAX_CANDIDATES]]
+    return best

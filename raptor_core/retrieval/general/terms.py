@@ -98,6 +98,20 @@ class TermTable:
         """Return the terms of a node."""
         return self.terms[self.begins[row] : self.begins[row + 1]]
 
+    def take(self, rows: Numbers) -> TermTable:
+        """Return the table of some nodes, with the same terms."""
+        places = [np.arange(self.begins[row], self.begins[row + 1]) for row in rows.tolist()]
+        at = np.concatenate([np.zeros(0, np.int64), *places])
+        return replace(
+            self,
+            nodes=tuple(self.nodes[row] for row in rows.tolist()),
+            n_tokens=self.n_tokens[rows],
+            is_chunk=self.is_chunk[rows],
+            begins=np.cumsum([0, *map(len, places)]),
+            terms=self.terms[at],
+            counts=self.counts[at],
+        )
+
     def share(self, word: str) -> float:
         """Return the share of the chunks that have a word, or one with up to two letters more."""
         lengths = range(len(word), len(word) + 3)
