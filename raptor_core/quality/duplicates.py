@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import zlib
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -61,8 +61,10 @@ def pairs_by_words(texts: Sequence[str], least: float) -> list[SimilarPair]:
     rows = [row for row, pairs in enumerate(runs) if len(pairs) >= MIN_RUNS]
     if len(rows) < 2:
         return []
-    pairs = _neighbours(rows, _signatures([runs[row] for row in rows]))
-    return _similar(((a, b, _jaccard(runs[a], runs[b])) for a, b in pairs), least)
+    neighbours = _neighbours(rows, _signatures([runs[row] for row in rows]))
+    pairs = (SimilarPair(a, b, _jaccard(runs[a], runs[b])) for a, b in neighbours)
+    similar = (pair for pair in pairs if pair.likeness >= least)
+    return sorted(similar, key=lambda pair: (-pair.likeness, pair.first, pair.second))
 
 
 def _runs(text: str) -> Hashes:
@@ -106,13 +108,6 @@ def _neighbours(rows: Sequence[int], bands: NDArray[Any]) -> Iterator[tuple[int,
                     yield neighbour, row
             bucket.append(row)
             del bucket[:-_NEIGHBOURS]
-
-
-def _similar(scored: Iterable[tuple[int, int, float]], least: float) -> list[SimilarPair]:
-    pairs = [
-        SimilarPair(a, b, min(likeness, 1.0)) for a, b, likeness in scored if likeness >= least
-    ]
-    return sorted(pairs, key=lambda pair: (-pair.likeness, pair.first, pair.second))
 
 
 def _jaccard(first: Hashes, second: Hashes) -> float:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import chain, pairwise
 
-from raptor_core.nodes import Node, Tree
+from raptor_core.nodes import Node
 from raptor_core.quality.checks import (
     CheckedLayer,
     CheckedTrees,
@@ -85,25 +85,15 @@ def _coverage_measured(n_checked: int, broken: Sequence[Sequence[Node]]) -> Chec
     return CheckMeasurement(not faults, summary, numbers, worst, remedy)
 
 
-def _by_name(trees: Iterable[Tree]) -> list[Tree]:
-    """Return the trees that have nodes, by name."""
-    return sorted((tree for tree in trees if tree.n_nodes), key=lambda tree: tree.name)
-
-
-def _steps(trees: Iterable[Tree]) -> list[tuple[Node, int, int]]:
-    """Return the first node of each upper layer, the size of the layer below, and its own size."""
-    return [
+@check("shrink", "error", "Every layer of a tree has fewer nodes than the one below.")
+def shrink(checked: CheckedTrees) -> CheckMeasurement:
+    """Measure the number of trees that do not shrink from layer to layer."""
+    trees = sorted((tree for tree in checked.trees if tree.n_nodes), key=lambda tree: tree.name)
+    steps = [
         (above.nodes[0], len(below.nodes), len(above.nodes))
         for tree in trees
         for below, above in pairwise(tree.layers)
     ]
-
-
-@check("shrink", "error", "Every layer of a tree has fewer nodes than the one below.")
-def shrink(checked: CheckedTrees) -> CheckMeasurement:
-    """Measure the number of trees that do not shrink from layer to layer."""
-    trees = _by_name(checked.trees)
-    steps = _steps(trees)
     growing = [(first, below, above) for first, below, above in steps if above >= below]
     n_growing = len({first.tree for first, *_ in growing})
     numbers: dict[str, float] = {
