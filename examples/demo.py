@@ -6,7 +6,7 @@ python examples/demo.py [--home DIR]
 from __future__ import annotations
 
 import argparse
-import json
+from collections import Counter
 from pathlib import Path
 
 from raptor_assets.cli.progress import build_progress
@@ -19,6 +19,12 @@ from raptor_core.models.reading.reader import Passage, best_sentences
 
 EXAMPLES = Path(__file__).resolve().parent
 BUDGET_TOKENS = 800
+QUESTIONS = (
+    "Why did the generator G1 stop in the night of the gale?",
+    "What are the main problems of the cold store?",
+    "What is this handbook about?",
+)
+"""Questions about a detail, about a part of the text, and about all of it."""
 
 
 def main() -> None:
@@ -57,27 +63,24 @@ def print_trees(status: HomeStatus) -> None:
 
 
 def print_answers(home: Home, settings: Settings) -> None:
-    """One local, one thematic and one multi-document question, answered by quotes."""
-    lines = (EXAMPLES / "questions.jsonl").read_text(encoding="utf-8").splitlines()
-    rows = [json.loads(line) for line in lines]
-    chosen = [next(row for row in rows if row["kind"] == k) for k in ("local", "thematic", "multi")]
+    """Ask for a detail, a part and a theme; print the nodes of each layer that answer them."""
     components = Components(settings)
     with open_store(settings.store, home.qdrant, components.store_identity) as store:
         retriever = Retriever(store, components.embedder)
-        questions = [row["question"] for row in chosen]
-        found = retriever.search_many(questions, Query(budget_tokens=BUDGET_TOKENS))
-    for row, retrieval in zip(chosen, found, strict=True):
+        retrievals = retriever.search_many(QUESTIONS, Query(budget_tokens=BUDGET_TOKENS))
+    for retrieval in retrievals:
+        print(f"{retrieval.kind} question: {retrieval.question}")
+        print(f"  it {retrieval.reason}")
         passages = [Passage.from_node(hit.node) for hit in retrieval.hits]
-        print(f"{row['kind']} question: {row['question']}")
-        for quote in best_sentences(row["question"], passages, components.embedder):
-            place = quote.passage.place
-            if quote.span:
-                place = f"{quote.passage.documents[0]}[{quote.span[0]}:{quote.span[1]}]"
-            print(f"  “{shorten(quote.text)}”\n      {place}")
-        layers = sorted({hit.node.layer for hit in retrieval.hits})
-        print(
-            f"  from {len(retrieval.hits)} nodes of layers {layers}, {retrieval.n_tokens} tokens\n"
-        )
+        if retrieval.kind == "detail":
+            for quote in best_sentences(retrieval.question, passages, components.embedder):
+                print(f"  “{shorten(quote.text)}”\n      {quote.passage.place}")
+        else:
+            for hit, passage in zip(retrieval.hits, passages, strict=True):
+                print(f"  layer {hit.node.layer}: {shorten(hit.node.text)}\n      {passage.place}")
+        layers = sorted(Counter(hit.node.layer for hit in retrieval.hits).items())
+        counts = ", ".join(f"{n} of layer {layer}" for layer, n in layers)
+        print(f"  from {counts}: {retrieval.n_tokens} tokens\n")
 
 
 if __name__ == "__main__":

@@ -16,6 +16,7 @@ from raptor_core.documents.base import MetadataValue
 from raptor_core.home.folder import DEFAULT_HOME, HOME_VARIABLE
 from raptor_core.models.money.ledger import Ledger
 from raptor_core.retrieval import Query, Retrieval
+from raptor_core.retrieval.base import Kind
 from raptor_core.settings import Settings, load_settings
 from raptor_core.settings.base import BudgetSettings
 from raptor_core.settings.retrieval import Strategy
@@ -42,6 +43,11 @@ query_options = together(
     click.option("--budget-tokens", type=_FROM_1, help="Tokens of the context."),
     click.option("--top-k", type=_FROM_1, help="Nodes, or nodes per layer."),
     click.option("--strategy", type=STRATEGY, help="How to search; see docs/retrieval.md."),
+    click.option(
+        "--kind",
+        type=click.Choice(get_args(Kind)),
+        help="Hybrid: a question about a detail, or a general one; auto decides by its words.",
+    ),
     click.option("--start-layer", type=_FROM_0, help="Traversal: where the walk starts."),
     click.option("--layers-down", "n_layers", type=_FROM_1, help="Traversal: how far."),
     click.option(
@@ -138,6 +144,7 @@ _TAKEN_BY = {
     "threshold": ("--threshold", "traversal"),
     "beam_width": ("--beam-width", "beam"),
     "max_per_document": ("--max-per-document", "hybrid"),
+    "kind": ("--kind", "hybrid"),
 }
 """Options of single strategies."""
 

@@ -88,9 +88,14 @@ class FoundNode(FullNode):
 
 
 class SearchResponse(ApiModel):
-    """Hits of a search in the strategy's order; ``note`` gives the reason where there are none."""
+    """Hits of a search in the strategy's order; ``note`` gives the reason where there are none.
+
+    ``kind`` is "detail" or "general", as hybrid took the question, and ``reason`` says why.
+    """
 
     strategy: str
+    kind: str
+    reason: str
     budget_tokens: int
     n_tokens: int
     nodes: list[FoundNode]
@@ -100,8 +105,14 @@ class SearchResponse(ApiModel):
     def of(cls, retrieval: Retrieval) -> SearchResponse:
         """Convert a retrieval."""
         nodes = [FoundNode.of(hit) for hit in retrieval.hits]
-        n_tokens, note = retrieval.n_tokens, _note(retrieval)
-        return cls.from_attributes(retrieval.query, n_tokens=n_tokens, nodes=nodes, note=note)
+        query = retrieval.query
+        return cls.from_attributes(
+            retrieval,
+            strategy=query.strategy,
+            budget_tokens=query.budget_tokens,
+            nodes=nodes,
+            note=_note(retrieval),
+        )
 
 
 def _note(retrieval: Retrieval) -> str:

@@ -27,6 +27,7 @@ from raptor_core.identity import MAX_ID_BYTES
 from raptor_core.models.reading.reader import Answer, Passage, Reader
 from raptor_core.report.data import report_values
 from raptor_core.retrieval import Retrieval
+from raptor_core.retrieval.base import Kind
 from raptor_core.settings.retrieval import Strategy
 from raptor_core.store.base import Hit, Where
 from raptor_core.tree.corpus_tree import CORPUS_TREE_NAME
@@ -69,6 +70,13 @@ Budget = Annotated[
         description="Tokens of all texts together; by default the home's setting.",
     ),
 ]
+ChosenKind = Annotated[
+    Kind | None,
+    Field(
+        description='Whether the question asks for a "detail" or is "general", such as for a '
+        'summary; "auto", the default, decides by its words.'
+    ),
+]
 Scope = Annotated[
     Literal["trees", "corpus"] | None,
     Field(description='"corpus" starts at the corpus tree, for questions about everything.'),
@@ -95,6 +103,7 @@ class SearchParameters(BaseModel):
     layers: LayersOnly = None
     metadata: MetadataOnly = None
     strategy: ChosenStrategy = None
+    kind: ChosenKind = None
     budget_tokens: Budget = None
     scope: Scope = None
 
@@ -105,7 +114,7 @@ class HomeReader:
     def __init__(self, retriever: HomeRetriever) -> None:
         self._retriever = retriever
 
-    def search(
+    def search(  # noqa: PLR0917  # its signature is the tool's description
         self,
         question: Question,
         trees: TreesOnly = None,
@@ -113,11 +122,17 @@ class HomeReader:
         layers: LayersOnly = None,
         metadata: MetadataOnly = None,
         strategy: ChosenStrategy = None,
+        kind: ChosenKind = None,
         budget_tokens: Budget = None,
         scope: Scope = None,
     ) -> SearchResponse:
         """Find the chunks and summaries that answer a question, within a budget of tokens."""
-        options = {"strategy": strategy, "budget_tokens": budget_tokens, "scope": scope}
+        options = {
+            "strategy": strategy,
+            "kind": kind,
+            "budget_tokens": budget_tokens,
+            "scope": scope,
+        }
         retrieval = self._search(question, trees, documents, layers, metadata, **options)
         return SearchResponse.of(retrieval)
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from raptor_core.evaluation.contexts import Context, ContextScores
-from raptor_core.evaluation.datasets.base import Question
+from raptor_core.evaluation.datasets.base import GENERAL, Question
 from raptor_core.evaluation.index import Index
 from raptor_core.identity import normalize_text
 from raptor_core.models.summarizing.sentence import STOPWORDS
@@ -28,9 +28,9 @@ MEASURES: Mapping[str, str] = {
         "stand-in for a reader's accuracy"
     ),
     "option_stand_in_hard": "option_stand_in on the HARD subset",
-    "answer_stand_in": (
+    "content_recall": (
         "share of a reference answer's words, without common ones and the question's, that "
-        "the context holds; a weak stand-in for a reader's answers"
+        "the context holds; for general questions, and where a data set names no evidence"
     ),
 }
 """Meaning of each measure, by its stable name."""
@@ -44,7 +44,7 @@ class ContextMeasurer:
         index: the data set with its trees.
         pooled: questions are asked of all documents.
         options: vectors of the options by question id, shape ``(n_options, n_dims)``.
-        has_evidence: the data set names evidence, so words of answers are not counted.
+        has_evidence: the data set names evidence, so only general questions count words of answers.
     """
 
     index: Index
@@ -93,9 +93,9 @@ class ContextMeasurer:
             values["option_stand_in"] = right
             if question.hard:
                 values["option_stand_in_hard"] = right
-        elif question.answers and not self.has_evidence:
-            share = answer_words(question, context.text)
-            values |= {} if share is None else {"answer_stand_in": share}
+        elif question.answers and (GENERAL in question.kinds or not self.has_evidence):
+            share = content_recall(question, context.text)
+            values |= {} if share is None else {"content_recall": share}
         return values
 
     def _passages(self, contexts: Sequence[Context]) -> dict[str, Vectors]:
@@ -160,7 +160,7 @@ def nearest_option(options: Vectors, passages: Sequence[Vectors]) -> int:
     return int((options @ np.stack(list(passages)).T).max(axis=1).argmax())
 
 
-def answer_words(question: Question, context: str) -> float | None:
+def content_recall(question: Question, context: str) -> float | None:
     """Compute the largest share of an answer's content words that the context holds.
 
     None where every answer consists of common words and words of the question.

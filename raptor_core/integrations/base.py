@@ -51,11 +51,11 @@ def best_hits(retrieval: Retrieval, top_k: int | None, order: Order) -> list[tup
     return [(hit, max(hit.score / best, 0.0) if best > 0 else 0.0) for hit in kept]
 
 
-def hit_metadata(hit: Hit, relevance: float) -> dict[str, Any]:
+def hit_metadata(hit: Hit, relevance: float, retrieval: Retrieval) -> dict[str, Any]:
     """Return the origin of a node as plain values; ``score`` is the strategy's own number.
 
-    Only a chunk has ``start``, ``end``, ``pages``, ``section`` and ``source``. ``metadata`` is the
-    metadata of the documents.
+    ``kind`` and ``reason`` are those of the retrieval. Only a chunk has ``start``, ``end``,
+    ``pages``, ``section`` and ``source``. ``metadata`` is the metadata of the documents.
     """
     node = hit.node
     values: dict[str, Any] = {
@@ -67,6 +67,8 @@ def hit_metadata(hit: Hit, relevance: float) -> dict[str, Any]:
         "relevance": relevance,
         "n_tokens": node.n_tokens,
         "metadata": dict(node.metadata),
+        "kind": retrieval.kind,
+        "reason": retrieval.reason,
     }
     if node.is_leaf:
         place = {"start": node.start, "end": node.end, "section": list(node.section)}

@@ -67,6 +67,10 @@ class RaptorRetriever(BaseRetriever):
 
 def _documents(retrieval: Retrieval, top_k: int | None, order: Order) -> list[Document]:
     return [
-        Document(page_content=hit.node.text, id=hit.node.id, metadata=hit_metadata(hit, relevance))
+        Document(
+            page_content=hit.node.text,
+            id=hit.node.id,
+            metadata=hit_metadata(hit, relevance, retrieval),
+        )
         for hit, relevance in best_hits(retrieval, top_k, order)
     ]

@@ -60,11 +60,13 @@ class RaptorRetriever(BaseRetriever):
 
     def _nodes(self, retrieval: Retrieval) -> list[NodeWithScore]:
         hits = best_hits(retrieval, self._top_k, self._order)
-        return [NodeWithScore(node=_node(hit, score), score=score) for hit, score in hits]
+        return [
+            NodeWithScore(node=_node(hit, score, retrieval), score=score) for hit, score in hits
+        ]
 
 
-def _node(hit: Hit, relevance: float) -> TextNode:
-    node, metadata = hit.node, hit_metadata(hit, relevance)
+def _node(hit: Hit, relevance: float, retrieval: Retrieval) -> TextNode:
+    node, metadata = hit.node, hit_metadata(hit, relevance, retrieval)
     hidden = [key for key in metadata if key not in SHOWN_TO_MODELS]
     return TextNode(
         id_=node.id,

@@ -31,6 +31,10 @@ DEEPEST = 1000
 """Number of candidates after which a search ends, even if none of them fits the budget."""
 
 
+Kind = Literal["auto", "detail", "general"]
+"""Kind of a question; see ``Query.kind``."""
+
+
 @dataclass(frozen=True, slots=True)
 class Query:
     """Parameters of a retrieval; the question is not part of it.
@@ -50,6 +54,8 @@ class Query:
         reranker: hybrid only, name of a cross-encoder, or "sentences"; empty for none.
         hybrid: hybrid only, the weights of its signals.
         scope: homes only, "corpus" first searches the corpus tree for the trees to search.
+        kind: hybrid only, whether a question asks for a detail or is general, so that the context
+            covers the whole text; "auto" decides by its words.
     """
 
     strategy: str = "hybrid"
@@ -64,6 +70,7 @@ class Query:
     reranker: str = ""
     hybrid: HybridSettings = field(default_factory=HybridSettings)
     scope: Literal["trees", "corpus"] = "trees"
+    kind: Kind = "auto"
 
     @property
     def limit(self) -> int:
@@ -96,9 +103,10 @@ class Questions:
     vectors: Vectors
     embedder: Embedder | None = None
 
-    def select(self, row: int) -> Questions:
-        """Return the question of a row, with its vector of shape ``(1, n_dims)``."""
-        return Questions(self.texts[row : row + 1], self.vectors[row : row + 1], self.embedder)
+    def select(self, *rows: int) -> Questions:
+        """Return the questions of some rows, with vectors of shape ``(len(rows), n_dims)``."""
+        texts = tuple(self.texts[row] for row in rows)
+        return Questions(texts, self.vectors[list(rows)], self.embedder)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +115,8 @@ class Retrieval:
 
     ``n_tokens`` of the hits are at most ``query.budget_tokens``. ``n_candidates`` were considered,
     and ``n_passed_over`` of them did not fit the budget. ``n_paragraphs`` counts complete
-    paragraphs; the other hits are summaries and chunks.
+    paragraphs; the other hits are summaries and chunks. ``kind`` is "detail" or "general", as
+    hybrid took the question, and ``reason`` says why; other strategies leave both empty.
     """
 
     question: str
@@ -117,6 +126,8 @@ class Retrieval:
     n_candidates: int
     n_passed_over: int
     n_paragraphs: int = 0
+    kind: str = ""
+    reason: str = ""
 
     def __repr__(self) -> str:
         spent = f"{self.n_tokens} of {self.query.budget_tokens} tokens"
@@ -148,6 +159,27 @@ class Strategy(Protocol):
 
     def retrieve(self, questions: Questions, query: Query, store: Searcher) -> list[Retrieval]:
         """Return a retrieval for each question, in their order."""
+
+
+def sort_by_document(hits: Sequence[Hit]) -> list[Hit]:
+    """Sort hits by document, that of the best hit first, and within it by position.
+
+    At the same position a summary comes first.
+    """
+    best: dict[str, float] = {}
+    for hit in hits:
+        name = hit.node.documents[0]
+        best[name] = max(best.get(name, hit.score), hit.score)
+    return sorted(
+        hits,
+        key=lambda hit: (
+            -best[hit.node.documents[0]],
+            hit.node.documents[0],
+            hit.node.position,
+            -hit.node.layer,
+            hit.node.id,
+        ),
+    )
 
 
 def fit_budget(

@@ -63,11 +63,16 @@ class Sparse:
 
 def tokens(text: str) -> list[str]:
     """Return the tokens of a text in order, as the module describes them."""
+    return list(map(_stem, words(text)))
+
+
+def words(text: str) -> list[str]:
+    """Return the tokens of a text in order, before they are cut after ``STEM_CHARS``."""
     folded = unicodedata.normalize("NFKC", text).casefold()
-    words = folded.translate(_WORD_CHARACTERS).split()
+    spaced = folded.translate(_WORD_CHARACTERS).split()
     if not _HAS_UNSPACED.search(folded):
-        return [_stem(word) for word in words]
-    return [_stem(token) for word in words for token in _split_unspaced(word)]
+        return spaced
+    return [token for word in spaced for token in _split_unspaced(word)]
 
 
 @lru_cache(maxsize=1 << 16)

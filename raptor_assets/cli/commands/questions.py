@@ -34,19 +34,21 @@ from raptor_core.retrieval import Query, Retrieval, SourceSpan
 from raptor_core.store.base import Hit
 from raptor_core.tree.corpus_tree import CORPUS_TREE_NAME
 
-
-@click.command(
-    epilog="\b\nExample:\n  raptor query 'why did the pump fail?' --budget-tokens 500 --layer 0"
-)
-@click.argument("question")
-@query_options
-@click.option(
+_compared_option = click.option(
     "--beside",
     "compared",
     multiple=True,
     type=STRATEGY,
     help="Strategy to compare with, in a further column; may be repeated.",
 )
+
+
+@click.command(
+    epilog="\b\nExample:\n  raptor query 'why did the pump fail?' --budget-tokens 500 --layer 0"
+)
+@click.argument("question")
+@query_options
+@_compared_option
 @click.option(
     "--svg",
     type=click.Path(dir_okay=False, path_type=Path),
@@ -70,8 +72,7 @@ def query_command(
     require_words(question)
     retriever = HomeRetriever(home)
     query = make_query(retriever.settings, values, compared)
-    strategies = dict.fromkeys((query.strategy, *compared))
-    retrievals = [retriever.search(question, replace(query, strategy=name)) for name in strategies]
+    retrievals = _search_all(retriever, question, query, compared)
     if svg is not None:
         _draw(svg, retriever, retrievals)
     if as_json:
@@ -102,10 +103,15 @@ NAMED_SPANS = 3  # spans under a citation that are named; ``--json`` has all
 @click.command(epilog="\b\nExample:\n  raptor ask 'what did the two incidents have in common?'")
 @click.argument("question")
 @query_options
+@_compared_option
 @click.option("--plan", is_flag=True, help="With --scope corpus: show calls and cost only.")
 @home_and_json
-def ask_command(question: str, plan: bool, home: Path, as_json: bool, **values: Any) -> None:
+def ask_command(
+    question: str, compared: tuple[str, ...], plan: bool, home: Path, as_json: bool, **values: Any
+) -> None:
     """Answer a question from the trees, with its sources.
+
+    With --beside the question is answered from the context of each strategy, side by side.
 
     With --scope corpus the question is about all documents: a layer of the corpus tree is read in
     parts, then the answers to the parts, within [budget]. Without a reader the answer quotes the
@@ -118,23 +124,35 @@ def ask_command(question: str, plan: bool, home: Path, as_json: bool, **values: 
     retriever = HomeRetriever(home)
     settings = retriever.settings
     if values["scope"] == "corpus":
-        refuse_narrowing({k: v for k, v in values.items() if k not in ("scope", "budget_tokens")})
+        narrowing = {k: v for k, v in values.items() if k not in ("scope", "budget_tokens")}
+        refuse_narrowing({**narrowing, "beside": compared})
         query = make_query(settings, values)
         _ask_corpus(retriever, question, query, only_plan=plan, as_json=as_json)
         return
-    query = make_query(settings, values)
-    retrieval = retriever.search(question, query)
-    if not retrieval.hits:
-        raise UnknownTreeError(
-            f"nothing to answer from: {explain_empty(query, [retrieval], values)}"
-        )
-    passages = [Passage.from_node(hit.node) for hit in retrieval.hits]
+    query = make_query(settings, values, compared)
+    retrievals = _search_all(retriever, question, query, compared)
+    if not retrievals[0].hits:
+        reason = explain_empty(query, retrievals[:1], values)
+        raise UnknownTreeError(f"nothing to answer from: {reason}")
+    passages = [[Passage.from_node(hit.node) for hit in each.hits] for each in retrievals]
+    reader = Reader(settings.reader)
     try:
-        answer = Reader(settings.reader).read(question, passages)
+        answers = [reader.read(question, each) if each else Answer("", ()) for each in passages]
     except MissingKeyError as error:
-        quotes = best_sentences(question, passages, retriever.components.embedder)
-        _show_context(error, retrieval, quotes, as_json=as_json)
-    _print(answer, _retrieval_values(retrieval), as_json=as_json)
+        quotes = best_sentences(question, passages[0], retriever.components.embedder)
+        _show_context(error, retrievals[0], quotes, as_json=as_json)
+    if compared:
+        _print_answers(answers, retrievals, as_json=as_json)
+    else:
+        _print(answers[0], _retrieval_values(retrievals[0]), as_json=as_json)
+
+
+def _search_all(
+    retriever: HomeRetriever, question: str, query: Query, compared: Sequence[str]
+) -> list[Retrieval]:
+    """Search by the query's strategy, and by each that it is compared with."""
+    strategies = dict.fromkeys((query.strategy, *compared))
+    return [retriever.search(question, replace(query, strategy=name)) for name in strategies]
 
 
 def _ask_corpus(
@@ -205,8 +223,43 @@ def _print(
         say("the answer cites no source", fg="yellow", err=True)
 
 
+def _print_answers(
+    answers: Sequence[Answer], retrievals: Sequence[Retrieval], *, as_json: bool
+) -> None:
+    """Print a column for the answer from each context."""
+    from rich.table import Table
+    from rich.text import Text
+
+    if as_json:
+        first, *rest = [
+            {
+                "answer": answer.text,
+                "citations": list(map(_passage_values, answer.citations)),
+                **_retrieval_values(retrieval),
+            }
+            for answer, retrieval in zip(answers, retrievals, strict=True)
+        ]
+        print_json({**first, "beside": rest})
+        return
+    table = Table(expand=True)
+    cells = []
+    for answer, retrieval in zip(answers, retrievals, strict=True):
+        table.add_column(_column_head(retrieval), ratio=1)
+        cited = [f"[{n}] {passage.place}" for n, passage in enumerate(answer.citations, 1)]
+        cells.append(Text("\n".join([printable(answer.text), "", *map(printable, cited)])))
+    table.add_row(*cells)
+    print_wide(table)
+
+
+def _column_head(retrieval: Retrieval) -> str:
+    query = retrieval.query
+    kind = f"{query.strategy} ({retrieval.kind})" if retrieval.kind else query.strategy
+    tokens = f"{retrieval.n_tokens:,} of {query.budget_tokens:,} tokens"
+    return f"{kind}: {len(retrieval.hits)} nodes, {tokens}"
+
+
 def _retrieval_values(retrieval: Retrieval) -> dict[str, Any]:
-    names = ("n_tokens", "n_candidates", "n_passed_over", "n_paragraphs")
+    names = ("kind", "reason", "n_tokens", "n_candidates", "n_passed_over", "n_paragraphs")
     return {
         "question": retrieval.question,
         "strategy": retrieval.query.strategy,
@@ -260,6 +313,8 @@ def _print_hits(retrieval: Retrieval) -> None:
         say(f"    {shorten(hit.node.text)}")
     tokens = f"{retrieval.n_tokens} of {retrieval.query.budget_tokens} tokens"
     say(f"{len(retrieval.hits)} nodes, {tokens}", dim=True)
+    if retrieval.kind:
+        say(f"{retrieval.kind} question: it {retrieval.reason}", dim=True)
 
 
 def _print_columns(retrievals: Sequence[Retrieval]) -> None:
@@ -276,8 +331,7 @@ def _print_columns(retrievals: Sequence[Retrieval]) -> None:
 
     table = Table(show_lines=True, expand=True)
     for column in retrievals:
-        tokens = f"{column.n_tokens:,} of {column.query.budget_tokens:,} tokens"
-        table.add_column(f"{column.query.strategy}: {len(column.hits)} nodes, {tokens}", ratio=1)
+        table.add_column(_column_head(column), ratio=1)
     for row in zip_longest(*(retrieval.hits for retrieval in retrievals)):
         table.add_row(*(cell(hit) if hit else None for hit in row))
     print_wide(table)

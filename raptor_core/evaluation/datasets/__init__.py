@@ -23,8 +23,9 @@ LOADERS = "raptor_core.evaluation.datasets"
 """Group of entry points; each is a function of a path, and of its split or text."""
 
 FORMS = (
-    "expected QASPER (.json), QuALITY (JSON Lines), the folder of NarrativeQA, JSON Lines of "
-    "documents with 'text' and 'questions', or JSON Lines of questions with 'expected' or 'span'"
+    "expected QASPER (.json), QuALITY, QMSum or SQuALITY (JSON Lines), the folder of NarrativeQA, "
+    "JSON Lines of documents with 'text' and 'questions', or JSON Lines of questions with "
+    "'expected' or 'span'"
 )
 
 
@@ -77,6 +78,10 @@ def _load(path: Path, documents: Sequence[Document], split: str) -> Dataset:
         return _published("narrativeqa", path, split)
     text = read_text(path)
     first = _first_object(path, text)
+    if "meeting_transcripts" in first:
+        return _published("qmsum", path, text)
+    if "document" in first and "questions" in first:
+        return _published("squality", path, text)
     if "questions" in first:
         is_quality = "article" in first
         return _published("quality", path, text) if is_quality else load_records(path, text)

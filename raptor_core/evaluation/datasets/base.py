@@ -10,6 +10,9 @@ from dataclasses import dataclass, field
 
 from raptor_core.documents.base import Document, Skipped
 
+GENERAL, SPECIFIC = "general", "specific"
+"""Kinds of questions: about a whole text, so that no passage answers them, and about a part."""
+
 
 @dataclass(frozen=True, slots=True)
 class Question:
@@ -25,7 +28,8 @@ class Question:
         options: options of a multiple-choice question.
         gold: index of the right option, from 0.
         hard: people who skimmed the document mostly failed on it (QuALITY).
-        kinds: kinds of the question or of its answers, in the words of the data set.
+        kinds: kinds of the question or of its answers, in the words of the data set; ``GENERAL``
+            and ``SPECIFIC`` are among them.
     """
 
     id: str

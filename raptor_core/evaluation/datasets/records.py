@@ -128,7 +128,7 @@ def load_records(path: Path, text: str) -> Dataset:
         documents.append(document)
         abstracts[document.id] = row.text_or("abstract")
         questions += (
-            _question(f"{document.id}-{number}", document.id, item)
+            _question(str(number), document.id, item)
             for number, item in enumerate(row.rows("questions"), 1)
         )
     return Dataset(name, tuple(documents), tuple(questions), abstracts)
@@ -146,12 +146,12 @@ def _document(row: Row) -> Document:
     return replace(document, sections=line_sections(document.text))
 
 
-def _question(name: str, document: str, row: Row) -> Question:
+def _question(number: str, document: str, row: Row) -> Question:
     options, gold = options_of(row) if row.values.get("options") else ((), None)
     answers = row.texts("answers") or ((UNANSWERABLE,) if row.values.get("unanswerable") else ())
     difficult = row.whole_number("difficult", 0, 1)
     return Question(
-        id=row.text_or("qid", name),
+        id=f"{document}-{row.text_or('qid', number)}",
         text=row.text("question"),
         document=document,
         sources=(document,),

@@ -2,7 +2,7 @@
 
 const STRATEGIES = ['hybrid', 'collapsed', 'collapsed-lexical', 'traversal', 'beam', 'flat', 'lexical'];
 let answers = [];
-const formValues = { question: '', first: '', second: '', budget: '', trees: '', documents: '', layers: '' };
+const formValues = { question: '', first: '', second: '', kind: '', budget: '', trees: '', documents: '', layers: '' };
 
 async function showAsk(root) {
   corpus ??= await attempt('', () => call('window/corpus'));
@@ -23,6 +23,7 @@ async function showAsk(root) {
     el('div', { class: 'fields' },
       field('Strategy', 'first', el('select', {}, strategies('default of the home'))),
       field('Compare with', 'second', el('select', {}, strategies('none'))),
+      field('Kind', 'kind', el('select', {}, ['', 'detail', 'general'].map((kind) => el('option', { value: kind }, kind || 'by its words')))),
       field('Tokens', 'budget', el('input', { type: 'number', min: '1', max: '1000000', placeholder: 'default' })),
       field('Tree', 'trees', el('input', { list: 'tree-names', placeholder: 'all' })),
       field('Document', 'documents', el('input', { placeholder: 'all' })),
@@ -40,6 +41,7 @@ async function showAsk(root) {
 function questionBody(strategy) {
   const body = { question: formValues.question };
   if (strategy) body.strategy = strategy;
+  if (formValues.kind) body.kind = formValues.kind;
   if (formValues.budget) body.budget_tokens = Number(formValues.budget);
   if (formValues.trees) body.trees = [formValues.trees];
   if (formValues.documents) body.documents = [formValues.documents];
@@ -51,7 +53,7 @@ async function askAll(root, withAnswer) {
   const strategies = [formValues.first, ...(formValues.second ? [formValues.second] : [])];
   root.replaceChildren();
   const responses = await attempt(withAnswer ? 'Reading …' : 'Searching …', () => Promise.all(strategies.map(
-    async (strategy, at) => (withAnswer && !at ? call('ask', questionBody(strategy)) : { found: await call('search', questionBody(strategy)) }))));
+    async (strategy) => (withAnswer ? call('ask', questionBody(strategy)) : { found: await call('search', questionBody(strategy)) }))));
   if (!responses) return;
   answers = responses;
   const ranked = (found) => [...found.nodes].sort((a, b) => b.score - a.score).map((node) => node.id);
@@ -62,12 +64,14 @@ async function askAll(root, withAnswer) {
 
 function showAnswers(root) {
   if (!answers.length) return;
-  const { answer, citations } = answers[0];
   const parts = [];
-  if (answer) {
-    parts.push(el('section', { class: 'answer', 'aria-label': 'Answer' }, el('p', { class: 'prose' }, answer),
-      el('ol', {}, citations.map((cited) => el('li', {}, el('a', { href: `#ask&hit=${cited.node}`, onclick: (event) => { event.preventDefault(); byElementId(`hit-0-${cited.node}`)?.scrollIntoView({ block: 'center' }); byElementId(`hit-0-${cited.node}`)?.focus(); } }, `[${cited.number}] ${cited.place}`))))));
-  }
+  answers.forEach(({ answer, citations, found }, at) => {
+    if (!answer) return;
+    const label = at ? `Answer by ${found.strategy}` : 'Answer';
+    const show = (event, node) => { event.preventDefault(); const hit = byElementId(`hit-${at}-${node}`); hit?.scrollIntoView({ block: 'center' }); hit?.focus(); };
+    parts.push(el('section', { class: 'answer', 'aria-label': label }, answers.length > 1 ? el('h2', {}, found.strategy) : null, el('p', { class: 'prose' }, answer),
+      el('ol', {}, citations.map((cited) => el('li', {}, el('a', { href: `#ask&hit=${cited.node}`, onclick: (event) => show(event, cited.node) }, `[${cited.number}] ${cited.place}`))))));
+  });
   if (answers.some(({ found }) => found.nodes.length)) {
     parts.push(el('p', { class: 'tools' }, 'Highlighted: ', el('a', { href: '#map' }, 'in the map'), el('a', { href: '#layers' }, 'in the layers'),
       ...[...new Set(answers[0].found.nodes.map((node) => node.tree))].slice(0, 4).map((name) => el('a', { href: `#${new URLSearchParams({ tree: name })}` }, `in ${name}`)), saveButton('context')));
@@ -92,6 +96,7 @@ function answerColumn(found, place) {
   return el('section', { 'aria-label': `Context by ${found.strategy}` },
     el('h2', {}, found.strategy), el('div', { class: 'track', 'aria-hidden': 'true' }, fill),
     el('p', { class: 'note' }, found.note || `${counted(found.nodes.length, 'node')}, ${whole(found.n_tokens)} of ${whole(found.budget_tokens)} tokens, in the order in which a model reads them`),
+    found.kind ? el('p', { class: 'note' }, `${found.kind} question: it ${found.reason}`) : null,
     found.nodes.map(card));
 }
 

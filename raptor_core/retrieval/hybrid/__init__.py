@@ -1,13 +1,15 @@
 """The default strategy: paragraphs ranked by every signal of the tree, framed by summaries.
 
-``pool`` gathers candidates and scores them, ``reranking`` may score the best again, ``passages``
-forms paragraphs of chunks, and ``context_packing`` fills the budget. ``docs/retrieval.md`` says how
-the weights were tuned. Read ``pool`` next.
+General questions are the work of ``raptor_core.retrieval.general``. For details ``pool`` gathers
+candidates and scores them, ``reranking`` may score the best again, ``passages`` forms paragraphs of
+chunks, and ``context_packing`` fills the budget. ``docs/retrieval.md`` says how the weights were
+tuned. Read ``pool`` next.
 """
 
 from __future__ import annotations
 
 from raptor_core.retrieval.base import Query, Questions, Retrieval
+from raptor_core.retrieval.general import Decision, cover, decide
 from raptor_core.retrieval.hybrid.context_packing import Packing
 from raptor_core.retrieval.hybrid.passages import Passages
 from raptor_core.retrieval.hybrid.pool import Pool, Ranked, add_surroundings, gather, theme_score
@@ -18,6 +20,8 @@ from raptor_core.store.protocols import Searcher
 class Hybrid:
     """Strategy that ranks paragraphs by dense and lexical score, neighbours and document.
 
+    The context of a general question covers the text; see ``raptor_core.retrieval.general``.
+
     Summaries get a share of the budget; the share grows with how thematic the question is. The rest
     is filled with paragraphs, best first; a paragraph that does not fit is passed over. A chunk
     replaces its paragraphs if they are unknown or over the budget. ``top_k`` and
@@ -27,13 +31,20 @@ class Hybrid:
 
     def retrieve(self, questions: Questions, query: Query, store: Searcher) -> list[Retrieval]:
         """Return a retrieval for each question; see ``Strategy.retrieve``."""
-        pools = gather(questions, query, store)
+        decisions = [decide(text, query, store) for text in questions.texts]
+        details = [row for row, decision in enumerate(decisions) if not decision.is_general]
+        pools = iter(gather(questions.select(*details), query, store) if details else ())
         return [
-            _retrieval(questions.select(row), pool, query, store) for row, pool in enumerate(pools)
+            cover(text, decision, query, store)
+            if decision.is_general
+            else _retrieval(questions.select(row), decision, next(pools), query, store)
+            for row, (text, decision) in enumerate(zip(questions.texts, decisions, strict=True))
         ]
 
 
-def _retrieval(question: Questions, pool: Pool, query: Query, store: Searcher) -> Retrieval:
+def _retrieval(
+    question: Questions, decision: Decision, pool: Pool, query: Query, store: Searcher
+) -> Retrieval:
     weights = query.hybrid
     leaves = Ranked.from_pool(pool.leaves, weights.lexical)
     summaries = Ranked.from_pool(pool.summaries, weights.lexical)
@@ -65,4 +76,6 @@ def _retrieval(question: Questions, pool: Pool, query: Query, store: Searcher) -
         n_candidates=len(pool.dense),
         n_passed_over=packing.n_passed_over,
         n_paragraphs=packing.n_paragraphs,
+        kind="detail",
+        reason=decision.reason,
     )

@@ -5,11 +5,12 @@ Scores come from ``pool`` and ``reranking``, passages from ``passages``.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
 
+from raptor_core.retrieval.base import sort_by_document
 from raptor_core.retrieval.hybrid.passages import Filling, Passages, cut
 from raptor_core.retrieval.hybrid.pool import Numbers, Ranked, Scores, group_numbers
 from raptor_core.store.base import Hit, Where
@@ -133,24 +134,3 @@ class Packing:
 def _best_first(nodes: Outlines, scores: Scores) -> Numbers:
     """Return the rows by score, then by node id."""
     return np.lexsort((nodes.nodes["low"], nodes.nodes["high"], -scores))
-
-
-def sort_by_document(hits: Sequence[Hit]) -> list[Hit]:
-    """Sort hits by document, that of the best hit first, and within it by position.
-
-    At the same position a summary comes first.
-    """
-    best: dict[str, float] = {}
-    for hit in hits:
-        name = hit.node.documents[0]
-        best[name] = max(best.get(name, hit.score), hit.score)
-    return sorted(
-        hits,
-        key=lambda hit: (
-            -best[hit.node.documents[0]],
-            hit.node.documents[0],
-            hit.node.position,
-            -hit.node.layer,
-            hit.node.id,
-        ),
-    )

@@ -194,6 +194,19 @@ def test_contexts_side_by_side_and_the_tree_with_what_was_chosen(built, tmp_path
     assert (refused.code, refused.json["error"]) == (3, "SettingsError")
 
 
+def test_query_says_which_kind_of_question_was_answered_and_why(built):
+    values = built.call("query", "Summarize the whole book", "--json").json
+    assert (values["kind"], values["reason"]) == (
+        "general",
+        "names nothing that stands in the text",
+    )
+    assert "detail question: it asks for a detail by 'who'" in built.call("query", QUESTION).out
+    forced = built.call("query", QUESTION, "--kind", "general").out
+    assert "general question: it is general, as the query says" in forced
+    refused = built.call("query", QUESTION, "--kind", "general", "--strategy", "flat")
+    assert (refused.code, "Invalid value for --kind" in refused.err) == (2, True)
+
+
 @pytest.mark.parametrize(
     ("value", "meant"),
     [
@@ -286,6 +299,20 @@ def test_ask_answers_with_citations(own):
     found = values.json
     assert found["answer"].startswith("Tom Ferris did [1]")
     assert [item["node"] for item in found["citations"]] == [n["id"] for n in found["nodes"][:2]]
+
+
+def test_ask_beside_answers_from_the_context_of_each_strategy(own):
+    with FakeOpenAI(answer=lambda _: "Tom Ferris did [1].") as server:
+        own.configure(f'[reader]\nbase_url = "{server.base_url}"')
+        command = ("ask", QUESTION, "--beside", "flat")
+        printed = own.call(*command, OPENAI_API_KEY="a-key")
+        values = own.call(*command, "--json", OPENAI_API_KEY="a-key").json
+    assert printed.out.count("Tom Ferris did") == 2
+    assert "hybrid (detail): " in printed.out
+    assert "flat: " in printed.out
+    (flat,) = values["beside"]
+    assert (values["strategy"], flat["strategy"]) == ("hybrid", "flat")
+    assert flat["citations"][0]["node"] == flat["nodes"][0]["id"]
 
 
 def test_ui_starts_dagster_on_this_home(own, monkeypatch):

@@ -14,7 +14,7 @@ from raptor_core.evaluation.compare import compare, compare_preset, join
 from raptor_core.evaluation.datasets import Dataset, Question, load_dataset
 from raptor_core.evaluation.index import index_key, open_index, tree_statistics
 from raptor_core.evaluation.measures import (
-    answer_words,
+    content_recall,
     document_measures,
     evidence_recall,
     nearest_option,
@@ -75,19 +75,19 @@ def test_the_nearest_option_is_that_of_the_best_passage():
     assert nearest_option(options, []) == -1
 
 
-def test_answer_words_leave_out_common_ones_and_the_questions():
+def test_content_recall_leave_out_common_ones_and_the_questions():
     asked = Question("q", "Who bought the wheel?", answers=("The wheel's smith", "Aud of Bergen"))
-    assert answer_words(asked, "a smith and the wheel") == 0.5  # of "s" and "smith"
-    assert answer_words(asked, "Aud lived in Bergen") == 1
-    assert answer_words(asked, "wheel") == 0
-    assert answer_words(Question("q", "Who was it?", answers=("It was.",)), "it was") is None
+    assert content_recall(asked, "a smith and the wheel") == 0.5  # of "s" and "smith"
+    assert content_recall(asked, "Aud lived in Bergen") == 1
+    assert content_recall(asked, "wheel") == 0
+    assert content_recall(Question("q", "Who was it?", answers=("It was.",)), "it was") is None
 
 
 def test_everything_is_found_where_everything_fits(village, tmp_path):
     found = run(village, tmp_path, "collapsed@0", "collapsed")
     assert figure(found, "collapsed", 4000, "evidence_recall").mean.value == 1
     assert figure(found, "collapsed@0", 4000, "evidence_recall").n_questions == 2
-    assert "answer_stand_in" not in found.measures
+    assert "content_recall" not in found.measures
     assert all(item.n_tokens <= item.budget_tokens for item in found.scores)
     leaves, everything = (i for i in found.lines if i.budget_tokens == 4000)
     assert leaves.layers == {0: 1.0}
@@ -148,8 +148,19 @@ def test_answers_stand_in_where_there_is_no_evidence(tmp_path):
     for row in rows:
         row["questions"][0].pop("evidence", None)
     found = run(load_dataset(write_lines(tmp_path / "n.jsonl", rows)), tmp_path, "collapsed")
-    assert found.measures == ["answer_stand_in"]
-    assert figure(found, "collapsed", 4000, "answer_stand_in").mean.value == 1
+    assert found.measures == ["content_recall"]
+    assert figure(found, "collapsed", 4000, "content_recall").mean.value == 1
+
+
+def test_general_questions_are_measured_by_their_answers_beside_evidence(tmp_path):
+    rows = records()
+    rows[1]["questions"] = [
+        {"question": "Summarize it.", "answers": ["rape oil, paraffin, snow"], "kind": "general"}
+    ]
+    found = run(load_dataset(write_lines(tmp_path / "g.jsonl", rows)), tmp_path, "collapsed")
+    assert found.measures == ["evidence_recall", "content_recall"]
+    general = figure(found, "collapsed", 4000, "content_recall")
+    assert (general.n_questions, general.mean.value) == (1, 0.75)
 
 
 def test_trees_are_built_once_and_finished_ones_are_kept(village, tmp_path):

@@ -17,7 +17,7 @@ def test_documents_with_their_questions(tmp_path):
     assert found.name == "village"
     assert [document.id for document in found.documents] == ["mill", "lamp", "soup"]
     asked = by_id(found)
-    assert asked["w"].answers == ("a smith",)
+    assert asked["mill-w"].answers == ("a smith",)
     assert asked["lamp-1"].answers == ("rape oil",)
     assert asked["soup-1"].evidence == ()
 
@@ -139,6 +139,15 @@ def test_ids_that_stand_twice_are_told(tmp_path):
     path = write_lines(tmp_path / "twice.jsonl", [*rows, rows[1]])
     with pytest.raises(SourceError, match="1 ids of documents more than once, first 'lamp'"):
         load_dataset(path)
+    rows[1]["questions"] *= 2
     rows[1]["questions"][0]["qid"] = "w"
-    with pytest.raises(SourceError, match="1 ids of questions more than once, first 'w'"):
+    with pytest.raises(SourceError, match="1 ids of questions more than once, first 'lamp-w'"):
         load_dataset(write_lines(path, rows))
+
+
+def test_ids_of_questions_need_to_be_unique_in_their_document_only(tmp_path):
+    rows = records()
+    for row in rows:
+        row["questions"][0]["qid"] = "s0"
+    dataset = load_dataset(write_lines(tmp_path / "same.jsonl", rows))
+    assert {f"{row}-s0" for row in ("mill", "lamp")} <= {item.id for item in dataset.questions}

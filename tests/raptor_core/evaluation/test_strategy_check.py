@@ -64,7 +64,7 @@ def test_a_value_far_under_its_past_warns_and_one_above_does_not(before, passed)
     values = {("flat", 400): [0.5, 0.5], ("hybrid", 400): [0.5, 0.5]}
     verdict = judge(values, past=[before] * 5)
     assert verdict.passed is passed
-    assert verdict.numbers["median"] == before
+    assert verdict.numbers["evidence_recall_median"] == before
     assert ("the median of 5 earlier evaluations is 0.700" in verdict.summary) is not passed
     assert judge(values, past=[before] * 4).passed
 
@@ -85,3 +85,21 @@ def test_without_a_measure_there_is_nothing_to_judge():
     verdict = evaluate_strategy(nothing, "hybrid", CHECKS, lambda _: [])
     assert (verdict.passed, verdict.numbers) == (True, {})
     assert verdict.summary == "The questions of set allow no measure that compares strategies."
+
+
+def test_a_loss_on_general_questions_alone_warns():
+    general = {"flat": 0.5, "hybrid": 0.2}
+    scores = [
+        QuestionScore(
+            Question(f"{measure}{at}", "?", document=f"d{at}"), system, 400, 9, {}, {measure: value}
+        )
+        for system in ("flat", "hybrid")
+        for measure, value in (("evidence_recall", 0.5), ("content_recall", general[system]))
+        for at in range(4)
+    ]
+    both = Comparison.of("set", False, MEASURES, scores)
+    result = evaluate_strategy(both, "hybrid", CHECKS, lambda _: [])
+    assert not result.passed
+    assert result.numbers["content_recall"] == 0.2
+    assert "content_recall of hybrid is 0.200" in result.summary
+    assert result.summary.count("worse beyond the interval") == 1

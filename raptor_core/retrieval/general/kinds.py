@@ -1,0 +1,102 @@
+"""Decision between a question about a detail and a general one, and the part that it names.
+
+A question is general if it names nothing that the text has ("Summarize the meeting"). If it
+names a document or a section ("main problems of the cold store"), it is general about that part.
+The words are in ``wording``. Read ``coverage`` next.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+
+from raptor_core.nodes import Node
+from raptor_core.retrieval.base import Query
+from raptor_core.retrieval.general.terms import read_terms
+from raptor_core.retrieval.general.wording import Wording, read_wording
+from raptor_core.store.lexical import tokens
+from raptor_core.store.protocols import Searcher
+
+SUBJECT_SHARE = 0.15
+"""A topic word that this share of the chunks has names what the text is about."""
+
+PART_CHUNKS = 64
+"""Number of chunks that are searched for the names in a question."""
+
+Heading = tuple[str, ...]
+"""Id of a document, then the path of sections down to one of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """Kind of a question, and the reason in words.
+
+    Attributes:
+        is_general: the context has to cover the text, or a part of it.
+        reason: the reason, as the end of a sentence about the question.
+        headings: documents and sections that the question names.
+        chunks: ids of the chunks that have its names, where no heading has them. Where both are
+            empty, the context has to cover all of the text.
+        documents: documents of the headings, or of the chunks.
+    """
+
+    is_general: bool
+    reason: str
+    headings: frozenset[Heading] = frozenset()
+    chunks: frozenset[str] = frozenset()
+    documents: frozenset[str] = frozenset()
+
+
+def decide(question: str, query: Query, store: Searcher) -> Decision:
+    """Decide whether a question is about a detail or general."""
+    if query.kind == "detail":
+        return Decision(False, "is about a detail, as the query says")
+    wording = read_wording(question)
+    if query.kind == "general" or wording.is_generic:
+        return _decide_by_names(wording, query, store)
+    if wording.detail:
+        return Decision(False, f"asks for a detail by {wording.detail[0]!r}")
+    return Decision(False, "asks for nothing general")
+
+
+def _decide_by_names(wording: Wording, query: Query, store: Searcher) -> Decision:
+    names = [*wording.names, *_subjects(wording, query, store)]
+    chunks = _search_chunks(names, query, store) if names else []
+    if not chunks:
+        return Decision(True, "names nothing that stands in the text")
+    is_forced = query.kind == "general"
+    headings = frozenset(_headings(names, chunks)) if wording.request or is_forced else frozenset()
+    if headings:
+        shown = "; ".join(" > ".join(heading) for heading in sorted(headings)[:3])
+        documents = frozenset(heading[0] for heading in headings)
+        return Decision(True, f"names a part of the text: {shown}", headings, documents=documents)
+    if is_forced:
+        ids = frozenset(chunk.id for chunk in chunks)
+        documents = frozenset(chunk.documents[0] for chunk in chunks)
+        return Decision(True, "is general, as the query says", chunks=ids, documents=documents)
+    return Decision(False, f"names what stands in the text: {', '.join(names)}")
+
+
+def _subjects(wording: Wording, query: Query, store: Searcher) -> list[str]:
+    """Return the topic words that the text is about, such as "plot" in a book on gardens."""
+    if not wording.topic:
+        return []
+    table = read_terms(query.where, store)
+    return [word for word in wording.topic if table.share(word) >= SUBJECT_SHARE]
+
+
+def _search_chunks(names: Sequence[str], query: Query, store: Searcher) -> list[Node]:
+    where = replace(query.where, layers=(0,))
+    return [hit.node for hit in store.search_text([" ".join(names)], PART_CHUNKS, where)[0]]
+
+
+def _headings(names: Sequence[str], chunks: Sequence[Node]) -> Iterator[Heading]:
+    """Yield the highest heading over each chunk that has all names, with those above it."""
+    sought = set(tokens(" ".join(names)))
+    for chunk in chunks:
+        title = str(chunk.metadata.get("title", ""))
+        path = (chunk.documents[0], *chunk.section)
+        headings = (path[:end] for end in range(1, len(path) + 1))
+        matches = (h for h in headings if sought <= set(tokens(" ".join((title, *h)))))
+        yield from islice(matches, 1)

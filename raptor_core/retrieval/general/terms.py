@@ -1,0 +1,237 @@
+"""Terms of the nodes that a general question may choose from, and what each term is worth.
+
+They are read from the store once for each publication and stay in memory as numbers. ``coverage``
+chooses nodes by them.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, OrderedDict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import chain, pairwise
+from threading import Lock
+
+import numpy as np
+from numpy.typing import NDArray
+
+from raptor_core.nodes import Node
+from raptor_core.store.base import Manifest, Where
+from raptor_core.store.lexical import words
+from raptor_core.store.protocols import Searcher
+
+MAX_NODES = 4096
+"""Number of nodes that are read of a scope: its layers from the top, then a spread of chunks."""
+
+MAX_TABLES = 8
+"""Number of scopes whose terms stay in memory, each of 10 MB at the most."""
+
+COMMON_SHARE = 0.2
+"""A word of a greater share of the chunks tells no part of a text from another."""
+
+COMMON_CHUNKS = 16
+"""Number of chunks that may have a word in any case, so that short texts keep their subjects."""
+
+PAIR_SHARE = 0.25
+"""Worth of all pairs of neighbouring words together, where all words together are worth 1."""
+
+WRITTEN_FACTOR = 3.0
+"""Weight of the square of the share of a layer's pairs that its children do not have."""
+
+Term = str | tuple[str, str]
+Floats = NDArray[np.float64]
+Numbers = NDArray[np.int64]
+Mask = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class TermTable:
+    """Terms of nodes: words that are not common, and pairs of neighbouring ones.
+
+    Attributes:
+        nodes: the nodes, without their texts.
+        n_tokens: tokens of each node.
+        is_chunk: whether each node is a chunk.
+        begins: first place of each node in ``terms``, and the end; shape ``(n_nodes + 1,)``.
+        terms: distinct terms of each node, as numbers.
+        counts: occurrences of each of these terms in the node.
+        df: number of chunks that have each word.
+        is_pair: whether each term is a pair.
+    """
+
+    nodes: tuple[Node, ...]
+    n_tokens: Numbers
+    is_chunk: Mask
+    begins: Numbers
+    terms: Numbers
+    counts: Numbers
+    df: Mapping[str, int]
+    is_pair: Mask
+
+    @classmethod
+    def from_nodes(cls, nodes: Sequence[Node]) -> TermTable:
+        """Make the table of nodes; common words are no terms."""
+        texts = [words(node.text) for node in nodes]
+        chunks = [set(text) for node, text in zip(nodes, texts, strict=True) if node.is_leaf]
+        df = Counter(chain.from_iterable(chunks))
+        most = max(COMMON_CHUNKS, COMMON_SHARE * len(chunks))
+        numbers: dict[Term, int] = {}
+        rows = []
+        for text in texts:
+            rare = [word for word in text if df[word] <= most]
+            terms: Counter[Term] = Counter(rare)
+            terms.update(pairwise(rare))
+            rows.append({numbers.setdefault(term, len(numbers)): n for term, n in terms.items()})
+        return cls(
+            nodes=tuple(replace(node, text="") for node in nodes),
+            n_tokens=np.array([node.n_tokens for node in nodes], dtype=np.int64),
+            is_chunk=np.array([node.is_leaf for node in nodes], dtype=bool),
+            begins=np.cumsum([0, *map(len, rows)]),
+            terms=np.fromiter(chain.from_iterable(rows), np.int64),
+            counts=np.fromiter(chain.from_iterable(row.values() for row in rows), np.int64),
+            df=df,
+            is_pair=np.array([isinstance(term, tuple) for term in numbers], dtype=bool),
+        )
+
+    def terms_of(self, row: int) -> Numbers:
+        """Return the terms of a node."""
+        return self.terms[self.begins[row] : self.begins[row + 1]]
+
+    def take(self, rows: Numbers) -> TermTable:
+        """Return the table of some nodes, with the same terms."""
+        places = [np.arange(self.begins[row], self.begins[row + 1]) for row in rows.tolist()]
+        at = np.concatenate([np.zeros(0, np.int64), *places])
+        return replace(
+            self,
+            nodes=tuple(self.nodes[row] for row in rows.tolist()),
+            n_tokens=self.n_tokens[rows],
+            is_chunk=self.is_chunk[rows],
+            begins=np.cumsum([0, *map(len, places)]),
+            terms=self.terms[at],
+            counts=self.counts[at],
+        )
+
+    def share(self, word: str) -> float:
+        """Return the share of the chunks that have a word, or one with up to two letters more."""
+        lengths = range(len(word), len(word) + 3)
+        forms = (form for form in self.df if form.startswith(word) and len(form) in lengths)
+        n_chunks = sum(self.df[form] for form in forms)
+        return n_chunks / max(int(self.is_chunk.sum()), 1)
+
+    def worths(self, chunks: Mask) -> Floats:
+        """Return the worth of each term, by the chunks of a mask over the nodes.
+
+        It is ``log(1 + n) * log(n_chunks / df)`` for ``n`` occurrences in ``df`` chunks, and 0 for
+        a term of fewer than two chunks. So a word that a model invented is worth nothing.
+        """
+        of_chunks = np.repeat(chunks, np.diff(self.begins))
+        n_terms = len(self.is_pair)
+        terms = self.terms[of_chunks]
+        df = np.bincount(terms, minlength=n_terms)
+        n = np.bincount(terms, weights=self.counts[of_chunks], minlength=n_terms)
+        worths: Floats = np.log1p(n) * np.log(max(chunks.sum(), 1) / np.maximum(df, 1))
+        worths[df < 2] = 0.0
+        pairs = worths[self.is_pair].sum()
+        if pairs > 0:
+            worths[self.is_pair] *= PAIR_SHARE * worths[~self.is_pair].sum() / pairs
+        return worths
+
+    @cached_property
+    def all_worths(self) -> Floats:
+        """Worth of each term, by all chunks."""
+        return self.worths(self.is_chunk)
+
+    def sums(self, worths: Floats) -> Floats:
+        """Return the sum of the worths of each node's terms, shape ``(n_nodes,)``."""
+        ends = np.concatenate([[0.0], np.cumsum(worths[self.terms])])
+        sums: Floats = ends[self.begins[1:]] - ends[self.begins[:-1]]
+        return sums
+
+    @cached_property
+    def factors(self) -> Floats:
+        """Factor of each node, over 1 in layers of written summaries.
+
+        Many of their words are in no chunk and are worth nothing, though they say as much. The
+        measure is the mean share of a summary's pairs of words that none of its children has.
+        """
+        row_of = {node.id: row for row, node in enumerate(self.nodes)}
+        shares: dict[int, list[float]] = {}
+        for row, node in enumerate(self.nodes):
+            children = [row_of[child] for child in node.children if child in row_of]
+            terms = self.terms_of(row)
+            pairs = terms[self.is_pair[terms]]
+            if children and len(children) == len(node.children) and len(pairs):
+                known = np.concatenate(list(map(self.terms_of, children)))
+                shares.setdefault(node.layer, []).append(float((~np.isin(pairs, known)).mean()))
+        factor = {layer: 1 + WRITTEN_FACTOR * np.mean(s) ** 2 for layer, s in shares.items()}
+        return np.array([factor.get(node.layer, 1.0) for node in self.nodes])
+
+
+_tables: OrderedDict[object, TermTable] = OrderedDict()
+_lock = Lock()
+
+
+def read_terms(where: Where, store: Searcher) -> TermTable:
+    """Return the terms of the nodes that match a filter, in all layers.
+
+    Of a scope over ``MAX_NODES`` nodes it has the layers from the top and a spread of chunks.
+    """
+    where = replace(where, layers=None)
+    manifests = store.manifests(where.trees)
+    key = (tuple((item.build_id, item.quarantined) for item in manifests), repr(where))
+    with _lock:
+        table = _tables.pop(key, None)
+    if table is None:
+        hidden = {name for manifest in manifests for name in manifest.quarantined}
+        nodes = _read_nodes(where, manifests, store)
+        table = TermTable.from_nodes([node for node in nodes if node.id not in hidden])
+    with _lock:
+        _tables[key] = table
+        while len(_tables) > MAX_TABLES:
+            _tables.popitem(last=False)
+    return table
+
+
+def _read_nodes(where: Where, manifests: Sequence[Manifest], store: Searcher) -> Iterator[Node]:
+    """Read layers from the top, as many as fit, and all nodes under some of the lowest layer.
+
+    Where even the top layers do not fit, trees are read at equal distances in the order of names.
+    """
+    n_nodes = sum(sum(manifest.layer_sizes) for manifest in manifests)
+    if where.documents is not None:
+        n_documents = sum(len(manifest.documents) for manifest in manifests)
+        n_nodes = n_nodes * len(where.documents) // max(n_documents, 1)
+    if n_nodes <= MAX_NODES:
+        yield from store.nodes(where)
+        return
+    n_tops = sum(manifest.layer_sizes[-1] for manifest in manifests)
+    manifests = manifests[:: -(-n_tops // MAX_NODES)]
+    n_read = 0
+    lowest: list[Node] = []
+    for filters, size in _layers_from_the_top(where, manifests):
+        if n_read and n_read + size > MAX_NODES:
+            break
+        lowest = [node for layer in filters for node in store.nodes(layer)]
+        n_read += len(lowest)
+        yield from lowest
+    n_chunks = sum(manifest.layer_sizes[0] for manifest in manifests)
+    below = lowest[:: -(-n_chunks // MAX_NODES)]
+    while ids := {child for node in below for child in node.children}:
+        below = store.nodes(replace(where, ids=tuple(sorted(ids))))
+        yield from below
+
+
+def _layers_from_the_top(
+    where: Where, manifests: Sequence[Manifest]
+) -> Iterator[tuple[list[Where], int]]:
+    """Yield filters of the top layers of all trees, then of the layers under them; and sizes."""
+    for depth in range(max(len(manifest.layer_sizes) for manifest in manifests)):
+        trees: dict[int, list[str]] = {}
+        size = 0
+        for manifest in manifests:
+            layer = len(manifest.layer_sizes) - 1 - depth
+            if layer >= 0:
+                trees.setdefault(layer, []).append(manifest.tree)
+                size += manifest.layer_sizes[layer]
+        yield [replace(where, layers=(k,), trees=tuple(t)) for k, t in trees.items()], size

@@ -1,0 +1,123 @@
+"""Wording of general questions in several languages: words that name nothing in a text.
+
+``generic_words.txt`` has a line for each language and class:
+
+- plain: words that any question may have.
+- request: words that ask for a view of the whole text, such as "summarize" or "main".
+- form: kinds of texts, such as "meeting" or "story", and those who speak in them.
+- topic: what every text has, such as a plot or problems; a text may also be about them.
+- detail: words that ask for a fact, such as "who" or "how many".
+
+A star means any ending, and ``_`` for a space. Chinese and Japanese have no spaces, so their
+questions are read from left to right, the longest word first.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cache, lru_cache
+from itertools import pairwise
+from pathlib import Path
+from unicodedata import normalize
+
+UNSPACED = ("Chinese", "Japanese")
+"""Languages whose words have no spaces between them."""
+
+LONGEST = 8
+"""Most characters of a word in these languages."""
+
+_WORD = re.compile(r"[^\W_]+")
+_UNSPACED_RUN = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff]")
+
+
+@dataclass(slots=True)
+class Wording:
+    """Words of a question by their class in one language; ``names`` have no class."""
+
+    plain: list[str] = field(default_factory=list)
+    request: list[str] = field(default_factory=list)
+    form: list[str] = field(default_factory=list)
+    topic: list[str] = field(default_factory=list)
+    detail: list[str] = field(default_factory=list)
+    names: list[str] = field(default_factory=list)
+
+    @property
+    def is_generic(self) -> bool:
+        """Whether a word asks for a view of a text, and none for a fact."""
+        is_about_a_text = bool(self.form) and not self.names
+        return bool(self.request or self.topic or is_about_a_text) and not self.detail
+
+
+@dataclass(frozen=True, eq=False)
+class Language:
+    """Generic words of a language, and beginnings of words, with their classes."""
+
+    is_unspaced: bool
+    words: dict[str, str] = field(default_factory=dict)
+    beginnings: dict[str, str] = field(default_factory=dict)
+
+    def classify(self, words: Sequence[str]) -> list[tuple[str, str]]:
+        """Return the words of a question with their classes; phrases of details come last."""
+        pieces = [piece for word in words for piece in self._pieces(word)]
+        phrases = [phrase for phrase in map(" ".join, pairwise(words)) if phrase in self.words]
+        return [(piece, _class_of(piece, self)) for piece in (*pieces, *phrases)]
+
+    def _pieces(self, word: str) -> Iterator[str]:
+        """Cut a run of characters into generic words and what stands between them."""
+        if not self.is_unspaced:
+            yield word
+            return
+        begin = at = 0
+        while at < len(word):
+            ends = range(min(len(word), at + LONGEST), at, -1)
+            end = next((end for end in ends if word[at:end] in self.words), 0)
+            if end and begin < at:
+                yield word[begin:at]
+            if end:
+                yield word[at:end]
+                begin = end
+            at = end or at + 1
+        if begin < len(word):
+            yield word[begin:]
+
+
+@lru_cache(maxsize=1 << 14)
+def _class_of(word: str, language: Language) -> str:
+    if word in language.words:
+        return language.words[word]
+    beginnings = (word[:end] for end in range(len(word), 1, -1))
+    return next((language.beginnings[b] for b in beginnings if b in language.beginnings), "names")
+
+
+@cache
+def languages() -> tuple[Language, ...]:
+    """Return the languages of ``generic_words.txt``."""
+    result: dict[str, Language] = {}
+    text = Path(__file__).with_name("generic_words.txt").read_text(encoding="utf-8")
+    for line in filter(None, text.splitlines()):
+        head, _, words = line.partition(":")
+        name, kind = head.split()
+        language = result.setdefault(name, Language(name in UNSPACED))
+        for word in words.casefold().split():
+            target = language.beginnings if word.endswith("*") else language.words
+            target[word.rstrip("*").replace("_", " ")] = kind
+    return tuple(result.values())
+
+
+def read_wording(question: str) -> Wording:
+    """Read a question in the language in which it has the fewest names."""
+    words = _WORD.findall(normalize("NFKC", question).casefold())
+    is_unspaced = any(map(_UNSPACED_RUN.search, words))
+    readings = [
+        language.classify(words) for language in languages() if language.is_unspaced == is_unspaced
+    ]
+    wording = Wording()
+    for word, kind in min(readings, key=_name_chars):
+        getattr(wording, kind).append(word)
+    return wording
+
+
+def _name_chars(classified: Sequence[tuple[str, str]]) -> int:
+    return sum(len(word) for word, kind in classified if kind == "names")

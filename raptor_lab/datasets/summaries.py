@@ -1,0 +1,84 @@
+"""Loaders of QMSum and SQuALITY as they are published: questions that a summary answers.
+
+QMSum (Zhong et al. 2021, arXiv:2104.05938) has JSON Lines of meetings, SQuALITY (Wang et al. 2022,
+arXiv:2205.11465) JSON Lines of stories. A question about a whole text is of the kind ``GENERAL``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from raptor_core.documents.base import Document
+from raptor_core.documents.formats.parsed import clean_text
+from raptor_core.evaluation.datasets.base import GENERAL, SPECIFIC, Dataset, Question
+from raptor_core.evaluation.rows import Row, json_lines
+
+QMSUM = (
+    "expected QMSum as it is published: one JSON object to a line with meeting_transcripts, "
+    "general_query_list and specific_query_list"
+)
+SQUALITY = (
+    "expected SQuALITY as it is published, such as v1-3/txt/dev.jsonl: one JSON object to a line "
+    "with metadata, document and questions"
+)
+
+
+def load_qmsum(path: Path, text: str) -> Dataset:
+    """Load meetings, a paragraph for each turn; turns that answer a question are its evidence."""
+    documents: list[Document] = []
+    questions: list[Question] = []
+    for number, row in enumerate(json_lines(path, text, QMSUM), 1):
+        name = f"meeting-{number}"
+        turns = [
+            clean_text(f"{turn.text_or('speaker')}: {turn.text_or('content')}")
+            for turn in row.rows("meeting_transcripts")
+        ]
+        documents.append(Document(name, "\n\n".join(turns), source=name))
+        questions += _meeting_questions(name, row, turns)
+    return Dataset("qmsum", tuple(documents), tuple(questions))
+
+
+def _meeting_questions(meeting: str, row: Row, turns: Sequence[str]) -> Iterator[Question]:
+    for key, kind in (("general_query_list", GENERAL), ("specific_query_list", SPECIFIC)):
+        for number, item in enumerate(row.rows(key), 1):
+            yield Question(
+                id=f"{meeting}-{kind}-{number}",
+                text=item.text("query"),
+                document=meeting,
+                sources=(meeting,),
+                evidence=tuple(_turns(item, turns)) if kind == SPECIFIC else (),
+                answers=item.texts("answer"),
+                kinds=(kind,),
+            )
+
+
+def _turns(item: Row, turns: Sequence[str]) -> Iterator[str]:
+    """Yield the turns of a question's spans, each a pair of first and last number."""
+    for span in item.values.get("relevant_text_span") or ():
+        try:
+            first, last = map(int, span)
+        except (TypeError, ValueError) as error:
+            raise item.wrong("relevant_text_span", "pairs of numbers of turns", span) from error
+        yield from turns[first : last + 1]
+
+
+def load_squality(path: Path, text: str) -> Dataset:
+    """Load stories; the first question of each is about its plot, and general."""
+    documents: dict[str, Document] = {}
+    questions: list[Question] = []
+    for row in json_lines(path, text, SQUALITY):
+        name = row.row("metadata").text("passage_id")
+        documents[name] = Document(name, clean_text(row.text("document")), source=name)
+        for number, item in enumerate(row.rows("questions"), 1):
+            questions.append(
+                Question(
+                    id=f"{name}-{number}",
+                    text=item.text("question_text"),
+                    document=name,
+                    sources=(name,),
+                    answers=tuple(r.text("response_text") for r in item.rows("responses")),
+                    kinds=(GENERAL if number == 1 else SPECIFIC,),
+                )
+            )
+    return Dataset("squality", tuple(documents.values()), tuple(questions))

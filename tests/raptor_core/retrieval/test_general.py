@@ -1,0 +1,240 @@
+"""General questions: which they are, in which language, and what their context covers."""
+
+import numpy as np
+import pytest
+from support.hashing import HashingEmbedder
+
+from raptor_core.documents.base import Document, Section
+from raptor_core.nodes import Node
+from raptor_core.retrieval import Query, Retriever
+from raptor_core.retrieval.general import terms
+from raptor_core.retrieval.general.coverage import choose
+from raptor_core.retrieval.general.terms import TermTable
+from raptor_core.retrieval.general.wording import read_wording
+from raptor_core.settings import Settings
+from raptor_core.store.base import Where
+from raptor_core.tree.build import build_trees
+from raptor_core.tree.components import Components
+
+GENERAL = """Summarize the whole meeting.
+What is this document about?
+What's the gist of this book?
+What is the central theme of the story?
+What were the most important decisions of the meeting?
+Fasse das ganze Treffen zusammen
+Worum geht es in diesem Buch?
+Was ist die Moral von der Geschichte?
+Résume toute la réunion.
+De quoi parle ce livre ?
+Quelle est l'intrigue de l'histoire ?
+Resume toda la reunión.
+¿De qué trata este libro?
+¿Cuál es el tema central de la historia?
+Riassumi tutta la riunione
+Resuma a reunião inteira.
+总结这次会议
+这本书讲了什么？
+请用三句话总结全文。
+この会議を要約してください
+この物語のテーマは何ですか？
+会議では何が話し合われましたか？""".splitlines()
+
+SPECIFIC = """Who kept the lamp burning?
+How many people took part in the meeting?
+When was the story written?
+What does the handbook say about fuel?
+Wer hat den Leuchtturm gebaut?
+Wie viele Teilnehmer hatte das Treffen?
+Was kostet das Buch?
+Combien de personnes étaient à la réunion ?
+Quelle main tient la lampe ?
+¿Cuántas personas asistieron a la reunión?
+¿Qué dijo el ministro sobre las escuelas?
+谁建造了灯塔？
+这本书多少钱？
+灯塔在哪里？
+誰が灯台を建てましたか？
+会議は何時に始まりましたか？
+電池についての議論を要約してください""".splitlines()
+
+
+@pytest.mark.parametrize("question", GENERAL)
+def test_a_general_question_has_no_names_in_its_language(question):
+    wording = read_wording(question)
+    assert wording.is_generic
+    assert wording.names == []
+
+
+@pytest.mark.parametrize("question", SPECIFIC)
+def test_a_specific_question_has_names_or_asks_for_a_detail(question):
+    wording = read_wording(question)
+    assert wording.names or wording.detail or not wording.is_generic
+
+
+def test_a_kind_of_text_beside_a_name_asks_for_nothing_general():
+    assert not read_wording("What equipment is used in the story?").is_generic
+    assert read_wording("Describe the equipment of the story").is_generic
+    assert read_wording("What is this story?").is_generic
+
+
+PARTS = {
+    "The cold store": "The compressor of the cold store {0} iced up and alarm number {0} failed.",
+    "The landing": "The boat came to the landing at tide {0} with rope, fuel and {0} crates.",
+    "The garden plot": "The plot number {0} grows beans, and the plot beside it grows leeks.",
+}
+"""Sections, and the sentence that each paragraph of them has."""
+
+
+def handbook():
+    text, sections = "", []
+    for heading, sentence in PARTS.items():
+        start = len(text)
+        text += "\n\n".join([heading, *(sentence.format(n) for n in range(12))]) + "\n\n"
+        sections.append(Section(heading, 1, start, len(text)))
+    return Document("handbook.md", text.strip(), title="Station", sections=tuple(sections))
+
+
+@pytest.fixture(scope="module")
+def components():
+    settings = Settings.model_validate({"chunking": {"max_tokens": 24, "context": False}})
+    return Components(settings, embedder=HashingEmbedder())
+
+
+@pytest.fixture(scope="module")
+def trees(components):
+    plots = [f"Plot {n} has beans. The plot was dug on day {n}." for n in range(30)]
+    garden = Document("garden.md", "\n\n".join(plots), title="Allotments")
+    documents = {"handbook.md": [handbook()], "garden.md": [garden]}
+    return build_trees(documents, components=components)
+
+
+@pytest.fixture(scope="module")
+def retriever(components, trees):
+    return Retriever.from_trees(list(trees.values()), components)
+
+
+BOOK = Where(trees=("handbook.md",))
+
+
+@pytest.mark.parametrize("question", ["Summarize the handbook", "总结这本手册", "Worum geht es?"])
+def test_the_context_of_a_general_question_covers_every_section_in_order(retriever, question):
+    retrieval = retriever.search(question, Query(budget_tokens=200, where=BOOK))
+    assert (retrieval.kind, retrieval.reason) == (
+        "general",
+        "names nothing that stands in the text",
+    )
+    for word in ("compressor", "boat", "leeks"):
+        assert word in retrieval.context
+    assert 0 < retrieval.n_tokens <= 200
+    positions = [hit.node.position for hit in retrieval.hits]
+    assert positions == sorted(positions)
+    assert all(hit.why == {"coverage": hit.score} for hit in retrieval.hits)
+
+
+def test_a_detail_is_searched_as_the_query_with_this_kind_says(retriever):
+    question = "Which alarm number failed?"
+    retrieval = retriever.search(question, Query(budget_tokens=200, where=BOOK))
+    assert (retrieval.kind, retrieval.reason) == ("detail", "asks for nothing general")
+    forced = retriever.search(question, Query(budget_tokens=200, where=BOOK, kind="detail"))
+    assert forced.hits == retrieval.hits
+    forced = retriever.search("Summarize it", Query(budget_tokens=200, where=BOOK, kind="detail"))
+    assert (forced.kind, forced.reason) == ("detail", "is about a detail, as the query says")
+
+
+def test_a_named_section_is_covered_alone(retriever):
+    question = "What are the main problems of the cold store?"
+    retrieval = retriever.search(question, Query(budget_tokens=150, where=BOOK))
+    assert retrieval.kind == "general"
+    assert retrieval.reason == "names a part of the text: handbook.md > The cold store"
+    assert "compressor" in retrieval.context
+    assert not {"boat", "leeks"} & set(retrieval.context.split())
+
+
+def test_a_topic_word_that_is_the_subject_of_the_text_is_a_name(retriever):
+    in_garden = retriever.search("What is the plot?", Query(where=Where(trees=("garden.md",))))
+    assert (in_garden.kind, in_garden.reason) == (
+        "detail",
+        "names what stands in the text: plot",
+    )
+    assert retriever.search("What is the theme?", Query(where=BOOK)).kind == "general"
+
+
+def test_a_general_request_about_words_of_no_heading_is_a_detail_unless_it_is_forced(retriever):
+    question = "Summarize what was said about crates"
+    assert retriever.search(question, Query(where=BOOK)).kind == "detail"
+    forced = retriever.search(question, Query(budget_tokens=150, where=BOOK, kind="general"))
+    assert forced.reason == "is general, as the query says"
+    assert "crates" in forced.context
+    assert "compressor" not in forced.context
+
+
+def test_bounds_hold_for_general_questions(retriever):
+    bounded = Query(top_k=3, where=BOOK)
+    assert len(retriever.search("Summarize it", bounded).hits) == 3
+    leaves = Query(where=Where(trees=("handbook.md",), layers=(1,)), budget_tokens=500)
+    assert {hit.node.layer for hit in retriever.search("Summarize it", leaves).hits} == {1}
+    single = Query(max_per_document=1, budget_tokens=1000)
+    hits = [hit for hit in retriever.search("Summarize it", single).hits if hit.node.is_leaf]
+    assert len(hits) == len({hit.node.documents for hit in hits})
+    nothing = retriever.search("Summarize it", Query(budget_tokens=1))
+    assert (nothing.hits, nothing.n_passed_over > 0) == ((), True)
+
+
+def test_questions_of_both_kinds_in_a_batch_give_what_each_gives_alone(retriever):
+    questions = ["Summarize it", "Which alarm number failed?", "What is this about?"]
+    query = Query(budget_tokens=200, where=BOOK)
+    batch = retriever.search_many(questions, query)
+    assert [item.kind for item in batch] == ["general", "detail", "general"]
+    assert batch == [retriever.search(question, query) for question in questions]
+
+
+def test_a_large_scope_is_read_from_the_top_with_a_spread_of_chunks(retriever, trees, monkeypatch):
+    monkeypatch.setattr(terms, "MAX_NODES", 20)
+    monkeypatch.setattr(terms, "_tables", type(terms._tables)())
+    retrieval = retriever.search("Summarize it", Query(budget_tokens=400))
+    (table,) = terms._tables.values()
+    nodes = [node for tree in trees.values() for node in tree.nodes()]
+    tops = {node.id for tree in trees.values() for node in tree.layers[-1].nodes}
+    ids = {node.id for node in table.nodes}
+    assert tops <= ids
+    assert 0 < table.is_chunk.sum() < sum(node.is_leaf for node in nodes)
+    assert retrieval.hits
+    assert {hit.node.id for hit in retrieval.hits} <= ids
+
+
+def test_a_publication_replaces_the_terms_in_memory(components, trees):
+    (first, second) = (Retriever.from_trees([trees[name]], components) for name in sorted(trees))
+    assert "Plot" in first.search("Summarize it", Query(budget_tokens=100)).context
+    assert "compressor" in second.search("Summarize it", Query(budget_tokens=100)).context
+
+
+def node(name, text, layer=0, children=()):
+    return Node(name, "t", layer, name, text, 10, 0, ("d",), tuple(children), "", "")
+
+
+def test_written_summaries_gain_by_words_of_their_own_and_copies_do_not():
+    chunks = [node(f"c{n}", f"red boats sail north {n} red boats") for n in range(4)]
+    written = node("w", "vessels departed towards cold arctic harbours", 1, ["c0", "c1"])
+    copied = node("k", "red boats sail north", 1, ["c2", "c3"])
+    assert TermTable.from_nodes([*chunks, written]).factors[-1] == 4
+    assert TermTable.from_nodes([*chunks, copied]).factors[-1] == 1
+
+
+def test_a_word_of_a_single_chunk_or_of_no_chunk_is_worth_nothing():
+    chunks = [node("a", "oak rare"), node("b", "oak elm"), node("c", "elm yew"), node("e", "yew")]
+    texts = ("oak", "oak invented", "oak rare")
+    summaries = [node(text, text, 1, ["a", "b"]) for text in texts]
+    table = TermTable.from_nodes([*chunks, *summaries])
+    worths = table.worths(table.is_chunk)
+    oak, invented, rare = (worths[table.terms_of(row)].sum() for row in (4, 5, 6))
+    assert oak == invented == rare > 0
+
+
+def test_the_choice_takes_other_terms_once_some_are_covered():
+    texts = ["oak elm", "elm oak", "yew fir", "fir yew"]
+    table = TermTable.from_nodes([node(str(n), text) for n, text in enumerate(texts)])
+    rows = [row for row, _ in choose(table, Query(top_k=2), np.ones(4, dtype=bool))]
+    assert {frozenset(texts[row].split()) for row in rows} == {
+        frozenset({"oak", "elm"}),
+        frozenset({"yew", "fir"}),
+    }
