@@ -128,10 +128,7 @@ def content_of(hashes: Iterable[str]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Edition:
-    """Tree to publish: its manifest, all its nodes, vectors by embedding key.
-
-    Vectors that are live already, in any tree, may be left out.
-    """
+    """Tree to publish, with vectors by embedding key; those that are live may be left out."""
 
     manifest: Manifest
     nodes: Sequence[Node]

@@ -220,11 +220,10 @@ class VectorStore(StoreReader, AbstractContextManager["VectorStore"]):
         promote: Callable[[], None] | None = None,
         turn: AbstractContextManager[Any] | None = None,
     ) -> None:
-        """Wrap an open engine.
+        """Wrap an open engine; a crash in ``commit`` leaves all or nothing of a batch.
 
-        A crash in ``commit`` leaves all or nothing of a batch for the next reader. ``release``
-        releases an embedded engine's lock or files. ``promote`` is None for the live collection.
-        ``turn`` is the context of each call; None is a lock of this store.
+        ``promote`` is None for the live collection. ``turn`` is the context of each call; None is
+        a lock of this store.
         """
         super().__init__(engine, identity, self._opened)
         self._engine = engine

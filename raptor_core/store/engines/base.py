@@ -76,10 +76,7 @@ class Scored(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """Point to write, or a point as it was read: with some payload fields and vectors.
-
-    ``dense`` has shape ``(n_dims,)``.
-    """
+    """Point as written or read; ``dense`` has shape ``(n_dims,)``."""
 
     id: str
     payload: Payload
