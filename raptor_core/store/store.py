@@ -46,6 +46,7 @@ from raptor_core.store.engines.base import (
     Point,
     PointReader,
     QueryVector,
+    Scored,
     SearchRequest,
     live_condition,
     query_units,
