@@ -330,10 +330,7 @@ def _remaining_rows(nodes: Sequence[Node], earlier: Earlier) -> list[list[int]]:
 
 
 def _slots(
-    nodes: Sequence[Node],
-    members: Members,
-    origins: Sequence[int],
-    earlier: Earlier | None,
+    nodes: Sequence[Node], members: Members, origins: Sequence[int], earlier: Earlier | None
 ) -> tuple[str, ...]:
     used = set(earlier.slots) if earlier else set()
     slots = []

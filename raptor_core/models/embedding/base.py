@@ -96,10 +96,7 @@ class PrefixingEmbedder:
 
 
 def embed_distinct(
-    texts: Sequence[str],
-    encode: Callable[[Sequence[str]], Vectors],
-    n_dims: int,
-    model: str,
+    texts: Sequence[str], encode: Callable[[Sequence[str]], Vectors], n_dims: int, model: str
 ) -> Vectors:
     """Return vectors of ``texts``, shape ``(len(texts), n_dims)``, float32, unit norm.
 

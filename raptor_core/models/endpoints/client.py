@@ -22,7 +22,7 @@ from raptor_core.models.endpoints.dialects import (
 )
 from raptor_core.models.endpoints.faults import CallFaultError, FaultError, Retrier
 from raptor_core.models.endpoints.gate import Gate
-from raptor_core.models.endpoints.messages import fault_of, is_refusal, parse, read_error
+from raptor_core.models.endpoints.messages import check_error, fault_of, is_refusal, parse
 from raptor_core.models.endpoints.values import ChatAnswer, ChatAsk, Meter, Worst
 from raptor_core.models.money.ledger import Account, Ledger
 from raptor_core.models.money.usage import estimate_tokens
@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from openai import OpenAI
 
 Result = TypeVar("Result")
+Stop = threading.Event | None
+Encoding = Literal["base64", "float"]
 
 
 def read_kept(
@@ -116,9 +118,7 @@ class EndpointClient:
         """Return the result of a free request; errors name it by its ``kind``."""
         return self._retrier.run(lambda: self._send(call), label=self._label(kind))
 
-    def chat(
-        self, ask: ChatAsk, *, meter: Meter | None = None, stop: threading.Event | None = None
-    ) -> ChatAnswer:
+    def chat(self, ask: ChatAsk, *, meter: Meter | None = None, stop: Stop = None) -> ChatAnswer:
         """Return one complete answer."""
         counter = meter or Meter()
         n_too_long, n_unusable = 0, ask.n_unusable
@@ -145,8 +145,8 @@ class EndpointClient:
         self,
         texts: Sequence[str],
         *,
-        stop: threading.Event | None = None,
-        encoding: Literal["base64", "float"] = "base64",
+        stop: Stop = None,
+        encoding: Encoding = "base64",
     ) -> Vectors:
         """Return vectors of ``texts`` in order, shape ``(len(texts), n_dims)``, not normalised.
 
@@ -171,12 +171,7 @@ class EndpointClient:
         parts = [texts[start : start + size] for start in starts]
         return np.concatenate([self.embed(p, stop=stop, encoding=encoding) for p in parts])
 
-    def _embed(
-        self,
-        texts: Sequence[str],
-        stop: threading.Event | None,
-        encoding: Literal["base64", "float"],
-    ) -> Vectors:
+    def _embed(self, texts: Sequence[str], stop: Stop, encoding: Encoding) -> Vectors:
         """Return the vectors of one request."""
         worst = Worst(sum(estimate_tokens(text) for text in texts), 0)
 
@@ -186,23 +181,19 @@ class EndpointClient:
             # Without the field the vendor would demand base64.
             return {**fields, "encoding_format": encoding if accepts else "float"}
 
+        def send(fields: Mapping[str, Any], connection: OpenAI) -> Any:
+            return connection.embeddings.with_raw_response.create(**fields)
+
         def attempt() -> Vectors:
-            response = self._adapted(
-                lambda fields, c: c.embeddings.with_raw_response.create(**fields),
-                body,
-                worst,
-                Meter(),
-                stop,
-            )
+            response = self._adapted(send, body, worst, Meter(), stop)
             return read_embeddings(response, len(texts), self.require_key())
 
-        def note(_fault: FaultError) -> None:
-            self._account.count_retry()
-
         label = self._label("embeddings")
-        return self._retrier.run(attempt, label=label, stop=stop, on_retry=note)
+        return self._retrier.run(
+            attempt, label=label, stop=stop, on_retry=lambda _fault: self._account.count_retry()
+        )
 
-    def _chat(self, ask: ChatAsk, user: str, meter: Meter, stop: threading.Event | None) -> Any:
+    def _chat(self, ask: ChatAsk, user: str, meter: Meter, stop: Stop) -> Any:
         """Return the parsed answer to a chat request, which the endpoint may stream."""
 
         def body() -> dict[str, Any]:
@@ -224,7 +215,7 @@ class EndpointClient:
         body: Callable[[], dict[str, Any]],
         worst: Worst,
         meter: Meter,
-        stop: threading.Event | None,
+        stop: Stop,
     ) -> Any:
         """Return the answer to a paid request, without the fields that the endpoint refuses."""
         while True:
@@ -248,21 +239,13 @@ class EndpointClient:
                 weakref.finalize(self, self._connection.close)
             return self._connection
 
-    def _paid(
-        self,
-        call: Callable[[OpenAI], Any],
-        worst: Worst,
-        meter: Meter,
-        stop: threading.Event | None,
-    ) -> Any:
+    def _paid(self, call: Callable[[OpenAI], Any], worst: Worst, meter: Meter, stop: Stop) -> Any:
         """Return the response to a paid request, within the budget and the gate."""
 
         def send(connection: OpenAI) -> tuple[Any, Mapping[str, str]]:
             raw = call(connection)
             answer = parse(raw.content)
-            fault = read_error(answer, connection.api_key, self.endpoint.purpose)
-            if fault is not None:
-                raise fault
+            check_error(answer, connection.api_key, self.endpoint.purpose)
             return answer, raw.headers
 
         self._connect()  # a missing key is an error before anything is reserved

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 from weakref import WeakValueDictionary
 
-from raptor_core.credentials import check_key
+from raptor_core.credentials import check_key, is_loopback
 from raptor_core.errors import MissingKeyError
 from raptor_core.models.endpoints.values import ChatAsk
 from raptor_core.settings.base import ChatPart, EndpointPart
@@ -182,10 +182,10 @@ def is_nearby(url: str) -> bool:
         address = ipaddress.ip_address(host)
     except ValueError:
         return "." not in host or host.endswith(_SUFFIXES)
-    return address.is_private or address.is_loopback
+    return address.is_private  # loopback included
 
 
 def is_here(url: str) -> bool:
     """Return whether a server is of this machine, whose processors the run shares with it."""
     host = urlsplit(url).hostname or ""
-    return host in {"localhost", "::1", "host.docker.internal"} or host.startswith("127.")
+    return host == "host.docker.internal" or is_loopback(host)

@@ -205,7 +205,8 @@ class Gate:
         seconds = self._pace.wait_seconds(slot, now)
         if seconds > 0:
             return seconds
-        if _is_adaptive(endpoint) and self._width.n_running >= self._width.n_calls:
+        is_adaptive = "concurrency" not in endpoint.model_fields_set and is_here(endpoint.base_url)
+        if is_adaptive and self._width.n_running >= self._width.n_calls:
             return _ROOM_SECONDS
         seconds = self._circuit.wait_seconds(call, now)
         if seconds > 0:
@@ -250,11 +251,6 @@ class Gate:
             f"endpoint runs and that {endpoint.purpose}.base_url is right, then run again: what "
             "is finished is kept"
         )
-
-
-def _is_adaptive(endpoint: EndpointPart) -> bool:
-    """Return whether a server of this machine gets as many calls at once as it sustains."""
-    return "concurrency" not in endpoint.model_fields_set and is_here(endpoint.base_url)
 
 
 _LOCK = threading.Lock()

@@ -63,11 +63,7 @@ class _Watch:
         self.until = time.monotonic() + self.first_seconds
         self._last = self.until + (TOTAL_FACTOR * seconds if is_paid else 0.0)
         self._n_tokens = 0
-        self._stream: Any = None
-
-    def begin(self, response: Any) -> None:
-        """Note the response whose connection ``give_up`` closes."""
-        self._stream = response.extensions.get("network_stream")
+        self.stream: Any = None  # of the response, which ``give_up`` closes
 
     def progress(self, chunk: bytes, *, is_stream: bool) -> None:
         """Move the limit after a piece of an answer; signs of life alone do not move it."""
@@ -78,9 +74,8 @@ class _Watch:
 
     def give_up(self) -> None:
         """Close the connection, so that the server cancels its work and the reader ends."""
-        if self._stream is not None:
-            with suppress(OSError, AttributeError):  # closed already, or no socket
-                self._stream.get_extra_info("socket").shutdown(socket.SHUT_RDWR)
+        with suppress(OSError, AttributeError):  # closed already, or no socket
+            self.stream.get_extra_info("socket").shutdown(socket.SHUT_RDWR)
 
     def late(self) -> FaultError:
         """Return the fault of the limit that has passed."""
@@ -135,7 +130,7 @@ class BoundedClient(DefaultHttpxClient):
         for _ in range(MAX_REDIRECTS + 1):
             response = super().send(request, stream=True, **options)
             try:
-                watch.begin(response)
+                watch.stream = response.extensions.get("network_stream")
                 if response.next_request is None:
                     body = _read(response, _max_bytes(request), watch)
                     return type(response)(
@@ -149,9 +144,8 @@ class BoundedClient(DefaultHttpxClient):
                 request = response.next_request
             finally:
                 response.close()
-        raise FaultError(
-            f"it redirects more than {MAX_REDIRECTS} times; check base_url", retryable=False
-        )
+        reason = f"it redirects more than {MAX_REDIRECTS} times; check base_url"
+        raise FaultError(reason, retryable=False)
 
 
 def _read(response: Any, limit: int, watch: _Watch) -> bytes:
@@ -181,21 +175,17 @@ def _check_redirect(request: Any, response: Any) -> None:
     """Raise FaultError for a redirect that leaves the origin, or that drops the request's body."""
     target = response.next_request
     if _origin(target.url) != _origin(request.url):
-        raise FaultError(
-            f"HTTP {response.status_code} redirects to another server, {_origin(target.url)}, to "
-            "which nothing was sent; if that is the endpoint, set base_url to it",
-            retryable=False,
-            unbilled=True,
-            status=response.status_code,
+        place = (
+            f"another server, {_origin(target.url)}, to which nothing was sent; if that is the "
+            "endpoint, set base_url to it"
         )
-    if target.method != request.method:
-        raise FaultError(
-            f"HTTP {response.status_code} redirects to {target.url.path}, without the request's "
-            "body; set base_url to the address that answers",
-            retryable=False,
-            unbilled=True,
-            status=response.status_code,
-        )
+    elif target.method != request.method:
+        place = f"{target.url.path}, without the request's body; set base_url to the final address"
+    else:
+        return
+    status = response.status_code
+    reason = f"HTTP {status} redirects to {place}"
+    raise FaultError(reason, retryable=False, unbilled=True, status=status)
 
 
 def _origin(url: Any) -> str:
