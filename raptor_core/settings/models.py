@@ -213,11 +213,6 @@ class SummarizerSettings(ChatPart):
     batch_poll_seconds: float = Field(30.0, gt=0)
     batch_price: float = Field(0.5, ge=0, le=1)
 
-    @property
-    def is_local(self) -> bool:
-        """See ``EndpointPart.is_local``."""
-        return self.kind == "local"
-
     @field_validator("user_prompt")
     @classmethod
     def _has_places(cls, prompt: str) -> str:
@@ -283,11 +278,6 @@ class ReaderSettings(ChatPart):
 
     kind: Literal["openai", "local"] = "openai"
     max_tokens: int = Field(512, ge=16)
-
-    @property
-    def is_local(self) -> bool:
-        """See ``EndpointPart.is_local``."""
-        return self.kind == "local"
 
 
 class Settings(Part):

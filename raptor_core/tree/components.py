@@ -55,12 +55,7 @@ class Components:
 
     Args:
         settings: None for the defaults.
-        counter: custom token counter.
-        chunker: custom chunker.
-        embedder: custom embedder.
-        clusterer: custom clusterer.
-        summarizer: custom summarizer.
-        judge: custom judge.
+        counter, chunker, embedder, clusterer, summarizer, judge: custom components.
         cache: keeps vectors and texts from the moment they come until they are published. None
             keeps them in memory until a build has finished its trees.
         default_cache: replaces the cache in memory, if ``cache`` is None.
@@ -204,17 +199,17 @@ class Components:
     @cached_property
     def quoting(self) -> Summarizer | None:
         """Extractive summarizer that charges no ledger; None if another summarizer is in use."""
-        if not self.quotes:
-            return None
-        return make_summarizer(self.settings.summarizer, self.counter, self.embedder.fingerprint)
+        return self._make_extractive() if self.quotes else None
 
     @cached_property
     def fallback(self) -> Summarizer | None:
         """Extractive summarizer for what the model refuses; None where a refusal is a failure."""
-        settings = self.settings.summarizer
-        if self.quotes or self._custom_part("summarizer") or settings.on_failure == "fail":
-            return None
-        extractive = settings.model_copy(update={"kind": "extractive"})
+        fails = self.settings.summarizer.on_failure == "fail"
+        is_used = not (self.quotes or self._custom_part("summarizer") or fails)
+        return self._make_extractive() if is_used else None
+
+    def _make_extractive(self) -> Summarizer:
+        extractive = self.settings.summarizer.model_copy(update={"kind": "extractive"})
         return make_summarizer(extractive, self.counter, self.embedder.fingerprint)
 
     @property

@@ -122,12 +122,7 @@ def build_corpus_tree(
 ) -> Tree:
     """Build the corpus tree of trees that ``build_tree`` returned.
 
-    Args:
-        trees: trees of the corpus.
-        settings: settings of their build; None for the defaults, or for those of ``components``.
-        components: components of their build.
-        known: see ``build_tree``.
-        previous: corpus tree before the trees changed.
+    Settings and components are those of their build; for the other arguments see ``build_tree``.
     """
     below = Components.either(settings, components)
     tops = (node for tree in trees for node in tree.layers[-1].nodes)

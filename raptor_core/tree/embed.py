@@ -47,8 +47,6 @@ def embed_nodes(
     local model, batch by batch those of an endpoint, which were paid for.
 
     Args:
-        nodes: nodes with their embedding texts.
-        components: components of the build.
         known: published vectors.
         progress: callback after each slice or batch: texts embedded so far, and all texts.
 

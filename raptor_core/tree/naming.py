@@ -58,7 +58,6 @@ def name_summaries(
     """Return the summaries of one layer with their names and key terms.
 
     Args:
-        nodes: summaries of the layer.
         below: layers below, from the leaves up.
         previous: published tree; its nodes keep their names.
         components: components of the build; if its summaries begin with a title, that is the name.

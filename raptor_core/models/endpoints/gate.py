@@ -48,7 +48,7 @@ class Circuit:
     _opened: float | None = None
     _next_probe: float = 0.0
     _pause: float = FIRST_PROBE_SECONDS
-    _probe: object | None = None
+    probe: object | None = None
 
     @property
     def is_open(self) -> bool:
@@ -61,24 +61,20 @@ class Circuit:
 
     def wait_seconds(self, call: object, now: float) -> float:
         """Return the wait of a call; 0 if it may go, as a probe if the circuit is open."""
-        if self._opened is None or self._probe is call:
+        if self._opened is None or self.probe is call:
             return 0.0
-        if self._probe is not None:
+        if self.probe is not None:
             return FIRST_PROBE_SECONDS
         if now < self._next_probe:
             return self._next_probe - now
-        self._probe = call
+        self.probe = call
         return 0.0
-
-    def is_probe(self, call: object) -> bool:
-        """Return whether this call is the probe."""
-        return self._probe is call
 
     def succeeded(self) -> None:
         """Close the circuit after any answer, also a late one."""
         self.n_failed = self.n_probes = 0
         self._calls.clear()
-        self._opened, self._probe, self.is_hopeless = None, None, False
+        self._opened, self.probe, self.is_hopeless = None, None, False
         self._pause = FIRST_PROBE_SECONDS
 
     def failed(self, call: object, reason: str, now: float) -> None:
@@ -90,8 +86,8 @@ class Circuit:
                 self._calls.add(call)
             if self.n_failed >= self.down_after and len(self._calls) >= MIN_CALLS:
                 self._opened, self._next_probe = now, now + self._pause
-        elif self._probe is call:
-            self._probe = None
+        elif self.probe is call:
+            self.probe = None
             self.n_probes += 1
             self._pause = min(2 * self._pause, LONGEST_PROBE_SECONDS)
             self.is_hopeless = self.open_seconds(now) + self._pause > self.down_seconds
@@ -101,8 +97,8 @@ class Circuit:
 
     def dropped(self, call: object) -> None:
         """Forget a call that ended without a proof of the endpoint's state."""
-        if self._probe is call:
-            self._probe = None
+        if self.probe is call:
+            self.probe = None
 
 
 _ROOM_SECONDS = 0.02
@@ -230,7 +226,7 @@ class Gate:
         with self._lock:
             now = time.monotonic()
             if fault.is_down:
-                fault.is_probe = self._circuit.is_probe(call)
+                fault.is_probe = self._circuit.probe is call
                 self._circuit.failed(call, fault.reason, now)
                 return
             self._circuit.succeeded()

@@ -82,11 +82,9 @@ class Ledger:
         return Account(self, purpose, model, share_of_price(price, share))
 
     def reserve(self, worst: Usage, *, wait: bool) -> bool:
-        """Reserve ``worst``, or end the budget.
+        """Reserve the ``worst`` usage of a call, or end the budget.
 
-        Args:
-            worst: usage of the call in the worst case.
-            wait: wait for open calls if ``worst`` could fit after them; otherwise return False.
+        If it could fit after the open calls, ``wait`` waits for them; without it, return False.
 
         Raises:
             BudgetError: it does not fit with the usage so far, or the budget has ended earlier.
