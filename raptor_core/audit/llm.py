@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +17,7 @@ from raptor_core.errors import EndpointError
 from raptor_core.identity import digest
 from raptor_core.models.endpoints.client import EndpointClient
 from raptor_core.models.endpoints.faults import CallFaultError
-from raptor_core.models.endpoints.fencing import defused, fence
+from raptor_core.models.endpoints.fencing import fence_all
 from raptor_core.models.endpoints.pool import run_concurrently
 from raptor_core.models.endpoints.values import ChatAsk
 from raptor_core.models.local.records import identify
@@ -35,6 +35,7 @@ SYSTEM = (
 )
 _FORM = "The JSON follows this schema, with nothing before or after it: {schema}"
 _FENCED = re.compile(r"\s*```(?:json)?\s*\n(.*?)\n?\s*```\s*", re.DOTALL)
+_TAGS = ("source", "sentence")
 _SHORTER = "Answer more briefly: at most ten words in each reason and each quote."
 
 
@@ -146,14 +147,9 @@ def _answer_form(settings: AuditSettings) -> tuple[str, dict[str, Any] | None]:
 
 def _user_message(question: _SummaryQuestion) -> str:
     """Return the sources and the sentences, each fenced."""
-    sources = _fence_all("source", [child.text for child in question.item.children])
-    sentences = _fence_all("sentence", question.sentences)
+    sources = fence_all("source", [child.text for child in question.item.children], *_TAGS)
+    sentences = fence_all("sentence", question.sentences, *_TAGS)
     return "\n".join(["Sources:", *sources, "", "Sentences of the summary:", *sentences])
-
-
-def _fence_all(tag: str, texts: Sequence[str]) -> Iterator[str]:
-    for number, text in enumerate(texts, 1):
-        yield fence(tag, defused(text, "source", "sentence"), number)
 
 
 def _check(text: str, question: _SummaryQuestion) -> None:

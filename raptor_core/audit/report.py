@@ -140,9 +140,7 @@ def with_marks(
         if finding.judgement != "unsupported" or mark is None:
             yield finding
             continue
-        reason = "; ".join(
-            part for part in (finding.reason, f"{mark.value}, says {mark.who}") if part
-        )
+        reason = "; ".join(filter(None, (finding.reason, f"{mark.value}, says {mark.who}")))
         judgement: Judgement = "supported" if mark.value == WRONG else "unsupported"
         yield replace(finding, judgement=judgement, reason=reason)
 

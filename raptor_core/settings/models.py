@@ -146,7 +146,6 @@ class EmbedderSettings(EndpointPart):
     """
 
     common: ClassVar[tuple[str, ...] | None] = ("kind", "model", "base_url", "api_key_env")
-
     purpose: ClassVar[str] = "embedder"
 
     kind: Literal["bundled", "sentence-transformers", "openai"] = "bundled"
@@ -194,7 +193,6 @@ class SummarizerSettings(ChatPart):
     common: ClassVar[tuple[str, ...] | None] = (
         *("kind", "model", "base_url", "api_key_env", "max_tokens", "concurrency", "titles"),
     )
-
     purpose: ClassVar[str] = "summarizer"
 
     kind: Literal["extractive", "openai", "local"] = "extractive"
@@ -273,7 +271,6 @@ class ReaderSettings(ChatPart):
     """
 
     common: ClassVar[tuple[str, ...] | None] = ("kind", "model", "base_url", "api_key_env")
-
     purpose: ClassVar[str] = "reader"
 
     kind: Literal["openai", "local"] = "openai"

@@ -44,11 +44,8 @@ def embed_nodes(
     """Embed nodes of any trees and layers; reuse vectors that exist.
 
     The components' cache keeps new vectors from the moment they come: slice by slice those of a
-    local model, batch by batch those of an endpoint, which were paid for.
-
-    Args:
-        known: published vectors.
-        progress: callback after each slice or batch: texts embedded so far, and all texts.
+    local model, batch by batch those of an endpoint, which were paid for. ``progress`` is called
+    after each of them with the number of texts embedded so far, and of all.
 
     Raises:
         StoreError: a node cannot be stored without loss; the message names it.

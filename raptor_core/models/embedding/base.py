@@ -39,8 +39,7 @@ class Embedder(Protocol):
         shape ``(0, n_dims)``.
 
         Raises:
-            ModelError: the model cannot be loaded, or its vectors are not finite.
-            EndpointError: a remote model failed permanently.
+            ModelError, EndpointError: the model failed, or its vectors are not finite.
         """
 
     def embed_queries(self, texts: Sequence[str]) -> Vectors:

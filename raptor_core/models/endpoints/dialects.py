@@ -49,10 +49,7 @@ def is_official(base_url: str) -> bool:
 def resolve_key(api_key_env: str, base_url: str, purpose: str) -> str:
     """Return the key in the environment variable ``api_key_env``, or a placeholder.
 
-    ``purpose`` is the part of the settings, for example "summarizer".
-
-    Raises:
-        MissingKeyError: OpenAI's own API needs a key, or the variable holds no usable key.
+    Raise MissingKeyError if OpenAI's own API needs a key, or if the variable holds no usable key.
     """
     key = os.environ.get(api_key_env, "").strip()
     if not key and is_official(base_url):

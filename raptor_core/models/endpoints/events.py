@@ -8,10 +8,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from typing import Any
 
 from raptor_core.models.endpoints.faults import FaultError
+from raptor_core.models.endpoints.messages import parse
 
 DONE = "[DONE]"
 """Data of the event that ends a stream."""
@@ -49,9 +49,7 @@ def join_events(body: bytes) -> bytes:
         if data.strip() == DONE:
             is_complete = True
             break
-        event: Any = None
-        with suppress(ValueError, RecursionError):
-            event = json.loads(data, strict=False)
+        event = parse(data.encode())
         if not isinstance(event, Mapping):
             raise FaultError("the answer is malformed: an event of its stream is no JSON object")
         is_chat = is_chat or "choices" in event

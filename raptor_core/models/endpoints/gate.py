@@ -150,32 +150,23 @@ class Gate:
             EndpointDownError: the endpoint stays down.
             EndpointError: ``stop`` was set while it waited.
         """
-        call = object()  # identity of the attempt in the circuit
+        call, is_answered = object(), True  # identity of the attempt in the circuit
         try:
             begun = self._begin(call, endpoint, tokens, stop)
-            with self._counted(tokens):
-                try:
-                    yield lambda headers: self._answered(begun, headers)
-                except FaultError as fault:
-                    self._failed(call, begun, fault)
-                    raise
+            began = time.monotonic()
+            try:
+                yield lambda headers: self._answered(begun, headers)
+            except FaultError as fault:
+                is_answered = not fault.is_down
+                self._failed(call, begun, fault)
+                raise
+            finally:
+                with self._lock:
+                    now = time.monotonic()
+                    self._width.end(tokens, now - began, now, is_answered=is_answered)
         finally:
             with self._lock:
                 self._circuit.dropped(call)
-
-    @contextmanager
-    def _counted(self, tokens: int) -> Iterator[None]:
-        """Count the block as a running call, and its duration; ``_begin`` counted its begin."""
-        began, is_answered = time.monotonic(), True
-        try:
-            yield
-        except FaultError as fault:
-            is_answered = not fault.is_down
-            raise
-        finally:
-            with self._lock:
-                now = time.monotonic()
-                self._width.end(tokens, now - began, now, is_answered=is_answered)
 
     def _begin(
         self, call: object, endpoint: EndpointPart, tokens: int, stop: threading.Event | None

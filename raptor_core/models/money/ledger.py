@@ -40,11 +40,7 @@ class Ledger:
 
     @classmethod
     def of(cls, settings: Settings) -> Ledger:
-        """Return a ledger with the settings' budget and prices.
-
-        Raises:
-            SettingsError: the budget is in dollars, and the model of an endpoint has no price.
-        """
+        """Return a ledger with the settings' budget and prices; see ``account`` for its error."""
         if settings.budget.usd is not None and settings.unpriced_models:
             raise SettingsError(missing_price(settings.unpriced_models[0]))
         return cls(settings.budget, settings.prices)
@@ -71,10 +67,8 @@ class Ledger:
     ) -> Account:
         """Return the account of one model for one purpose; a ``free`` one costs 0.
 
-        ``share`` is the part of the price that calls cost, for example in a batch.
-
-        Raises:
-            SettingsError: the budget is in dollars, and the model has no price.
+        ``share`` is the part of the price that calls cost, for example in a batch. A SettingsError
+        is raised if the budget is in dollars and the model has no price.
         """
         price = FREE if free else self._prices.get(model)
         if price is None and self._budget.usd is not None:

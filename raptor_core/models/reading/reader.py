@@ -14,7 +14,7 @@ from typing import TypeVar
 from raptor_core.chunking.sentences import sentences
 from raptor_core.models.embedding.base import Embedder
 from raptor_core.models.endpoints.client import EndpointClient
-from raptor_core.models.endpoints.fencing import defused, fence
+from raptor_core.models.endpoints.fencing import defused, fence, fence_all
 from raptor_core.models.endpoints.values import ChatAsk, max_words
 from raptor_core.models.money.ledger import Account
 from raptor_core.models.money.usage import Usage
@@ -93,10 +93,7 @@ _TAGS = ("passage", "question")
 
 def ask(question: str, passages: Sequence[Passage]) -> str:
     """Return the user message; ``passages`` are numbered from 1."""
-    fenced = "\n".join(
-        fence("passage", defused(passage.text, *_TAGS), number)
-        for number, passage in enumerate(passages, 1)
-    )
+    fenced = "\n".join(fence_all("passage", [passage.text for passage in passages], *_TAGS))
     return f"{fenced}\n\n{fence('question', defused(question, *_TAGS))}"
 
 
