@@ -165,7 +165,10 @@ def run_audits(
     remembering = RememberingJudge(judge, known)
     samples = [sample(audit.nodes, rate, minimum) for audit in audits]
     items = [
-        [AuditedSummary(node, _children(node, audit.below)) for node in nodes]
+        [
+            AuditedSummary(node, tuple(audit.below[c] for c in node.children if c in audit.below))
+            for node in nodes
+        ]
         for audit, nodes in zip(audits, samples, strict=True)
     ]
     keys = [[audit_key(item, judge) for item in of_layer] for of_layer in items]
@@ -183,10 +186,6 @@ def run_audits(
         )
         for audit, nodes, of_layer, n in zip(audits, samples, keys, n_judged, strict=True)
     ]
-
-
-def _children(node: Node, below: Mapping[str, Node]) -> tuple[Node, ...]:
-    return tuple(below[child] for child in node.children if child in below)
 
 
 def sample(nodes: Sequence[Node], rate: float, minimum: int) -> list[Node]:

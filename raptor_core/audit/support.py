@@ -73,13 +73,9 @@ _NEGATION = re.compile(
     r"\b(?:not|no|never|none|nor|without|cannot|neither|nobody|nothing|hardly|unable)\b|n['’]t\b",
     re.IGNORECASE,
 )
-_ABSOLUTES = frozenset(
-    {
-        *("all", "always", "certainly", "completely", "entirely", "every", "exclusively"),
-        *("impossible", "must", "never", "no", "none", "only", "solely"),
-    }
-)
-
+_ABSOLUTE = """all always certainly completely entirely every exclusively impossible must never no
+none only solely"""
+_ABSOLUTES = frozenset(_ABSOLUTE.split())
 
 Doubts = Mapping[str, float]
 """Reasons to doubt a sentence, each 0 if it does not apply.

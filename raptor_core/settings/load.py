@@ -58,11 +58,7 @@ MORE_PRESETS = "raptor_core.settings.presets"
 
 
 def preset(name: str) -> Settings:
-    """Return the settings of a preset.
-
-    Raises:
-        SettingsError: no preset has this name.
-    """
+    """Return the settings of a preset, or raise SettingsError if none has this name."""
     return Settings.model_validate(_preset_values(name))
 
 
@@ -91,10 +87,6 @@ def load_settings(path: Path | None = None, environ: Mapping[str, str] | None = 
     The file may name a ``preset`` that it starts from. ``RAPTOR_CLUSTERING__THRESHOLD=0.2``
     overrides ``threshold`` of ``[clustering]``; a list is given comma-separated.
 
-    Args:
-        path: the file; None for the defaults.
-        environ: None for ``os.environ``.
-
     Raises:
         SettingsError: the file is missing or malformed, a key is unknown, a value is wrong.
     """
@@ -113,11 +105,7 @@ def load_settings(path: Path | None = None, environ: Mapping[str, str] | None = 
 
 
 def with_preset(settings: Settings, name: str) -> Settings:
-    """Return the settings with the values of a preset over them.
-
-    Raises:
-        SettingsError: no preset has this name, or its values contradict what stays.
-    """
+    """Return the settings with the values of a preset over them, or raise SettingsError."""
     merged = _merge(settings.model_dump(), _preset_values(name))
     return _validated(merged, f"preset {name!r} over the settings")
 
@@ -125,11 +113,7 @@ def with_preset(settings: Settings, name: str) -> Settings:
 def settings_of(
     settings: Settings, sections: Mapping[str, Mapping[str, Any]], where: str
 ) -> Settings:
-    """Return the settings with ``sections`` over them; ``where`` names their origin in errors.
-
-    Raises:
-        SettingsError: a key is unknown, or a value is wrong.
-    """
+    """Return the settings with ``sections`` over them; ``where`` names their origin in errors."""
     merged = _merge(settings.model_dump(exclude_unset=True), sections)
     return _validated(merged, where) if sections else settings
 

@@ -48,8 +48,7 @@ _cache: dict[tuple[str, str], Any] = {}
 def custom_component(kind: str, settings: Settings) -> Any | None:
     """Return the component that the settings name for a kind of ``PROTOCOLS``; None without a name.
 
-    Raises:
-        SettingsError: it cannot be imported or made, or lacks a part of its interface.
+    A SettingsError says why it cannot be imported or made, or what it lacks.
     """
     name = getattr(settings.components, kind)
     if not name:

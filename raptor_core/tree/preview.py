@@ -28,7 +28,6 @@ class Preview:
     """Figures on one document.
 
     Attributes:
-        document: id of the document.
         format: format of its file; empty for a row of a database.
         size_bytes: size of its file, which rows of a table share; None if the storage has none.
         n_pages: printed pages; 0 for formats without pages.

@@ -115,10 +115,8 @@ class PublishedTrees:
     ) -> Tree | None:
         """Return the published tree that a build continues from, under its new names.
 
-        ``leaves_of`` makes the leaves of a tree; it is called only after a rename.
-
-        Raises:
-            DamagedTreeError: the published tree is incomplete.
+        ``leaves_of`` makes the leaves of a tree; it is called only after a rename. For errors see
+        ``published_tree``.
         """
         source = self.source(tree, documents)
         earlier = published_tree(store, source.tree) if source else None

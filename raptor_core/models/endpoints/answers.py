@@ -193,10 +193,7 @@ def _reasoning_remedy(purpose: str) -> str:
 def read_embeddings(answer: Any, n_texts: int, secret: str, purpose: str = "embedder") -> Vectors:
     """Return the vectors in the order of the texts, shape ``(n_texts, n_dims)``, float32.
 
-    Vectors without an index are in the order of the texts.
-
-    Raises:
-        FaultError: an error, malformed, a vector is missing, or one is not of finite numbers.
+    Vectors without an index are in the order of the texts. Any flaw raises FaultError.
     """
     check_error(answer, secret, purpose)
     items = _items(answer)

@@ -43,8 +43,7 @@ def read_kept(
 ) -> tuple[str, bool]:
     """Return what the question keeps of an answer, and whether that is only its beginning.
 
-    Raises:
-        FaultError: the answer is unusable, or was cut off and nothing of it is kept.
+    A FaultError is raised for an answer of which nothing is kept.
     """
     cut: CallFaultError | None = None
     try:
@@ -151,9 +150,7 @@ class EndpointClient:
         """Return vectors of ``texts`` in order, shape ``(len(texts), n_dims)``, not normalised.
 
         A call that is too large for the endpoint is halved, and the number of texts remembered.
-
-        Raises:
-            AnswerError: a single text is too long for the model; ``text`` is that text.
+        The AnswerError of a single text that is too long holds it.
         """
         size = self._max_texts or len(texts)
         if len(texts) <= size:

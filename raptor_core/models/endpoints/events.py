@@ -59,7 +59,8 @@ def join_events(body: bytes) -> bytes:
         _add(choice, event)
     if joined and not is_chat:
         return json.dumps(joined).encode()  # an error instead of a stream
-    if not is_complete and not joined.get("error") and not _is_over(choice):
+    is_over = choice["finish_reason"] or choice.get("error") or joined.get("error")
+    if not is_complete and not is_over:
         raise FaultError("the connection ended in the middle of a streamed answer", is_down=True)
     return json.dumps({**joined, "choices": [choice]}).encode()
 
@@ -107,7 +108,3 @@ def _add_delta(message: dict[str, Any], delta: Mapping[str, Any]) -> None:
 
 def _parts(value: Any) -> list[Any]:
     return value if isinstance(value, list) else [value] if value else []
-
-
-def _is_over(choice: Mapping[str, Any]) -> bool:
-    return bool(choice["finish_reason"] or choice.get("error"))

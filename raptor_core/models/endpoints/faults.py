@@ -98,8 +98,7 @@ class Retrier:
     ) -> Result:
         """Return the result of the first attempt that succeeds; ``label`` names it in errors.
 
-        Raises:
-            EndpointError: every attempt failed, or ``stop`` is set.
+        An EndpointError is raised if every attempt failed, or if ``stop`` is set.
         """
         stop = stop or threading.Event()
         wait = stop.wait if self.wait is None else self.wait

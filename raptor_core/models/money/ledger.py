@@ -161,10 +161,7 @@ class Account:
         """Reserve the worst case of one call; wait for open calls if it could fit after them.
 
         ``prompt_tokens`` may be an estimate. If the endpoint has counted more than an earlier
-        estimate, this one is raised in proportion.
-
-        Raises:
-            BudgetError: a bound of the budget would be passed.
+        estimate, this one is raised in proportion. BudgetError: see ``Ledger.reserve``.
         """
         worst = self._worst(prompt_tokens, completion_tokens)
         self.ledger.reserve(worst, wait=True)

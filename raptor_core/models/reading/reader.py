@@ -171,10 +171,7 @@ class Reader:
     def read(self, question: str, passages: Sequence[Passage]) -> Answer:
         """Answer ``question`` from ``passages``, which are numbered in their order.
 
-        Raises:
-            ValueError: ``passages`` is empty.
-            MissingKeyError: OpenAI's API needs a key, and the environment has none.
-            EndpointError: no complete answer after all retries.
+        It raises ValueError without passages, and the errors of ``EndpointClient``.
         """
         if not passages:
             raise ValueError(f"expected passages to answer {question!r} from, got none")
