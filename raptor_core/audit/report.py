@@ -7,15 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from raptor_core.audit.base import AuditedSummary, Judge, Judgement, SentenceFinding
-from raptor_core.audit.terms import (
-    SupportedTerms,
-    names,
-    number_forms,
-    numbers,
-    terms,
-    word_forms,
-    words,
-)
+from raptor_core.audit.terms import SupportedTerms, exact_forms, terms
 from raptor_core.curation import RIGHT, WRONG, Curation
 from raptor_core.identity import digest
 from raptor_core.nodes import Node
@@ -228,7 +220,7 @@ def measure_propagation(
             parents.setdefault(child, []).append(parent)
     n_traceable = n_repeated = 0
     for finding in findings:
-        marks = _marks(finding)
+        marks = exact_forms(finding.sentence, finding.missing)
         if finding.judgement != "unsupported" or not marks or finding.node_id not in parents:
             continue
         n_traceable += 1
@@ -236,11 +228,3 @@ def measure_propagation(
             parent.supports(forms) for parent in parents[finding.node_id] for forms in marks
         )
     return Propagation(n_traceable, n_repeated)
-
-
-def _marks(finding: SentenceFinding) -> list[frozenset[str]]:
-    """Return the forms of the sentence's numbers and names that no child holds."""
-    all_names = {word.text for word in names(finding.sentence, words(finding.sentence))}
-    no_name = [word for text in finding.missing for word in words(text) if word.text in all_names]
-    no_number = [number for text in finding.missing for number in numbers(text)]
-    return [*map(word_forms, no_name), *map(number_forms, no_number)]

@@ -13,13 +13,7 @@ import numpy as np
 
 from raptor_core.errors import AnswerError, EndpointError
 from raptor_core.models.endpoints.answers import read_chat, read_embeddings, read_usage
-from raptor_core.models.endpoints.dialects import (
-    Dialect,
-    connect,
-    effective,
-    resolve_key,
-    shown_url,
-)
+from raptor_core.models.endpoints.dialects import Dialect, connect, effective, find_key, shown_url
 from raptor_core.models.endpoints.faults import CallFaultError, FaultError, Retrier
 from raptor_core.models.endpoints.gate import Gate
 from raptor_core.models.endpoints.messages import check_error, fault_of, is_refusal, parse
@@ -94,7 +88,7 @@ class EndpointClient:
     def require_key(self) -> str:
         """Return the key to send, or a placeholder if the endpoint needs none."""
         endpoint = self.endpoint
-        return resolve_key(endpoint.api_key_env, endpoint.base_url, endpoint.purpose)
+        return find_key(endpoint.api_key_env, endpoint.base_url, endpoint.purpose)
 
     def look_up(self) -> None:
         """Check the key and the model's name for free.

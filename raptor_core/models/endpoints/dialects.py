@@ -46,7 +46,7 @@ def is_official(base_url: str) -> bool:
     return host == _OFFICIAL or host.endswith(f".{_OFFICIAL}")
 
 
-def resolve_key(api_key_env: str, base_url: str, purpose: str) -> str:
+def find_key(api_key_env: str, base_url: str, purpose: str) -> str:
     """Return the key in the environment variable ``api_key_env``, or a placeholder.
 
     Raise MissingKeyError if OpenAI's own API needs a key, or if the variable holds no usable key.
