@@ -61,7 +61,7 @@ class _Answer(_Strict):
 
 
 @dataclass(frozen=True, slots=True)
-class _SummaryQuestion:
+class _Question:
     """Summary with its sentences, and its position among all summaries."""
 
     at: int
@@ -93,7 +93,7 @@ class LlmJudge:
     def judge(self, summaries: Sequence[AuditedSummary]) -> list[list[SentenceFinding]]:
         """Return the findings on each summary; raise as ``EndpointClient`` does."""
         questions = [
-            _SummaryQuestion(at, item, tuple(sentence_texts(item.node.text)))
+            _Question(at, item, tuple(sentence_texts(item.node.text)))
             for at, item in enumerate(summaries)
         ]
         findings_by_summary = [_same_finding(q, "unsupported", "no child") for q in questions]
@@ -104,9 +104,7 @@ class LlmJudge:
             findings_by_summary[at] = findings
         return findings_by_summary
 
-    def _ask(
-        self, question: _SummaryQuestion, stop: threading.Event
-    ) -> tuple[int, list[SentenceFinding]]:
+    def _ask(self, question: _Question, stop: threading.Event) -> tuple[int, list[SentenceFinding]]:
         system, response_format = _answer_form(self._settings)
         ask = ChatAsk(
             system=system,
@@ -145,14 +143,14 @@ def _answer_form(settings: AuditSettings) -> tuple[str, dict[str, Any] | None]:
     return f"{SYSTEM}\n\n{form}", {"type": "json_object"} if is_any else None
 
 
-def _user_message(question: _SummaryQuestion) -> str:
+def _user_message(question: _Question) -> str:
     """Return the sources and the sentences, each fenced."""
     sources = fence_all("source", [child.text for child in question.item.children], *_TAGS)
     sentences = fence_all("sentence", question.sentences, *_TAGS)
     return "\n".join(["Sources:", *sources, "", "Sentences of the summary:", *sentences])
 
 
-def _check(text: str, question: _SummaryQuestion) -> None:
+def _check(text: str, question: _Question) -> None:
     try:
         answer = _read_answer(text)
     except ValidationError as error:
@@ -168,9 +166,7 @@ def _check(text: str, question: _SummaryQuestion) -> None:
             raise CallFaultError(f"the audit names source {fault.source} of {n_sources}")
 
 
-def _finding(
-    question: _SummaryQuestion, sentence: str, faults: Sequence[_Unsupported]
-) -> SentenceFinding:
+def _finding(question: _Question, sentence: str, faults: Sequence[_Unsupported]) -> SentenceFinding:
     node_id = question.item.node.id
     if not faults:
         return SentenceFinding(node_id, sentence, "supported", 1.0)
@@ -190,9 +186,7 @@ def _contains(text: str, part: str) -> bool:
     return bool(plain) and plain in folded(text)
 
 
-def _same_finding(
-    question: _SummaryQuestion, judgement: Judgement, reason: str
-) -> list[SentenceFinding]:
+def _same_finding(question: _Question, judgement: Judgement, reason: str) -> list[SentenceFinding]:
     return [
         SentenceFinding(question.item.node.id, sentence, judgement, 0.0, reason=reason)
         for sentence in question.sentences

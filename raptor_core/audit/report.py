@@ -224,7 +224,5 @@ def measure_propagation(
         if finding.judgement != "unsupported" or not marks or finding.node_id not in parents:
             continue
         n_traceable += 1
-        n_repeated += any(
-            parent.supports(forms) for parent in parents[finding.node_id] for forms in marks
-        )
+        n_repeated += any(p.supports(forms) for p in parents[finding.node_id] for forms in marks)
     return Propagation(n_traceable, n_repeated)

@@ -266,18 +266,14 @@ def probability(doubts: Doubts) -> float:
     return 1 / (1 + math.exp(-odds))
 
 
-def _finding(
-    node_id: str, sentence: str, claim: Claim, child: str, passage: str
-) -> SentenceFinding:
+def _finding(node_id: str, text: str, claim: Claim, child: str, passage: str) -> SentenceFinding:
     score = probability(claim.doubts)
     judgement: Judgement = "supported"
     reason = ""
     if score < THRESHOLD or any(claim.doubts[name] for name in _DECISIVE):
         judgement = "unsupported"
         reason = "; ".join(reason for name, reason in _REASONS.items() if claim.doubts[name])
-    return SentenceFinding(
-        node_id, sentence, judgement, score, claim.missing, child, passage, reason
-    )
+    return SentenceFinding(node_id, text, judgement, score, claim.missing, child, passage, reason)
 
 
 _REASONS = {

@@ -110,9 +110,7 @@ def with_preset(settings: Settings, name: str) -> Settings:
     return _validated(merged, f"preset {name!r} over the settings")
 
 
-def settings_of(
-    settings: Settings, sections: Mapping[str, Mapping[str, Any]], where: str
-) -> Settings:
+def settings_of(settings: Settings, sections: Mapping[str, Any], where: str) -> Settings:
     """Return the settings with ``sections`` over them; ``where`` names their origin in errors."""
     merged = _merge(settings.model_dump(exclude_unset=True), sections)
     return _validated(merged, where) if sections else settings

@@ -288,10 +288,9 @@ def _constrain(
     members: Members, touched: Collection[int], layer: Layer, components: Components
 ) -> AnchoredClusters:
     """Bring clusters of a layer within their bounds, see ``anchored``."""
-    clusterer, bounds = components.clusterer, _bounds(components)
-    return cluster_anchored(
-        layer.vectors, _token_counts(layer), members, touched, clusterer, bounds
-    )
+    n_tokens, clusterer = _token_counts(layer), components.clusterer
+    bounds = _bounds(components)
+    return cluster_anchored(layer.vectors, n_tokens, members, touched, clusterer, bounds)
 
 
 def _bounds(components: Components) -> Bounds:

@@ -79,7 +79,7 @@ def embed_nodes(
 def _embedded(missing: Sequence[Node], components: Components) -> Iterator[dict[str, Vectors]]:
     """Yield vectors by embedding key; an error about one text names its node."""
     try:
-        yield from _embed_in_batches(missing, components)
+        yield from _in_batches(missing, components)
     except AnswerError as error:
         at = next((n for n in missing if error.text.endswith(n.embedding_text)), None)
         if at is None or not error.text:
@@ -89,9 +89,7 @@ def _embedded(missing: Sequence[Node], components: Components) -> Iterator[dict[
         raise AnswerError(named, error.kind, comes_again=True) from error
 
 
-def _embed_in_batches(
-    missing: Sequence[Node], components: Components
-) -> Iterator[dict[str, Vectors]]:
+def _in_batches(missing: Sequence[Node], components: Components) -> Iterator[dict[str, Vectors]]:
     """Yield vectors by embedding key, batch by batch or slice by slice."""
     texts = [node.embedding_text for node in missing]
     keys = [node.embedding_key for node in missing]

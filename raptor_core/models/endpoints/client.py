@@ -14,7 +14,7 @@ import numpy as np
 from raptor_core.errors import AnswerError, EndpointError
 from raptor_core.models.endpoints.answers import read_chat, read_embeddings, read_usage
 from raptor_core.models.endpoints.dialects import Dialect, connect, effective, find_key, shown_url
-from raptor_core.models.endpoints.faults import CallFaultError, FaultError, Retrier
+from raptor_core.models.endpoints.faults import CallFaultError, FaultError, Retrier, Stop
 from raptor_core.models.endpoints.gate import Gate
 from raptor_core.models.endpoints.messages import check_error, fault_of, is_refusal, parse
 from raptor_core.models.endpoints.values import ChatAnswer, ChatAsk, Meter, Worst
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from openai import OpenAI
 
 Result = TypeVar("Result")
-Stop = threading.Event | None
 Encoding = Literal["base64", "float"]
 
 

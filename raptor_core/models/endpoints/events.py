@@ -26,9 +26,8 @@ _TEXTS = ("content", "reasoning_content", "reasoning", "thinking", "refusal")
 
 def is_stream(content_type: str, body: bytes | bytearray) -> bool:
     """Return whether an answer is a stream of events, by its type or its beginning."""
-    return "event-stream" in content_type.lower() or body.lstrip()[:6].startswith(
-        (b"data:", b"event:")
-    )
+    start = body.lstrip()[:6]
+    return "event-stream" in content_type.lower() or start.startswith((b"data:", b"event:"))
 
 
 def holds_token(chunk: bytes) -> bool:

@@ -16,6 +16,7 @@ from raptor_core.errors import AnswerError, EndpointError
 from raptor_core.retrying import RetryPolicy
 
 Result = TypeVar("Result")
+Stop = threading.Event | None
 
 CallFault = Literal[
     "filtered", "refused", "cut off", "empty", "degenerate", "context", "batch", "unfit"
@@ -93,7 +94,7 @@ class Retrier:
         attempt: Callable[[], Result],
         *,
         label: str,
-        stop: threading.Event | None = None,
+        stop: Stop = None,
         on_retry: Callable[[FaultError], object] = lambda _fault: None,
     ) -> Result:
         """Return the result of the first attempt that succeeds; ``label`` names it in errors.

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 
 from raptor_core.errors import EndpointDownError, EndpointError
 from raptor_core.models.endpoints.dialects import is_here, shown_url
-from raptor_core.models.endpoints.faults import FaultError
+from raptor_core.models.endpoints.faults import FaultError, Stop
 from raptor_core.models.endpoints.pacing import Begun, Pace, read_allowances
 from raptor_core.models.endpoints.width import Width
 from raptor_core.retrying import RetryPolicy
@@ -139,7 +139,7 @@ class Gate:
 
     @contextmanager
     def turn(
-        self, endpoint: EndpointPart, tokens: int, stop: threading.Event | None = None
+        self, endpoint: EndpointPart, tokens: int, stop: Stop = None
     ) -> Iterator[Callable[[Mapping[str, str]], None]]:
         """Wait until an attempt of at most ``tokens`` tokens may begin; the block is the attempt.
 
@@ -168,9 +168,7 @@ class Gate:
             with self._lock:
                 self._circuit.dropped(call)
 
-    def _begin(
-        self, call: object, endpoint: EndpointPart, tokens: int, stop: threading.Event | None
-    ) -> Begun:
+    def _begin(self, call: object, endpoint: EndpointPart, tokens: int, stop: Stop) -> Begun:
         """Wait until the attempt may begin; it then counts as sent."""
         wait = (stop or threading.Event()).wait
         with self._lock:

@@ -194,7 +194,7 @@ def check_error(answer: Any, secret: str, purpose: str) -> None:
     error = next((error for error in errors if message_of(error) and not _is_success(error)), None)
     if error is not None:
         codes = f"{_codes_of(error)} {_codes_of(body)}"
-        fault = fault_of_message(message_of(error), codes, 200, secret, purpose)
+        fault = fault_of_text(message_of(error), codes, 200, secret, purpose)
         fault.unbilled = not first
         raise fault
 
@@ -234,9 +234,7 @@ def _codes_of(error: Any) -> str:
     return " ".join([*(f"{value}" for value in values if isinstance(value, str | int)), *inner])
 
 
-def fault_of_message(
-    message: str, codes: str, status: int, secret: str, purpose: str
-) -> FaultError:
+def fault_of_text(message: str, codes: str, status: int, secret: str, purpose: str) -> FaultError:
     """Return the fault that a provider's message, its codes and the HTTP status mean together.
 
     A ``status`` of 200 is replaced by the one that codes or words tell. No fault shows ``secret``.
@@ -301,7 +299,7 @@ def _status_fault(error: APIStatusError, secret: str, purpose: str) -> FaultErro
     message = message_of(body)
     if page := _TITLE.search(message[:_READ_CHARS]):
         message = f"{(page[1] or page[2]).strip()}, an HTML page"
-    fault = fault_of_message(message, _codes_of(body), error.status_code, secret, purpose)
+    fault = fault_of_text(message, _codes_of(body), error.status_code, secret, purpose)
     estimated = body.get("estimated_time") if isinstance(body, Mapping) else None
     demanded = retry_after_seconds(response.headers, time.time())
     fault.retry_after_seconds = number(str(estimated)) if demanded is None else demanded

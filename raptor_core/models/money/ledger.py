@@ -62,9 +62,7 @@ class Ledger:
         lines = (line.usage for line in self.spendings if purpose in (None, line.purpose))
         return sum(lines, Usage())
 
-    def account(
-        self, purpose: str, model: str, *, free: bool = False, share: float = 1.0
-    ) -> Account:
+    def account(self, purpose: str, model: str, *, free: bool = False, share: float = 1) -> Account:
         """Return the account of one model for one purpose; a ``free`` one costs 0.
 
         ``share`` is the part of the price that calls cost, for example in a batch. A SettingsError
