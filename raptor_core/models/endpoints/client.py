@@ -134,11 +134,7 @@ class EndpointClient:
         return ChatAnswer(text, counter.usage, is_cut)
 
     def embed(
-        self,
-        texts: Sequence[str],
-        *,
-        stop: Stop = None,
-        encoding: Encoding = "base64",
+        self, texts: Sequence[str], *, stop: Stop = None, encoding: Encoding = "base64"
     ) -> Vectors:
         """Return vectors of ``texts`` in order, shape ``(len(texts), n_dims)``, not normalised.
 
