@@ -11,7 +11,6 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from importlib.metadata import entry_points
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, get_args, get_origin
 
 from pydantic import ValidationError
@@ -20,36 +19,34 @@ from raptor_core.errors import SettingsError
 from raptor_core.redaction import hide_credentials
 from raptor_core.settings.models import Settings
 
-PRESETS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
-    {
-        "default": {},
-        "paper": {
-            "tokens": {"counter": "tiktoken"},
-            "chunking": {"method": "greedy", "max_tokens": 100, "context": False},
-            "embedder": {"kind": "sentence-transformers", "model": "multi-qa-mpnet-base-cos-v1"},
-            "clustering": {
-                "method": "raptor",
-                "engine": "reference",
-                "dimensions": 10,
-                "local_neighbors": 10,
-                "threshold": 0.1,
-                "patience": 0,
-                "epochs": 0,
-                "max_tokens": 3500,
-            },
-            "summarizer": {
-                "kind": "openai",
-                "model": "gpt-3.5-turbo",
-                "prompt": "paper",
-                "max_tokens": 150,
-                "on_cut_off": "sentence",
-                "temperature": 1.0,
-            },
-            "tree": {"top_nodes": 11},
-            "retrieval": {"strategy": "collapsed", "budget_tokens": 2000, "top_k": 20},
+PRESETS: Mapping[str, Mapping[str, Any]] = {
+    "default": {},
+    "paper": {
+        "tokens": {"counter": "tiktoken"},
+        "chunking": {"method": "greedy", "max_tokens": 100, "context": False},
+        "embedder": {"kind": "sentence-transformers", "model": "multi-qa-mpnet-base-cos-v1"},
+        "clustering": {
+            "method": "raptor",
+            "engine": "reference",
+            "dimensions": 10,
+            "local_neighbors": 10,
+            "threshold": 0.1,
+            "patience": 0,
+            "epochs": 0,
+            "max_tokens": 3500,
         },
-    }
-)
+        "summarizer": {
+            "kind": "openai",
+            "model": "gpt-3.5-turbo",
+            "prompt": "paper",
+            "max_tokens": 150,
+            "on_cut_off": "sentence",
+            "temperature": 1.0,
+        },
+        "tree": {"top_nodes": 11},
+        "retrieval": {"strategy": "collapsed", "budget_tokens": 2000, "top_k": 20},
+    },
+}
 """Values of each preset, as in a settings file. ``paper``: arXiv:2401.18059, as its authors' code
 has it."""
 

@@ -214,16 +214,12 @@ def _anchor(layer: Layer, components: Components, earlier: Earlier) -> _Arranged
 
 
 def _measure_drift(
-    layer: Layer,
-    components: Components,
-    earlier: Earlier,
-    kept: Members,
-    clusters: AnchoredClusters,
+    layer: Layer, components: Components, earlier: Earlier, kept: Members, new: AnchoredClusters
 ) -> Fit:
     """Return the fit after new nodes are placed; its reason calls for a new fit of clusters."""
     limits, n = components.settings.rebuild, len(layer.nodes)
     known = {anchor for anchors in earlier.anchors for anchor in anchors}
-    current = cohesion(layer.vectors, clusters.members)
+    current = cohesion(layer.vectors, new.members)
     remaining = cohesion(layer.vectors, [rows for rows in kept if len(rows) > 1])
     # Cohesion that removed nodes took away, or expected vectors brought, is no drift.
     fitted = earlier.fit.fitted_cohesion + remaining - earlier.fit.cohesion

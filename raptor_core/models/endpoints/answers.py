@@ -44,13 +44,9 @@ _WRAPPERS = ("data", "result", "response", "output", "body")
 def read_usage(answer: Any, prompt_tokens: int) -> Usage:
     """Return the usage of a call by the endpoint's count, or ``prompt_tokens`` and an estimate."""
     usage = _fields(_fields(answer).get("usage"))
-    counted = Usage(
-        calls=1,
-        prompt_tokens=_count(usage.get("prompt_tokens")),
-        completion_tokens=_count(usage.get("completion_tokens")),
-    )
-    if counted.tokens:
-        return counted
+    counts = [_count(usage.get(key)) for key in ("prompt_tokens", "completion_tokens")]
+    if any(counts):
+        return Usage(1, *counts)
     text, _ = _content(_fields(_choice(answer).get("message")))
     n_tokens = estimate_tokens(text) if text else 0
     return Usage(calls=1, prompt_tokens=prompt_tokens, completion_tokens=n_tokens)

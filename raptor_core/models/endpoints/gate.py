@@ -132,10 +132,8 @@ class Gate:
     def limit(self, endpoint: EndpointPart) -> None:
         """Keep this process's part of the endpoint's rates, too."""
         with self._lock:
-            self._pace.limit(
-                endpoint.requests_per_minute / endpoint.shared_by,
-                endpoint.tokens_per_minute / endpoint.shared_by,
-            )
+            n = endpoint.shared_by
+            self._pace.limit(endpoint.requests_per_minute / n, endpoint.tokens_per_minute / n)
 
     @contextmanager
     def turn(

@@ -237,7 +237,7 @@ def _codes_of(error: Any) -> str:
 def fault_of_text(message: str, codes: str, status: int, secret: str, purpose: str) -> FaultError:
     """Return the fault that a provider's message, its codes and the HTTP status mean together.
 
-    A ``status`` of 200 is replaced by the one that codes or words tell. No fault shows ``secret``.
+    A status that codes or words tell replaces a ``status`` of 200. No fault shows ``secret``.
     """
     words = f"{message[:_READ_CHARS]} {codes[:_READ_CHARS]}"
     shown = scrub(message or codes.strip() or "no message", secret, MAX_MESSAGE_CHARS)

@@ -44,14 +44,8 @@ class Passage:
     @classmethod
     def from_node(cls, node: Node) -> Passage:
         """Create the passage of a node."""
-        return cls(
-            text=node.text,
-            node_id=node.id,
-            documents=node.documents,
-            source=node.source,
-            span=(node.start, node.end) if node.is_leaf and not node.stands_for else None,
-            pages=node.pages,
-        )
+        span = (node.start, node.end) if node.is_leaf and not node.stands_for else None
+        return cls(node.text, node.id, node.documents, node.source, span, node.pages)
 
     @property
     def place(self) -> str:
