@@ -50,11 +50,6 @@ class Circuit:
     _pause: float = FIRST_PROBE_SECONDS
     probe: object | None = None
 
-    @property
-    def is_open(self) -> bool:
-        """State in which calls have to wait."""
-        return self._opened is not None
-
     def open_seconds(self, now: float) -> float:
         """Return the seconds since the circuit opened; 0 if it is closed."""
         return 0.0 if self._opened is None else now - self._opened
