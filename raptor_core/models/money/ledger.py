@@ -26,12 +26,10 @@ class Ledger:
     """Usage of one run and its budget; many threads may share one object."""
 
     def __init__(
-        self,
-        budget: BudgetSettings | None = None,
-        prices: Mapping[str, PriceSettings] | None = None,
+        self, budget: BudgetSettings | None = None, prices: Mapping[str, PriceSettings] = {}
     ) -> None:
         self._budget = budget or BudgetSettings()
-        self._prices = prices or {}
+        self._prices = prices
         self._turn = threading.Condition()
         self._spendings: dict[tuple[str, str], Spending] = {}
         self._reserved = Usage()
