@@ -133,9 +133,9 @@ class BoundedClient(DefaultHttpxClient):
                 watch.stream = response.extensions.get("network_stream")
                 if response.next_request is None:
                     body = _read(response, _max_bytes(request), watch)
-                    kept = {"headers": response.headers, "extensions": response.extensions}
-                    status = response.status_code
-                    return type(response)(status, content=body, request=request, **kept)
+                    kept: dict[str, Any] = {"content": body, "headers": response.headers}
+                    kept |= {"request": request, "extensions": response.extensions}
+                    return type(response)(response.status_code, **kept)
                 _check_redirect(request, response)
                 request = response.next_request
             finally:
