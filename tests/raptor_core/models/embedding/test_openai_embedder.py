@@ -54,7 +54,7 @@ def test_every_distinct_text_is_sent_once_in_batches(server):
 
 
 def test_batches_are_under_way_together_up_to_a_bound(server):
-    made = embedder(server, batch_size=1)
+    made = embedder(server, batch_size=1, concurrency=CONCURRENCY)
     assert made.n_dims == 8
     barrier = threading.Barrier(CONCURRENCY, timeout=60)
     server.hold = lambda _body: barrier.wait()
