@@ -55,7 +55,7 @@ def open_records(folder: Path) -> Iterator[dg.DagsterInstance]:
     if os.environ.get(URL_VARIABLE, "").count("@") > 1:  # part of the password would be shown
         raise SettingsError(f"the address in {URL_VARIABLE} has more than one @; {_QUOTE}")
     with damage_named(folder):
-        with _explained(folder / "dagster.yaml"), _opening_lock(folder):
+        with _explained(folder / "dagster.yaml"), damage_named(folder), _opening_lock(folder):
             instance = dg.DagsterInstance.from_config(str(folder))
         with instance, keep_connections(instance):
             yield instance
