@@ -31,7 +31,6 @@ from raptor_core.models.local.records import read_record
 from raptor_core.models.reading.reader import Passage, Reader
 from raptor_core.models.summarizing import make_summarizer
 from raptor_core.models.summarizing.base import FailedSummary, Summary, SummaryRequest
-from raptor_core.quality.junk import find_unfit
 from raptor_core.settings import AuditSettings, SummarizerSettings
 from raptor_core.settings.models import ReaderSettings
 from raptor_core.vectors import Vectors
@@ -168,14 +167,6 @@ def test_a_cut_answer_fails_by_name_and_never_becomes_text(server):
         assert "cut off at its token limit" in answer.reason
 
 
-def test_a_loop_at_temperature_0_is_recognized_and_never_becomes_text():
-    local = settings(SummarizerSettings, max_tokens=400, max_retries=0)
-    summarizer = make_summarizer(local, WordCounter(), "embedder", unfit=find_unfit)
-    (answer,) = summarizer.summarize([request("loop", LOOPING)])
-    assert isinstance(answer, FailedSummary)
-    assert "junk (loop)" in answer.reason
-
-
 def test_a_cancelled_answer_frees_the_engine_at_its_next_token(server):
     remote = settings(SummarizerSettings, max_retries=0)
     remote = remote.model_copy(update={"kind": "openai", "base_url": server})
@@ -190,7 +181,7 @@ def test_a_cancelled_answer_frees_the_engine_at_its_next_token(server):
 
     thread = threading.Thread(target=call)
     thread.start()
-    wait_until(lambda: n_written(server) > 0, [])
+    wait_until(lambda: slot_of(server)["is_processing"] and n_written(server), [])
     client.cancel()
     thread.join()
     wait_until(lambda: not slot_of(server)["is_processing"], [])
