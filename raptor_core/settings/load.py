@@ -42,7 +42,6 @@ PRESETS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
                 "model": "gpt-3.5-turbo",
                 "prompt": "paper",
                 "max_tokens": 150,
-                "on_cut_off": "sentence",
                 "temperature": 1.0,
             },
             "tree": {"top_nodes": 11},

@@ -57,7 +57,7 @@ def content_settings(
     if values.get("sha256"):
         values.pop("model", None)  # the path of a local model
     for name in ("system_prompt", "user_prompt", "titles", "sha256", "on_cut_off", "line_ends"):
-        if values.get(name) in ("", False, None, "retry"):
+        if values.get(name) in ("", False, None, "sentence"):
             values.pop(name, None)  # an unset option leaves the fingerprint as it is
     return {**values, "own": custom[group]} if custom.get(group) else values
 

@@ -81,3 +81,4 @@ def test_only_a_summary_that_leaves_out_most_is_unfair():
     assert left_out(WHOLE, [LAMP, STORM, SCHOOL]) == []
     assert left_out("Agnes Moor lit the lamp.", [LAMP, STORM, SCHOOL]) == [STORM, SCHOOL]
     assert left_out(LAMP, [LAMP, STORM, SCHOOL]) == [STORM, SCHOOL]
+    assert left_out(LAMP, [LAMP, LAMP]) == []
