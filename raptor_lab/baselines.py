@@ -6,7 +6,7 @@ Strategies as systems are in ``raptor_core.evaluation.systems``, which finds the
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -26,6 +26,7 @@ from raptor_core.evaluation.systems import Encoders
 from raptor_core.nodes import Node
 from raptor_core.retrieval import Query, Retrieval
 from raptor_core.retrieval.base import Questions, fit_budget
+from raptor_core.retrieval.nearest import chunks_only
 from raptor_core.store.base import Hit, Where
 from raptor_core.store.lexical import Sparse, passage_vector, query_vector
 from raptor_core.store.protocols import Searcher
@@ -94,22 +95,22 @@ class Dpr:
     def contexts(self, index: Index, batch: QuestionBatch, budget_tokens: int) -> list[Context]:
         """See ``System.contexts``."""
         nodes, passages = _encoded(index, self.passage_model)
-        query = Query(self.name, budget_tokens)
-        rows = _allowed(nodes, self._restrict(batch.where))
+        query = Query(self.name, budget_tokens, where=batch.where)
+        rows = _allowed(nodes, self._where(query))
         texts = [question.text for question in batch.questions]
         retrievals = self._rank(texts, query, [nodes[row] for row in rows], passages[rows])
         return list(map(Context.of, retrievals))
 
     def retrieve(self, questions: Questions, query: Query, store: Searcher) -> list[Retrieval]:
         """See ``Strategy.retrieve``; the passage encoder reads all nodes of the query's filter."""
-        nodes = store.nodes(self._restrict(query.where))
+        nodes = store.nodes(self._where(query))
         if not nodes:
             return [fit_budget(text, query, ()) for text in questions.texts]
         passages = _encode_nodes(nodes, self.passage_model)
         return self._rank(questions.texts, query, nodes, passages)
 
-    def _restrict(self, where: Where) -> Where:
-        return replace(where, layers=(0,)) if self.name == "dpr" else where
+    def _where(self, query: Query) -> Where:
+        return chunks_only(query) if self.name == "dpr" else query.where
 
     def _rank(
         self, texts: Sequence[str], query: Query, nodes: Sequence[Node], passages: Vectors

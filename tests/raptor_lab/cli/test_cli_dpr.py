@@ -48,6 +48,8 @@ def test_dpr_without_encoders_and_a_filter_without_nodes_are_explained(built, en
     refused = built.call("query", QUESTION, "--strategy", "dpr", "--json")
     assert (refused.code, refused.json["error"]) == (3, "SettingsError")
     assert "--dpr QUESTION_MODEL PASSAGE_MODEL" in refused.json["message"]
+    filtered = ("--layer", 1, *encoders)
+    assert "chunks only" in built.call("query", QUESTION, "--strategy", "dpr", *filtered).err
     nothing = built.call("query", QUESTION, "--strategy", "dpr", *encoders, "--document", "none.md")
     assert (nothing.code, nothing.out) == (0, "")
     assert "no node matches --document none.md" in nothing.err
