@@ -17,7 +17,7 @@ class SummaryRequest:
 
     Attributes:
         key: content key of the summary node; ``name`` is for messages.
-        texts: texts of the children in document order, at least two.
+        texts: texts of the children in document order, at least one.
         vectors: unit vectors of the children, shape ``(len(texts), n_dims)``.
         objections: sentences of an earlier summary that the texts do not support.
         omissions: beginnings of texts that an earlier summary left out.
