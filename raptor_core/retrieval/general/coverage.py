@@ -80,10 +80,11 @@ def choose(table: TermTable, query: Query, part: Mask) -> Iterator[tuple[int, fl
     room, n_chosen, n_chunks = query.budget_tokens, 0, Counter[str]()
     while heap and n_chosen != query.top_k:
         _, row = heappop(heap)
-        document, terms = table.nodes[row].documents[0], table.terms_of(row)
+        document = table.nodes[row].documents[0]
         is_full = table.is_chunk[row] and n_chunks[document] == query.max_per_document
         if table.n_tokens[row] > room or is_full:
             continue
+        terms = table.terms_of(row)
         gain = float(weights[row] * worths[terms].sum())
         # Gains only fall, so those in the heap are upper bounds.
         if heap and heap[0] < (-gain, row):

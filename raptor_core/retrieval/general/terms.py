@@ -25,7 +25,7 @@ MAX_NODES = 4096
 """Number of nodes that are read of a scope: its layers from the top, then a spread of chunks."""
 
 MAX_TABLES = 8
-"""Number of scopes whose terms stay in memory, each of 10 MB at the most."""
+"""Number of scopes whose terms stay in memory, each of some 15 MB at the most."""
 
 COMMON_SHARE = 0.2
 """A word of a greater share of the chunks tells no part of a text from another."""
