@@ -217,6 +217,9 @@ def test_the_component_is_listed_checked_and_scaffolded(tmp_path):
     assert "raptor_assets.RaptorCorpusComponent" in components
     assert "handbook/tree" in listed
     assert "guides_source_sensor" in listed
+    scaffolded = (package / "defs" / "guides" / "defs.yaml").read_text()
+    assert "{{ context.project_root }}/guides" in scaffolded
+    assert "{{ context.project_root }}/.raptor/guides" in scaffolded
     wrong = yaml.replace("paths:", "path:")
     (package / "defs" / "handbook" / "defs.yaml").write_text(wrong)
     with pytest.raises(AssertionError, match=r"unknown setting source\.path; did you mean paths"):

@@ -12,12 +12,15 @@ from pydantic import BaseModel, Field
 from raptor_assets.project.corpus import build_raptor_corpus
 from raptor_assets.specs import RaptorAsset, RaptorTranslator
 
+_ROOT = "{{ context.project_root }}"
+"""The folder of the project, whatever the working directory is."""
+
 
 class RaptorCorpusParams(BaseModel):
     """Parameters of ``dg scaffold``."""
 
     name: str = Field("corpus", description="Name of the corpus.")
-    path: str = Field("documents", description="Folder of its documents.")
+    path: str = Field("documents", description="Folder of its documents; relative to the project.")
 
 
 class RaptorCorpusScaffolder(dg.Scaffolder[RaptorCorpusParams]):
@@ -30,8 +33,10 @@ class RaptorCorpusScaffolder(dg.Scaffolder[RaptorCorpusParams]):
 
     def scaffold(self, request: dg.ScaffoldRequest[RaptorCorpusParams]) -> None:
         """See ``dagster.Scaffolder``."""
-        source = {"source": {"paths": [request.params.path]}}
-        dg.scaffold_component(request, {"name": request.params.name, "settings": source})
+        name, path = request.params.name, request.params.path
+        source = {"source": {"paths": [path if Path(path).is_absolute() else f"{_ROOT}/{path}"]}}
+        home = f"{_ROOT}/.raptor/{name}"
+        dg.scaffold_component(request, {"name": name, "home": home, "settings": source})
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,13 @@ from raptor_core.tree.corpus_tree import CORPUS_TREE
 
 _MARK = "# Written by raptor and kept up to date by it; delete this line to keep your own changes."
 _MAX_REASON_CHARS = 300
+_GIT_IGNORE = """\
+# Texts, vectors and records stay out of version control; the settings may go in.
+*
+!.gitignore
+!raptor.toml
+"""
+
 _INSTANCE = """\
 {mark}
 telemetry:
@@ -115,11 +122,13 @@ class Home(HomeFolder):
         """Make the folders, and Dagster's instance settings unless a person wrote them.
 
         They switch telemetry and the sign-up dialog off, allow one run at a time (an embedded store
-        has one writer), and keep events in SQLite.
+        has one writer), and keep events in SQLite. The home keeps itself out of version control.
         """
         with self._writable():
             for folder in (self.dagster, self.tables, self.qdrant):
                 folder.mkdir(parents=True, exist_ok=True)
+            if not (ignore := self.path / ".gitignore").exists():
+                replace_file(ignore, _GIT_IGNORE.encode())
             kept, default = self._instance(), self._default_instance()
             if kept.startswith(_MARK) and kept != default:
                 replace_file(self.dagster / "dagster.yaml", default.encode())

@@ -91,10 +91,13 @@ def _print_plan(planned: Forecast) -> None:
     if changes.refused:
         named = listed(sorted(changes.refused), NAMED)
         say(f"asked again, since the model refused summaries of them: {named}")
-    for tree in plan.trees[:NAMED]:
+    affected = [tree for tree in plan.trees if tree.action != "keep"]
+    for tree in affected[:NAMED]:
         _print_tree(tree)
-    if len(plan.trees) > NAMED:
-        say(f"and {len(plan.trees) - NAMED} more trees; --json names all", dim=True)
+    if len(affected) > NAMED:
+        say(f"and {len(affected) - NAMED} more trees; --json names all", dim=True)
+    if n_same := len(plan.trees) - len(affected):
+        say(f"{counted(n_same, 'tree')} of these partitions without a change", dim=True)
     _print_total(plan)
     if planned.speed and planned.seconds:
         read, written = planned.speed

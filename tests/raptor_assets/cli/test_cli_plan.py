@@ -50,6 +50,20 @@ def test_people_read_what_happens_layer_by_layer_and_the_cost(own):
     assert "0 USD, no endpoint is called" in printed
 
 
+def test_trees_that_a_changed_partition_keeps_are_a_count(tmp_path, bundled_model):
+    place = Place(tmp_path)
+    for number in range(4):
+        place.write(f"{number}.md", prose(8, seed=number))
+    call = (place.docs, "--home", place.home)
+    shared = {"RAPTOR_GROUPING__SHARDS": "1"}
+    assert raptor("build", *call, **shared).code == 0
+    place.write("2.md", prose(8, seed=9))
+    printed = raptor("plan", *call, **shared).out
+    assert "2.md: rebuild" in printed
+    assert "3 trees of these partitions without a change" in printed
+    assert "keep" not in printed
+
+
 def test_a_plan_without_a_home_makes_none(tmp_path, bundled_model):
     place = Place(tmp_path)
     place.write("a.md", prose(20, seed=1))
