@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Literal, Protocol
 
 from raptor_core.chunking.sentences import sentences
+from raptor_core.nodes import Node
 
 Judgement = Literal["supported", "unsupported", "not judged"]
 
@@ -34,24 +35,15 @@ class SentenceFinding:
     reason: str = ""
 
 
-class Text(Protocol):
-    """Interface of a node's text for judges."""
-
-    @property
-    def id(self) -> str:
-        """Id of the node."""
-
-    @property
-    def text(self) -> str:
-        """Text of the node."""
-
-
 @dataclass(frozen=True, slots=True)
 class NamedText:
     """Text that is no node, for judges."""
 
     id: str
     text: str
+
+
+Text = Node | NamedText
 
 
 @dataclass(frozen=True, slots=True)

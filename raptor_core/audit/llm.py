@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +17,7 @@ from raptor_core.errors import EndpointError
 from raptor_core.identity import digest
 from raptor_core.models.endpoints.client import EndpointClient
 from raptor_core.models.endpoints.faults import CallFaultError
-from raptor_core.models.endpoints.fencing import defused, fence
+from raptor_core.models.endpoints.fencing import fence_all
 from raptor_core.models.endpoints.pool import run_concurrently
 from raptor_core.models.endpoints.values import ChatAsk
 from raptor_core.models.local.records import identify
@@ -35,6 +35,7 @@ SYSTEM = (
 )
 _FORM = "The JSON follows this schema, with nothing before or after it: {schema}"
 _FENCED = re.compile(r"\s*```(?:json)?\s*\n(.*?)\n?\s*```\s*", re.DOTALL)
+_TAGS = ("source", "sentence")
 _SHORTER = "Answer more briefly: at most ten words in each reason and each quote."
 
 
@@ -60,7 +61,7 @@ class _Answer(_Strict):
 
 
 @dataclass(frozen=True, slots=True)
-class _SummaryQuestion:
+class _Question:
     """Summary with its sentences, and its position among all summaries."""
 
     at: int
@@ -92,7 +93,7 @@ class LlmJudge:
     def judge(self, summaries: Sequence[AuditedSummary]) -> list[list[SentenceFinding]]:
         """Return the findings on each summary; raise as ``EndpointClient`` does."""
         questions = [
-            _SummaryQuestion(at, item, tuple(sentence_texts(item.node.text)))
+            _Question(at, item, tuple(sentence_texts(item.node.text)))
             for at, item in enumerate(summaries)
         ]
         findings_by_summary = [_same_finding(q, "unsupported", "no child") for q in questions]
@@ -103,9 +104,7 @@ class LlmJudge:
             findings_by_summary[at] = findings
         return findings_by_summary
 
-    def _ask(
-        self, question: _SummaryQuestion, stop: threading.Event
-    ) -> tuple[int, list[SentenceFinding]]:
+    def _ask(self, question: _Question, stop: threading.Event) -> tuple[int, list[SentenceFinding]]:
         system, response_format = _answer_form(self._settings)
         ask = ChatAsk(
             system=system,
@@ -144,19 +143,14 @@ def _answer_form(settings: AuditSettings) -> tuple[str, dict[str, Any] | None]:
     return f"{SYSTEM}\n\n{form}", {"type": "json_object"} if is_any else None
 
 
-def _user_message(question: _SummaryQuestion) -> str:
+def _user_message(question: _Question) -> str:
     """Return the sources and the sentences, each fenced."""
-    sources = _fence_all("source", [child.text for child in question.item.children])
-    sentences = _fence_all("sentence", question.sentences)
+    sources = fence_all("source", [child.text for child in question.item.children], *_TAGS)
+    sentences = fence_all("sentence", question.sentences, *_TAGS)
     return "\n".join(["Sources:", *sources, "", "Sentences of the summary:", *sentences])
 
 
-def _fence_all(tag: str, texts: Sequence[str]) -> Iterator[str]:
-    for number, text in enumerate(texts, 1):
-        yield fence(tag, defused(text, "source", "sentence"), number)
-
-
-def _check(text: str, question: _SummaryQuestion) -> None:
+def _check(text: str, question: _Question) -> None:
     try:
         answer = _read_answer(text)
     except ValidationError as error:
@@ -172,9 +166,7 @@ def _check(text: str, question: _SummaryQuestion) -> None:
             raise CallFaultError(f"the audit names source {fault.source} of {n_sources}")
 
 
-def _finding(
-    question: _SummaryQuestion, sentence: str, faults: Sequence[_Unsupported]
-) -> SentenceFinding:
+def _finding(question: _Question, sentence: str, faults: Sequence[_Unsupported]) -> SentenceFinding:
     node_id = question.item.node.id
     if not faults:
         return SentenceFinding(node_id, sentence, "supported", 1.0)
@@ -194,9 +186,7 @@ def _contains(text: str, part: str) -> bool:
     return bool(plain) and plain in folded(text)
 
 
-def _same_finding(
-    question: _SummaryQuestion, judgement: Judgement, reason: str
-) -> list[SentenceFinding]:
+def _same_finding(question: _Question, judgement: Judgement, reason: str) -> list[SentenceFinding]:
     return [
         SentenceFinding(question.item.node.id, sentence, judgement, 0.0, reason=reason)
         for sentence in question.sentences

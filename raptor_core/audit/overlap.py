@@ -40,14 +40,12 @@ def _judge(node: Text, children: Sequence[Text]) -> list[SentenceFinding]:
         supported = score >= MIN_SUPPORT and not no_exact
         judgement: Judgement = "supported" if supported else "unsupported"
         missing = tuple(dict.fromkeys(no_exact + no_word))
-        evidence = _best_child(needs, children, known)
+        evidence = _closest(needs, children, known)
         findings.append(SentenceFinding(node.id, sentence, judgement, score, missing, evidence))
     return findings
 
 
-def _best_child(
-    needs: Needs, children: Sequence[Text], known: Sequence[SupportedTerms]
-) -> str | None:
+def _closest(needs: Needs, children: Sequence[Text], known: Sequence[SupportedTerms]) -> str | None:
     """Return the id of the first child that holds most of what is needed, or None."""
     items = (*needs.content, *needs.exact)
     counts = [sum(child.supports(item.forms) for item in items) for child in known]

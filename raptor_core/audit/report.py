@@ -7,15 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from raptor_core.audit.base import AuditedSummary, Judge, Judgement, SentenceFinding
-from raptor_core.audit.terms import (
-    SupportedTerms,
-    names,
-    number_forms,
-    numbers,
-    terms,
-    word_forms,
-    words,
-)
+from raptor_core.audit.terms import SupportedTerms, exact_forms, terms
 from raptor_core.curation import RIGHT, WRONG, Curation
 from raptor_core.identity import digest
 from raptor_core.nodes import Node
@@ -140,9 +132,7 @@ def with_marks(
         if finding.judgement != "unsupported" or mark is None:
             yield finding
             continue
-        reason = "; ".join(
-            part for part in (finding.reason, f"{mark.value}, says {mark.who}") if part
-        )
+        reason = "; ".join(filter(None, (finding.reason, f"{mark.value}, says {mark.who}")))
         judgement: Judgement = "supported" if mark.value == WRONG else "unsupported"
         yield replace(finding, judgement=judgement, reason=reason)
 
@@ -167,7 +157,10 @@ def run_audits(
     remembering = RememberingJudge(judge, known)
     samples = [sample(audit.nodes, rate, minimum) for audit in audits]
     items = [
-        [AuditedSummary(node, _children(node, audit.below)) for node in nodes]
+        [
+            AuditedSummary(node, tuple(audit.below[c] for c in node.children if c in audit.below))
+            for node in nodes
+        ]
         for audit, nodes in zip(audits, samples, strict=True)
     ]
     keys = [[audit_key(item, judge) for item in of_layer] for of_layer in items]
@@ -185,10 +178,6 @@ def run_audits(
         )
         for audit, nodes, of_layer, n in zip(audits, samples, keys, n_judged, strict=True)
     ]
-
-
-def _children(node: Node, below: Mapping[str, Node]) -> tuple[Node, ...]:
-    return tuple(below[child] for child in node.children if child in below)
 
 
 def sample(nodes: Sequence[Node], rate: float, minimum: int) -> list[Node]:
@@ -231,19 +220,9 @@ def measure_propagation(
             parents.setdefault(child, []).append(parent)
     n_traceable = n_repeated = 0
     for finding in findings:
-        marks = _marks(finding)
+        marks = exact_forms(finding.sentence, finding.missing)
         if finding.judgement != "unsupported" or not marks or finding.node_id not in parents:
             continue
         n_traceable += 1
-        n_repeated += any(
-            parent.supports(forms) for parent in parents[finding.node_id] for forms in marks
-        )
+        n_repeated += any(p.supports(forms) for p in parents[finding.node_id] for forms in marks)
     return Propagation(n_traceable, n_repeated)
-
-
-def _marks(finding: SentenceFinding) -> list[frozenset[str]]:
-    """Return the forms of the sentence's numbers and names that no child holds."""
-    all_names = {word.text for word in names(finding.sentence, words(finding.sentence))}
-    no_name = [word for text in finding.missing for word in words(text) if word.text in all_names]
-    no_number = [number for text in finding.missing for number in numbers(text)]
-    return [*map(word_forms, no_name), *map(number_forms, no_number)]

@@ -17,16 +17,7 @@ import numpy as np
 
 from raptor_core.audit.base import AuditedSummary, Judgement, SentenceFinding, sentence_texts
 from raptor_core.audit.collage import folded, is_collage
-from raptor_core.audit.terms import (
-    Needs,
-    SupportedTerms,
-    Word,
-    find_missing,
-    find_needs,
-    terms,
-    union,
-    words,
-)
+from raptor_core.audit.terms import Needs, find_missing, find_needs, terms, union, words
 from raptor_core.blas import one_blas_thread
 from raptor_core.models.embedding.base import Embedder
 from raptor_core.vectors import Vectors
@@ -73,13 +64,9 @@ _NEGATION = re.compile(
     r"\b(?:not|no|never|none|nor|without|cannot|neither|nobody|nothing|hardly|unable)\b|n['’]t\b",
     re.IGNORECASE,
 )
-_ABSOLUTES = frozenset(
-    {
-        *("all", "always", "certainly", "completely", "entirely", "every", "exclusively"),
-        *("impossible", "must", "never", "no", "none", "only", "solely"),
-    }
-)
-
+_ABSOLUTE = """all always certainly completely entirely every exclusively impossible must never no
+none only solely"""
+_ABSOLUTES = frozenset(_ABSOLUTE.split())
 
 Doubts = Mapping[str, float]
 """Reasons to doubt a sentence, each 0 if it does not apply.
@@ -129,7 +116,9 @@ class EvidenceSentences:
         needs = find_needs(sentence, self._all_terms)
         similarity = self._vectors @ vector
         order = np.argsort(-similarity, kind="stable")[:N_NEAREST]
-        near = union([self._terms[row] for row in order])
+        near = union([self._terms[row] for row in order]).forms
+        stems = {word.stem for word in needs.words}
+        absolutes = {w.stem for w in needs.words if w.text.casefold() in _ABSOLUTES}
         n_similar = max(1, min(_N_SIMILAR, len(self.texts) // 4))
         closeness = float(similarity[order[:n_similar]].mean())
         closest = float(np.clip((float(similarity[order[0]]) - _ALIKE) / (_SAME - _ALIKE), 0, 1))
@@ -143,10 +132,10 @@ class EvidenceSentences:
             "uncovered": max(0.0, _UNCOVERED - covered),
             "numbers": min(_MOST, len(no_number)),
             "names": min(_MOST, len(no_name)),
-            "relations": min(_MOST, _n_unnamed_relations(needs.words, self._all_terms)),
+            "relations": min(_MOST, _n_unnamed_relations(stems, self._all_terms.forms)),
             "negations": closest * min(_MOST, self._unmatched_negations(needs)),
-            "opposites": closest * min(_MOST, _n_opposites(needs.words, near)),
-            "absolutes": closest * min(_MOST, _n_absolutes(needs.words, near)),
+            "opposites": closest * min(_MOST, _n_opposites(stems, near)),
+            "absolutes": closest * min(_MOST, len(absolutes - near)),
         }
         missing = tuple(dict.fromkeys([*no_number, *no_name, *no_word]))
         return Claim(doubts, missing, int(order[0]))
@@ -162,20 +151,13 @@ class EvidenceSentences:
         return n_unmatched
 
 
-def _n_opposites(sentence_words: Sequence[Word], near: SupportedTerms) -> int:
+def _n_opposites(stems: set[str], near: frozenset[str]) -> int:
     known = opposites()
-    stems = {word.stem for word in sentence_words} - near.forms
-    return sum(not known.get(stem, frozenset()).isdisjoint(near.forms) for stem in stems)
+    return sum(not known[stem].isdisjoint(near) for stem in (stems - near) & known.keys())
 
 
-def _n_absolutes(sentence_words: Sequence[Word], near: SupportedTerms) -> int:
-    stems = {word.stem for word in sentence_words if word.text.casefold() in _ABSOLUTES}
-    return len(stems - near.forms)
-
-
-def _n_unnamed_relations(sentence_words: Sequence[Word], known: SupportedTerms) -> int:
-    relations = [kin().get(stem) for stem in {word.stem for word in sentence_words}]
-    return sum(relation is not None and relation.isdisjoint(known.forms) for relation in relations)
+def _n_unnamed_relations(stems: set[str], known: frozenset[str]) -> int:
+    return sum(kin()[stem].isdisjoint(known) for stem in stems & kin().keys())
 
 
 QUOTED_CHARS = 40
@@ -284,18 +266,14 @@ def probability(doubts: Doubts) -> float:
     return 1 / (1 + math.exp(-odds))
 
 
-def _finding(
-    node_id: str, sentence: str, claim: Claim, child: str, passage: str
-) -> SentenceFinding:
+def _finding(node_id: str, text: str, claim: Claim, child: str, passage: str) -> SentenceFinding:
     score = probability(claim.doubts)
     judgement: Judgement = "supported"
     reason = ""
     if score < THRESHOLD or any(claim.doubts[name] for name in _DECISIVE):
         judgement = "unsupported"
         reason = "; ".join(reason for name, reason in _REASONS.items() if claim.doubts[name])
-    return SentenceFinding(
-        node_id, sentence, judgement, score, claim.missing, child, passage, reason
-    )
+    return SentenceFinding(node_id, text, judgement, score, claim.missing, child, passage, reason)
 
 
 _REASONS = {

@@ -12,13 +12,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
-from raptor_core.models.summarizing.sentence import STOPWORDS
+from raptor_core.models.summarizing.sentence import STOPWORDS, UNSPACED
 
 # Scripts without spaces, and Korean with its particles: a pair of characters counts as a word.
-_PAIRED = (
-    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff"
-    "\uac00-\ud7a3\uf900-\ufaff"
-)
+_PAIRED = f"{UNSPACED}\uac00-\ud7a3"
 # Marks are part of words in Indic and Semitic scripts, but `\w` does not match them.
 _MARKS = "\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670\u0900-\u0d7f"
 _WORD = re.compile(rf"[^\W\d_{_PAIRED}](?:[^\W\d_{_PAIRED}]|[{_MARKS}\u00ad]|['’‘](?=[^\W\d_]))*")
@@ -248,6 +245,14 @@ def find_needs(sentence: str, sources: SupportedTerms) -> Needs:
         numbers=tuple(Item(number, number_forms(number)) for number in numbers(text)),
         names=tuple(Item(word.text, word_forms(word)) for word in all_names),
     )
+
+
+def exact_forms(sentence: str, missing: Sequence[str]) -> list[frozenset[str]]:
+    """Return the forms of the sentence's numbers and names that are among ``missing`` terms."""
+    all_names = {word.text for word in names(sentence, words(sentence))}
+    no_name = [word for text in missing for word in words(text) if word.text in all_names]
+    no_number = [number for text in missing for number in numbers(text)]
+    return [*map(word_forms, no_name), *map(number_forms, no_number)]
 
 
 def find_missing(items: Iterable[Item], known: SupportedTerms) -> list[str]:

@@ -85,7 +85,7 @@ class EndpointPart(Part):
     @property
     def is_local(self) -> bool:
         """True for a model that runs in this process, false for an endpoint."""
-        return False
+        return getattr(self, "kind", "") == "local"
 
     @property
     def shown_model(self) -> str:

@@ -11,7 +11,6 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from importlib.metadata import entry_points
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, get_args, get_origin
 
 from pydantic import ValidationError
@@ -20,35 +19,33 @@ from raptor_core.errors import SettingsError
 from raptor_core.redaction import hide_credentials
 from raptor_core.settings.models import Settings
 
-PRESETS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
-    {
-        "default": {},
-        "paper": {
-            "tokens": {"counter": "tiktoken"},
-            "chunking": {"method": "greedy", "max_tokens": 100, "context": False},
-            "embedder": {"kind": "sentence-transformers", "model": "multi-qa-mpnet-base-cos-v1"},
-            "clustering": {
-                "method": "raptor",
-                "engine": "reference",
-                "dimensions": 10,
-                "local_neighbors": 10,
-                "threshold": 0.1,
-                "patience": 0,
-                "epochs": 0,
-                "max_tokens": 3500,
-            },
-            "summarizer": {
-                "kind": "openai",
-                "model": "gpt-3.5-turbo",
-                "prompt": "paper",
-                "max_tokens": 150,
-                "temperature": 1.0,
-            },
-            "tree": {"top_nodes": 11},
-            "retrieval": {"strategy": "collapsed", "budget_tokens": 2000, "top_k": 20},
+PRESETS: Mapping[str, Mapping[str, Any]] = {
+    "default": {},
+    "paper": {
+        "tokens": {"counter": "tiktoken"},
+        "chunking": {"method": "greedy", "max_tokens": 100, "context": False},
+        "embedder": {"kind": "sentence-transformers", "model": "multi-qa-mpnet-base-cos-v1"},
+        "clustering": {
+            "method": "raptor",
+            "engine": "reference",
+            "dimensions": 10,
+            "local_neighbors": 10,
+            "threshold": 0.1,
+            "patience": 0,
+            "epochs": 0,
+            "max_tokens": 3500,
         },
-    }
-)
+        "summarizer": {
+            "kind": "openai",
+            "model": "gpt-3.5-turbo",
+            "prompt": "paper",
+            "max_tokens": 150,
+            "temperature": 1.0,
+        },
+        "tree": {"top_nodes": 11},
+        "retrieval": {"strategy": "collapsed", "budget_tokens": 2000, "top_k": 20},
+    },
+}
 """Values of each preset, as in a settings file. ``paper``: arXiv:2401.18059, as its authors' code
 has it."""
 
@@ -57,11 +54,7 @@ MORE_PRESETS = "raptor_core.settings.presets"
 
 
 def preset(name: str) -> Settings:
-    """Return the settings of a preset.
-
-    Raises:
-        SettingsError: no preset has this name.
-    """
+    """Return the settings of a preset, or raise SettingsError if none has this name."""
     return Settings.model_validate(_preset_values(name))
 
 
@@ -90,10 +83,6 @@ def load_settings(path: Path | None = None, environ: Mapping[str, str] | None = 
     The file may name a ``preset`` that it starts from. ``RAPTOR_CLUSTERING__THRESHOLD=0.2``
     overrides ``threshold`` of ``[clustering]``; a list is given comma-separated.
 
-    Args:
-        path: the file; None for the defaults.
-        environ: None for ``os.environ``.
-
     Raises:
         SettingsError: the file is missing or malformed, a key is unknown, a value is wrong.
     """
@@ -112,23 +101,13 @@ def load_settings(path: Path | None = None, environ: Mapping[str, str] | None = 
 
 
 def with_preset(settings: Settings, name: str) -> Settings:
-    """Return the settings with the values of a preset over them.
-
-    Raises:
-        SettingsError: no preset has this name, or its values contradict what stays.
-    """
+    """Return the settings with the values of a preset over them, or raise SettingsError."""
     merged = _merge(settings.model_dump(), _preset_values(name))
     return _validated(merged, f"preset {name!r} over the settings")
 
 
-def settings_of(
-    settings: Settings, sections: Mapping[str, Mapping[str, Any]], where: str
-) -> Settings:
-    """Return the settings with ``sections`` over them; ``where`` names their origin in errors.
-
-    Raises:
-        SettingsError: a key is unknown, or a value is wrong.
-    """
+def settings_of(settings: Settings, sections: Mapping[str, Any], where: str) -> Settings:
+    """Return the settings with ``sections`` over them; ``where`` names their origin in errors."""
     merged = _merge(settings.model_dump(exclude_unset=True), sections)
     return _validated(merged, where) if sections else settings
 

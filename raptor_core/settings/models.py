@@ -146,7 +146,6 @@ class EmbedderSettings(EndpointPart):
     """
 
     common: ClassVar[tuple[str, ...] | None] = ("kind", "model", "base_url", "api_key_env")
-
     purpose: ClassVar[str] = "embedder"
 
     kind: Literal["bundled", "sentence-transformers", "openai"] = "bundled"
@@ -194,7 +193,6 @@ class SummarizerSettings(ChatPart):
     common: ClassVar[tuple[str, ...] | None] = (
         *("kind", "model", "base_url", "api_key_env", "max_tokens", "concurrency", "titles"),
     )
-
     purpose: ClassVar[str] = "summarizer"
 
     kind: Literal["extractive", "openai", "local"] = "extractive"
@@ -212,11 +210,6 @@ class SummarizerSettings(ChatPart):
     batch_from: int = Field(0, ge=0)
     batch_poll_seconds: float = Field(30.0, gt=0)
     batch_price: float = Field(0.5, ge=0, le=1)
-
-    @property
-    def is_local(self) -> bool:
-        """See ``EndpointPart.is_local``."""
-        return self.kind == "local"
 
     @field_validator("user_prompt")
     @classmethod
@@ -278,16 +271,10 @@ class ReaderSettings(ChatPart):
     """
 
     common: ClassVar[tuple[str, ...] | None] = ("kind", "model", "base_url", "api_key_env")
-
     purpose: ClassVar[str] = "reader"
 
     kind: Literal["openai", "local"] = "openai"
     max_tokens: int = Field(512, ge=16)
-
-    @property
-    def is_local(self) -> bool:
-        """See ``EndpointPart.is_local``."""
-        return self.kind == "local"
 
 
 class Settings(Part):

@@ -39,14 +39,12 @@ def build_tree(
     """Build one tree over all documents.
 
     Args:
-        documents: at least one with text.
         settings: None for the defaults, or for those of ``components``.
         name: name of the tree; part of the node ids.
         components: parts to build with, for example to share a loaded model between builds.
         known: published vectors and texts, for example an open store. Neither these nor the ones in
             the components' cache are computed again.
         previous: the tree before its documents changed; its clusters are kept.
-        progress: callback after each step.
 
     Raises:
         EmptySourceError: no document holds text.

@@ -45,7 +45,6 @@ class Clustering:
     """Clusters over one layer, or the reason why it is the tree's top.
 
     Attributes:
-        tree: name of the tree.
         layer: layer that was clustered.
         groups: node ids of each cluster, in document order; empty for the top layer.
         end: reason why the tree ends; set exactly when ``groups`` is empty.
@@ -71,12 +70,8 @@ def cluster_top(
 ) -> Clustering:
     """Cluster the last of a tree's finished layers; keep clusters of its published state.
 
-    Args:
-        tree: name of the tree.
-        layers: all layers from the leaves to the one to cluster.
-        components: components of the build.
-        previous: published tree. If the tree continues from it, only the vectors of leaves decide;
-            those of upper layers serve to measure the cohesion.
+    If the tree continues from its published state ``previous``, only the vectors of leaves decide;
+    those of upper layers serve to measure the cohesion.
 
     Raises:
         ClusteringError: the settings allow no clustering.
@@ -92,23 +87,21 @@ def cluster_top(
         vectors = planning_vectors([layer.nodes for layer in layers], layers[0].vectors, previous)
         top = Layer(top.nodes, vectors)
         earlier = earlier_clusters(previous, number)
-    arranged = _arrange(top, components, earlier, reason)
-    if not 0 < len(arranged.members) < len(top.nodes):
+    clusters, slots, fit = _arrange(top, components, earlier, reason)
+    if not 0 < len(clusters.members) < len(top.nodes):
         raise InvariantError(
             f"tree {tree!r}: clustering {len(top.nodes)} nodes of layer {number} gave "
-            f"{len(arranged.members)} clusters; a layer must shrink. This is a defect of the "
+            f"{len(clusters.members)} clusters; a layer must shrink. This is a defect of the "
             "clusterer: report it with the settings"
         )
-    groups = tuple(tuple(top.nodes[row].id for row in rows) for rows in arranged.members)
-    fit = _with_cohesion(arranged.fit, measured_vectors, arranged.members)
     return Clustering(
         tree=tree,
         layer=number,
-        groups=groups,
-        details=arranged.details,
-        slots=arranged.slots,
-        fit=fit,
-        responsibilities=arranged.responsibilities,
+        groups=tuple(tuple(top.nodes[row].id for row in rows) for rows in clusters.members),
+        details=clusters.details,
+        slots=slots,
+        fit=_with_cohesion(fit, measured_vectors, clusters.members),
+        responsibilities=clusters.responsibilities,
     )
 
 
@@ -135,15 +128,8 @@ def end_reason(n_nodes: int, number: int, components: Components) -> str:
     return ""
 
 
-@dataclass(frozen=True, eq=False)
-class _Arranged:
-    """Clusters of a layer as rows, with their slots and the fit that they come from."""
-
-    members: tuple[tuple[int, ...], ...]
-    slots: tuple[str, ...]
-    fit: Fit
-    details: Mapping[str, float]
-    responsibilities: tuple[tuple[float, ...], ...] = ()
+_Arranged = tuple[Clusters, tuple[str, ...], Fit]
+"""Clusters of a layer, with their slots and the fit that they come from."""
 
 
 def why_from_scratch(previous: Tree | None, leaves: Sequence[Node], components: Components) -> str:
@@ -171,9 +157,6 @@ def _arrange(
 
     ``earlier`` holds the published clusters, for a layer of planning vectors. None fits the layer
     from scratch, for a ``reason``.
-
-    Raises:
-        ClusteringError: no clustering can keep the token budget.
     """
     if earlier is None:
         return _fit(layer, components, reason or "a new layer")
@@ -197,7 +180,7 @@ def _fit(layer: Layer, components: Components, reason: str) -> _Arranged:
     fit = Fit(components.clusterer.fingerprint, 0, value, value, reason)
     slots = _slots(layer.nodes, clusters.members, (-1,) * len(clusters.members), None)
     shares = tuple(by_members.get(rows, ()) for rows in clusters.members) if by_members else ()
-    return _Arranged(clusters.members, slots, fit, clusters.details, shares)
+    return replace(clusters, responsibilities=shares), slots, fit
 
 
 def _splits_fits(components: Components) -> bool:
@@ -211,12 +194,8 @@ def _keep_clusters(layer: Layer, earlier: Earlier) -> _Arranged:
     """Return the earlier clusters, whatever the vectors: a second rebuild changes nothing."""
     pairs = zip(_remaining_rows(layer.nodes, earlier), earlier.slots, strict=True)
     ordered = sorted((tuple(rows), slot) for rows, slot in pairs)
-    return _Arranged(
-        members=tuple(rows for rows, _ in ordered),
-        slots=tuple(slot for _, slot in ordered),
-        fit=replace(earlier.fit, reason=""),
-        details={"clusters": float(len(ordered))},
-    )
+    kept = Clusters(tuple(rows for rows, _ in ordered), {"clusters": float(len(ordered))})
+    return kept, tuple(slot for _, slot in ordered), replace(earlier.fit, reason="")
 
 
 def _anchor(layer: Layer, components: Components, earlier: Earlier) -> _Arranged:
@@ -231,20 +210,16 @@ def _anchor(layer: Layer, components: Components, earlier: Earlier) -> _Arranged
         clusters, fit = _refit(layer, components, clusters, unchanged, fit)
         clusters = replace(clusters, origins=match_origins(clusters.members, kept))
     slots = _slots(layer.nodes, clusters.members, clusters.origins, earlier)
-    return _Arranged(clusters.members, slots, fit, clusters.details)
+    return Clusters(clusters.members, clusters.details), slots, fit
 
 
 def _measure_drift(
-    layer: Layer,
-    components: Components,
-    earlier: Earlier,
-    kept: Members,
-    clusters: AnchoredClusters,
+    layer: Layer, components: Components, earlier: Earlier, kept: Members, new: AnchoredClusters
 ) -> Fit:
     """Return the fit after new nodes are placed; its reason calls for a new fit of clusters."""
     limits, n = components.settings.rebuild, len(layer.nodes)
     known = {anchor for anchors in earlier.anchors for anchor in anchors}
-    current = cohesion(layer.vectors, clusters.members)
+    current = cohesion(layer.vectors, new.members)
     remaining = cohesion(layer.vectors, [rows for rows in kept if len(rows) > 1])
     # Cohesion that removed nodes took away, or expected vectors brought, is no drift.
     fitted = earlier.fit.fitted_cohesion + remaining - earlier.fit.cohesion
@@ -309,10 +284,9 @@ def _constrain(
     members: Members, touched: Collection[int], layer: Layer, components: Components
 ) -> AnchoredClusters:
     """Bring clusters of a layer within their bounds, see ``anchored``."""
-    clusterer, bounds = components.clusterer, _bounds(components)
-    return cluster_anchored(
-        layer.vectors, _token_counts(layer), members, touched, clusterer, bounds
-    )
+    n_tokens, clusterer = _token_counts(layer), components.clusterer
+    bounds = _bounds(components)
+    return cluster_anchored(layer.vectors, n_tokens, members, touched, clusterer, bounds)
 
 
 def _bounds(components: Components) -> Bounds:
@@ -330,10 +304,7 @@ def _remaining_rows(nodes: Sequence[Node], earlier: Earlier) -> list[list[int]]:
 
 
 def _slots(
-    nodes: Sequence[Node],
-    members: Members,
-    origins: Sequence[int],
-    earlier: Earlier | None,
+    nodes: Sequence[Node], members: Members, origins: Sequence[int], earlier: Earlier | None
 ) -> tuple[str, ...]:
     used = set(earlier.slots) if earlier else set()
     slots = []

@@ -35,6 +35,7 @@ from raptor_core.store.base import StoreIdentity
 from raptor_core.tokens.base import TokenCounter
 from raptor_core.tree.cache import MemoryCache, NodeCache
 from raptor_core.tree.custom_components import (
+    PROTOCOLS,
     check_interface,
     counter_of,
     custom_component,
@@ -51,25 +52,15 @@ class Components:
 
     Each part is made, and loads its model, when it is first used. Parts that are passed replace
     those that the settings describe or name; a summarizer may be a function from the texts of a
-    cluster to their summary.
+    cluster to their summary. A SettingsError names what a custom component lacks.
 
     Args:
-        settings: None for the defaults.
-        counter: custom token counter.
-        chunker: custom chunker.
-        embedder: custom embedder.
-        clusterer: custom clusterer.
-        summarizer: custom summarizer.
-        judge: custom judge.
         cache: keeps vectors and texts from the moment they come until they are published. None
             keeps them in memory until a build has finished its trees.
         default_cache: replaces the cache in memory, if ``cache`` is None.
         batches: folder for records of batches that an endpoint works on; None keeps none.
         curation: decisions of people; each run may set others.
         shared: parts that other components made already, by name.
-
-    Raises:
-        SettingsError: a custom component lacks a method or attribute; the message names it.
     """
 
     def __init__(
@@ -91,19 +82,13 @@ class Components:
         settings = resolve_models(settings or Settings())
         embedding = resolve_precision(settings.embedder)
         self.settings = settings.model_copy(update={"embedder": embedding})
-        custom = {
-            "counter": counter,
-            "chunker": chunker,
-            "embedder": embedder,
-            "clusterer": clusterer,
-            "summarizer": summarizer,
-            "judge": judge,
-        }
+        parts = (counter, chunker, embedder, clusterer, summarizer, judge)
+        custom = zip(PROTOCOLS, parts, strict=True)
         self._arguments: dict[str, Any] = {
             "cache": cache,
             "default_cache": default_cache,
             "batches": batches,
-            **{k: check_interface(k, part, f"the {k}") for k, part in custom.items() if part},
+            **{kind: check_interface(kind, part, f"the {kind}") for kind, part in custom if part},
         }
         self.curation = curation or Curation()
         self.cache: NodeCache = cache or default_cache or MemoryCache()
@@ -204,17 +189,17 @@ class Components:
     @cached_property
     def quoting(self) -> Summarizer | None:
         """Extractive summarizer that charges no ledger; None if another summarizer is in use."""
-        if not self.quotes:
-            return None
-        return make_summarizer(self.settings.summarizer, self.counter, self.embedder.fingerprint)
+        return self._make_extractive() if self.quotes else None
 
     @cached_property
     def fallback(self) -> Summarizer | None:
         """Extractive summarizer for what the model refuses; None where a refusal is a failure."""
-        settings = self.settings.summarizer
-        if self.quotes or self._custom_part("summarizer") or settings.on_failure == "fail":
-            return None
-        extractive = settings.model_copy(update={"kind": "extractive"})
+        fails = self.settings.summarizer.on_failure == "fail"
+        is_used = not (self.quotes or self._custom_part("summarizer") or fails)
+        return self._make_extractive() if is_used else None
+
+    def _make_extractive(self) -> Summarizer:
+        extractive = self.settings.summarizer.model_copy(update={"kind": "extractive"})
         return make_summarizer(extractive, self.counter, self.embedder.fingerprint)
 
     @property

@@ -55,6 +55,7 @@ class WholeDocuments:
 def corpus_tree_settings(settings: Settings) -> Settings:
     """Return the settings of the corpus tree over the trees of ``settings``."""
     longest = max(settings.chunking.max_tokens, settings.summarizer.max_tokens)
+    corpus = f"{settings.store.corpus}_{CORPUS_TREE}"
     parts = {
         "source": SourceSettings(max_removed=1.0),  # top nodes go with their trees
         "grouping": GroupingSettings(by="corpus"),
@@ -62,9 +63,7 @@ def corpus_tree_settings(settings: Settings) -> Settings:
         "components": settings.components.model_copy(
             update={"chunker": f"{__name__}:{WholeDocuments.__name__}"}
         ),
-        "store": settings.store.model_copy(
-            update={"corpus": f"{settings.store.corpus}_{CORPUS_TREE}"}
-        ),
+        "store": settings.store.model_copy(update={"corpus": corpus}),
         "checks": settings.checks.model_copy(update={"golden": None}),
         "evaluation": settings.evaluation.model_copy(update={"datasets": {}}),
         "corpus_tree": settings.corpus_tree.model_copy(update={"enabled": False}),
@@ -122,12 +121,7 @@ def build_corpus_tree(
 ) -> Tree:
     """Build the corpus tree of trees that ``build_tree`` returned.
 
-    Args:
-        trees: trees of the corpus.
-        settings: settings of their build; None for the defaults, or for those of ``components``.
-        components: components of their build.
-        known: see ``build_tree``.
-        previous: corpus tree before the trees changed.
+    Settings and components are those of their build; for the other arguments see ``build_tree``.
     """
     below = Components.either(settings, components)
     tops = (node for tree in trees for node in tree.layers[-1].nodes)

@@ -37,14 +37,8 @@ PROTOCOLS: dict[str, type] = {
 ENTRY_POINTS = "raptor_core.components"
 """Group of the entry points that settings may name a custom component by."""
 
-_KINDS = {
-    "tokens": "counter",
-    "chunking": "chunker",
-    "embedder": "embedder",
-    "clustering": "clusterer",
-    "summarizer": "summarizer",
-    "audit": "judge",
-}
+_GROUPS = ("tokens", "chunking", "embedder", "clustering", "summarizer", "audit")
+_KINDS = dict(zip(_GROUPS, PROTOCOLS, strict=True))
 """Kind of the component that each group of settings describes."""
 
 _cache: dict[tuple[str, str], Any] = {}
@@ -54,8 +48,7 @@ _cache: dict[tuple[str, str], Any] = {}
 def custom_component(kind: str, settings: Settings) -> Any | None:
     """Return the component that the settings name for a kind of ``PROTOCOLS``; None without a name.
 
-    Raises:
-        SettingsError: it cannot be imported or made, or lacks a part of its interface.
+    A SettingsError says why it cannot be imported or made, or what it lacks.
     """
     name = getattr(settings.components, kind)
     if not name:
@@ -69,11 +62,7 @@ def custom_component(kind: str, settings: Settings) -> Any | None:
 
 
 def custom_fingerprints(settings: Settings, groups: Iterable[str] = _KINDS) -> dict[str, str]:
-    """Return the fingerprints of the custom components that settings name, by group of settings.
-
-    Raises:
-        SettingsError: see ``custom_component``.
-    """
+    """Return the fingerprints of the custom components that settings name, by group of settings."""
     components = {group: custom_component(_KINDS[group], settings) for group in groups}
     return {
         group: f"{part.name}/{part.version}" if group == "audit" else str(part.fingerprint)
@@ -85,10 +74,7 @@ def custom_fingerprints(settings: Settings, groups: Iterable[str] = _KINDS) -> d
 def check_interface(kind: str, component: Any, label: str) -> Any:
     """Return the component if it satisfies its protocol; wrap a function as a summarizer.
 
-    ``label`` names the component in messages.
-
-    Raises:
-        SettingsError: a member is missing, or a method takes other arguments.
+    A SettingsError with the ``label`` names a missing member, or a method with other arguments.
     """
     if kind == "summarizer" and callable(component) and not hasattr(component, "summarize"):
         component = FunctionSummarizer(component)

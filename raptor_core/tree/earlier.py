@@ -64,7 +64,6 @@ def planning_vectors(
     Args:
         layers: nodes of each layer from the leaves up, with slots.
         leaf_vectors: vectors of layer 0, shape ``(len(layers[0]), n_dims)``.
-        previous: published tree.
     """
     below = {node.id: row for node, row in zip(layers[0], leaf_vectors, strict=True)}
     for number, nodes in enumerate(layers[1:], 1):

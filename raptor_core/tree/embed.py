@@ -44,13 +44,8 @@ def embed_nodes(
     """Embed nodes of any trees and layers; reuse vectors that exist.
 
     The components' cache keeps new vectors from the moment they come: slice by slice those of a
-    local model, batch by batch those of an endpoint, which were paid for.
-
-    Args:
-        nodes: nodes with their embedding texts.
-        components: components of the build.
-        known: published vectors.
-        progress: callback after each slice or batch: texts embedded so far, and all texts.
+    local model, batch by batch those of an endpoint, which were paid for. ``progress`` is called
+    after each of them with the number of texts embedded so far, and of all.
 
     Raises:
         StoreError: a node cannot be stored without loss; the message names it.
@@ -84,7 +79,7 @@ def embed_nodes(
 def _embedded(missing: Sequence[Node], components: Components) -> Iterator[dict[str, Vectors]]:
     """Yield vectors by embedding key; an error about one text names its node."""
     try:
-        yield from _embed_in_batches(missing, components)
+        yield from _in_batches(missing, components)
     except AnswerError as error:
         at = next((n for n in missing if error.text.endswith(n.embedding_text)), None)
         if at is None or not error.text:
@@ -94,9 +89,7 @@ def _embedded(missing: Sequence[Node], components: Components) -> Iterator[dict[
         raise AnswerError(named, error.kind, comes_again=True) from error
 
 
-def _embed_in_batches(
-    missing: Sequence[Node], components: Components
-) -> Iterator[dict[str, Vectors]]:
+def _in_batches(missing: Sequence[Node], components: Components) -> Iterator[dict[str, Vectors]]:
     """Yield vectors by embedding key, batch by batch or slice by slice."""
     texts = [node.embedding_text for node in missing]
     keys = [node.embedding_key for node in missing]

@@ -52,6 +52,7 @@ def _document_leaves(
         pages = {"page": first, "last_page": last} if first else {}
         content_key = leaf_content_key(chunk.text, occurrences[normal], chunking)
         occurrences[normal] += 1
+        text = f"{context}\n{chunk.text}" if context else chunk.text
         leaves.append(
             Node(
                 id=leaf_id(tree, document.id, content_key),
@@ -64,9 +65,7 @@ def _document_leaves(
                 documents=(document.id,),
                 children=(),
                 fingerprint=chunking,
-                embedding_key=embedding_key(
-                    f"{context}\n{chunk.text}" if context else chunk.text, embedder
-                ),
+                embedding_key=embedding_key(text, embedder),
                 start=chunk.start,
                 end=chunk.end,
                 section=chunk.section,

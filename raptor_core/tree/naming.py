@@ -57,11 +57,8 @@ def name_summaries(
 ) -> tuple[Node, ...]:
     """Return the summaries of one layer with their names and key terms.
 
-    Args:
-        nodes: summaries of the layer.
-        below: layers below, from the leaves up.
-        previous: published tree; its nodes keep their names.
-        components: components of the build; if its summaries begin with a title, that is the name.
+    ``below`` holds the layers below, from the leaves up. Nodes of the published tree ``previous``
+    keep their names. If summaries begin with a title, that is the name.
     """
     known = {node.id: node for node in previous.nodes() if node.name} if previous else {}
     terms: Sequence[Key] = [()] * len(nodes)

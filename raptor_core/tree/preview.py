@@ -28,7 +28,6 @@ class Preview:
     """Figures on one document.
 
     Attributes:
-        document: id of the document.
         format: format of its file; empty for a row of a database.
         size_bytes: size of its file, which rows of a table share; None if the storage has none.
         n_pages: printed pages; 0 for formats without pages.
@@ -56,12 +55,8 @@ class Previews:
         omitted: files and folders that a rule excludes, or that are hidden.
         common: counts over the documents so far.
 
-    Args:
-        paths: paths to read; none reads what the settings name.
-        components: its chunker cuts the documents; no model is used.
-
-    Raises:
-        SourceError: no source is named, or it is missing or unreachable.
+    Without ``paths`` it reads what the settings name. No model is used. It raises SourceError if no
+    source is named, or if one is missing or unreachable.
     """
 
     def __init__(self, paths: Sequence[str | Path], components: Components) -> None:
@@ -74,13 +69,7 @@ class Previews:
         self._listed = list_sources(sources, self.skipped, self.omitted)
 
     def __iter__(self) -> Iterator[Preview]:
-        """Yield every document in the order of the files.
-
-        Raises:
-            EmptySourceError: the source holds no document.
-            SourceError: the source cannot be reached.
-            MissingExtraError: a file needs an extra that is not installed.
-        """
+        """Yield every document in the order of the files; raise EmptySourceError for none."""
         is_empty = True
         for file, document in self._documents(self._listed):
             is_empty = False

@@ -76,11 +76,7 @@ def make_manifest(
 ) -> Manifest:
     """Make the manifest of a finished tree over ``documents``, with the current time.
 
-    Args:
-        tree: finished tree.
-        documents: documents that the tree holds.
-        settings_fingerprint: ``Components.settings_fingerprint`` of the build.
-        quarantined: ids of nodes that no search may return; ids of other trees are ignored.
+    ``quarantined`` are ids of nodes that no search may return; ids of other trees are ignored.
     """
     nodes = list(tree.nodes())
     return Manifest(

@@ -38,13 +38,11 @@ def renamed_documents(manifest: Manifest, documents: Sequence[Document]) -> dict
 def rename_tree(tree: Tree, leaves: Sequence[Node], names: Mapping[str, str]) -> Tree:
     """Return the tree with the ids that it has under new names of tree and documents.
 
-    Args:
-        tree: published tree.
-        leaves: current leaves, under the new name of the tree.
-        names: new document ids by old ones; a document without an entry keeps its id.
+    ``leaves`` are the current ones, under the new name of the tree. ``names`` maps old document ids
+    to new ones; a document without an entry keeps its id.
     """
     current = {(leaf.documents[0], leaf.content_key): leaf for leaf in leaves}
-    name = leaves[0].tree
+    name, is_same = leaves[0].tree, leaves[0].tree == tree.name
     nodes: dict[str, Node] = {}
     for leaf in tree.layers[0].nodes:
         document = names.get(leaf.documents[0], leaf.documents[0])
@@ -56,9 +54,7 @@ def rename_tree(tree: Tree, leaves: Sequence[Node], names: Mapping[str, str]) ->
             key = node.content_key
             nodes[node.id] = replace(
                 node,
-                id=node.id
-                if name == tree.name
-                else summary_id(name, node.layer, key, occurrences[key]),
+                id=node.id if is_same else summary_id(name, node.layer, key, occurrences[key]),
                 tree=name,
                 children=tuple(nodes[child].id for child in node.children),
                 documents=tuple(sorted({names.get(d, d) for d in node.documents})),
@@ -119,14 +115,8 @@ class PublishedTrees:
     ) -> Tree | None:
         """Return the published tree that a build continues from, under its new names.
 
-        Args:
-            store: open store.
-            tree: name of the tree to build.
-            documents: documents that it will hold.
-            leaves_of: makes the leaves of a tree; called only after a rename.
-
-        Raises:
-            DamagedTreeError: the published tree is incomplete.
+        ``leaves_of`` makes the leaves of a tree; it is called only after a rename. For errors see
+        ``published_tree``.
         """
         source = self.source(tree, documents)
         earlier = published_tree(store, source.tree) if source else None

@@ -87,9 +87,7 @@ class _Sqlite:
 
     def write(self, statements: Sequence[tuple[str, Sequence[Row]]]) -> None:
         """See ``Database.write``."""
-        n_bytes = sum(
-            len(value or "") for _, rows in statements for row in rows for value in row.values()
-        )
+        n_bytes = sum(len(v or "") for _, rows in statements for row in rows for v in row.values())
         check_space(self._path.parent, n_bytes)
         with self._errors("write"):
             self._connection.execute("begin immediate")

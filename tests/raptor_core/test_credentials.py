@@ -6,7 +6,7 @@ from support.stores import open_at
 
 from raptor_core.credentials import check_key
 from raptor_core.errors import MissingKeyError
-from raptor_core.models.endpoints.dialects import resolve_key
+from raptor_core.models.endpoints.dialects import find_key
 
 BAD_KEYS = {
     "empty": "",
@@ -52,4 +52,4 @@ def test_keys_of_endpoints_and_of_qdrant_are_checked_before_the_first_request(ke
     with pytest.raises(MissingKeyError, match="QDRANT_API_KEY"):
         open_at(None, "server", url="http://127.0.0.1:9")
     with pytest.raises(MissingKeyError, match="QDRANT_API_KEY"):
-        resolve_key("QDRANT_API_KEY", "http://127.0.0.1:9/v1", "reader")
+        find_key("QDRANT_API_KEY", "http://127.0.0.1:9/v1", "reader")

@@ -39,8 +39,7 @@ class Embedder(Protocol):
         shape ``(0, n_dims)``.
 
         Raises:
-            ModelError: the model cannot be loaded, or its vectors are not finite.
-            EndpointError: a remote model failed permanently.
+            ModelError, EndpointError: the model failed, or its vectors are not finite.
         """
 
     def embed_queries(self, texts: Sequence[str]) -> Vectors:
@@ -96,10 +95,7 @@ class PrefixingEmbedder:
 
 
 def embed_distinct(
-    texts: Sequence[str],
-    encode: Callable[[Sequence[str]], Vectors],
-    n_dims: int,
-    model: str,
+    texts: Sequence[str], encode: Callable[[Sequence[str]], Vectors], n_dims: int, model: str
 ) -> Vectors:
     """Return vectors of ``texts``, shape ``(len(texts), n_dims)``, float32, unit norm.
 

@@ -28,10 +28,7 @@ def run_batches(
     thread computes whole batches of fixed shapes instead. That is also faster, because small
     products need no synchronization. torch has one thread in the whole process while this runs.
 
-    Args:
-        work: computes one batch.
-        batches: inputs.
-        n_threads: batches computed at the same time; 0 for torch's own number of threads.
+    ``n_threads`` batches are computed at the same time; 0 is torch's own number of threads.
     """
     import torch
 
@@ -51,12 +48,7 @@ def run_batches(
 
 @contextmanager
 def loading(model: str, kind: str, setting: str, remedy: str = "") -> Iterator[None]:
-    """Hide the progress bar while weights are loaded, and explain a failure.
-
-    Raises:
-        ModelError: the weights cannot be loaded; names the ``kind`` of model, the setting, and a
-            further remedy.
-    """
+    """Hide the progress bar while weights are loaded; raise ModelError for a failure."""
     from transformers.utils import logging
 
     shown = logging.is_progress_bar_enabled()

@@ -28,16 +28,8 @@ _KNOWN_DIMS = {
 class OpenAIEmbedder(PrefixingEmbedder):
     """Embedder that sends distinct texts in batches; many threads may share one object.
 
-    Args:
-        settings: settings of the embedder.
-        policy: retries; None for the settings'.
-        ledger: budget and prices of the run; None for none.
-
-    Raises:
-        MissingKeyError: at embedding, if OpenAI's own API needs a key.
-        EndpointError: at embedding, if the endpoint failed permanently.
-        ModelError: at embedding, for a vector that is zero or of another length than earlier ones.
-        BudgetError: at embedding, if the budget of the run is used up.
+    Embedding raises the errors of ``EndpointClient``, and ModelError for a vector that is zero or
+    of another length than earlier ones.
     """
 
     max_tokens = 8191

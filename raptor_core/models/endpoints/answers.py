@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from raptor_core.models.endpoints.faults import CallFaultError, FaultError, scrub
-from raptor_core.models.endpoints.messages import read_error
+from raptor_core.models.endpoints.messages import check_error
 from raptor_core.models.endpoints.texts import split_reasoning, storable, trim
 from raptor_core.models.money.usage import Usage, estimate_tokens
 from raptor_core.vectors import Vectors
@@ -44,13 +44,9 @@ _WRAPPERS = ("data", "result", "response", "output", "body")
 def read_usage(answer: Any, prompt_tokens: int) -> Usage:
     """Return the usage of a call by the endpoint's count, or ``prompt_tokens`` and an estimate."""
     usage = _fields(_fields(answer).get("usage"))
-    counted = Usage(
-        calls=1,
-        prompt_tokens=_count(usage.get("prompt_tokens")),
-        completion_tokens=_count(usage.get("completion_tokens")),
-    )
-    if counted.tokens:
-        return counted
+    counts = [_count(usage.get(key)) for key in ("prompt_tokens", "completion_tokens")]
+    if any(counts):
+        return Usage(1, *counts)
     text, _ = _content(_fields(_choice(answer).get("message")))
     n_tokens = estimate_tokens(text) if text else 0
     return Usage(calls=1, prompt_tokens=prompt_tokens, completion_tokens=n_tokens)
@@ -59,24 +55,17 @@ def read_usage(answer: Any, prompt_tokens: int) -> Usage:
 def read_chat(answer: Any, secret: str = "", purpose: str = "summarizer") -> str:
     """Return the text of a complete chat answer, without reasoning and other borders.
 
-    Args:
-        answer: parsed JSON of the answer, or a page that is no JSON.
-        secret: key, which no fault shows.
-        purpose: part of the settings that the call belongs to, for the remedy.
+    ``answer`` is parsed JSON, or a page that is no JSON. No fault shows the key ``secret``.
 
     Raises:
         CallFaultError: the answer is refused, filtered, cut off, or holds no text.
         FaultError: the answer is an error of the endpoint, or malformed.
     """
-    error = read_error(answer, secret, purpose)
-    if error is not None:
-        raise error
+    check_error(answer, secret, purpose)
     choice = _choice(answer)
     message = _fields(choice.get("message"))
     if not message:
-        raise FaultError(
-            f"the answer is malformed: it holds no message ({scrub(str(answer), secret)})"
-        )
+        raise _malformed("message", answer, secret)
     refusal = message.get("refusal")
     raw, refused = _content(message)
     if refusal or refused:
@@ -94,6 +83,11 @@ def read_chat(answer: Any, secret: str = "", purpose: str = "summarizer") -> str
     if not _LETTER.search(text):
         raise _empty(answer, message, purpose, has_reasoning=is_open or bool(raw.strip()))
     return text
+
+
+def _malformed(content: str, answer: Any, secret: str) -> FaultError:
+    shown = scrub(str(answer), secret)
+    return FaultError(f"the answer is malformed: it holds no {content} ({shown})")
 
 
 def _fields(value: Any) -> Mapping[str, Any]:
@@ -148,15 +142,8 @@ def _finish(choice: Mapping[str, Any], message: Mapping[str, Any]) -> str:
     is_call = message.get("tool_calls") or message.get("function_call")
     if not reason and is_call and not message.get("content"):
         return "tool_calls"
-    word = (
-        str(reason or "")
-        .partition(":")[0]
-        .rpartition(".")[2]
-        .strip()
-        .lower()
-        .replace("-", "_")
-        .replace(" ", "_")
-    )
+    word = str(reason or "").partition(":")[0].rpartition(".")[2].strip().lower()
+    word = word.replace("-", "_").replace(" ", "_")
     return word.removeprefix("finish_reason_").removeprefix("stop_reason_")
 
 
@@ -187,9 +174,8 @@ def _empty(
     details = _fields(_fields(_fields(answer).get("usage")).get("completion_tokens_details"))
     counted = _count(details.get("reasoning_tokens")) > 0
     if has_reasoning or counted or any(message.get(key) for key in _REASONING):
-        return CallFaultError(
-            f"the answer is empty beside its reasoning: {_reasoning_remedy(purpose)}", "empty"
-        )
+        remedy = _reasoning_remedy(purpose)
+        return CallFaultError(f"the answer is empty beside its reasoning: {remedy}", "empty")
     return CallFaultError("the answer is empty", "empty")
 
 
@@ -203,19 +189,12 @@ def _reasoning_remedy(purpose: str) -> str:
 def read_embeddings(answer: Any, n_texts: int, secret: str, purpose: str = "embedder") -> Vectors:
     """Return the vectors in the order of the texts, shape ``(n_texts, n_dims)``, float32.
 
-    Vectors without an index are in the order of the texts.
-
-    Raises:
-        FaultError: an error, malformed, a vector is missing, or one is not of finite numbers.
+    Vectors without an index are in the order of the texts. Any flaw raises FaultError.
     """
-    error = read_error(answer, secret, purpose)
-    if error is not None:
-        raise error
+    check_error(answer, secret, purpose)
     items = _items(answer)
     if items is None:
-        raise FaultError(
-            f"the answer is malformed: it holds no vectors ({scrub(str(answer), secret)})"
-        )
+        raise _malformed("vectors", answer, secret)
     indexes = [_fields(item).get("index") for item in items]
     if all(index is None for index in indexes):
         indexes = list(range(len(items)))

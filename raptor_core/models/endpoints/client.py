@@ -13,16 +13,10 @@ import numpy as np
 
 from raptor_core.errors import AnswerError, EndpointError
 from raptor_core.models.endpoints.answers import read_chat, read_embeddings, read_usage
-from raptor_core.models.endpoints.dialects import (
-    Dialect,
-    connect,
-    effective,
-    resolve_key,
-    shown_url,
-)
-from raptor_core.models.endpoints.faults import CallFaultError, FaultError, Retrier
+from raptor_core.models.endpoints.dialects import Dialect, connect, effective, find_key, shown_url
+from raptor_core.models.endpoints.faults import CallFaultError, FaultError, Retrier, Stop
 from raptor_core.models.endpoints.gate import Gate
-from raptor_core.models.endpoints.messages import fault_of, is_refusal, parse, read_error
+from raptor_core.models.endpoints.messages import check_error, fault_of, is_refusal, parse
 from raptor_core.models.endpoints.values import ChatAnswer, ChatAsk, Meter, Worst
 from raptor_core.models.money.ledger import Account, Ledger
 from raptor_core.models.money.usage import estimate_tokens
@@ -34,6 +28,7 @@ if TYPE_CHECKING:
     from openai import OpenAI
 
 Result = TypeVar("Result")
+Encoding = Literal["base64", "float"]
 
 
 def read_kept(
@@ -41,8 +36,7 @@ def read_kept(
 ) -> tuple[str, bool]:
     """Return what the question keeps of an answer, and whether that is only its beginning.
 
-    Raises:
-        FaultError: the answer is unusable, or was cut off and nothing of it is kept.
+    A FaultError is raised for an answer of which nothing is kept.
     """
     cut: CallFaultError | None = None
     try:
@@ -93,7 +87,7 @@ class EndpointClient:
     def require_key(self) -> str:
         """Return the key to send, or a placeholder if the endpoint needs none."""
         endpoint = self.endpoint
-        return resolve_key(endpoint.api_key_env, endpoint.base_url, endpoint.purpose)
+        return find_key(endpoint.api_key_env, endpoint.base_url, endpoint.purpose)
 
     def look_up(self) -> None:
         """Check the key and the model's name for free.
@@ -123,9 +117,7 @@ class EndpointClient:
         """Return the result of a free request; errors name it by its ``kind``."""
         return self._retrier.run(lambda: self._send(call), label=self._label(kind))
 
-    def chat(
-        self, ask: ChatAsk, *, meter: Meter | None = None, stop: threading.Event | None = None
-    ) -> ChatAnswer:
+    def chat(self, ask: ChatAsk, *, meter: Meter | None = None, stop: Stop = None) -> ChatAnswer:
         """Return one complete answer."""
         counter = meter or Meter()
         n_too_long, n_unusable = 0, ask.n_unusable
@@ -149,18 +141,12 @@ class EndpointClient:
         return ChatAnswer(text, counter.usage, is_cut)
 
     def embed(
-        self,
-        texts: Sequence[str],
-        *,
-        stop: threading.Event | None = None,
-        encoding: Literal["base64", "float"] = "base64",
+        self, texts: Sequence[str], *, stop: Stop = None, encoding: Encoding = "base64"
     ) -> Vectors:
         """Return vectors of ``texts`` in order, shape ``(len(texts), n_dims)``, not normalised.
 
         A call that is too large for the endpoint is halved, and the number of texts remembered.
-
-        Raises:
-            AnswerError: a single text is too long for the model; ``text`` is that text.
+        The AnswerError of a single text that is too long holds it.
         """
         size = self._max_texts or len(texts)
         if len(texts) <= size:
@@ -178,12 +164,7 @@ class EndpointClient:
         parts = [texts[start : start + size] for start in starts]
         return np.concatenate([self.embed(p, stop=stop, encoding=encoding) for p in parts])
 
-    def _embed(
-        self,
-        texts: Sequence[str],
-        stop: threading.Event | None,
-        encoding: Literal["base64", "float"],
-    ) -> Vectors:
+    def _embed(self, texts: Sequence[str], stop: Stop, encoding: Encoding) -> Vectors:
         """Return the vectors of one request."""
         worst = Worst(sum(estimate_tokens(text) for text in texts), 0)
 
@@ -193,23 +174,19 @@ class EndpointClient:
             # Without the field the vendor would demand base64.
             return {**fields, "encoding_format": encoding if accepts else "float"}
 
+        def send(fields: Mapping[str, Any], connection: OpenAI) -> Any:
+            return connection.embeddings.with_raw_response.create(**fields)
+
         def attempt() -> Vectors:
-            response = self._adapted(
-                lambda fields, c: c.embeddings.with_raw_response.create(**fields),
-                body,
-                worst,
-                Meter(),
-                stop,
-            )
+            response = self._adapted(send, body, worst, Meter(), stop)
             return read_embeddings(response, len(texts), self.require_key())
 
-        def note(_fault: FaultError) -> None:
-            self._account.count_retry()
-
         label = self._label("embeddings")
-        return self._retrier.run(attempt, label=label, stop=stop, on_retry=note)
+        return self._retrier.run(
+            attempt, label=label, stop=stop, on_retry=lambda _fault: self._account.count_retry()
+        )
 
-    def _chat(self, ask: ChatAsk, user: str, meter: Meter, stop: threading.Event | None) -> Any:
+    def _chat(self, ask: ChatAsk, user: str, meter: Meter, stop: Stop) -> Any:
         """Return the parsed answer to a chat request, which the endpoint may stream."""
 
         def body() -> dict[str, Any]:
@@ -231,7 +208,7 @@ class EndpointClient:
         body: Callable[[], dict[str, Any]],
         worst: Worst,
         meter: Meter,
-        stop: threading.Event | None,
+        stop: Stop,
     ) -> Any:
         """Return the answer to a paid request, without the fields that the endpoint refuses."""
         while True:
@@ -255,21 +232,13 @@ class EndpointClient:
                 weakref.finalize(self, self._connection.close)
             return self._connection
 
-    def _paid(
-        self,
-        call: Callable[[OpenAI], Any],
-        worst: Worst,
-        meter: Meter,
-        stop: threading.Event | None,
-    ) -> Any:
+    def _paid(self, call: Callable[[OpenAI], Any], worst: Worst, meter: Meter, stop: Stop) -> Any:
         """Return the response to a paid request, within the budget and the gate."""
 
         def send(connection: OpenAI) -> tuple[Any, Mapping[str, str]]:
             raw = call(connection)
             answer = parse(raw.content)
-            fault = read_error(answer, connection.api_key, self.endpoint.purpose)
-            if fault is not None:
-                raise fault
+            check_error(answer, connection.api_key, self.endpoint.purpose)
             return answer, raw.headers
 
         self._connect()  # a missing key is an error before anything is reserved

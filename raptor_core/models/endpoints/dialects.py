@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 from weakref import WeakValueDictionary
 
-from raptor_core.credentials import check_key
+from raptor_core.credentials import check_key, is_loopback
 from raptor_core.errors import MissingKeyError
 from raptor_core.models.endpoints.values import ChatAsk
 from raptor_core.settings.base import ChatPart, EndpointPart
@@ -46,13 +46,10 @@ def is_official(base_url: str) -> bool:
     return host == _OFFICIAL or host.endswith(f".{_OFFICIAL}")
 
 
-def resolve_key(api_key_env: str, base_url: str, purpose: str) -> str:
+def find_key(api_key_env: str, base_url: str, purpose: str) -> str:
     """Return the key in the environment variable ``api_key_env``, or a placeholder.
 
-    ``purpose`` is the part of the settings, for example "summarizer".
-
-    Raises:
-        MissingKeyError: OpenAI's own API needs a key, or the variable holds no usable key.
+    Raise MissingKeyError if OpenAI's own API needs a key, or if the variable holds no usable key.
     """
     key = os.environ.get(api_key_env, "").strip()
     if not key and is_official(base_url):
@@ -182,10 +179,10 @@ def is_nearby(url: str) -> bool:
         address = ipaddress.ip_address(host)
     except ValueError:
         return "." not in host or host.endswith(_SUFFIXES)
-    return address.is_private or address.is_loopback
+    return address.is_private  # loopback included
 
 
 def is_here(url: str) -> bool:
     """Return whether a server is of this machine, whose processors the run shares with it."""
     host = urlsplit(url).hostname or ""
-    return host in {"localhost", "::1", "host.docker.internal"} or host.startswith("127.")
+    return host == "host.docker.internal" or is_loopback(host)

@@ -8,10 +8,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from typing import Any
 
 from raptor_core.models.endpoints.faults import FaultError
+from raptor_core.models.endpoints.messages import parse
 
 DONE = "[DONE]"
 """Data of the event that ends a stream."""
@@ -26,9 +26,8 @@ _TEXTS = ("content", "reasoning_content", "reasoning", "thinking", "refusal")
 
 def is_stream(content_type: str, body: bytes | bytearray) -> bool:
     """Return whether an answer is a stream of events, by its type or its beginning."""
-    return "event-stream" in content_type.lower() or body.lstrip()[:6].startswith(
-        (b"data:", b"event:")
-    )
+    start = body.lstrip()[:6]
+    return "event-stream" in content_type.lower() or start.startswith((b"data:", b"event:"))
 
 
 def holds_token(chunk: bytes) -> bool:
@@ -49,9 +48,7 @@ def join_events(body: bytes) -> bytes:
         if data.strip() == DONE:
             is_complete = True
             break
-        event: Any = None
-        with suppress(ValueError, RecursionError):
-            event = json.loads(data, strict=False)
+        event = parse(data.encode())
         if not isinstance(event, Mapping):
             raise FaultError("the answer is malformed: an event of its stream is no JSON object")
         is_chat = is_chat or "choices" in event
@@ -61,7 +58,8 @@ def join_events(body: bytes) -> bytes:
         _add(choice, event)
     if joined and not is_chat:
         return json.dumps(joined).encode()  # an error instead of a stream
-    if not is_complete and not joined.get("error") and not _is_over(choice):
+    is_over = choice["finish_reason"] or choice.get("error") or joined.get("error")
+    if not is_complete and not is_over:
         raise FaultError("the connection ended in the middle of a streamed answer", is_down=True)
     return json.dumps({**joined, "choices": [choice]}).encode()
 
@@ -109,7 +107,3 @@ def _add_delta(message: dict[str, Any], delta: Mapping[str, Any]) -> None:
 
 def _parts(value: Any) -> list[Any]:
     return value if isinstance(value, list) else [value] if value else []
-
-
-def _is_over(choice: Mapping[str, Any]) -> bool:
-    return bool(choice["finish_reason"] or choice.get("error"))

@@ -16,6 +16,7 @@ from raptor_core.errors import AnswerError, EndpointError
 from raptor_core.retrying import RetryPolicy
 
 Result = TypeVar("Result")
+Stop = threading.Event | None
 
 CallFault = Literal[
     "filtered", "refused", "cut off", "empty", "degenerate", "context", "batch", "unfit"
@@ -93,13 +94,12 @@ class Retrier:
         attempt: Callable[[], Result],
         *,
         label: str,
-        stop: threading.Event | None = None,
+        stop: Stop = None,
         on_retry: Callable[[FaultError], object] = lambda _fault: None,
     ) -> Result:
         """Return the result of the first attempt that succeeds; ``label`` names it in errors.
 
-        Raises:
-            EndpointError: every attempt failed, or ``stop`` is set.
+        An EndpointError is raised if every attempt failed, or if ``stop`` is set.
         """
         stop = stop or threading.Event()
         wait = stop.wait if self.wait is None else self.wait

@@ -7,6 +7,7 @@ the fence early.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from functools import lru_cache
 
 _UNSEEN = r"[\s\u00ad\u200b-\u200f\u2060-\u2064\ufeff]*"
@@ -20,6 +21,11 @@ def fence(tag: str, text: str, number: int | None = None) -> str:
     """Return ``text`` between ``<tag>``, with its number, and ``</tag>``, on separate lines."""
     opening = f"<{tag}>" if number is None else f'<{tag} n="{number}">'
     return f"{opening}\n{defused(text, tag)}\n</{tag}>"
+
+
+def fence_all(tag: str, texts: Iterable[str], *tags: str) -> list[str]:
+    """Return the texts in numbered fences, which hold no bracket of any of these ``tags``."""
+    return [fence(tag, defused(text, *tags), number) for number, text in enumerate(texts, 1)]
 
 
 def defused(text: str, *tags: str) -> str:

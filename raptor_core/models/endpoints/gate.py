@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 
 from raptor_core.errors import EndpointDownError, EndpointError
 from raptor_core.models.endpoints.dialects import is_here, shown_url
-from raptor_core.models.endpoints.faults import FaultError
+from raptor_core.models.endpoints.faults import FaultError, Stop
 from raptor_core.models.endpoints.pacing import Begun, Pace, read_allowances
 from raptor_core.models.endpoints.width import Width
 from raptor_core.retrying import RetryPolicy
@@ -48,12 +48,7 @@ class Circuit:
     _opened: float | None = None
     _next_probe: float = 0.0
     _pause: float = FIRST_PROBE_SECONDS
-    _probe: object | None = None
-
-    @property
-    def is_open(self) -> bool:
-        """State in which calls have to wait."""
-        return self._opened is not None
+    probe: object | None = None
 
     def open_seconds(self, now: float) -> float:
         """Return the seconds since the circuit opened; 0 if it is closed."""
@@ -61,24 +56,20 @@ class Circuit:
 
     def wait_seconds(self, call: object, now: float) -> float:
         """Return the wait of a call; 0 if it may go, as a probe if the circuit is open."""
-        if self._opened is None or self._probe is call:
+        if self._opened is None or self.probe is call:
             return 0.0
-        if self._probe is not None:
+        if self.probe is not None:
             return FIRST_PROBE_SECONDS
         if now < self._next_probe:
             return self._next_probe - now
-        self._probe = call
+        self.probe = call
         return 0.0
-
-    def is_probe(self, call: object) -> bool:
-        """Return whether this call is the probe."""
-        return self._probe is call
 
     def succeeded(self) -> None:
         """Close the circuit after any answer, also a late one."""
         self.n_failed = self.n_probes = 0
         self._calls.clear()
-        self._opened, self._probe, self.is_hopeless = None, None, False
+        self._opened, self.probe, self.is_hopeless = None, None, False
         self._pause = FIRST_PROBE_SECONDS
 
     def failed(self, call: object, reason: str, now: float) -> None:
@@ -90,8 +81,8 @@ class Circuit:
                 self._calls.add(call)
             if self.n_failed >= self.down_after and len(self._calls) >= MIN_CALLS:
                 self._opened, self._next_probe = now, now + self._pause
-        elif self._probe is call:
-            self._probe = None
+        elif self.probe is call:
+            self.probe = None
             self.n_probes += 1
             self._pause = min(2 * self._pause, LONGEST_PROBE_SECONDS)
             self.is_hopeless = self.open_seconds(now) + self._pause > self.down_seconds
@@ -101,8 +92,8 @@ class Circuit:
 
     def dropped(self, call: object) -> None:
         """Forget a call that ended without a proof of the endpoint's state."""
-        if self._probe is call:
-            self._probe = None
+        if self.probe is call:
+            self.probe = None
 
 
 _ROOM_SECONDS = 0.02
@@ -136,14 +127,12 @@ class Gate:
     def limit(self, endpoint: EndpointPart) -> None:
         """Keep this process's part of the endpoint's rates, too."""
         with self._lock:
-            self._pace.limit(
-                endpoint.requests_per_minute / endpoint.shared_by,
-                endpoint.tokens_per_minute / endpoint.shared_by,
-            )
+            n = endpoint.shared_by
+            self._pace.limit(endpoint.requests_per_minute / n, endpoint.tokens_per_minute / n)
 
     @contextmanager
     def turn(
-        self, endpoint: EndpointPart, tokens: int, stop: threading.Event | None = None
+        self, endpoint: EndpointPart, tokens: int, stop: Stop = None
     ) -> Iterator[Callable[[Mapping[str, str]], None]]:
         """Wait until an attempt of at most ``tokens`` tokens may begin; the block is the attempt.
 
@@ -154,36 +143,25 @@ class Gate:
             EndpointDownError: the endpoint stays down.
             EndpointError: ``stop`` was set while it waited.
         """
-        call = object()  # identity of the attempt in the circuit
+        call, is_answered = object(), True  # identity of the attempt in the circuit
         try:
             begun = self._begin(call, endpoint, tokens, stop)
-            with self._counted(tokens):
-                try:
-                    yield lambda headers: self._answered(begun, headers)
-                except FaultError as fault:
-                    self._failed(call, begun, fault)
-                    raise
+            began = time.monotonic()
+            try:
+                yield lambda headers: self._answered(begun, headers)
+            except FaultError as fault:
+                is_answered = not fault.is_down
+                self._failed(call, begun, fault)
+                raise
+            finally:
+                with self._lock:
+                    now = time.monotonic()
+                    self._width.end(tokens, now - began, now, is_answered=is_answered)
         finally:
             with self._lock:
                 self._circuit.dropped(call)
 
-    @contextmanager
-    def _counted(self, tokens: int) -> Iterator[None]:
-        """Count the block as a running call, and its duration; ``_begin`` counted its begin."""
-        began, is_answered = time.monotonic(), True
-        try:
-            yield
-        except FaultError as fault:
-            is_answered = not fault.is_down
-            raise
-        finally:
-            with self._lock:
-                now = time.monotonic()
-                self._width.end(tokens, now - began, now, is_answered=is_answered)
-
-    def _begin(
-        self, call: object, endpoint: EndpointPart, tokens: int, stop: threading.Event | None
-    ) -> Begun:
+    def _begin(self, call: object, endpoint: EndpointPart, tokens: int, stop: Stop) -> Begun:
         """Wait until the attempt may begin; it then counts as sent."""
         wait = (stop or threading.Event()).wait
         with self._lock:
@@ -205,7 +183,8 @@ class Gate:
         seconds = self._pace.wait_seconds(slot, now)
         if seconds > 0:
             return seconds
-        if _is_adaptive(endpoint) and self._width.n_running >= self._width.n_calls:
+        is_adaptive = "concurrency" not in endpoint.model_fields_set and is_here(endpoint.base_url)
+        if is_adaptive and self._width.n_running >= self._width.n_calls:
             return _ROOM_SECONDS
         seconds = self._circuit.wait_seconds(call, now)
         if seconds > 0:
@@ -229,7 +208,7 @@ class Gate:
         with self._lock:
             now = time.monotonic()
             if fault.is_down:
-                fault.is_probe = self._circuit.is_probe(call)
+                fault.is_probe = self._circuit.probe is call
                 self._circuit.failed(call, fault.reason, now)
                 return
             self._circuit.succeeded()
@@ -250,11 +229,6 @@ class Gate:
             f"endpoint runs and that {endpoint.purpose}.base_url is right, then run again: what "
             "is finished is kept"
         )
-
-
-def _is_adaptive(endpoint: EndpointPart) -> bool:
-    """Return whether a server of this machine gets as many calls at once as it sustains."""
-    return "concurrency" not in endpoint.model_fields_set and is_here(endpoint.base_url)
 
 
 _LOCK = threading.Lock()

@@ -54,57 +54,39 @@ _BATCH = re.compile(
     re.IGNORECASE,
 )
 _RATE = re.compile(
-    r"rate.?limit|too many requests|per (?:min|day|hour|second)|retry in|retry after"
-    r"|resource_?exhausted|throttl",
-    re.IGNORECASE,
+    r"(?i)rate.?limit|too many requests|per (?:min|day|hour|second)|retry in|retry after"
+    r"|resource_?exhausted|throttl"
 )
 _MONEY = re.compile(
-    r"insufficient.{0,3}(?:quota|balance|credit|funds)|billing|credit balance|payment required"
+    r"(?i)insufficient.{0,3}(?:quota|balance|credit|funds)|billing|credit balance|payment required"
     r"|out of credits|more credits|(?:spending|budget) limit|budget (?:has been )?exceeded"
     r"|current quota|quota_?exceeded|arrearage|overdue|balance (?:is )?(?:too low|not enough)"
-    r"|\u4f59\u989d\u4e0d\u8db3|\u6b20\u8d39",
-    re.IGNORECASE,
+    r"|\u4f59\u989d\u4e0d\u8db3|\u6b20\u8d39"
 )
 _KEY = re.compile(
-    r"(?:invalid|incorrect|wrong|missing|no|bad|expired).{0,12}(?:api.?key|token|credential)"
-    r"|unauthori[sz]ed|unauthenticated|authentication|permission.?denied|api.?key.{0,12}invalid",
-    re.IGNORECASE,
+    r"(?i)(?:invalid|incorrect|wrong|missing|no|bad|expired).{0,12}(?:api.?key|token|credential)"
+    r"|unauthori[sz]ed|unauthenticated|authentication|permission.?denied|api.?key.{0,12}invalid"
 )
 _FILTER = re.compile(
-    r"content.?(?:filter|policy|management|moderation|safety)|data.?inspection|responsible.?ai"
+    r"(?i)content.?(?:filter|policy|management|moderation|safety)|data.?inspection|responsible.?ai"
     r"|moderation|flagged|safety|prohibited.content|inappropriate|guardrail|usage polic"
     r"|violat.{0,30}polic"
-    r"|sensitive (?:content|info|word|material)|blockreason|\u654f\u611f|\u4e0d\u5b89\u5168",
-    re.IGNORECASE,
+    r"|sensitive (?:content|info|word|material)|blockreason|\u654f\u611f|\u4e0d\u5b89\u5168"
 )
 _LOADING = re.compile(
-    r"(?<!error )(?<!failed )\bloading (?:the )?model"
+    r"(?i)(?<!error )(?<!failed )\bloading (?:the )?model"
     r"|model.{0,60}\b(?:is|still)\b.{0,20}\b(?:loading|warming|starting|initiali[sz]ing|not ready)"
     r"|currently loading|still loading|warming up|model_?(?:is_?)?loading"
-    r"|not (?:yet )?ready|starting up|cold start|loading_?model",
-    re.IGNORECASE,
+    r"|not (?:yet )?ready|starting up|cold start|loading_?model"
 )
 _STATUS_OF_WORDS = (
     (_MONEY, 402),
     (_RATE, 429),
     (_KEY, 401),
-    (re.compile(r"overloaded|unavailable|at capacity|server.?busy|busy", re.IGNORECASE), 503),
-    (
-        re.compile(
-            r"server.?error|internal|upstream|bad gateway|provider|timed? ?out", re.IGNORECASE
-        ),
-        500,
-    ),
-    (
-        re.compile(r"model.{0,80}not.{0,5}(?:found|exist)|unknown model|not_found", re.IGNORECASE),
-        404,
-    ),
-    (
-        re.compile(
-            r"invalid.?request|bad.?request|validation|invalid.?(?:param|arg)", re.IGNORECASE
-        ),
-        400,
-    ),
+    (re.compile(r"(?i)overloaded|unavailable|at capacity|server.?busy|busy"), 503),
+    (re.compile(r"(?i)server.?error|internal|upstream|bad gateway|provider|timed? ?out"), 500),
+    (re.compile(r"(?i)model.{0,80}not.{0,5}(?:found|exist)|unknown model|not_found"), 404),
+    (re.compile(r"(?i)invalid.?request|bad.?request|validation|invalid.?(?:param|arg)"), 400),
 )
 """Status of an error that came without one, by the words of its message and codes."""
 
@@ -162,10 +144,7 @@ _TITLE = re.compile(r"<title[^>]*>(.*?)</title>|<h1[^>]*>(.*?)</h1>", re.IGNOREC
 
 
 def fault_of(error: Exception, timeout_seconds: float, secret: str, purpose: str) -> FaultError:
-    """Return the fault behind an error of the vendor's client, without ``secret`` and request.
-
-    ``purpose`` is the part of the settings, for example "summarizer".
-    """
+    """Return the fault behind an error of the vendor's client, without ``secret`` and request."""
     import openai
 
     cause = error.__cause__
@@ -198,13 +177,13 @@ def parse(body: bytes) -> Any:
     return body.decode("utf-8", "replace").strip()
 
 
-def read_error(answer: Any, secret: str, purpose: str) -> FaultError | None:
-    """Return the fault that a body of status 200 tells, or None if it tells none."""
+def check_error(answer: Any, secret: str, purpose: str) -> None:
+    """Raise the fault that a body of status 200 tells, if it tells one."""
     if isinstance(answer, str):
-        return _page_fault(answer, secret)
+        raise _page_fault(answer, secret)
     body = answer[0] if isinstance(answer, list) and answer else answer
     if not isinstance(body, Mapping):
-        return None
+        return
     choices = body.get("choices")
     first = choices[0] if isinstance(choices, list) and choices else None
     parts = [body, first] if isinstance(first, Mapping) else [body]
@@ -213,12 +192,11 @@ def read_error(answer: Any, secret: str, purpose: str) -> FaultError | None:
     has_answer = has_answer or isinstance(body.get("message"), Mapping)
     errors += [] if has_answer else [body]
     error = next((error for error in errors if message_of(error) and not _is_success(error)), None)
-    if error is None:
-        return None
-    codes = f"{_codes_of(error)} {_codes_of(body)}"
-    fault = fault_of_message(message_of(error), codes, 200, secret, purpose)
-    fault.unbilled = not first
-    return fault
+    if error is not None:
+        codes = f"{_codes_of(error)} {_codes_of(body)}"
+        fault = fault_of_text(message_of(error), codes, 200, secret, purpose)
+        fault.unbilled = not first
+        raise fault
 
 
 def _is_success(error: Any) -> bool:
@@ -256,17 +234,10 @@ def _codes_of(error: Any) -> str:
     return " ".join([*(f"{value}" for value in values if isinstance(value, str | int)), *inner])
 
 
-def fault_of_message(
-    message: str, codes: str, status: int, secret: str, purpose: str
-) -> FaultError:
+def fault_of_text(message: str, codes: str, status: int, secret: str, purpose: str) -> FaultError:
     """Return the fault that a provider's message, its codes and the HTTP status mean together.
 
-    Args:
-        message: message for people.
-        codes: codes and types of the error.
-        status: HTTP status; 200 takes the status that codes or words tell.
-        secret: key, which no fault shows.
-        purpose: part of the settings that the call belongs to.
+    A status that codes or words tell replaces a ``status`` of 200. No fault shows ``secret``.
     """
     words = f"{message[:_READ_CHARS]} {codes[:_READ_CHARS]}"
     shown = scrub(message or codes.strip() or "no message", secret, MAX_MESSAGE_CHARS)
@@ -275,9 +246,8 @@ def fault_of_message(
     call_fault = _call_fault(words, status, purpose)
     if call_fault is not None:
         kind, remedy = call_fault
-        return CallFaultError(
-            f"{shown}; {remedy}", kind, retryable=False, unbilled=True, status=status
-        )
+        reason = f"{shown}; {remedy}"
+        return CallFaultError(reason, kind, retryable=False, unbilled=True, status=status)
     is_unpaid = status == 402 or bool(_MONEY.search(words) and not _RETRY_IN.search(words))
     is_loading = status in _LOADING_STATUS and bool(_LOADING.search(words))
     can_succeed = status in _RETRYABLE or status >= 500
@@ -329,7 +299,7 @@ def _status_fault(error: APIStatusError, secret: str, purpose: str) -> FaultErro
     message = message_of(body)
     if page := _TITLE.search(message[:_READ_CHARS]):
         message = f"{(page[1] or page[2]).strip()}, an HTML page"
-    fault = fault_of_message(message, _codes_of(body), error.status_code, secret, purpose)
+    fault = fault_of_text(message, _codes_of(body), error.status_code, secret, purpose)
     estimated = body.get("estimated_time") if isinstance(body, Mapping) else None
     demanded = retry_after_seconds(response.headers, time.time())
     fault.retry_after_seconds = number(str(estimated)) if demanded is None else demanded

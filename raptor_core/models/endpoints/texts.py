@@ -39,9 +39,8 @@ _MENTION_WORDS = 3
 """Maximum of words between two tags that a sentence mentions, as in "<think> and </think>"."""
 
 _CHANNEL = re.compile(
-    r"<\|channel\|>\s*(?P<name>\w+)[^<]*(?:<\|constrain\|>[^<]*)?<\|message\|>(?P<text>.*?)"
-    r"(?=<\|(?:end|return|start|channel|call)\|>|\Z)",
-    re.DOTALL,
+    r"(?s)<\|channel\|>\s*(?P<name>\w+)[^<]*(?:<\|constrain\|>[^<]*)?<\|message\|>(?P<text>.*?)"
+    r"(?=<\|(?:end|return|start|channel|call)\|>|\Z)"
 )
 _PROLOGUES = tuple(
     re.compile(form, re.DOTALL)
@@ -59,26 +58,22 @@ _MARK = (
 )
 _LAST_MARK = re.compile(rf"{_MARK}\Z")
 _FIRST_MARKS = re.compile(
-    r"(?:(?!<\|(?:channel|start|thinking|think|begin_of_thought|START_THINKING)\|>)"
-    rf"{_MARK}\s*(?:(?:assistant|model)\b\s*)?)+|assistant\s*[:\n]\s*",
-    re.IGNORECASE,
+    r"(?i)(?:(?!<\|(?:channel|start|thinking|think|begin_of_thought|START_THINKING)\|>)"
+    rf"{_MARK}\s*(?:(?:assistant|model)\b\s*)?)+|assistant\s*[:\n]\s*"
 )
 _TURN = re.compile(
     r"<\|im_start\|>|<\|start_header_id\|>|<start_of_turn>|<\|(?:user|system)\|>|\[INST\]"
 )
 
 _WRAPPED = re.compile(
-    r"<(?P<tag>answer|final_answer|final|summary|response|output)>(?P<text>.*)</(?P=tag)>",
-    re.DOTALL | re.IGNORECASE,
+    r"(?is)<(?P<tag>answer|final_answer|final|summary|response|output)>(?P<text>.*)</(?P=tag)>"
 )
 _SOLUTION = re.compile(
-    r"<\|(?:begin_of_solution|START_RESPONSE|START_TEXT)\|>(?P<text>.*)"
-    r"<\|(?:end_of_solution|END_RESPONSE|END_TEXT)\|>",
-    re.DOTALL,
+    r"(?s)<\|(?:begin_of_solution|START_RESPONSE|START_TEXT)\|>(?P<text>.*)"
+    r"<\|(?:end_of_solution|END_RESPONSE|END_TEXT)\|>"
 )
 _FENCED = re.compile(
-    r"```(?:markdown|md|te?xt|plain(?:text)?|json)?[^\S\n]*\n(?P<text>.*)\n[^\S\n]*```",
-    re.DOTALL | re.IGNORECASE,
+    r"(?is)```(?:markdown|md|te?xt|plain(?:text)?|json)?[^\S\n]*\n(?P<text>.*)\n[^\S\n]*```"
 )
 
 _PLEASANTRY = (
@@ -92,7 +87,7 @@ _OF_TEXT = r"(?: of (?:the|this) (?:text|passages?|excerpts?|document|section|ar
 _SUMMARY = r"(?:summar(?:y|i[sz]ation)|synopsis|overview|rewrite|json)"
 _REST = r"(?:,? (?:of|for|in|from|based|that|with|as|covering|you|limited)\b[^\n:!?]{0,100})?"
 _INTRODUCTION = re.compile(
-    r"[*_#> ]*(?:"
+    r"(?i)[*_#> ]*(?:"
     rf"(?:{_PLEASANTRY}\s+)?{_LEAD}?"
     r"(?:here(?:['\u2019]s| is| are)|below is|this is|the following is)"
     rf" (?:[\w'\u2019-]+,? ){{0,5}}{_SUMMARY}{_REST}(?::|[.!](?=[*_]*\s*\n))"
@@ -105,19 +100,16 @@ _INTRODUCTION = re.compile(
     r"|aqu[\u00edi] (?:est[\u00e1a]|tienes) [^\n:.!?]{0,60}resumen[^\n:.!?]{0,60}:|resumen:"
     r"|(?:\u4ee5\u4e0b\u662f|\u8fd9\u662f)[^\n\uff1a:]{0,40}(?:\u6458\u8981|\u603b\u7ed3|\u6982\u8ff0)"
     r"[^\n\uff1a:]{0,20}[\uff1a:]|(?:\u6458\u8981|\u603b\u7ed3|\u8981\u7d04)[\uff1a:]"
-    r")[*_]*\s*",
-    re.IGNORECASE,
+    r")[*_]*\s*"
 )
 _HEADING = re.compile(
-    r"(?:#{1,6} *|[*_]{2,3})?(?:summary|tl;dr|final answer)"
+    r"(?i)(?:#{1,6} *|[*_]{2,3})?(?:summary|tl;dr|final answer)"
     rf"{_OF_TEXT}[*_]*:?[*_]*[^\S\n]*\n\s*|[-*_=]{{3,}}[^\S\n]*\n\s*"
-    rf"|{_PLEASANTRY}[^\S\n]*\n\s*",
-    re.IGNORECASE,
+    rf"|{_PLEASANTRY}[^\S\n]*\n\s*"
 )
 _FAREWELL = re.compile(
-    r"\s*(?:(?:please )?let me know (?:if|whether)|i hope (?:this|that) helps|feel free to"
-    r"|[(\[]?word count:)[^\n]*|[-*_=]{3,}",
-    re.IGNORECASE,
+    r"(?i)\s*(?:(?:please )?let me know (?:if|whether)|i hope (?:this|that) helps|feel free to"
+    r"|[(\[]?word count:)[^\n]*|[-*_=]{3,}"
 )
 
 

@@ -155,20 +155,15 @@ class BoundedClient(DefaultHttpxClient):
                 watch.begin(response)
                 if response.next_request is None:
                     body = _read(response, _max_bytes(request), watch)
-                    return type(response)(
-                        response.status_code,
-                        headers=response.headers,
-                        content=body,
-                        request=request,
-                        extensions=response.extensions,
-                    )
+                    kept: dict[str, Any] = {"content": body, "headers": response.headers}
+                    kept |= {"request": request, "extensions": response.extensions}
+                    return type(response)(response.status_code, **kept)
                 _check_redirect(request, response)
                 request = response.next_request
             finally:
                 response.close()
-        raise FaultError(
-            f"it redirects more than {MAX_REDIRECTS} times; check base_url", retryable=False
-        )
+        reason = f"it redirects more than {MAX_REDIRECTS} times; check base_url"
+        raise FaultError(reason, retryable=False)
 
 
 def _read(response: Any, limit: int, watch: _Watch) -> bytes:
@@ -198,21 +193,17 @@ def _check_redirect(request: Any, response: Any) -> None:
     """Raise FaultError for a redirect that leaves the origin, or that drops the request's body."""
     target = response.next_request
     if _origin(target.url) != _origin(request.url):
-        raise FaultError(
-            f"HTTP {response.status_code} redirects to another server, {_origin(target.url)}, to "
-            "which nothing was sent; if that is the endpoint, set base_url to it",
-            retryable=False,
-            unbilled=True,
-            status=response.status_code,
+        place = (
+            f"another server, {_origin(target.url)}, to which nothing was sent; if that is the "
+            "endpoint, set base_url to it"
         )
-    if target.method != request.method:
-        raise FaultError(
-            f"HTTP {response.status_code} redirects to {target.url.path}, without the request's "
-            "body; set base_url to the address that answers",
-            retryable=False,
-            unbilled=True,
-            status=response.status_code,
-        )
+    elif target.method != request.method:
+        place = f"{target.url.path}, without the request's body; set base_url to the final address"
+    else:
+        return
+    status = response.status_code
+    reason = f"HTTP {status} redirects to {place}"
+    raise FaultError(reason, retryable=False, unbilled=True, status=status)
 
 
 def _origin(url: Any) -> str:

@@ -26,12 +26,10 @@ class Ledger:
     """Usage of one run and its budget; many threads may share one object."""
 
     def __init__(
-        self,
-        budget: BudgetSettings | None = None,
-        prices: Mapping[str, PriceSettings] | None = None,
+        self, budget: BudgetSettings | None = None, prices: Mapping[str, PriceSettings] = {}
     ) -> None:
         self._budget = budget or BudgetSettings()
-        self._prices = prices or {}
+        self._prices = prices
         self._turn = threading.Condition()
         self._spendings: dict[tuple[str, str], Spending] = {}
         self._reserved = Usage()
@@ -40,11 +38,7 @@ class Ledger:
 
     @classmethod
     def of(cls, settings: Settings) -> Ledger:
-        """Return a ledger with the settings' budget and prices.
-
-        Raises:
-            SettingsError: the budget is in dollars, and the model of an endpoint has no price.
-        """
+        """Return a ledger with the settings' budget and prices; see ``account`` for its error."""
         if settings.budget.usd is not None and settings.unpriced_models:
             raise SettingsError(missing_price(settings.unpriced_models[0]))
         return cls(settings.budget, settings.prices)
@@ -66,15 +60,11 @@ class Ledger:
         lines = (line.usage for line in self.spendings if purpose in (None, line.purpose))
         return sum(lines, Usage())
 
-    def account(
-        self, purpose: str, model: str, *, free: bool = False, share: float = 1.0
-    ) -> Account:
+    def account(self, purpose: str, model: str, *, free: bool = False, share: float = 1) -> Account:
         """Return the account of one model for one purpose; a ``free`` one costs 0.
 
-        ``share`` is the part of the price that calls cost, for example in a batch.
-
-        Raises:
-            SettingsError: the budget is in dollars, and the model has no price.
+        ``share`` is the part of the price that calls cost, for example in a batch. A SettingsError
+        is raised if the budget is in dollars and the model has no price.
         """
         price = FREE if free else self._prices.get(model)
         if price is None and self._budget.usd is not None:
@@ -82,11 +72,9 @@ class Ledger:
         return Account(self, purpose, model, share_of_price(price, share))
 
     def reserve(self, worst: Usage, *, wait: bool) -> bool:
-        """Reserve ``worst``, or end the budget.
+        """Reserve the ``worst`` usage of a call, or end the budget.
 
-        Args:
-            worst: usage of the call in the worst case.
-            wait: wait for open calls if ``worst`` could fit after them; otherwise return False.
+        If it could fit after the open calls, ``wait`` waits for them; without it, return False.
 
         Raises:
             BudgetError: it does not fit with the usage so far, or the budget has ended earlier.
@@ -169,10 +157,7 @@ class Account:
         """Reserve the worst case of one call; wait for open calls if it could fit after them.
 
         ``prompt_tokens`` may be an estimate. If the endpoint has counted more than an earlier
-        estimate, this one is raised in proportion.
-
-        Raises:
-            BudgetError: a bound of the budget would be passed.
+        estimate, this one is raised in proportion. BudgetError: see ``Ledger.reserve``.
         """
         worst = self._worst(prompt_tokens, completion_tokens)
         self.ledger.reserve(worst, wait=True)

@@ -95,7 +95,6 @@ class Spending:
 
     Attributes:
         purpose: ``SUMMARIES``, ``EMBEDDINGS``, ``AUDITS``, or another name.
-        model: name of the model.
         usage: by the endpoint's count; the retries include those of calls that failed.
         lost: worst case of calls whose answer never arrived (a timeout, a lost connection): the
             endpoint may charge them, so the budget counts them.

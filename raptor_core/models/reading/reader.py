@@ -7,13 +7,14 @@ the sentences of a context that are nearest to a question; they need no endpoint
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TypeVar
 
 from raptor_core.chunking.sentences import sentences
 from raptor_core.models.embedding.base import Embedder
 from raptor_core.models.endpoints.client import EndpointClient
-from raptor_core.models.endpoints.fencing import defused, fence
+from raptor_core.models.endpoints.fencing import defused, fence, fence_all
 from raptor_core.models.endpoints.values import ChatAsk, max_words
 from raptor_core.models.money.ledger import Account
 from raptor_core.models.money.usage import Usage
@@ -27,8 +28,6 @@ class Passage:
     """Passage of a context: the text of a node, and its place.
 
     Attributes:
-        text: the text.
-        node_id: id of the node.
         documents: ids of the documents under the node.
         source: path or URL of a leaf's document; empty for a summary.
         span: first character in the document and character after the last; None for a summary.
@@ -45,14 +44,8 @@ class Passage:
     @classmethod
     def from_node(cls, node: Node) -> Passage:
         """Create the passage of a node."""
-        return cls(
-            text=node.text,
-            node_id=node.id,
-            documents=node.documents,
-            source=node.source,
-            span=(node.start, node.end) if node.is_leaf and not node.stands_for else None,
-            pages=node.pages,
-        )
+        span = (node.start, node.end) if node.is_leaf and not node.stands_for else None
+        return cls(node.text, node.id, node.documents, node.source, span, node.pages)
 
     @property
     def place(self) -> str:
@@ -94,10 +87,7 @@ _TAGS = ("passage", "question")
 
 def ask(question: str, passages: Sequence[Passage]) -> str:
     """Return the user message; ``passages`` are numbered from 1."""
-    fenced = "\n".join(
-        fence("passage", defused(passage.text, *_TAGS), number)
-        for number, passage in enumerate(passages, 1)
-    )
+    fenced = "\n".join(fence_all("passage", [passage.text for passage in passages], *_TAGS))
     return f"{fenced}\n\n{fence('question', defused(question, *_TAGS))}"
 
 
@@ -105,36 +95,30 @@ _CITATION = re.compile(r"(?P<space>[ \t]?)\[(?P<numbers>\d+(?:\s*[,;–-]\s*\d+)
 _RANGE = re.compile(r"(\d+)(?:\s*[–-]\s*(\d+))?")
 
 
-@dataclass(frozen=True, slots=True)
-class Cited:
-    """Text of an answer whose citations are renumbered by their order.
+Source = TypeVar("Source", bound=Hashable)
 
-    Attributes:
-        text: the text.
-        numbers: numbers of the cited passages, from 1; ``[k]`` cites ``numbers[k - 1]``.
-        n_unknown: how many cited numbers no passage has.
+
+def renumber(text: str, sources: Sequence[Sequence[Source]]) -> tuple[str, tuple[Source, ...], int]:
+    """Renumber citations such as ``[2]``, ``[1, 4]`` and ``[1-3]`` by the order of their sources.
+
+    ``[k]`` cites all of ``sources[k - 1]``; 0 and unknown numbers are dropped.
+
+    Returns:
+        The text, its cited sources by their new numbers, and how many numbers were unknown.
     """
-
-    text: str
-    numbers: tuple[int, ...]
-    n_unknown: int
-
-
-def renumber(text: str, n_passages: int) -> Cited:
-    """Renumber citations such as ``[2]``, ``[1, 4]`` and ``[1-3]``; drop 0 and unknown numbers."""
-    new: dict[int, int] = {}
+    new: dict[Source, int] = {}
     n_unknown = 0
 
     def numbered(match: re.Match[str]) -> str:
         nonlocal n_unknown
-        cited = _numbers(match["numbers"], n_passages)
-        known = [n for n in cited if 1 <= n <= n_passages]
-        n_unknown += len(cited) - len(known)
-        marks = [f"[{new.setdefault(n, len(new) + 1)}]" for n in dict.fromkeys(known)]
+        cited = _numbers(match["numbers"], len(sources))
+        known = [source for n in cited if 1 <= n <= len(sources) for source in sources[n - 1]]
+        n_unknown += sum(not 1 <= n <= len(sources) for n in cited)
+        marks = [f"[{new.setdefault(s, len(new) + 1)}]" for s in dict.fromkeys(known)]
         return match["space"] + "".join(marks) if marks else ""
 
     replaced = _CITATION.sub(numbered, text)
-    return Cited(replaced, tuple(new), n_unknown)
+    return replaced, tuple(new), n_unknown
 
 
 def _numbers(listed: str, n_passages: int) -> list[int]:
@@ -147,34 +131,8 @@ def _numbers(listed: str, n_passages: int) -> list[int]:
     return numbers
 
 
-def expand(text: str, sources: Sequence[Sequence[Passage]]) -> tuple[str, tuple[Passage, ...]]:
-    """Replace each citation by citations of the passages that it was made from.
-
-    Args:
-        text: text with citations.
-        sources: passages of each citation; those of ``[k]`` are ``sources[k - 1]``.
-
-    Returns:
-        The text, and its cited passages by number.
-    """
-    new: dict[Passage, int] = {}
-
-    def expanded(match: re.Match[str]) -> str:
-        cited = sources[int(match["numbers"]) - 1]
-        marks = [f"[{new.setdefault(passage, len(new) + 1)}]" for passage in cited]
-        return match["space"] + "".join(marks)
-
-    return _CITATION.sub(expanded, text), tuple(new)
-
-
 class Reader:
-    """Client of a chat endpoint that answers questions from passages, with citations.
-
-    Args:
-        settings: endpoint and limits.
-        policy: retries; None for the default.
-        account: counts and limits the calls; None counts nothing.
-    """
+    """Client of a chat endpoint that answers questions from passages, with citations."""
 
     def __init__(
         self,
@@ -201,16 +159,13 @@ class Reader:
         ]
         joined = self.read(question, notes)
         sources = [cited[int(passage.node_id)].citations for passage in joined.citations]
-        text, citations = expand(joined.text, sources)
+        text, citations, _ = renumber(joined.text, sources)
         return Answer(text, citations, usage + joined.usage, joined.unknown_citations)
 
     def read(self, question: str, passages: Sequence[Passage]) -> Answer:
         """Answer ``question`` from ``passages``, which are numbered in their order.
 
-        Raises:
-            ValueError: ``passages`` is empty.
-            MissingKeyError: OpenAI's API needs a key, and the environment has none.
-            EndpointError: no complete answer after all retries.
+        It raises ValueError without passages, and the errors of ``EndpointClient``.
         """
         if not passages:
             raise ValueError(f"expected passages to answer {question!r} from, got none")
@@ -224,9 +179,8 @@ class Reader:
                 shorten=lambda n: f"Answer in at most {max_words(max_tokens, n)} words.",
             )
         )
-        cited = renumber(answer.text, len(passages))
-        citations = tuple(passages[number - 1] for number in cited.numbers)
-        return Answer(cited.text, citations, answer.usage, cited.n_unknown)
+        text, citations, n_unknown = renumber(answer.text, [[passage] for passage in passages])
+        return Answer(text, citations, answer.usage, n_unknown)
 
 
 MIN_WORDS = 4
@@ -238,8 +192,6 @@ class Quote:
     """Sentence of a passage, quoted exactly.
 
     Attributes:
-        text: the sentence.
-        passage: its passage.
         similarity: cosine similarity to the question.
         span: first character in the document and character after the last; None in a summary.
     """

@@ -6,7 +6,7 @@ from support.openai_server import Fault
 
 from raptor_core.errors import AnswerError, EndpointError
 from raptor_core.models.endpoints.faults import CallFaultError
-from raptor_core.models.endpoints.messages import fault_of_message, message_of
+from raptor_core.models.endpoints.messages import fault_of_text, message_of
 
 CONTEXT = {
     "openai": (
@@ -97,7 +97,7 @@ FILTER = {
 
 
 def fault(status, message, codes="", purpose="summarizer"):
-    return fault_of_message(message, codes, status, "", purpose)
+    return fault_of_text(message, codes, status, "", purpose)
 
 
 @pytest.mark.parametrize("form", CONTEXT)

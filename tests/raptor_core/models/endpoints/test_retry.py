@@ -1,7 +1,7 @@
 import pytest
 
 from raptor_core.errors import AnswerError, EndpointError, MissingKeyError
-from raptor_core.models.endpoints.dialects import PLACEHOLDER, is_official, resolve_key, shown_url
+from raptor_core.models.endpoints.dialects import PLACEHOLDER, find_key, is_official, shown_url
 from raptor_core.models.endpoints.faults import CallFaultError, FaultError, Retrier, scrub
 from raptor_core.models.endpoints.pacing import retry_after_seconds
 from raptor_core.retrying import RetryPolicy
@@ -129,20 +129,20 @@ def test_every_form_of_retry_after_is_read(headers, seconds):
 def test_a_missing_key_names_the_variable_and_the_remedy(monkeypatch):
     monkeypatch.delenv("SOME_KEY", raising=False)
     with pytest.raises(MissingKeyError, match=r"SOME_KEY.*set it.*reader\.api_key_env"):
-        resolve_key("SOME_KEY", "https://api.openai.com/v1", "reader")
+        find_key("SOME_KEY", "https://api.openai.com/v1", "reader")
 
 
 def test_other_endpoints_get_a_placeholder_unless_a_key_is_set(monkeypatch):
     monkeypatch.delenv("SOME_KEY", raising=False)
-    assert resolve_key("SOME_KEY", "http://localhost:8000/v1", "reader") == PLACEHOLDER
+    assert find_key("SOME_KEY", "http://localhost:8000/v1", "reader") == PLACEHOLDER
     monkeypatch.setenv("SOME_KEY", " key-1\n")
-    assert resolve_key("SOME_KEY", "http://localhost:8000/v1", "reader") == "key-1"
+    assert find_key("SOME_KEY", "http://localhost:8000/v1", "reader") == "key-1"
 
 
 def test_a_key_that_cannot_be_sent_is_refused_without_being_shown(monkeypatch):
     monkeypatch.setenv("SOME_KEY", "secret\nsecret")
     with pytest.raises(MissingKeyError, match="SOME_KEY") as caught:
-        resolve_key("SOME_KEY", "http://localhost:8000/v1", "reader")
+        find_key("SOME_KEY", "http://localhost:8000/v1", "reader")
     assert "secret" not in str(caught.value)
 
 
