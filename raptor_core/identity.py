@@ -141,7 +141,7 @@ FALLBACK = "fallback"
 """Quality of a summary of its children's sentences, to which the model gave no usable answer."""
 
 CUT_OFF = "cut_off"
-"""Quality of a summary that is the whole sentences of an answer that was cut off."""
+"""Quality of a summary of a cut off answer's whole sentences, or of texts summarized in parts."""
 
 
 def marked_content_key(content_key: str, mark: str) -> str:

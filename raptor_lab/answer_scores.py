@@ -18,7 +18,7 @@ SCORES: Mapping[str, str] = {
     "bleu_1": "BLEU-1 of each answer against all references, mean",
     "bleu_4": "BLEU-4 of each answer, equal weights, smoothed (+ 0.1 where nothing matches)",
     "rouge_l": "ROUGE-L, F-measure, the best of the references, with stemming",
-    "meteor": "METEOR by exact and stemmed words, the best of the references; no WordNet",
+    "meteor": "METEOR by words, stems and, where nltk has it, WordNet; the best of the references",
 }
 """Meaning of each score, by its stable name."""
 
@@ -79,12 +79,23 @@ def overlap_scores(answer: str, references: Sequence[str]) -> dict[str, float]:
         "bleu_1": float(bleu_score.sentence_bleu(tokenized, ours, (1,), smooth)),
         "bleu_4": float(bleu_score.sentence_bleu(tokenized, ours, (0.25,) * 4, smooth)),
         "rouge_l": float(rouge["rougeL"].fmeasure),
-        "meteor": float(meteor_score.meteor_score(tokenized, ours, wordnet=_NoSynonyms())),
+        "meteor": float(meteor_score.meteor_score(tokenized, ours, wordnet=_synonyms())),
     }
 
 
+def _synonyms() -> Any:
+    """Return WordNet, which is a download, or a substitute without synonyms."""
+    from nltk.corpus import wordnet
+
+    try:
+        wordnet.ensure_loaded()
+    except LookupError:
+        return _NoSynonyms()
+    return wordnet
+
+
 class _NoSynonyms:
-    """Substitute for WordNet, which is a download; only exact and stemmed words match."""
+    """Substitute for WordNet; only exact and stemmed words match."""
 
     def synsets(self, _word: str) -> list[Any]:
         return []

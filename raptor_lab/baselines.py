@@ -6,7 +6,7 @@ Strategies as systems are in ``raptor_core.evaluation.systems``, which finds the
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -24,10 +24,12 @@ from raptor_core.evaluation.contexts import Context, QuestionBatch, System
 from raptor_core.evaluation.index import Index
 from raptor_core.evaluation.systems import Encoders
 from raptor_core.nodes import Node
-from raptor_core.retrieval import Query
-from raptor_core.retrieval.base import fit_budget
+from raptor_core.retrieval import Query, Retrieval
+from raptor_core.retrieval.base import Questions, fit_budget
+from raptor_core.retrieval.nearest import chunks_only
 from raptor_core.store.base import Hit, Where
 from raptor_core.store.lexical import Sparse, passage_vector, query_vector
+from raptor_core.store.protocols import Searcher
 from raptor_core.tree.components import Components
 from raptor_core.tree.leaves import make_leaves
 from raptor_core.vectors import Vectors
@@ -93,20 +95,38 @@ class Dpr:
     def contexts(self, index: Index, batch: QuestionBatch, budget_tokens: int) -> list[Context]:
         """See ``System.contexts``."""
         nodes, passages = _encoded(index, self.passage_model)
-        layers = (0,) if self.name == "dpr" else None
-        query = Query(self.name, budget_tokens, where=replace(batch.where, layers=layers))
-        rows = _allowed(nodes, query.where)
-        allowed = [nodes[row] for row in rows]
+        query = Query(self.name, budget_tokens, where=batch.where)
+        rows = _allowed(nodes, self._where(query))
         texts = [question.text for question in batch.questions]
-        scores = _encode(self.question_model, texts) @ passages[rows].T
-        return [_best(*pair, allowed, query) for pair in zip(texts, scores, strict=True)]
+        retrievals = self._rank(texts, query, [nodes[row] for row in rows], passages[rows])
+        return list(map(Context.of, retrievals))
+
+    def retrieve(self, questions: Questions, query: Query, store: Searcher) -> list[Retrieval]:
+        """See ``Strategy.retrieve``; the passage encoder reads all nodes of the query's filter."""
+        nodes = store.nodes(self._where(query))
+        if not nodes:
+            return [fit_budget(text, query, ()) for text in questions.texts]
+        passages = _encode_nodes(nodes, self.passage_model)
+        return self._rank(questions.texts, query, nodes, passages)
+
+    def _where(self, query: Query) -> Where:
+        return chunks_only(query) if self.name == "dpr" else query.where
+
+    def _rank(
+        self, texts: Sequence[str], query: Query, nodes: Sequence[Node], passages: Vectors
+    ) -> list[Retrieval]:
+        scores = _encode(self.question_model, texts) @ passages.T
+        return [_best(*pair, nodes, query) for pair in zip(texts, scores, strict=True)]
 
 
 @lru_cache(maxsize=1)
 def _encoded(index: Index, model: str) -> tuple[list[Node], Vectors]:
     nodes = index.store.nodes()
-    titles = {document.id: document.title for document in index.dataset.documents}
-    return nodes, _encode(model, [f"{titles[n.documents[0]]} [SEP] {n.text}" for n in nodes])
+    return nodes, _encode_nodes(nodes, model)
+
+
+def _encode_nodes(nodes: Sequence[Node], model: str) -> Vectors:
+    return _encode(model, [f"{n.metadata.get('title', '')} [SEP] {n.text}" for n in nodes])
 
 
 def _allowed(nodes: Sequence[Node], where: Where) -> list[int]:
@@ -119,11 +139,11 @@ def _allowed(nodes: Sequence[Node], where: Where) -> list[int]:
     ]
 
 
-def _best(question: str, scores: NDArray[Any], nodes: Sequence[Node], query: Query) -> Context:
-    """Make a context of the best nodes that fit the budget, the first of equals first."""
+def _best(question: str, scores: NDArray[Any], nodes: Sequence[Node], query: Query) -> Retrieval:
+    """Retrieve the best nodes that fit the budget, the first of equals first."""
     order = np.argsort(-scores, kind="stable")
     hits = [Hit(nodes[at], float(scores[at])) for at in order]
-    return Context.of(fit_budget(question, query, hits))
+    return fit_budget(question, query, hits, query.top_k)
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,7 +166,7 @@ class ParagraphFusion:
         for question, vector in zip(batch.questions, batch.vectors, strict=True):
             words = _bm25(question.text, terms)
             scores = _reciprocal(vectors[rows] @ vector) + _reciprocal(words[rows])
-            contexts.append(_best(question.text, scores, allowed, query))
+            contexts.append(Context.of(_best(question.text, scores, allowed, query)))
         return contexts
 
 

@@ -14,8 +14,9 @@ from raptor_assets.cli.exits import reported
 from raptor_assets.project.home import Home
 from raptor_core.documents.base import MetadataValue
 from raptor_core.home.folder import DEFAULT_HOME, HOME_VARIABLE
+from raptor_core.laboratory import load_registered
 from raptor_core.models.money.ledger import Ledger
-from raptor_core.retrieval import Query, Retrieval
+from raptor_core.retrieval import STRATEGIES, Query, Retrieval
 from raptor_core.retrieval.base import Kind
 from raptor_core.settings import Settings, load_settings
 from raptor_core.settings.base import BudgetSettings
@@ -24,7 +25,16 @@ from raptor_core.store.base import Where
 
 Command = Callable[..., Any]
 
-STRATEGY = click.Choice(get_args(Strategy))
+STRATEGY = click.Choice((*get_args(Strategy), "dpr", "collapsed-dpr"))
+"""Strategies of the core and, with ``ENCODERS``, of the laboratory."""
+
+ENCODERS = click.option(
+    "--dpr",
+    "encoders",
+    nargs=2,
+    metavar="QUESTION_MODEL PASSAGE_MODEL",
+    help="Encoders of the strategies dpr and collapsed-dpr: models of sentence-transformers.",
+)
 
 _FROM_0, _FROM_1 = click.IntRange(min=0), click.IntRange(min=1)
 
@@ -43,6 +53,7 @@ query_options = together(
     click.option("--budget-tokens", type=_FROM_1, help="Tokens of the context."),
     click.option("--top-k", type=_FROM_1, help="Nodes, or nodes per layer."),
     click.option("--strategy", type=STRATEGY, help="How to search; see docs/retrieval.md."),
+    ENCODERS,
     click.option(
         "--kind",
         type=click.Choice(get_args(Kind)),
@@ -165,6 +176,16 @@ def make_query(
             message = f"the strategy {query.strategy} does not take it; add --strategy {takers[0]}"
             raise click.BadParameter(message, param_hint=option)
     return query
+
+
+def with_strategy(query: Query, name: str, encoders: tuple[str, str] | None) -> Query:
+    """Return the query with the strategy of a name; those of the laboratory need encoders."""
+    if name in STRATEGIES:
+        return replace(query, strategy=name)
+    from raptor_core.evaluation.systems import SYSTEMS
+
+    make = load_registered(SYSTEMS, name, f"the strategy {name}")
+    return replace(query, strategy=name, custom_strategy=make(name, encoders))
 
 
 def make_where(values: Mapping[str, Any]) -> Where:

@@ -24,7 +24,7 @@ from raptor_assets.project.home import unreadable_config
 from raptor_assets.project.record_files import CheckOutcome, CheckOutcomes, damage_named
 from raptor_assets.provenance import MATERIALIZED, recorded_versions
 from raptor_core.disk import disk_remedy, file_lock
-from raptor_core.errors import MissingExtraError, RecordsError, SettingsError
+from raptor_core.errors import RecordsError, SettingsError
 
 URL_VARIABLE = "DAGSTER_POSTGRES_URL"  # address of the database, see deploy/dagster.yaml
 BROKER_VARIABLE = "CELERY_BROKER_URL"  # address of the workers' broker
@@ -50,12 +50,11 @@ def open_records(folder: Path) -> Iterator[dg.DagsterInstance]:
         SettingsError: the file, a class, an entry, a variable or the database's address is wrong.
         RecordsError: the database does not answer, or refuses; a file of it is damaged; or another
             process did not finish opening it.
-        MissingExtraError: it is PostgreSQL, and the extra is not installed.
     """
     if os.environ.get(URL_VARIABLE, "").count("@") > 1:  # part of the password would be shown
         raise SettingsError(f"the address in {URL_VARIABLE} has more than one @; {_QUOTE}")
     with damage_named(folder):
-        with _explained(folder / "dagster.yaml"), _opening_lock(folder):
+        with _explained(folder / "dagster.yaml"), damage_named(folder), _opening_lock(folder):
             instance = dg.DagsterInstance.from_config(str(folder))
         with instance, keep_connections(instance):
             yield instance
@@ -244,11 +243,7 @@ def _explained(config: Path) -> Iterator[None]:
         raise SettingsError(
             f"{config} takes the database's address from {unset[1]}, which is not set; export it"
         ) from None
-    except CheckError as error:
-        if "import module dagster_postgres" not in str(error):
-            raise unreadable_config(config, error) from None
-        raise MissingExtraError("postgres", f"the database of {config}") from error
-    except YAMLError as error:
+    except (CheckError, YAMLError) as error:
         raise unreadable_config(config, error) from None
     except ModuleNotFoundError as error:
         _require_driver(error.name)

@@ -150,8 +150,10 @@ class PublishStep(Step):
         depth = max(len(tree.layers) for tree in trees)
         for layer in range(1, depth):
             require(SummariesStep(keys.of(names.summaries(layer))).check(state))
-        verdicts = check_trees(CheckedTrees(trees, state.context.settings))
-        broken = [violation for tree in trees for violation in violations(tree)]
+        settings = state.context.settings
+        verdicts = check_trees(CheckedTrees(trees, settings))
+        least = settings.clustering.min_members
+        broken = [violation for tree in trees for violation in violations(tree, least)]
         if broken and not blocking_failures(verdicts):
             raise InvariantError(
                 f"{len(broken)} invariants are broken, first: {broken[0]}. Nothing was published"

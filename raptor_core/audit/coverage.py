@@ -78,7 +78,17 @@ def left_out(summary: str, children: Sequence[str]) -> list[str]:
     """
     copied = copied_child(summary, children)
     if copied is not None:
-        return [child for row, child in enumerate(children) if row != copied]
+        return [child for child in children if child != children[copied]]
     pairs = zip(children, held_children(summary, children), strict=True)
     missing = [child for child, is_held in pairs if not is_held]
     return missing if len(missing) > LEFT_OUT_SHARE * len(children) else []
+
+
+OMISSION_WORDS = 12
+"""Number of words that name a child which a summary leaves out."""
+
+
+def omissions(summary: str, children: Sequence[str]) -> tuple[str, ...]:
+    """Return the beginnings of the children that ``left_out`` names."""
+    missing = left_out(summary, children)
+    return tuple(" ".join(child.split()[:OMISSION_WORDS]) for child in missing)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 
 from raptor_core.audit.base import AuditedSummary, Judge, NamedText, SentenceFinding
-from raptor_core.audit.coverage import left_out
+from raptor_core.audit.coverage import omissions
 from raptor_core.errors import BudgetError
 from raptor_core.identity import fingerprint
 from raptor_core.models.summarizing.base import FailedSummary, Summarizer, Summary, SummaryRequest
@@ -18,9 +18,6 @@ BATCH_ANSWERS = 32
 
 COVERAGE_VERSION = 1
 """Version of the measure of omissions; raise it with every change that changes a text."""
-
-OMISSION_WORDS = 12
-"""Number of words that name a child which a summary leaves out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,8 +87,12 @@ class RevisingSummarizer:
                 wrong = self._unsupported(batch, requests)
                 while batch:
                     answer = batch.pop(0)
-                    objections = tuple(map(_objection, wrong.get(answer.key, [])))
-                    yield answer, _Faults(objections, _omissions(answer, requests[answer.key]))
+                    faults = _Faults()
+                    if isinstance(answer, Summary):
+                        objections = tuple(map(_objection, wrong.get(answer.key, [])))
+                        left_out = omissions(answer.text, requests[answer.key].texts)
+                        faults = _Faults(objections, left_out)
+                    yield answer, faults
         except BudgetError:
             yield from ((answer, _Faults()) for answer in batch)
             raise
@@ -111,14 +112,6 @@ class RevisingSummarizer:
             summary.key: [f for f in of_summary if f.judgement == "unsupported"]
             for summary, of_summary in zip(summaries, findings, strict=True)
         }
-
-
-def _omissions(answer: Summary | FailedSummary, request: SummaryRequest) -> tuple[str, ...]:
-    """Return beginnings of the children that an answer leaves out."""
-    if not isinstance(answer, Summary):
-        return ()
-    beginnings = (child.split()[:OMISSION_WORDS] for child in left_out(answer.text, request.texts))
-    return tuple(" ".join(words) for words in beginnings)
 
 
 def _objection(finding: SentenceFinding) -> str:

@@ -19,9 +19,9 @@ Rows = NDArray[np.int64]
 class Clusters:
     """Soft clusters of one layer.
 
-    For ``n >= 2`` rows, every row is in at least one cluster. Every cluster has at least two
-    members and at most ``max_tokens`` tokens. There are fewer clusters than rows. For ``n < 2``
-    there is no cluster.
+    For ``n >= 2`` rows, every row is in at least one cluster. Every cluster has at least
+    ``ClusteringSettings.min_members`` members and at most ``max_tokens`` tokens. There are fewer
+    clusters than rows. For ``n < 2`` there is no cluster.
 
     Attributes:
         members: row numbers of each cluster, ascending; the clusters are sorted by their members

@@ -1,4 +1,4 @@
-"""Laws of a layer's clusters: token budget, two members or more, no repeats, fewer than the rows.
+"""Laws of a layer's clusters: token budget, least members, no repeats, fewer than the rows.
 
 Every clusterer passes its groups through a ``Guard``. Every step ends. A cluster over its budget
 is split into proper parts, and merging only reduces the number of clusters. The last resort is a
@@ -53,7 +53,11 @@ class GuardedClusterer:
         if len(vectors) < 2:
             return Clusters(())
         guard = Guard(
-            self._grid(vectors), n_tokens, self.settings.max_tokens, as_fitted=self.as_fitted
+            self._grid(vectors),
+            n_tokens,
+            self.settings.max_tokens,
+            as_fitted=self.as_fitted,
+            min_members=self.settings.min_members,
         )
         guard.check()
         return self._cluster(guard.grid, guard)
@@ -74,12 +78,14 @@ class Guard:
         n_tokens: tokens of each row, shape ``(n,)``.
         max_tokens: maximum tokens of a cluster.
         as_fitted: keep clusters that are subsets of another, and more clusters than half the rows.
+        min_members: least rows of a cluster, 1 or 2.
     """
 
     grid: Grid
     n_tokens: NDArray[np.int64]
     max_tokens: int
     as_fitted: bool = False
+    min_members: int = 2
 
     def check(self) -> None:
         """Refuse a layer that no clustering can serve.
@@ -126,7 +132,8 @@ class Guard:
         n = len(self.n_tokens)
         counts: Counter[str] = Counter()
         clusters = self.within_budget(groups, recluster, counts)
-        clusters = self.join_singletons(clusters, counts)
+        if self.min_members > 1:
+            clusters = self.join_singletons(clusters, counts)
         if not self.as_fitted:
             clusters = drop_subsets(clusters, counts)
         clusters = self.shrink(clusters, n - 1 if self.as_fitted else max(1, n // 2), counts)

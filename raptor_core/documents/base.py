@@ -10,6 +10,7 @@ from bisect import bisect_right
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from raptor_core.errors import SourceError
 from raptor_core.identity import digest
 
 MetadataValue = str | int | float | bool
@@ -53,6 +54,15 @@ class Document:
     sections: tuple[Section, ...] = ()
     metadata: Mapping[str, MetadataValue] = field(default_factory=dict)
     pages: tuple[int, ...] = ()
+
+    def __post_init__(self) -> None:
+        for name in ("id", "text", "title", "source"):
+            value = getattr(self, name)
+            if not isinstance(value, str):
+                raise SourceError(
+                    f"document {self.id!r:.80}: expected a text as {name}, got {value!r:.80}; "
+                    'leave it out, or pass "" for none'
+                )
 
     def page(self, at: int) -> int:
         """Return the number of the page that holds character ``at``, from 1; 0 without pages."""

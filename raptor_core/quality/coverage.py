@@ -93,8 +93,8 @@ def _measure(node: Node, layer: CheckedLayer) -> _Coverage | None:
     cosines = None
     if node.id in vectors and all(child.id in vectors for child in children):
         cosines = [float(vectors[child.id] @ vectors[node.id]) for child in children]
-    # A quoting summary of short children may be one of them.
-    quotes = layer.quotes or FALLBACK in node.quality
+    # A quoting summary of short children may be one of them, and a lone child leaves out none.
+    quotes = layer.quotes or FALLBACK in node.quality or len(children) == 1
     row = None if quotes else copied_child(node.text, texts)
     repeated = None if row is None else children[row]
     return _Coverage(node, children, held_children(node.text, texts, cosines), repeated)

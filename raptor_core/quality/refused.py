@@ -10,7 +10,7 @@ from raptor_core.quality.checks import CheckedLayer, CheckMeasurement, WorstNode
     "model_answers",
     "warn",
     "Summaries that were written extractively, since the model gave no usable answer, and "
-    "summaries that are the whole sentences of an answer that was cut off.",
+    "summaries whose answers were cut off, or whose texts were too long for the model together.",
 )
 def model_answers(layer: CheckedLayer) -> CheckMeasurement:
     """Measure the numbers of marked summaries; any that the model did not write is reported."""
@@ -25,10 +25,10 @@ def model_answers(layer: CheckedLayer) -> CheckMeasurement:
             "gave no usable answer."
         )
     if cut:
-        summary += f" {len(cut)} end where their answer was cut off."
+        summary += f" {len(cut)} end where their answer was cut off, or were written in parts."
     worst = [
         *(WorstNode.of(node, 1.0, "written extractively") for node in refused),
-        *(WorstNode.of(node, 0.5, "ends where its answer was cut off") for node in cut),
+        *(WorstNode.of(node, 0.5, "its answer was cut off, or written in parts") for node in cut),
     ]
     remedy = (
         "Run `raptor build` again, which asks the model again; if it refuses again, read the "

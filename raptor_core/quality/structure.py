@@ -14,14 +14,15 @@ from raptor_core.quality.checks import (
     check,
     children_of,
 )
+from raptor_core.settings import Settings
 
 _ABOUT = (
-    "Every node below has a parent, no summary has fewer than two children, and every child and "
-    "every id exists exactly once."
+    "Every node below has a parent, no summary has too few children (two, but for the engine "
+    "reference), and every child and every id exists exactly once."
 )
 _BROKEN = {
     "without a parent": "nodes_without_parent",
-    "with fewer than two children": "clusters_of_one",
+    "with too few children": "clusters_of_one",
     "with an unknown child": "unknown_children",
     "with an id that occurs twice": "duplicate_ids",
 }
@@ -31,7 +32,7 @@ _BROKEN = {
 @check("coverage", "error", _ABOUT)
 def coverage(layer: CheckedLayer) -> CheckMeasurement:
     """Measure the faults of a layer of summaries over the layer below."""
-    broken = (*_broken(layer.nodes, layer.below), _repeated(layer.nodes))
+    broken = (*_broken(layer.nodes, layer.below, layer.settings), _repeated(layer.nodes))
     return _coverage_measured(len(layer.nodes) + len(layer.below), broken)
 
 
@@ -39,7 +40,7 @@ def coverage(layer: CheckedLayer) -> CheckMeasurement:
 def tree_coverage(checked: CheckedTrees) -> CheckMeasurement:
     """Measure the faults of all layers, leaves first."""
     by_layer = [
-        _broken(nodes, {node.id: node for node in below})
+        _broken(nodes, {node.id: node for node in below}, checked.settings)
         for below, nodes in pairwise(checked.layers)
     ]
     nodes = list(chain.from_iterable(checked.layers))
@@ -48,9 +49,9 @@ def tree_coverage(checked: CheckedTrees) -> CheckMeasurement:
 
 
 def _broken(
-    nodes: Sequence[Node], below: Mapping[str, Node]
+    nodes: Sequence[Node], below: Mapping[str, Node], settings: Settings
 ) -> tuple[list[Node], list[Node], list[Node]]:
-    """Return nodes below without a parent, summaries of one child, and ones with unknown children.
+    """Return nodes without a parent, and summaries with too few or with unknown children.
 
     A tree without a node in ``nodes`` ends below, and its nodes need no parent.
     """
@@ -59,7 +60,7 @@ def _broken(
     covered = {(node.tree, child) for node in summaries for child in node.children}
     return (
         [n for n in below.values() if n.tree in trees and (n.tree, n.id) not in covered],
-        [n for n in summaries if len(set(n.children)) < 2],
+        [n for n in summaries if len(set(n.children)) < settings.clustering.min_members],
         [n for n in summaries if len(children_of(n, below)) < len(n.children)],
     )
 

@@ -27,7 +27,7 @@ class Nearest:
 
     def retrieve(self, questions: Questions, query: Query, store: Searcher) -> list[Retrieval]:
         """Return a retrieval for each question; see ``Strategy.retrieve``."""
-        where = _on_chunks(query) if self.only_chunks else query.where
+        where = chunks_only(query) if self.only_chunks else query.where
 
         def search(limit: int) -> Sequence[Sequence[Hit]]:
             if self.by_words:
@@ -37,7 +37,7 @@ class Nearest:
         return fill_budgets(questions, query, search)
 
 
-def _on_chunks(query: Query) -> Where:
+def chunks_only(query: Query) -> Where:
     """Restrict the query's filter to chunks.
 
     Raises:

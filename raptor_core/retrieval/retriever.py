@@ -135,14 +135,14 @@ class Retriever(AsyncSearch):
             SettingsError: the query names no known strategy, or contradicts it.
         """
         query = query or self.query
-        if query.strategy not in STRATEGIES:
+        strategy = query.custom_strategy or STRATEGIES.get(query.strategy)
+        if strategy is None:
             raise SettingsError(
                 f"no strategy is called {query.strategy!r}; there are: {', '.join(STRATEGIES)}"
             )
         if not questions:
             return []
         batch = Questions(tuple(questions), vectors, self._embedder)
-        strategy = STRATEGIES[query.strategy]
         return self._store.read_consistently(lambda store: strategy.retrieve(batch, query, store))
 
     def trace(self, node_id: str) -> Trace:

@@ -40,7 +40,6 @@ PRESETS: Mapping[str, Mapping[str, Any]] = {
             "model": "gpt-3.5-turbo",
             "prompt": "paper",
             "max_tokens": 150,
-            "on_cut_off": "sentence",
             "temperature": 1.0,
         },
         "tree": {"top_nodes": 11},

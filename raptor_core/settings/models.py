@@ -180,8 +180,8 @@ class SummarizerSettings(ChatPart):
             "fail" fails its tree. An endpoint that is down never leads there.
         max_fallback: share of a tree's layer that may be written extractively, one summary at the
             least; above it the tree fails.
-        on_cut_off: "retry" asks again for a shorter answer. "sentence" keeps an answer that is cut
-            off or too long up to its last sentence that fits, and marks the summary.
+        on_cut_off: "sentence" keeps an answer that is cut off or too long up to its last sentence
+            that fits, and marks the summary. "retry" asks again for a shorter answer.
         titles: let a chat model begin each summary with a title, which becomes its name. Without
             it a name is made of key terms. A change makes all summaries again.
         batch_from: number of summaries in a step from which they are sent as a batch
@@ -205,7 +205,7 @@ class SummarizerSettings(ChatPart):
     user_prompt: str = ""
     on_failure: Literal["extractive", "fail"] = "extractive"
     max_fallback: float = Field(0.1, ge=0, le=1)
-    on_cut_off: Literal["retry", "sentence"] = "retry"
+    on_cut_off: Literal["sentence", "retry"] = "sentence"
     titles: bool = False
     batch_from: int = Field(0, ge=0)
     batch_poll_seconds: float = Field(30.0, gt=0)

@@ -18,6 +18,8 @@ class ClusteringSettings(Part):
             embeddings with a component for every ten nodes.
         engine: code of the method "raptor": "compiled" is built in and fast, "reference" is
             umap-learn and scikit-learn, whose clusters stay as fitted.
+        join_lone_nodes: join a node that the engine "reference" leaves alone to the nearest
+            cluster, as every other method does. Else it has a summary of its own.
         dimensions: dimensions after the reduction.
         local_neighbors: neighbours of UMAP in the local step.
         threshold: membership threshold, the least responsibility of a component for a node.
@@ -33,6 +35,7 @@ class ClusteringSettings(Part):
 
     method: Literal["raptor", "contiguous", "kmeans", "gmm"] = "raptor"
     engine: Literal["compiled", "reference"] = "compiled"
+    join_lone_nodes: bool = False
     dimensions: int = Field(10, ge=2, le=64)
     local_neighbors: int = Field(10, ge=2, le=200)
     threshold: float = Field(0.1, gt=0, lt=1)
@@ -43,6 +46,12 @@ class ClusteringSettings(Part):
     window: int = Field(7, ge=2)
     cluster_size: int = Field(7, ge=2)
     seed: int = Field(224, ge=0, lt=2**32)
+
+    @property
+    def min_members(self) -> int:
+        """Least number of nodes in a cluster: 2, or 1 where lone nodes stay alone."""
+        is_reference = self.method == "raptor" and self.engine == "reference"
+        return 1 if is_reference and not self.join_lone_nodes else 2
 
 
 class TreeSettings(Part):

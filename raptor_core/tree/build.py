@@ -112,7 +112,7 @@ def build_trees(
     if components.forgets:
         components.cache.forget(documents)
     return {
-        tree: _checked(Tree(tree, tuple(layers[tree]), ends[tree], tuple(fits[tree])))
+        tree: _checked(Tree(tree, tuple(layers[tree]), ends[tree], tuple(fits[tree])), components)
         for tree in documents
     }
 
@@ -153,8 +153,8 @@ def _summarize(
     return summaries
 
 
-def _checked(tree: Tree) -> Tree:
-    broken = violations(tree)
+def _checked(tree: Tree, components: Components) -> Tree:
+    broken = violations(tree, components.settings.clustering.min_members)
     if broken:
         raise InvariantError(
             f"tree {tree.name!r} breaks {len(broken)} invariants, first: {broken[0]}. "

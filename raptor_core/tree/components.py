@@ -203,11 +203,6 @@ class Components:
         return make_summarizer(extractive, self.counter, self.embedder.fingerprint)
 
     @property
-    def keeps_cut_answers(self) -> bool:
-        """Whether an answer that is cut off is kept up to its last whole sentence."""
-        return not self.quotes and self.settings.summarizer.on_cut_off == "sentence"
-
-    @property
     def _counted(self) -> Summarizer:
         """Summarizer that charges the ledger."""
         settings, custom = self.settings.summarizer, self._custom_part("summarizer")

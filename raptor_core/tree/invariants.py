@@ -14,15 +14,18 @@ from raptor_core.nodes import Layer, Tree
 UNIT_TOLERANCE = 1e-3
 
 
-def violations(tree: Tree) -> list[str]:
-    """Describe every broken invariant; return an empty list for a sound tree."""
+def violations(tree: Tree, min_members: int = 2) -> list[str]:
+    """Describe every broken invariant; return an empty list for a sound tree.
+
+    ``min_members`` is the least number of children of a summary.
+    """
     if not tree.layers or not tree.layers[0].nodes:
         return ["the tree has no leaves"]
     broken = list(_id_faults(tree))
     for number, layer in enumerate(tree.layers):
         broken += _layer_faults(number, layer)
     for number in range(1, len(tree.layers)):
-        broken += _step_faults(number, tree.layers[number - 1], tree.layers[number])
+        broken += _step_faults(number, tree.layers[number - 1], tree.layers[number], min_members)
     if tree.end.layer != len(tree.layers) - 1:
         broken.append(f"it says that it ends at layer {tree.end.layer}, not {len(tree.layers) - 1}")
     return broken
@@ -55,13 +58,13 @@ def _layer_faults(number: int, layer: Layer) -> Iterator[str]:
             yield f"leaf {node.id} has no span in one document"
 
 
-def _step_faults(number: int, below: Layer, layer: Layer) -> Iterator[str]:
+def _step_faults(number: int, below: Layer, layer: Layer, min_members: int) -> Iterator[str]:
     if len(layer.nodes) >= len(below.nodes):
         yield f"layer {number} has {len(layer.nodes)} nodes over {len(below.nodes)}"
     known = {node.id for node in below.nodes}
     covered: set[str] = set()
     for node in layer.nodes:
-        if len(node.children) < 2:
+        if len(node.children) < min_members:
             yield f"node {node.id} of layer {number} summarizes {len(node.children)} node"
         if not known.issuperset(node.children):
             yield f"node {node.id} of layer {number} has children outside layer {number - 1}"

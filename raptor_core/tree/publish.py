@@ -56,8 +56,9 @@ def content_settings(
         values.pop("precision", None)  # float32 and "auto" share one fingerprint
     if values.get("sha256"):
         values.pop("model", None)  # the path of a local model
-    for name in ("system_prompt", "user_prompt", "titles", "sha256", "on_cut_off", "line_ends"):
-        if values.get(name) in ("", False, None, "retry"):
+    optional = ("system_prompt", "user_prompt", "titles", "sha256", "on_cut_off", "line_ends")
+    for name in (*optional, "join_lone_nodes"):
+        if values.get(name) in ("", False, None, "sentence"):
             values.pop(name, None)  # an unset option leaves the fingerprint as it is
     return {**values, "own": custom[group]} if custom.get(group) else values
 

@@ -88,7 +88,7 @@ def mark_summaries(pairs: Iterable[tuple[Node, str]]) -> Iterator[Node]:
 def text_keys(content_keys: Iterable[str], components: Components) -> set[str]:
     """Return the content keys under which texts of these summaries may exist, marked or not."""
     keys = set(content_keys)
-    if not components.keeps_cut_answers:
+    if components.quotes:
         return keys
     return keys | {marked_content_key(key, CUT_OFF) for key in keys}
 

@@ -15,12 +15,12 @@ import click
 from markdown_it import MarkdownIt
 
 from raptor_assets.cli.evals.common import (
-    ENCODERS,
     budgets_option,
+    cache_of,
     dataset_options,
     open_evaluation,
 )
-from raptor_assets.cli.options import home_and_json
+from raptor_assets.cli.options import ENCODERS, bounded, budget_options, home_and_json
 from raptor_assets.cli.output import print_json
 from raptor_assets.cli.terminal import say
 from raptor_assets.drawing import (
@@ -38,9 +38,14 @@ from raptor_assets.drawing import (
 )
 from raptor_assets.tables_markdown import table_markdown
 from raptor_core.errors import SettingsError
+from raptor_core.evaluation.contexts import Measurer
+from raptor_core.evaluation.index import Index
 from raptor_core.evaluation.measures import ContextMeasurer
 from raptor_core.evaluation.tables import Table
+from raptor_core.models.money.ledger import Ledger
 from raptor_core.settings import Settings
+from raptor_core.tree.sqlite_cache import SqliteCache
+from raptor_lab.cli.reader import make_reader, parse_readers
 from raptor_lab.pages import render_tables
 from raptor_lab.paper.study import (
     CONTIGUOUS,
@@ -59,6 +64,7 @@ from raptor_lab.paper.tables import (
     scaling_tables,
     share_tables,
 )
+from raptor_lab.readers import AnswerMeasurer
 
 FIGURES = "figures.json"
 README = "README.md"
@@ -73,6 +79,15 @@ TITLE = "The RAPTOR paper, measured here"
 )
 @budgets_option("400,1000,2000")
 @ENCODERS
+@click.option(
+    "--reader",
+    "readers",
+    metavar="KIND[:MODEL]",
+    callback=lambda context, option, item: parse_readers(context, option, (item,) if item else ()),
+    help="Draw Figure 3 by the answers of a reader of `raptor eval reader`: thirteen contexts for "
+    "each question.",
+)
+@budget_options("the reader")
 @click.option("--no-contiguous", is_flag=True, help="Leave the ablation with contiguous trees out.")
 @click.option("--no-timing", is_flag=True, help="Leave the timed builds (Figure 6) out.")
 @dataset_options
@@ -80,7 +95,7 @@ TITLE = "The RAPTOR paper, measured here"
 def paper_command(
     folder: Path, files: tuple[Path, ...], home: Path, as_json: bool, **values: Any
 ) -> None:
-    """Write the tables of the RAPTOR paper that need no reader into FOLDER, as Markdown.
+    """Write the tables and figures of the RAPTOR paper into FOLDER, as Markdown and pictures.
 
     FILE is as for `raptor eval retrieval`. For each there are the retrievers with and without the
     tree, the ablation with contiguous trees, the subsets of layers, the nodes by layer, the sizes
@@ -107,7 +122,8 @@ def _measure(file: Path, home: Path, values: Mapping[str, Any]) -> tuple[Study, 
     with open_evaluation(file, home, values) as index:
         settings = index.components.settings
         measurer = ContextMeasurer.of(index, pooled=False)
-        study = measure_study(index, budgets, measurer, values["dpr"], _print_system)
+        read = _answer_measurer(index, home, values)
+        study = measure_study(index, budgets, measurer, values["encoders"], _print_system, read)
         components, documents = index.components, index.dataset.documents
     if is_local(components) and not values["no_timing"]:
         study = replace(study, times=tuple(time_builds(documents, components, _print_build)))
@@ -115,6 +131,16 @@ def _measure(file: Path, home: Path, values: Mapping[str, Any]) -> tuple[Study, 
         return study, settings
     with open_evaluation(file, home, {**values, "clustering": CONTIGUOUS}) as index:
         return with_contiguous(study, index, budgets, measurer, _print_system), settings
+
+
+def _answer_measurer(index: Index, home: Path, values: Mapping[str, Any]) -> Measurer | None:
+    """Return the measurer by the answers of ``--reader``; None without a reader."""
+    for kind, model in values["readers"]:
+        settings = bounded(index.components.settings, values)
+        reader = make_reader(settings.reader, Ledger.of(settings), kind, model)
+        log = SqliteCache(cache_of(home, values) / "read")
+        return AnswerMeasurer(index.dataset.name, reader, log)
+    return None
 
 
 def _print_system(system: str, budget_tokens: int) -> None:
@@ -159,7 +185,7 @@ def _write_tables(
 
 def _sections(studies: Sequence[Study]) -> Iterator[StudyFile]:
     retrievers = [table for study in studies for table in retriever_tables(study)]
-    measured = [study for study in studies if study.measure]
+    curved = [study for study in studies if study.curve_measure]
     yield StudyFile(
         "retrievers.md", "Retrievers with and without the tree", "Tables 1 to 7 and 9", retrievers
     )
@@ -168,7 +194,7 @@ def _sections(studies: Sequence[Study]) -> Iterator[StudyFile]:
         "The collapsed tree and traversal by length of the context",
         "Figure 3",
         curve_tables(studies),
-        {f"curve-{at}.svg": curve_svg(study) for at, study in enumerate(measured, 1)},
+        {f"curve-{at}.svg": curve_svg(study) for at, study in enumerate(curved, 1)},
     )
     yield StudyFile(
         "layers.md", "Subsets of layers", "Tables 8 and 14 to 17", layer_tables(studies)
@@ -280,9 +306,9 @@ def curve_svg(study: Study) -> str:
     drawing = Drawing(WIDTH, HEIGHT)
     series: dict[str, list[tuple[float, float]]] = {}
     for line in study.curve:
-        value = line.figures[study.measure].mean.value or 0.0
+        value = line.figures[study.curve_measure].mean.value or 0.0
         series.setdefault(line.system.partition(":")[0], []).append((line.mean_tokens, value))
-    title = f"{study.name}: {study.measure.replace('_', ' ')}"
+    title = f"{study.name}: {study.curve_measure.replace('_', ' ')}"
     _scatter(Panel(drawing, 0), title, "tokens of a context", series, joined=True)
     return drawing.svg()
 

@@ -29,9 +29,10 @@ from raptor_lab.readers import AnswerMeasurer, AnswerReader, ChatReader, Unified
 UNIFIEDQA_TOKENS = 400  # as in the paper: UnifiedQA cuts question and context at 512
 
 
-def _parse_readers(
+def parse_readers(
     _context: click.Context, _option: click.Parameter, items: tuple[str, ...]
 ) -> list[tuple[str, str]]:
+    """Return kind and model of each reader of a command line."""
     readers = [(kind, model) for kind, _, model in (item.partition(":") for item in items)]
     if unknown := {kind for kind, _ in readers} - {"chat", "unifiedqa"}:
         raise click.BadParameter(
@@ -55,7 +56,7 @@ def _parse_readers(
     default=("chat",),
     show_default=True,
     metavar="KIND[:MODEL]",
-    callback=_parse_readers,
+    callback=parse_readers,
     help="chat, the endpoint of [reader], or unifiedqa, on this machine, optionally with a model, "
     "such as unifiedqa:allenai/unifiedqa-v2-t5-large-1363200. May be repeated.",
 )
@@ -84,7 +85,7 @@ def reader_command(file: Path, home: Path, as_json: bool, **values: Any) -> None
         log = SqliteCache(cache_of(home, values) / "read")
         comparisons = []
         for kind, model in readers:
-            reader = _reader(settings.reader, ledger, kind, model or values["model"])
+            reader = make_reader(settings.reader, ledger, kind, model or values["model"])
             measurer = AnswerMeasurer(index.dataset.name, reader, log)
             compared = compare(
                 index, systems, _budgets(values), pooled=values["pooled"], measurer=measurer
@@ -105,7 +106,10 @@ def _budgets(values: Mapping[str, Any]) -> list[int]:
     return list(values["budgets"])
 
 
-def _reader(settings: ReaderSettings, ledger: Ledger, kind: str, model: str | None) -> AnswerReader:
+def make_reader(
+    settings: ReaderSettings, ledger: Ledger, kind: str, model: str | None
+) -> AnswerReader:
+    """Make the reader of a kind, with its default model if none is named."""
     if kind == "unifiedqa":
         return UnifiedQa(model) if model else UnifiedQa()
     named = settings.model_copy(update={"model": model, "sha256": ""}) if model else settings

@@ -24,7 +24,7 @@ from raptor_core.evaluation.compare import (
     join,
     with_suffix,
 )
-from raptor_core.evaluation.contexts import System
+from raptor_core.evaluation.contexts import Measurer, System
 from raptor_core.evaluation.index import Index, TreeStatistics, tree_statistics
 from raptor_core.evaluation.measures import ContextMeasurer
 from raptor_core.evaluation.systems import Encoders, make_system
@@ -171,6 +171,11 @@ class Study:
         """The first measure that the data set allows, or ""."""
         return next(iter(self.retrievers.measures), "")
 
+    @property
+    def curve_measure(self) -> str:
+        """The first measure of the curve, or ""."""
+        return next(iter(self.curve[0].figures), "")
+
     def values(self) -> dict[str, Any]:
         """Return the figures as plain values."""
         return {
@@ -201,8 +206,12 @@ def measure_study(
     measurer: ContextMeasurer,
     encoders: Encoders = None,
     progress: Progress | None = None,
+    curve_measurer: Measurer | None = None,
 ) -> Study:
-    """Measure all retrievers and all subsets of layers, by a measurer of the same index."""
+    """Measure all retrievers and all subsets of layers, by a measurer of the same index.
+
+    ``curve_measurer`` measures the curve instead.
+    """
     names = [
         layers_name(start, queried)
         for start in range(index.n_layers)
@@ -212,7 +221,8 @@ def measure_study(
     measured = partial(compare, index, measurer=measurer, progress=progress)
     retrievers = measured(_retrievers(index, encoders), budgets)
     layers = measured([make_system(name) for name in names], budgets)
-    collapsed = measured([make_system("collapsed")], CURVE_TOKENS)
+    curved = partial(measured, measurer=curve_measurer or measurer)
+    collapsed = curved([make_system("collapsed")], CURVE_TOKENS)
     return Study(
         name=index.dataset.name,
         n_documents=len(index.dataset.documents),
@@ -220,7 +230,7 @@ def measure_study(
         retrievers=retrievers,
         layers=layers,
         n_layers=index.n_layers,
-        curve=(*collapsed.lines, *measured(walks, [UNBOUND]).lines),
+        curve=(*collapsed.lines, *curved(walks, [UNBOUND]).lines),
         titles={d.id: d.title for d in index.dataset.documents if d.title},
         trees=tree_statistics(index),
         tokens=tuple(token_points(index)),

@@ -145,23 +145,20 @@ _CURVE = (
 
 def curve_tables(studies: Sequence[Study]) -> list[Table]:
     """Make a table for each data set that has a measure."""
-    return [
-        Table(
-            f"{study.name}: {study.measure.replace('_', ' ')} by length of the context",
-            ("strategy", "at the most", "tokens of a context", study.measure.replace("_", " ")),
-            tuple(_curve_rows(study)),
-            _CURVE,
-        )
-        for study in studies
-        if study.measure
-    ]
+    tables = []
+    for study in studies:
+        if measure := study.curve_measure.replace("_", " "):
+            title = f"{study.name}: {measure} by length of the context"
+            head = ("strategy", "at the most", "tokens of a context", measure)
+            tables.append(Table(title, head, tuple(_curve_rows(study)), _CURVE))
+    return tables
 
 
 def _curve_rows(study: Study) -> Iterator[tuple[str, ...]]:
     for line in study.curve:
         strategy, _, top_k = line.system.partition(":")
         bound = f"{top_k} nodes of a layer" if top_k else f"{line.budget_tokens:,} tokens"
-        figure = line.figures[study.measure]
+        figure = line.figures[study.curve_measure]
         yield strategy, bound, f"{line.mean_tokens:,.0f}", interval_text(figure.mean)
 
 

@@ -5,6 +5,7 @@ import sys
 from contextlib import redirect_stderr
 
 import pytest
+from nltk import corpus
 
 from raptor_core.errors import MissingExtraError
 from raptor_core.evaluation.datasets import Question
@@ -78,9 +79,34 @@ def test_the_overlap_measures():
     assert found["meteor"] == pytest.approx(f_mean * (1 - 0.5 * (2 / 3) ** 3))  # 3 words, 2 chunks
 
 
-def test_meteor_matches_stems_and_no_synonyms():
+@pytest.fixture
+def nltk_data(tmp_path, monkeypatch):
+    """The only folder in which nltk looks for data; it holds nothing."""
+    lazy = corpus.LazyCorpusLoader("wordnet", corpus.WordNetCorpusReader, None)
+    monkeypatch.setattr(corpus, "wordnet", lazy)
+    monkeypatch.setattr("nltk.data.path", [str(tmp_path)])
+    return tmp_path
+
+
+def write_wordnet(folder):
+    """A WordNet of one noun with two lemmas."""
+    folder.mkdir(parents=True)
+    for name in corpus.WordNetCorpusReader._FILES:
+        (folder / name).write_text("")
+    (folder / "lexnames").write_text("00\tnoun.artifact\t1\n")
+    (folder / "data.adj").write_text("  1 WordNet 3.0 Copyright\n")
+    (folder / "data.noun").write_text("00000000 00 n 02 car 0 auto 0 000 | a vehicle  \n")
+    (folder / "index.noun").write_text(
+        "".join(f"{lemma} n 1 0 1 0 00000000  \n" for lemma in ("auto", "car"))
+    )
+
+
+@pytest.mark.filterwarnings("ignore:The multilingual functions")
+def test_meteor_matches_stems_and_synonyms_where_wordnet_is_installed(nltk_data):
     assert overlap_scores("smiths", ["smith"])["meteor"] == pytest.approx(0.5)  # one chunk of one
-    assert overlap_scores("car", ["automobile"])["meteor"] == 0
+    assert overlap_scores("car", ["auto"])["meteor"] == 0
+    write_wordnet(nltk_data / "corpora" / "wordnet")
+    assert overlap_scores("car", ["auto"])["meteor"] == pytest.approx(0.5)
 
 
 def test_an_empty_answer_scores_nothing():

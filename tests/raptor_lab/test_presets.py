@@ -4,6 +4,7 @@ import pytest
 
 from raptor_assets.project.settings_file import settings_text
 from raptor_core.errors import SettingsError
+from raptor_core.models.summarizing.prompts import prompt_of
 from raptor_core.settings import Settings, load_settings, preset, with_preset
 
 
@@ -29,3 +30,16 @@ def test_a_settings_file_may_begin_with_it(tmp_path):
 def test_an_unknown_preset_is_refused_with_the_names_of_all():
     with pytest.raises(SettingsError, match=r"there are: default, paper, simple\. .*\[lab\]"):
         preset("simplest")
+
+
+def test_a_chat_model_over_the_preset_is_asked_its_prompt_or_yours():
+    chat = {"kind": "openai", "model": "small"}
+    summarizer = with_preset(Settings.model_validate({"summarizer": chat}), "simple").summarizer
+    assert summarizer.kind == "openai"
+    question = prompt_of(summarizer).question(["One.", "Two."], 200)
+    assert question == (
+        "Summarize the following text concisely, keeping the key information:\n\nOne.\n\nTwo."
+    )
+    chat["user_prompt"] = "In short:\n{context}"
+    summarizer = with_preset(Settings.model_validate({"summarizer": chat}), "simple").summarizer
+    assert prompt_of(summarizer).question(["One."], 200) == "In short:\nOne."

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from itertools import repeat, zip_longest
 from pathlib import Path
 from typing import Any, NoReturn
@@ -18,6 +17,7 @@ from raptor_assets.cli.options import (
     make_query,
     query_options,
     require_words,
+    with_strategy,
 )
 from raptor_assets.cli.output import node_values, print_json, print_wide, usd_text
 from raptor_assets.cli.terminal import say, say_text
@@ -72,7 +72,7 @@ def query_command(
     require_words(question)
     retriever = HomeRetriever(home)
     query = make_query(retriever.settings, values, compared)
-    retrievals = _search_all(retriever, question, query, compared)
+    retrievals = _search_all(retriever, question, query, compared, values["encoders"])
     if svg is not None:
         _draw(svg, retriever, retrievals)
     if as_json:
@@ -130,7 +130,7 @@ def ask_command(
         _ask_corpus(retriever, question, query, only_plan=plan, as_json=as_json)
         return
     query = make_query(settings, values, compared)
-    retrievals = _search_all(retriever, question, query, compared)
+    retrievals = _search_all(retriever, question, query, compared, values["encoders"])
     if not retrievals[0].hits:
         reason = explain_empty(query, retrievals[:1], values)
         raise UnknownTreeError(f"nothing to answer from: {reason}")
@@ -148,11 +148,16 @@ def ask_command(
 
 
 def _search_all(
-    retriever: HomeRetriever, question: str, query: Query, compared: Sequence[str]
+    retriever: HomeRetriever,
+    question: str,
+    query: Query,
+    compared: Sequence[str],
+    encoders: tuple[str, str] | None,
 ) -> list[Retrieval]:
     """Search by the query's strategy, and by each that it is compared with."""
-    strategies = dict.fromkeys((query.strategy, *compared))
-    return [retriever.search(question, replace(query, strategy=name)) for name in strategies]
+    names = dict.fromkeys((query.strategy, *compared))
+    queries = [with_strategy(query, name, encoders) for name in names]
+    return [retriever.search(question, each) for each in queries]
 
 
 def _ask_corpus(

@@ -13,7 +13,13 @@ from urllib.parse import quote
 
 import click
 
-from raptor_assets.cli.options import STRATEGY, home_and_json, require_words
+from raptor_assets.cli.options import (
+    ENCODERS,
+    STRATEGY,
+    home_and_json,
+    require_words,
+    with_strategy,
+)
 from raptor_assets.cli.output import node_values, print_json, print_wide, usd_text
 from raptor_assets.cli.terminal import say
 from raptor_assets.costs import read_usages
@@ -155,6 +161,7 @@ def _show_trace(origin: Trace, tree: str, usage: Usage | None, *, as_json: bool)
     type=STRATEGY,
     help="With --question: how to search; may be repeated. Else the home's.",
 )
+@ENCODERS
 @click.option("--no-open", is_flag=True, help="Only write it; do not open a browser.")
 @home_and_json
 def report_command(
@@ -163,7 +170,9 @@ def report_command(
     node: str | None,
     question: str | None,
     strategies: tuple[str, ...],
+    encoders: tuple[str, str] | None,
     no_open: bool,
+    *,
     home: Path,
     as_json: bool,
 ) -> None:
@@ -186,7 +195,7 @@ def report_command(
     with open_published(opened, settings) as store:
         report = read_report(opened, settings, store, tree, with_map=True)
     if question is not None:
-        report = replace(report, chosen=_select(home, tree, question, strategies))
+        report = replace(report, chosen=_select(home, tree, question, strategies, encoders))
     shown = {shown.id for tree in report.trees for shown in tree.nodes}
     if node is not None and node not in shown:
         raise UnknownTreeError(
@@ -229,14 +238,18 @@ def _write_corpus(home: Home, settings: Settings, output: Path | None) -> Path:
 
 
 def _select(
-    home: Path, tree: str, question: str, strategies: Sequence[str]
+    home: Path,
+    tree: str,
+    question: str,
+    strategies: Sequence[str],
+    encoders: tuple[str, str] | None,
 ) -> tuple[Selection, ...]:
     require_words(question)
     retriever = HomeRetriever(home)
     query = replace(retriever.query, where=Where(trees=(tree,)))
     selections = []
     for strategy in dict.fromkeys(strategies or (query.strategy,)):
-        hits = retriever.search(question, replace(query, strategy=strategy)).ranked
+        hits = retriever.search(question, with_strategy(query, strategy, encoders)).ranked
         selections.append(Selection(question, strategy, tuple(hit.node.id for hit in hits)))
     return tuple(selections)
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from raptor_assets.cli.options import Command, home_settings, together
+from raptor_assets.cli.options import ENCODERS, Command, home_settings, together
 from raptor_assets.cli.output import print_json, print_table
 from raptor_assets.cli.terminal import say
 from raptor_assets.project.home import Home
@@ -47,13 +47,6 @@ dataset_options = together(
     ),
 )
 """Options of a data set and its trees."""
-
-ENCODERS = click.option(
-    "--dpr",
-    nargs=2,
-    metavar="QUESTION_MODEL PASSAGE_MODEL",
-    help="Encoders of DPR: sentence-transformers models, needed to compare with it.",
-)
 
 
 def budgets_option(default: str) -> Callable[[Command], Command]:
@@ -141,7 +134,7 @@ def make_systems(values: Mapping[str, Any]) -> list[System]:
     """Make the systems that a command line compares."""
     bounds = [f":{top_k}" for top_k in values["top_ks"] or ()] or [""]
     return [
-        make_system(name + bound, values["dpr"])
+        make_system(name + bound, values["encoders"])
         for name in values["strategies"]
         for bound in bounds
     ]

@@ -106,6 +106,13 @@ class EndpointClient:
 
         self._retrier.run(ask, label=self._label("a look"))
 
+    def cancel(self) -> None:
+        """Give up the open attempts; the next call connects again."""
+        with self._lock:
+            connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.close()
+
     def call(self, call: Callable[[OpenAI], Result], kind: str) -> Result:
         """Return the result of a free request; errors name it by its ``kind``."""
         return self._retrier.run(lambda: self._send(call), label=self._label(kind))

@@ -10,7 +10,7 @@ import json
 import socket
 import threading
 import time
-from concurrent.futures import Future, wait
+from concurrent.futures import Future, InvalidStateError, wait
 from contextlib import suppress
 from importlib import import_module
 from typing import Any
@@ -63,7 +63,14 @@ class _Watch:
         self.until = time.monotonic() + self.first_seconds
         self._last = self.until + (TOTAL_FACTOR * seconds if is_paid else 0.0)
         self._n_tokens = 0
-        self.stream: Any = None  # of the response, which ``give_up`` closes
+        self._stream: Any = None
+        self.future: Future[Any] = Future()
+
+    def begin(self, response: Any) -> None:
+        """Note the response whose connection ``give_up`` closes, at once if it was called."""
+        self._stream = response.extensions.get("network_stream")
+        if self.future.done():
+            self.give_up()
 
     def progress(self, chunk: bytes, *, is_stream: bool) -> None:
         """Move the limit after a piece of an answer; signs of life alone do not move it."""
@@ -73,9 +80,12 @@ class _Watch:
             self.until = min(self._last, time.monotonic() + self.seconds)
 
     def give_up(self) -> None:
-        """Close the connection, so that the server cancels its work and the reader ends."""
-        with suppress(OSError, AttributeError):  # closed already, or no socket
-            self.stream.get_extra_info("socket").shutdown(socket.SHUT_RDWR)
+        """End the attempt, and close its connection, so that the server cancels its work."""
+        with suppress(InvalidStateError):
+            self.future.set_exception(FaultError("the attempt was given up", retryable=False))
+        if self._stream is not None:
+            with suppress(OSError, AttributeError):  # closed already, or no socket
+                self._stream.get_extra_info("socket").shutdown(socket.SHUT_RDWR)
 
     def late(self) -> FaultError:
         """Return the fault of the limit that has passed."""
@@ -100,37 +110,49 @@ class BoundedClient(DefaultHttpxClient):
         if local_socket:
             local["transport"] = _HTTP.HTTPTransport(uds=local_socket)
         super().__init__(headers={"Accept-Encoding": "identity"}, **local)
+        self._watches: set[_Watch] = set()
+
+    def close(self) -> None:
+        """Give up the open attempts, and close the connections."""
+        for watch in list(self._watches):
+            watch.give_up()
+        super().close()
 
     def send(self, request: Any, *, stream: bool = False, **options: Any) -> Any:  # noqa: ARG002  # the vendor's; answers are read whole
         """Send a request and return its complete answer, or raise FaultError."""
         timeout = request.extensions["timeout"]
         watch = _Watch(request, timeout["read"])
         timeout["read"] = watch.first_seconds
-        future: Future[Any] = Future()
+        future = watch.future
 
         def run() -> None:
-            try:
-                future.set_result(self._exchange(request, options, watch))
-            except _HTTP.ReadTimeout:
-                future.set_exception(watch.late())
-            except BaseException as error:  # noqa: BLE001  # ``send`` raises it
-                future.set_exception(error)
+            with suppress(InvalidStateError):  # the attempt was given up
+                try:
+                    future.set_result(self._exchange(request, options, watch))
+                except _HTTP.ReadTimeout:
+                    future.set_exception(watch.late())
+                except BaseException as error:  # noqa: BLE001  # ``send`` raises it
+                    future.set_exception(error)
 
+        self._watches.add(watch)
         threading.Thread(target=run, name="endpoint-attempt", daemon=True).start()
-        while not future.done():
-            seconds = watch.until + _GRACE_SECONDS - time.monotonic()
-            if seconds <= 0:
-                watch.give_up()
-                raise watch.late()
-            wait([future], seconds)
-        return future.result()
+        try:
+            while not future.done():
+                seconds = watch.until + _GRACE_SECONDS - time.monotonic()
+                if seconds <= 0:
+                    watch.give_up()
+                    raise watch.late()
+                wait([future], seconds)
+            return future.result()
+        finally:
+            self._watches.discard(watch)
 
     def _exchange(self, request: Any, options: dict[str, Any], watch: _Watch) -> Any:
         options["follow_redirects"] = False
         for _ in range(MAX_REDIRECTS + 1):
             response = super().send(request, stream=True, **options)
             try:
-                watch.stream = response.extensions.get("network_stream")
+                watch.begin(response)
                 if response.next_request is None:
                     body = _read(response, _max_bytes(request), watch)
                     kept: dict[str, Any] = {"content": body, "headers": response.headers}

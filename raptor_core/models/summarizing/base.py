@@ -17,7 +17,7 @@ class SummaryRequest:
 
     Attributes:
         key: content key of the summary node; ``name`` is for messages.
-        texts: texts of the children in document order, at least two.
+        texts: texts of the children in document order, at least one.
         vectors: unit vectors of the children, shape ``(len(texts), n_dims)``.
         objections: sentences of an earlier summary that the texts do not support.
         omissions: beginnings of texts that an earlier summary left out.
@@ -38,7 +38,8 @@ class SummaryRequest:
 class Summary:
     """Finished summary: never empty, never an error text, never a part of a sentence.
 
-    ``cut_off`` is true if it is the whole sentences of an answer that was cut off or too long.
+    ``cut_off`` is true if it is the whole sentences of an answer that was cut off or too long, or
+    if it was written in parts, since its texts are too long for the model together.
     """
 
     key: str
@@ -69,10 +70,15 @@ class FailedSummary:
 
 
 class Unfit(NamedTuple):
-    """Reason why an answer is no summary, and the expected language if the answer's was wrong."""
+    """Reason why an answer is no summary.
+
+    ``language`` is the expected one if the answer's was wrong. ``omissions`` are beginnings of the
+    other texts if the answer only repeats one text; it serves if a second answer does so, too.
+    """
 
     reason: str
     language: str = ""
+    omissions: tuple[str, ...] = ()
 
 
 def remedy_of(failed: Sequence[FailedSummary]) -> str:

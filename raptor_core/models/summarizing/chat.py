@@ -5,14 +5,16 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import replace
 from functools import cached_property, partial
 
-from raptor_core.errors import AnswerError, EndpointError
+from raptor_core.errors import AnswerError, BudgetError, EndpointError
 from raptor_core.identity import fingerprint
 from raptor_core.models.endpoints.client import EndpointClient
 from raptor_core.models.endpoints.faults import CallFaultError
 from raptor_core.models.endpoints.pool import run_concurrently
-from raptor_core.models.endpoints.values import ChatAsk, Meter
+from raptor_core.models.endpoints.values import ChatAnswer, ChatAsk, Meter
 from raptor_core.models.local.records import identify
 from raptor_core.models.money.ledger import Ledger
 from raptor_core.models.money.usage import SUMMARIES
@@ -53,8 +55,9 @@ class ChatSummarizer:
     An answer that is refused, filtered, empty, cut off, unfit or longer than ``max_tokens`` by the
     tree's own counter leads to a retry at a higher temperature; a long answer also lowers the limit
     of words. ``on_cut_off`` may keep the whole sentences of a long answer instead. After
-    ``max_retries`` the node fails, and its name is reported. ``keep`` receives each answer first,
-    in the thread of its call.
+    ``max_retries`` the node fails, and its name is reported. An answer that repeats one text is
+    requested once more. Texts that are too long for the model together are summarized in halves.
+    ``keep`` receives each answer first, in the thread of its call.
     """
 
     def __init__(
@@ -82,7 +85,7 @@ class ChatSummarizer:
                 "prompt": self._prompt.version,
                 "temperature": settings.temperature,
                 "max_tokens": settings.max_tokens,
-                **({} if settings.on_cut_off == "retry" else {"on_cut_off": settings.on_cut_off}),
+                **({} if settings.on_cut_off == "sentence" else {"on_cut_off": "retry"}),
             },
         )
 
@@ -99,7 +102,12 @@ class ChatSummarizer:
         """
         if requests:
             self.prepare()
-        yield from run_concurrently(self._answer, requests, self._settings.share)
+        try:
+            yield from run_concurrently(self._answer, requests, self._settings.share)
+        except BaseException:
+            if self._settings.is_local:  # elsewhere the answers that still come are paid for
+                self._client.cancel()
+            raise
 
     def prepare(self) -> None:
         """Check the key and count the prompt once, before any call."""
@@ -109,7 +117,7 @@ class ChatSummarizer:
     def _answer(self, request: SummaryRequest, stop: threading.Event) -> Summary | FailedSummary:
         meter = Meter()
         try:
-            answer = self._client.chat(self.ask(request), meter=meter, stop=stop)
+            answer = self._chat(request, meter, stop)
         except EndpointError as error:
             # A failure is reported as the interface demands, and never becomes the text of a node.
             return FailedSummary(
@@ -120,10 +128,49 @@ class ChatSummarizer:
                 error.comes_again,
                 isinstance(error, AnswerError),
             )
-        summary = Summary(request.key, answer.text, answer.usage, answer.cut_off)
+        summary = Summary(request.key, answer.text, meter.usage, answer.cut_off)
         if self._keep is not None:
             self._keep(summary.text_key, summary.text)
         return summary
+
+    def _chat(self, request: SummaryRequest, meter: Meter, stop: threading.Event) -> ChatAnswer:
+        """Return an answer; an answer that repeats one text is replaced by a better second one."""
+        try:
+            answer = self._client.chat(self.ask(request), meter=meter, stop=stop)
+        except AnswerError as error:
+            if error.kind != "context" or len(request.texts) == 1:
+                raise
+            return self._chat_in_parts(request, meter, stop)
+        left_out = self._omissions(request, answer)
+        if left_out and not request.omissions and meter.usage.retries < self._settings.max_retries:
+            n_unusable = request.n_unusable + 1
+            ask = self.ask(replace(request, omissions=left_out, n_unusable=n_unusable))
+            with suppress(EndpointError, BudgetError):  # the first answer serves
+                second = self._client.chat(ask, meter=meter, stop=stop)
+                return answer if self._omissions(request, second) else second
+        return answer
+
+    def _omissions(self, request: SummaryRequest, answer: ChatAnswer) -> tuple[str, ...]:
+        """Return beginnings of the other texts if an answer repeats one text, else none."""
+        unfit = self._unfit(answer.text, request.texts) if self._unfit is not None else None
+        return unfit.omissions if unfit is not None else ()
+
+    def _chat_in_parts(
+        self, request: SummaryRequest, meter: Meter, stop: threading.Event
+    ) -> ChatAnswer:
+        """Return a summary of the summaries of both halves of the texts."""
+        middle = len(request.texts) // 2
+        texts = tuple(
+            self._chat(
+                replace(request, texts=request.texts[part], n_tokens=request.n_tokens[part]),
+                meter,
+                stop,
+            ).text
+            for part in (slice(middle), slice(middle, None))
+        )
+        joined = replace(request, texts=texts, n_tokens=tuple(self._counter.count(texts)))
+        answer = self._client.chat(self.ask(joined), meter=meter, stop=stop)
+        return replace(answer, cut_off=True)
 
     def ask(self, request: SummaryRequest) -> ChatAsk:
         """Return the chat request for a summary, with the check of its answers."""
@@ -161,6 +208,6 @@ class ChatSummarizer:
             reason = f"the answer has {n_tokens} tokens, at most {limit} fit"
             raise CallFaultError(reason, "cut off", text, too_long=True)
         unfit = self._unfit(text, request.texts) if self._unfit is not None else None
-        if unfit is not None:
+        if unfit is not None and not unfit.omissions:
             advice = language_line(unfit.language) if unfit.language else ""
             raise CallFaultError(unfit.reason, plea=advice)

@@ -5,30 +5,21 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
+from heapq import heapify, heappop, heappush
 
 import numpy as np
 
 from raptor_core.retrieval.base import Query, Retrieval, sort_by_document
 from raptor_core.retrieval.general.kinds import Decision
-from raptor_core.retrieval.general.terms import (
-    Floats,
-    Mask,
-    Numbers,
-    TermTable,
-    read_terms,
-)
-from raptor_core.store.base import Hit, Where
+from raptor_core.retrieval.general.terms import Mask, TermTable, read_terms
+from raptor_core.store.base import Hit
 from raptor_core.store.protocols import Searcher
 
 TOKENS_POWER = 0.8
 """A node's gain is divided by its tokens to this power: under 1 it spares long nodes a little."""
 
-MAX_CANDIDATES = 1024
-"""Number of nodes that compete: those of the greatest gains before any is chosen."""
-
 KEPT_WORTH = 0.25
 """Share of its worth that a term keeps each time a chosen node has it."""
-
 
 PART_SHARE = 2 / 3
 """Least share of a summary's chunks in a part of the text, so that the summary is of the part."""
@@ -41,14 +32,13 @@ def cover(question: str, decision: Decision, query: Query, store: Searcher) -> R
         where = replace(where, documents=tuple(sorted(decision.documents)))
     table = read_terms(where, store)
     part = _part(table, decision)
-    chosen = {table.nodes[row].id: round(gain, 6) for row, gain in choose(table, query, part)}
-    nodes = store.nodes(Where(ids=tuple(chosen)))
-    hits = [Hit(node, chosen[node.id], {"coverage": chosen[node.id]}) for node in nodes]
+    chosen = ((table.nodes[row], round(gain, 6)) for row, gain in choose(table, query, part))
+    hits = [Hit(node, gain, {"coverage": gain}) for node, gain in chosen]
     return Retrieval(
         question=question,
         query=query,
         hits=tuple(sort_by_document(hits)),
-        n_tokens=sum(node.n_tokens for node in nodes),
+        n_tokens=sum(hit.node.n_tokens for hit in hits),
         n_candidates=int(part.sum()),
         n_passed_over=int((part & (table.n_tokens > query.budget_tokens)).sum()),
         kind="general",
@@ -83,31 +73,25 @@ def choose(table: TermTable, query: Query, part: Mask) -> Iterator[tuple[int, fl
     """
     worths = table.all_worths.copy() if part.all() else table.worths(table.is_chunk & part)
     weights = table.factors / np.maximum(table.n_tokens, 1) ** TOKENS_POWER
-    rows = _candidates(table, query, part, weights * table.sums(worths))
-    weights, table = weights[rows], table.take(rows)
-    documents = np.array([node.documents[0] for node in table.nodes])
-    is_open = np.ones(len(rows), dtype=bool)
+    layers = query.where.layers
+    rows = [r for r in np.flatnonzero(part) if layers is None or table.nodes[r].layer in layers]
+    heap = list(zip((-weights * table.sums(worths))[rows].tolist(), map(int, rows), strict=True))
+    heapify(heap)
     room, n_chosen, n_chunks = query.budget_tokens, 0, Counter[str]()
-    while n_chosen != query.top_k:
-        fits = is_open & (table.n_tokens <= room)
-        if not fits.any():
-            return
-        gains = np.where(fits, weights * table.sums(worths), -np.inf)
-        best = int(np.argmax(gains))
-        yield int(rows[best]), float(gains[best])
-        is_open[best] = False
-        room -= int(table.n_tokens[best])
+    while heap and n_chosen != query.top_k:
+        _, row = heappop(heap)
+        document = table.nodes[row].documents[0]
+        is_full = table.is_chunk[row] and n_chunks[document] == query.max_per_document
+        if table.n_tokens[row] > room or is_full:
+            continue
+        terms = table.terms_of(row)
+        gain = float(weights[row] * worths[terms].sum())
+        # Gains only fall, so those in the heap are upper bounds.
+        if heap and heap[0] < (-gain, row):
+            heappush(heap, (-gain, row))
+            continue
+        yield row, gain
+        room -= int(table.n_tokens[row])
         n_chosen += 1
-        n_chunks[documents[best]] += int(table.is_chunk[best])
-        if n_chunks[documents[best]] == query.max_per_document:
-            is_open &= ~(table.is_chunk & (documents == documents[best]))
-        worths[table.terms_of(best)] *= KEPT_WORTH
-
-
-def _candidates(table: TermTable, query: Query, part: Mask, gains: Floats) -> Numbers:
-    """Return the rows of a part in the layers of a query that have the greatest gains."""
-    if query.where.layers is not None:
-        part = part & np.isin([node.layer for node in table.nodes], query.where.layers)
-    rows = np.flatnonzero(part)
-    best: Numbers = rows[np.argsort(-gains[rows], kind="stable")[:MAX_CANDIDATES]]
-    return best
+        n_chunks[document] += int(table.is_chunk[row])
+        worths[terms] *= KEPT_WORTH

@@ -1,16 +1,16 @@
 """Terms of the nodes that a general question may choose from, and what each term is worth.
 
-They are read from the store once for each publication and stay in memory as numbers. ``coverage``
+They are read from the store once for each publication and stay in memory. ``coverage``
 chooses nodes by them.
 """
 
 from __future__ import annotations
 
-from collections import Counter, OrderedDict
+from collections import OrderedDict, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import chain, pairwise
+from itertools import chain
 from threading import Lock
 
 import numpy as np
@@ -25,7 +25,7 @@ MAX_NODES = 4096
 """Number of nodes that are read of a scope: its layers from the top, then a spread of chunks."""
 
 MAX_TABLES = 8
-"""Number of scopes whose terms stay in memory, each of 10 MB at the most."""
+"""Number of scopes whose terms stay in memory, each of some 15 MB at the most."""
 
 COMMON_SHARE = 0.2
 """A word of a greater share of the chunks tells no part of a text from another."""
@@ -39,7 +39,6 @@ PAIR_SHARE = 0.25
 WRITTEN_FACTOR = 3.0
 """Weight of the square of the share of a layer's pairs that its children do not have."""
 
-Term = str | tuple[str, str]
 Floats = NDArray[np.float64]
 Numbers = NDArray[np.int64]
 Mask = NDArray[np.bool_]
@@ -47,17 +46,18 @@ Mask = NDArray[np.bool_]
 
 @dataclass(frozen=True, eq=False)
 class TermTable:
-    """Terms of nodes: words that are not common, and pairs of neighbouring ones.
+    """Terms of nodes, as numbers: words that are not common, and pairs of neighbouring ones.
 
     Attributes:
-        nodes: the nodes, without their texts.
+        nodes: the nodes.
         n_tokens: tokens of each node.
         is_chunk: whether each node is a chunk.
         begins: first place of each node in ``terms``, and the end; shape ``(n_nodes + 1,)``.
-        terms: distinct terms of each node, as numbers.
+        terms: distinct terms of each node, ascending; numbers of pairs follow those of words.
         counts: occurrences of each of these terms in the node.
+        words: number of each word.
         df: number of chunks that have each word.
-        is_pair: whether each term is a pair.
+        n_terms: number of words and pairs.
     """
 
     nodes: tuple[Node, ...]
@@ -66,58 +66,50 @@ class TermTable:
     begins: Numbers
     terms: Numbers
     counts: Numbers
-    df: Mapping[str, int]
-    is_pair: Mask
+    words: Mapping[str, int]
+    df: Numbers
+    n_terms: int
 
     @classmethod
     def from_nodes(cls, nodes: Sequence[Node]) -> TermTable:
         """Make the table of nodes; common words are no terms."""
         texts = [words(node.text) for node in nodes]
-        chunks = [set(text) for node, text in zip(nodes, texts, strict=True) if node.is_leaf]
-        df = Counter(chain.from_iterable(chunks))
-        most = max(COMMON_CHUNKS, COMMON_SHARE * len(chunks))
-        numbers: dict[Term, int] = {}
-        rows = []
-        for text in texts:
-            rare = [word for word in text if df[word] <= most]
-            terms: Counter[Term] = Counter(rare)
-            terms.update(pairwise(rare))
-            rows.append({numbers.setdefault(term, len(numbers)): n for term, n in terms.items()})
+        numbers: defaultdict[str, int] = defaultdict()
+        numbers.default_factory = numbers.__len__
+        terms = np.fromiter(map(numbers.__getitem__, chain.from_iterable(texts)), np.int64)
+        rows = np.repeat(np.arange(len(nodes)), list(map(len, texts)))
+        is_chunk = np.array([node.is_leaf for node in nodes], dtype=bool)
+        _, of_chunks, _ = _count(rows[is_chunk[rows]], terms[is_chunk[rows]], len(numbers))
+        df = np.bincount(of_chunks, minlength=len(numbers))
+        is_rare = df[terms] <= max(COMMON_CHUNKS, COMMON_SHARE * is_chunk.sum())
+        rows, terms = rows[is_rare], terms[is_rare]
+        is_pair = rows[1:] == rows[:-1]
+        pairs = (terms[:-1] * len(numbers) + terms[1:])[is_pair]
+        distinct, pairs = np.unique(pairs, return_inverse=True)
+        n_terms = len(numbers) + len(distinct)
+        rows = np.concatenate([rows, rows[1:][is_pair]])
+        rows, terms, counts = _count(rows, np.concatenate([terms, len(numbers) + pairs]), n_terms)
         return cls(
-            nodes=tuple(replace(node, text="") for node in nodes),
+            nodes=tuple(nodes),
             n_tokens=np.array([node.n_tokens for node in nodes], dtype=np.int64),
-            is_chunk=np.array([node.is_leaf for node in nodes], dtype=bool),
-            begins=np.cumsum([0, *map(len, rows)]),
-            terms=np.fromiter(chain.from_iterable(rows), np.int64),
-            counts=np.fromiter(chain.from_iterable(row.values() for row in rows), np.int64),
+            is_chunk=is_chunk,
+            begins=np.searchsorted(rows, np.arange(len(nodes) + 1)),
+            terms=terms,
+            counts=counts,
+            words=dict(numbers),
             df=df,
-            is_pair=np.array([isinstance(term, tuple) for term in numbers], dtype=bool),
+            n_terms=n_terms,
         )
 
     def terms_of(self, row: int) -> Numbers:
         """Return the terms of a node."""
         return self.terms[self.begins[row] : self.begins[row + 1]]
 
-    def take(self, rows: Numbers) -> TermTable:
-        """Return the table of some nodes, with the same terms."""
-        places = [np.arange(self.begins[row], self.begins[row + 1]) for row in rows.tolist()]
-        at = np.concatenate([np.zeros(0, np.int64), *places])
-        return replace(
-            self,
-            nodes=tuple(self.nodes[row] for row in rows.tolist()),
-            n_tokens=self.n_tokens[rows],
-            is_chunk=self.is_chunk[rows],
-            begins=np.cumsum([0, *map(len, places)]),
-            terms=self.terms[at],
-            counts=self.counts[at],
-        )
-
     def share(self, word: str) -> float:
         """Return the share of the chunks that have a word, or one with up to two letters more."""
-        lengths = range(len(word), len(word) + 3)
-        forms = (form for form in self.df if form.startswith(word) and len(form) in lengths)
-        n_chunks = sum(self.df[form] for form in forms)
-        return n_chunks / max(int(self.is_chunk.sum()), 1)
+        ends = range(len(word), len(word) + 3)
+        forms = [n for w, n in self.words.items() if w.startswith(word) and len(w) in ends]
+        return float(self.df[forms].sum() / max(self.is_chunk.sum(), 1))
 
     def worths(self, chunks: Mask) -> Floats:
         """Return the worth of each term, by the chunks of a mask over the nodes.
@@ -126,15 +118,14 @@ class TermTable:
         a term of fewer than two chunks. So a word that a model invented is worth nothing.
         """
         of_chunks = np.repeat(chunks, np.diff(self.begins))
-        n_terms = len(self.is_pair)
         terms = self.terms[of_chunks]
-        df = np.bincount(terms, minlength=n_terms)
-        n = np.bincount(terms, weights=self.counts[of_chunks], minlength=n_terms)
+        df = np.bincount(terms, minlength=self.n_terms)
+        n = np.bincount(terms, weights=self.counts[of_chunks], minlength=self.n_terms)
         worths: Floats = np.log1p(n) * np.log(max(chunks.sum(), 1) / np.maximum(df, 1))
         worths[df < 2] = 0.0
-        pairs = worths[self.is_pair].sum()
-        if pairs > 0:
-            worths[self.is_pair] *= PAIR_SHARE * worths[~self.is_pair].sum() / pairs
+        of_words, of_pairs = np.split(worths, [len(self.words)])
+        if of_pairs.any():
+            of_pairs *= PAIR_SHARE * of_words.sum() / of_pairs.sum()
         return worths
 
     @cached_property
@@ -159,13 +150,22 @@ class TermTable:
         shares: dict[int, list[float]] = {}
         for row, node in enumerate(self.nodes):
             children = [row_of[child] for child in node.children if child in row_of]
-            terms = self.terms_of(row)
-            pairs = terms[self.is_pair[terms]]
-            if children and len(children) == len(node.children) and len(pairs):
-                known = np.concatenate(list(map(self.terms_of, children)))
-                shares.setdefault(node.layer, []).append(float((~np.isin(pairs, known)).mean()))
+            pairs = self._pairs_of(row)
+            if children and len(children) == len(node.children) and pairs:
+                new = pairs.difference(*map(self._pairs_of, children))
+                shares.setdefault(node.layer, []).append(len(new) / len(pairs))
         factor = {layer: 1 + WRITTEN_FACTOR * np.mean(s) ** 2 for layer, s in shares.items()}
         return np.array([factor.get(node.layer, 1.0) for node in self.nodes])
+
+    def _pairs_of(self, row: int) -> set[int]:
+        terms = self.terms_of(row)
+        return set(terms[terms >= len(self.words)].tolist())
+
+
+def _count(rows: Numbers, terms: Numbers, n_terms: int) -> tuple[Numbers, Numbers, Numbers]:
+    """Return the distinct pairs of a row and a term, ascending, and how often each occurs."""
+    keys, counts = np.unique(rows * n_terms + terms, return_counts=True)
+    return *np.divmod(keys, max(n_terms, 1)), counts
 
 
 _tables: OrderedDict[object, TermTable] = OrderedDict()

@@ -15,18 +15,15 @@ questions are read from left to right, the longest word first.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cache, lru_cache
+from functools import cache, cached_property, lru_cache
 from itertools import pairwise
 from pathlib import Path
 from unicodedata import normalize
 
 UNSPACED = ("Chinese", "Japanese")
 """Languages whose words have no spaces between them."""
-
-LONGEST = 8
-"""Most characters of a word in these languages."""
 
 _WORD = re.compile(r"[^\W_]+")
 _UNSPACED_RUN = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff]")
@@ -64,23 +61,14 @@ class Language:
         phrases = [phrase for phrase in map(" ".join, pairwise(words)) if phrase in self.words]
         return [(piece, _class_of(piece, self)) for piece in (*pieces, *phrases)]
 
-    def _pieces(self, word: str) -> Iterator[str]:
+    def _pieces(self, word: str) -> list[str]:
         """Cut a run of characters into generic words and what stands between them."""
-        if not self.is_unspaced:
-            yield word
-            return
-        begin = at = 0
-        while at < len(word):
-            ends = range(min(len(word), at + LONGEST), at, -1)
-            end = next((end for end in ends if word[at:end] in self.words), 0)
-            if end and begin < at:
-                yield word[begin:at]
-            if end:
-                yield word[at:end]
-                begin = end
-            at = end or at + 1
-        if begin < len(word):
-            yield word[begin:]
+        return list(filter(None, self._longest.split(word))) if self.is_unspaced else [word]
+
+    @cached_property
+    def _longest(self) -> re.Pattern[str]:
+        words = sorted(map(re.escape, self.words), key=len, reverse=True)
+        return re.compile(f"({'|'.join(words)})")
 
 
 @lru_cache(maxsize=1 << 14)

@@ -223,6 +223,30 @@ def test_a_failing_partition_exits_with_5_and_is_named(own):
     assert "2 built, 1 failed" in printed.out
 
 
+def test_a_failed_build_says_how_many_answers_it_keeps_for_the_next_one(own):
+    own.write(
+        "long.md", "\n\n".join(f"Keeper {n} lit the lamp of tower {n}." * 9 for n in range(60))
+    )
+    with FakeOpenAI() as server:
+        own.configure(
+            f'[summarizer]\nkind = "openai"\nmax_retries = 0\nbase_url = "{server.base_url}"'
+        )
+        server.fail(Fault.error(400), every=3, times=None, when=lambda body: "tower" in str(body))
+        printed = own.call("build", "--partition", "long.md", "--json")
+        n_kept = printed.json["n_answers_kept"]
+        assert n_kept >= 2
+        server.stop_failing()
+        n_before = server.n_requests
+        server.fail(Fault.error(400), times=None)
+        assert (
+            f"{n_kept} answers of the model kept: the next"
+            in own.call("build", "--partition", "long.md").out
+        )
+        server.stop_failing()
+        assert own.call("build", "--partition", "long.md", "--json").json["n_answers_kept"] == 0
+    assert server.n_requests > n_before
+
+
 def test_two_homes_do_not_see_each_other(own, tmp_path):
     other = Place(tmp_path / "other")
     other.write("soup.md", "Quite another soup, of pumpkin and ginger.")

@@ -161,7 +161,7 @@ def test_every_node_is_a_child_of_its_parents(retriever):
 
 
 def test_frameworks_search_a_home(retriever):
-    expected = ids(retriever.search(QUESTIONS[0]))
+    expected = [hit.node.id for hit in retriever.search(QUESTIONS[0]).ranked]
     documents = langchain.RaptorRetriever(searcher=retriever).invoke(QUESTIONS[0])
     assert [document.id for document in documents] == expected
     nodes = asyncio.run(llama_index.RaptorRetriever(retriever).aretrieve(QUESTIONS[0]))

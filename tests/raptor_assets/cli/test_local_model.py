@@ -3,11 +3,14 @@
 The model is small and behaves badly, which is part of what is tested: cut answers and loops.
 """
 
+import json
 import os
 import signal
 import subprocess
 import sys
+import threading
 from pathlib import Path
+from urllib.request import urlopen
 
 import numpy as np
 import pytest
@@ -22,6 +25,8 @@ from raptor_core.audit import make_judge
 from raptor_core.audit.base import AuditedSummary
 from raptor_core.errors import EndpointError
 from raptor_core.home.folder import HomeFolder
+from raptor_core.models.endpoints.client import EndpointClient
+from raptor_core.models.endpoints.values import ChatAsk
 from raptor_core.models.local.records import read_record
 from raptor_core.models.reading.reader import Passage, Reader
 from raptor_core.models.summarizing import make_summarizer
@@ -154,12 +159,46 @@ def test_the_process_and_the_server_write_the_same(server):
 
 
 def test_a_cut_answer_fails_by_name_and_never_becomes_text(server):
-    local = settings(SummarizerSettings, max_tokens=16, max_retries=0)
+    local = settings(SummarizerSettings, max_tokens=16, max_retries=0, on_cut_off="retry")
     remote = local.model_copy(update={"kind": "openai", "base_url": server, "timeout_seconds": 300})
     for part in (local, remote):
         (answer,) = answers(part, (*LIGHT, *DAY)).values()
         assert isinstance(answer, FailedSummary)
         assert "cut off at its token limit" in answer.reason
+
+
+def test_a_cancelled_answer_frees_the_engine_at_its_next_token(server):
+    remote = settings(SummarizerSettings, max_retries=0)
+    remote = remote.model_copy(update={"kind": "openai", "base_url": server})
+    client, reasons = EndpointClient(remote), []
+    endless = ChatAsk("", "Count to a thousand.", 900, 0.0, lambda _n: "")
+
+    def call():
+        try:
+            client.chat(endless)
+        except EndpointError as error:
+            reasons.append(str(error))
+
+    thread = threading.Thread(target=call)
+    thread.start()
+    wait_until(lambda: slot_of(server)["is_processing"] and n_written(server), [])
+    client.cancel()
+    thread.join()
+    wait_until(lambda: not slot_of(server)["is_processing"], [])
+    assert reasons[0].endswith("given up")
+    assert n_written(server) < 900
+
+
+def slot_of(server):
+    with urlopen(f"{server.removesuffix('/v1')}/slots") as answer:
+        (slot,) = json.load(answer)
+    return slot
+
+
+def n_written(server):
+    """Tokens of the answer that llama.cpp writes."""
+    (state,) = slot_of(server)["next_token"]
+    return state["n_decoded"]
 
 
 def test_an_audit_holds_to_the_schema_that_the_engine_enforces():

@@ -102,6 +102,8 @@ def test_structural_checks_block_and_statistical_ones_do_not():
         "cluster_size_drift": False,
         "language_switch": False,
         "near_duplicates": False,
+        "model_answers": False,
+        "summary_coverage": False,
         "hallucination_audit": False,
         "prompt_injection": False,
         "staleness": False,

@@ -21,7 +21,7 @@ from raptor_assets.project import records
 from raptor_assets.project.home import Home
 from raptor_assets.project.records import URL_VARIABLE, is_postgres, open_records
 from raptor_assets.standalone.status import read_costs, read_status
-from raptor_core.errors import MissingExtraError, RecordsError, SettingsError
+from raptor_core.errors import RecordsError, SettingsError
 
 pytestmark = pytest.mark.slow
 
@@ -202,13 +202,6 @@ def test_another_driver_is_refused_though_it_is_installed(postgres, tmp_path, mo
     monkeypatch.setitem(registry.impls, "postgresql.other", lambda: Other)
     monkeypatch.setenv(URL_VARIABLE, postgres.new_database().replace("+psycopg2", "+other"))
     with pytest.raises(SettingsError, match=r"driver other; begin it with postgresql\+psycopg2://"):
-        opened(tmp_path)
-
-
-def test_the_extra_is_named_where_it_is_missing(tmp_path, monkeypatch):
-    monkeypatch.setenv(URL_VARIABLE, "postgresql+psycopg2://u:p@127.0.0.1/x")
-    monkeypatch.setitem(sys.modules, "dagster_postgres", None)
-    with pytest.raises(MissingExtraError, match=r"raptor-assets\[postgres\]"):
         opened(tmp_path)
 
 

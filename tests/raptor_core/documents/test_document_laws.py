@@ -2,6 +2,7 @@
 
 import unicodedata
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -14,6 +15,7 @@ from raptor_core.documents import (
 from raptor_core.documents.formats.html import parse_html
 from raptor_core.documents.formats.markdown import parse_markdown
 from raptor_core.documents.formats.rst import parse_rst
+from raptor_core.errors import SourceError
 from raptor_core.settings import GroupingSettings
 
 WORDS = st.text("abcdefgh äöü", min_size=1, max_size=20).map(
@@ -21,6 +23,13 @@ WORDS = st.text("abcdefgh äöü", min_size=1, max_size=20).map(
 )
 PARTS = st.lists(st.tuples(st.integers(0, 4), WORDS), max_size=12)
 NAMES = st.text(max_size=40) | st.text("a. %/\t", max_size=12) | st.text("ab", min_size=150)
+
+
+@pytest.mark.parametrize("field", ["id", "text", "title", "source"])
+def test_a_document_refuses_none_in_words(field):
+    values = {"id": "a.md", "text": "A text.", field: None}
+    with pytest.raises(SourceError, match=rf"expected a text as {field}, got None; leave it out"):
+        Document(**values)
 
 
 def as_markdown(parts):

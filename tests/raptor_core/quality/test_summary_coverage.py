@@ -49,6 +49,11 @@ def test_a_summary_of_quotations_may_be_one_of_its_short_children(values):
     assert checked(STORM, **values).numbers["copies_of_a_child"] == 0
 
 
+def test_a_summary_of_a_lone_node_may_repeat_it():
+    layer = CheckedLayer([summary("top", ["storm"], STORM)], by_id(*CHILDREN), Settings())
+    assert summary_coverage(layer).passed
+
+
 def test_a_child_in_other_words_is_held_by_a_near_vector():
     text = "A gale in winter smashed the panes; the keeper died."
     assert held_children(text, [LAMP, STORM]) == [False, False]
@@ -81,3 +86,4 @@ def test_only_a_summary_that_leaves_out_most_is_unfair():
     assert left_out(WHOLE, [LAMP, STORM, SCHOOL]) == []
     assert left_out("Agnes Moor lit the lamp.", [LAMP, STORM, SCHOOL]) == [STORM, SCHOOL]
     assert left_out(LAMP, [LAMP, STORM, SCHOOL]) == [STORM, SCHOOL]
+    assert left_out(LAMP, [LAMP, LAMP]) == []

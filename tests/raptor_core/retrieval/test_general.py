@@ -8,7 +8,7 @@ from raptor_core.documents.base import Document, Section
 from raptor_core.nodes import Node
 from raptor_core.retrieval import Query, Retriever
 from raptor_core.retrieval.general import terms
-from raptor_core.retrieval.general.coverage import choose
+from raptor_core.retrieval.general.coverage import KEPT_WORTH, TOKENS_POWER, choose
 from raptor_core.retrieval.general.terms import TermTable
 from raptor_core.retrieval.general.wording import read_wording
 from raptor_core.settings import Settings
@@ -238,3 +238,25 @@ def test_the_choice_takes_other_terms_once_some_are_covered():
         frozenset({"oak", "elm"}),
         frozenset({"yew", "fir"}),
     }
+
+
+def test_each_chosen_node_has_the_greatest_gain_of_those_that_fit():
+    random = np.random.default_rng(1)
+    texts = [" ".join(random.choice(list("abcdefghijklmnop"), 8)) for _ in range(30)]
+    table = TermTable.from_nodes([node(str(n), text) for n, text in enumerate(texts)])
+    worths = table.all_worths.copy()
+    chosen = list(choose(table, Query(budget_tokens=105), np.ones(30, dtype=bool)))
+    for number, (row, gain) in enumerate(chosen):
+        gains = table.sums(worths) / 10**TOKENS_POWER
+        gains[[row for row, _ in chosen[:number]]] = 0
+        assert gain == pytest.approx(gains.max()) == pytest.approx(gains[row])
+        worths[table.terms_of(row)] *= KEPT_WORTH
+    assert len({row for row, _ in chosen}) == 10
+
+
+def test_words_of_two_nodes_make_no_pair():
+    table = TermTable.from_nodes([node("a", "oak elm oak"), node("b", "elm oak")])
+    assert table.n_terms == len(table.words) + len(["oak elm", "elm oak"])
+    oak, elm = table.words["oak"], table.words["elm"]
+    counts = dict(zip(table.terms_of(0).tolist(), table.counts.tolist(), strict=False))
+    assert (counts[oak], counts[elm]) == (2, 1)

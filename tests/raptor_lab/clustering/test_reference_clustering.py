@@ -5,9 +5,16 @@ import warnings
 import numpy as np
 import pytest
 from support.clustering_cases import assert_valid, tokens, topics, unit
+from support.hashing import HashingEmbedder
 
 from raptor_core.clustering import make_clusterer
+from raptor_core.documents.base import Document
+from raptor_core.quality.checks import CheckedTrees
+from raptor_core.quality.structure import tree_coverage
+from raptor_core.settings import Settings
 from raptor_core.settings.trees import ClusteringSettings
+from raptor_core.tree.build import build_tree
+from raptor_core.tree.components import Components
 
 pytestmark = pytest.mark.slow
 
@@ -49,12 +56,31 @@ def test_clusters_are_those_of_the_two_libraries():
 
 def test_clusters_inside_others_and_many_small_ones_stay(monkeypatch):
     """The default engine would drop the first and merge the second."""
-    fitted = [np.arange(12), np.arange(3), *np.arange(12, 28).reshape(8, 2)]
+    fitted = [np.arange(12), np.arange(3), *np.arange(12, 28).reshape(8, 2), np.array([5])]
     monkeypatch.setattr(
         "raptor_core.clustering.raptor._LayerClustering.global_then_local", lambda *_: list(fitted)
     )
     vectors, _ = topics(4, 7)
     assert {*clustered(vectors, tokens(28)).members} == {tuple(rows) for rows in fitted}
+    joined = clustered(vectors, tokens(28), join_lone_nodes=True)
+    assert {*joined.members} == {tuple(rows) for rows in fitted[:-1]}
+
+
+@pytest.mark.parametrize("joined", [False, True])
+def test_a_lone_node_has_a_summary_of_its_own_unless_it_is_joined(monkeypatch, joined):
+    monkeypatch.setattr(
+        "raptor_core.clustering.raptor._LayerClustering.global_then_local",
+        lambda _, rows: [rows[:-1], rows[-1:]],
+    )
+    values = {"clustering": {"engine": "reference", "join_lone_nodes": joined}}
+    settings = Settings.model_validate(values | {"tree": {"max_layers": 1}})
+    text = "\n\n".join(f"# Part {n}\n\n" + f"Gauge {n} rose again. " * 22 for n in range(12))
+    components = Components(settings, embedder=HashingEmbedder())
+    tree = build_tree([Document("a.md", text)], components=components)
+    leaves, summaries = (layer.nodes for layer in tree.layers)
+    alone = [node.children for node in summaries if len(node.children) == 1]
+    assert alone == ([] if joined else [(leaves[-1].id,)])
+    assert tree_coverage(CheckedTrees([tree], settings)).passed
 
 
 @pytest.mark.parametrize("max_tokens", [260, 3500])
@@ -62,9 +88,10 @@ def test_what_a_tree_needs_is_kept(max_tokens):
     vectors, _ = topics(4, 20)
     vectors = unit(np.concatenate([vectors, vectors[:5], -vectors[:3]]))
     n_tokens = np.random.default_rng(3).integers(20, 101, size=len(vectors))
-    clusters = clustered(vectors, n_tokens, max_tokens=max_tokens)
+    bounds = {"max_tokens": max_tokens, "join_lone_nodes": True}
+    clusters = clustered(vectors, n_tokens, **bounds)
     assert_valid(clusters, n_tokens, max_tokens)
-    assert clustered(vectors, n_tokens, max_tokens=max_tokens) == clusters
+    assert clustered(vectors, n_tokens, **bounds) == clusters
 
 
 def test_it_has_a_fingerprint_of_its_own_and_the_default_keeps_its_own():

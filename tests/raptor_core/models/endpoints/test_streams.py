@@ -3,6 +3,7 @@
 import json
 import threading
 import time
+from contextlib import suppress
 
 import pytest
 from support.endpoint_clients import QUICK, ask, endpoint_of
@@ -150,6 +151,38 @@ def test_an_attempt_without_progress_ends_and_its_connection_is_closed(first, mo
         ):
             client_at(server, timeout_seconds=0.5).chat(ask())
         assert closed.wait(30)
+
+
+@pytest.mark.parametrize("first", [b"", HEAD + event("One ")])
+def test_a_cancelled_attempt_ends_and_its_connection_is_closed_with_its_next_token(first):
+    begun, closed = threading.Event(), threading.Event()
+
+    def reply(connection, _request):
+        connection.sendall(first)
+        begun.set()
+        assert ended.wait(30)
+        connection.sendall(b"" if first else HEAD + event("One "))
+        with suppress(ConnectionError):  # a reset is an end, too
+            connection.recv(1)
+        closed.set()
+
+    ended, reasons = threading.Event(), []
+
+    def call():
+        try:
+            client.chat(ask())
+        except EndpointError as error:
+            reasons.append(str(error))
+        ended.set()
+
+    with RawServer(reply) as server:
+        client = client_at(server, timeout_seconds=60.0)
+        threading.Thread(target=call, daemon=True).start()
+        assert begun.wait(30)
+        client.cancel()
+        assert ended.wait(30)
+        assert closed.wait(30)
+    assert reasons[0].endswith("the attempt was given up")
 
 
 @pytest.mark.slow

@@ -1,4 +1,4 @@
-"""Answers that are cut off or too long: kept up to a whole sentence, or requested differently."""
+"""Answers that are cut off, too long or copies: kept in part, or requested differently."""
 
 import numpy as np
 import pytest
@@ -19,6 +19,8 @@ CUT = "The lamp was lit in May. The keeper came by boat. The storm then broke th
 REQUEST = SummaryRequest(
     "key", "node", ("The lamp was lit.", "The keeper came."), (4, 3), np.eye(2, dtype=np.float32)
 )
+COPY = Fault.answering("The lamp was lit.")
+TOO_LONG = Fault.error(400, "the prompt exceeds the context window")
 
 
 @pytest.fixture
@@ -34,10 +36,14 @@ def answer_of(server, keep=None, **values):
     return answer
 
 
+def prompts_of(server):
+    return [body["messages"][1]["content"] for body in server.bodies]
+
+
 def test_a_cut_answer_is_kept_up_to_its_last_whole_sentence_and_marked(server):
     server.fail(Fault.answering(CUT, "length"))
     kept = {}
-    answer = answer_of(server, kept.__setitem__, on_cut_off="sentence")
+    answer = answer_of(server, kept.__setitem__)
     assert answer.text == "The lamp was lit in May. The keeper came by boat."
     assert (answer.cut_off, answer.usage.retries, server.n_requests) == (True, 0, 1)
     assert kept == {marked_content_key("key", CUT_OFF): answer.text}
@@ -45,25 +51,25 @@ def test_a_cut_answer_is_kept_up_to_its_last_whole_sentence_and_marked(server):
 
 def test_an_answer_that_is_too_long_by_our_count_is_kept_up_to_a_sentence(server):
     server.fail(Fault.answering("The sea was calm all day. " * 3 + "The boat came at noon."))
-    answer = answer_of(server, on_cut_off="sentence", max_tokens=24)
+    answer = answer_of(server, max_tokens=24)
     assert answer.text == "The sea was calm all day. " * 2 + "The sea was calm all day."
     assert answer.cut_off
 
 
 def test_a_whole_answer_is_not_marked(server):
-    answer = answer_of(server, on_cut_off="sentence")
+    answer = answer_of(server)
     assert (answer.cut_off, answer.text[:9]) == (False, "In short:")
 
 
 def test_a_cut_answer_without_a_whole_sentence_is_requested_again(server):
     server.fail(Fault.truncated())
-    answer = answer_of(server, on_cut_off="sentence")
+    answer = answer_of(server)
     assert (answer.cut_off, answer.usage.retries) == (False, 1)
 
 
 def test_a_loop_that_was_cut_off_is_never_kept(server):
     server.fail(Fault.answering("The prince saw the girl and danced with her. " * 8, "length"))
-    answer = answer_of(server, on_cut_off="sentence")
+    answer = answer_of(server)
     assert answer.text.startswith("In short:")
 
 
@@ -73,6 +79,54 @@ def test_a_request_whose_answer_was_unusable_is_never_sent_again_as_it_was(serve
     bodies = [str(body) for body in server.bodies]
     assert len(set(bodies)) == len(bodies) == 3
     assert [body["temperature"] for body in server.bodies] == [0.0, 0.3, 0.6]
+
+
+def test_a_copy_of_one_text_is_requested_once_more_with_the_other_texts_named(server):
+    server.fail(COPY)
+    answer = answer_of(server)
+    assert answer.text.startswith("In short:")
+    first, second = prompts_of(server)
+    assert second.startswith(first)
+    assert "- The keeper came." in second
+    assert "- The lamp was lit." not in second
+    assert answer.usage.calls == 2
+
+
+@pytest.mark.parametrize("second", [COPY, Fault.filtered(), Fault.error(503)])
+def test_a_copy_is_kept_if_the_second_answer_is_no_better(server, second):
+    server.fail(COPY)
+    server.fail(second, times=None)
+    kept = {}
+    answer = answer_of(server, kept.__setitem__)
+    assert kept == {"key": "The lamp was lit."} == {"key": answer.text}
+
+
+def test_a_copy_is_kept_where_nothing_is_retried(server):
+    server.fail(COPY, times=None)
+    assert answer_of(server, max_retries=0).text == "The lamp was lit."
+    assert server.n_requests == 1
+
+
+def test_texts_that_are_too_long_together_are_summarized_in_halves_and_marked(server):
+    server.fail(
+        TOO_LONG, times=None, when=lambda body: all(text in str(body) for text in REQUEST.texts)
+    )
+    kept = {}
+    answer = answer_of(server, kept.__setitem__)
+    _, lamp, keeper, both = prompts_of(server)
+    assert ("The lamp" in lamp, "The keeper" in lamp) == (True, False)
+    assert ("The lamp" in keeper, "The keeper" in keeper) == (False, True)
+    assert both.count("In short:") == 2
+    assert answer.cut_off
+    assert list(kept) == [marked_content_key("key", CUT_OFF)]
+    assert answer.usage.calls == 3
+
+
+def test_a_single_text_that_is_too_long_fails_by_the_settings_to_change(server):
+    server.fail(TOO_LONG, times=None, when=lambda body: "The keeper" in str(body))
+    answer = answer_of(server)
+    assert isinstance(answer, FailedSummary)
+    assert "lower clustering.max_tokens or summarizer.max_tokens" in answer.reason
 
 
 def test_an_outage_changes_no_request(server):
