@@ -11,9 +11,8 @@ import zipfile
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
-from click.testing import CliRunner
+from support.command import raptor
 
-from raptor_assets.cli import main
 from raptor_core.disk import disk_errors, disk_remedy
 from raptor_core.documents import load_documents
 from raptor_core.errors import ExportError, RaptorError, SourceError, StoreError, TableError
@@ -184,10 +183,10 @@ def test_an_archive_that_is_missing_or_none_is_named(tmp_path):
 
 def test_the_command_does_not_blame_the_disk_for_an_archive_that_is_missing(tmp_path):
     url = f"zip://x::file://{tmp_path}/missing"
-    told = CliRunner().invoke(main, ["documents", url])
-    assert told.exit_code == 4
-    assert f"nothing at {tmp_path}/missing" in told.stderr
-    assert "ree space" not in told.stderr
+    printed = raptor("documents", url)
+    assert printed.code == 4
+    assert f"nothing at {tmp_path}/missing" in printed.err
+    assert "ree space" not in printed.err
 
 
 @pytest.mark.parametrize(
