@@ -6,6 +6,7 @@ fifth of a build's CPU time apart from the model.
 
 from __future__ import annotations
 
+import os
 import sys
 import threading
 from collections.abc import Callable
@@ -60,3 +61,10 @@ def _setter(library: Any) -> SetThreads:
     """
     setter: SetThreads = getattr(library, "_real_set_num_threads", library.set_num_threads)
     return setter
+
+
+def n_cores() -> int:
+    """Return the number of processor cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1

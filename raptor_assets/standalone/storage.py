@@ -91,7 +91,7 @@ class PooledSqliteEventLogStorage(consolidated.ConsolidatedSqliteEventLogStorage
         """Ignore the plan of a check: the base would add a row with all partitions for each."""
 
     def _store_asset_event(self, conn: Connection, event: EventLogEntry, event_id: int) -> None:
-        """Add or replace the row of an asset; the base inspects the table and inserts in vain."""
+        """Add or replace the row of an asset in one statement."""
         key = event.get_dagster_event().asset_key
         values = self._get_asset_entry_values(event, event_id, has_asset_key_index_cols=True)
         if key and values:
@@ -111,7 +111,7 @@ class PooledSqliteEventLogStorage(consolidated.ConsolidatedSqliteEventLogStorage
 
     @contextmanager
     def _connect(self) -> Iterator[Connection]:
-        """Open a transaction, or join the one that this thread has opened."""
+        """Open a transaction, or join that of this thread."""
         opened: Connection | None = getattr(self._thread, "connection", None)
         if opened is not None:
             yield opened

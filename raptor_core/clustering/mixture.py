@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from functools import partial
@@ -11,6 +10,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
+from raptor_core.blas import n_cores
 from raptor_core.clustering.base import Rows
 
 REGULARIZATION = 1e-6
@@ -22,9 +22,7 @@ MAX_WORKERS = 8
 
 def n_workers() -> int:
     """Return the number of processors for this process, at most 8; no result depends on it."""
-    if hasattr(os, "sched_getaffinity"):
-        return min(MAX_WORKERS, len(os.sched_getaffinity(0)))
-    return min(MAX_WORKERS, os.cpu_count() or 1)
+    return min(MAX_WORKERS, n_cores())
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ipaddress
 import os
 import threading
 from collections.abc import Mapping
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 from weakref import WeakValueDictionary
 
-from raptor_core.credentials import check_key, is_loopback
+from raptor_core.credentials import check_key
 from raptor_core.errors import MissingKeyError
 from raptor_core.models.endpoints.values import ChatAsk
 from raptor_core.settings.base import ChatPart, EndpointPart
@@ -167,22 +166,3 @@ class Dialect:
 _LEARNT = frozenset({"system", "temperature", "stream", "stream_options", "encoding_format"})
 _LOCK = threading.Lock()
 _DIALECTS: WeakValueDictionary[tuple[str, str, str, bool], Dialect] = WeakValueDictionary()
-
-
-_SUFFIXES = (".localhost", ".local", ".internal", ".lan")
-
-
-def is_nearby(url: str) -> bool:
-    """Return whether a server is of this machine or of a private network."""
-    host = urlsplit(url).hostname or ""
-    try:
-        address = ipaddress.ip_address(host)
-    except ValueError:
-        return "." not in host or host.endswith(_SUFFIXES)
-    return address.is_private  # loopback included
-
-
-def is_here(url: str) -> bool:
-    """Return whether a server is of this machine, whose processors the run shares with it."""
-    host = urlsplit(url).hostname or ""
-    return host == "host.docker.internal" or is_loopback(host)

@@ -15,7 +15,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from raptor_core.errors import EndpointDownError, EndpointError
-from raptor_core.models.endpoints.dialects import is_here, shown_url
+from raptor_core.models.endpoints.addresses import is_here
+from raptor_core.models.endpoints.dialects import shown_url
 from raptor_core.models.endpoints.faults import FaultError, Stop
 from raptor_core.models.endpoints.pacing import Begun, Pace, read_allowances
 from raptor_core.models.endpoints.width import Width

@@ -237,12 +237,12 @@ def _codes_of(error: Any) -> str:
 def fault_of_text(message: str, codes: str, status: int, secret: str, purpose: str) -> FaultError:
     """Return the fault that a provider's message, its codes and the HTTP status mean together.
 
-    A status that codes or words tell replaces a ``status`` of 200. No fault shows ``secret``.
+    A status that codes or words imply replaces a ``status`` of 200. No fault shows ``secret``.
     """
     words = f"{message[:_READ_CHARS]} {codes[:_READ_CHARS]}"
     shown = scrub(message or codes.strip() or "no message", secret, MAX_MESSAGE_CHARS)
     shown += " (an error in place of an answer)" if status == 200 else f" (HTTP {status})"
-    status = _told_status(words, codes) if status == 200 else status
+    status = _implied_status(words, codes) if status == 200 else status
     call_fault = _call_fault(words, status, purpose)
     if call_fault is not None:
         kind, remedy = call_fault
@@ -286,8 +286,8 @@ def _call_fault(words: str, status: int, purpose: str) -> tuple[CallFault, str] 
     return None
 
 
-def _told_status(words: str, codes: str) -> int:
-    """Return the status that the codes or the words of an error tell, or 200."""
+def _implied_status(words: str, codes: str) -> int:
+    """Return the status that the codes or the words of an error imply, or 200."""
     numbers = (int(code) for code in re.findall(r"\b[45]\d\d\b", codes))
     by_words = (status for pattern, status in _STATUS_OF_WORDS if pattern.search(words))
     return next(numbers, None) or next(by_words, 200)

@@ -17,7 +17,7 @@ from typing import Any
 
 from openai import DefaultHttpxClient
 
-from raptor_core.models.endpoints.dialects import is_nearby
+from raptor_core.models.endpoints.addresses import is_nearby
 from raptor_core.models.endpoints.events import holds_token, is_stream, join_events
 from raptor_core.models.endpoints.faults import FaultError
 

@@ -8,7 +8,6 @@ one reuses what was computed for it.
 
 from __future__ import annotations
 
-import os
 import shutil
 import tempfile
 import threading
@@ -16,6 +15,7 @@ import weakref
 from pathlib import Path
 from typing import Any
 
+from raptor_core.blas import n_cores
 from raptor_core.errors import MissingExtraError, ModelError
 from raptor_core.models.local.gguf import read_header
 from raptor_core.models.local.records import digest_of
@@ -49,13 +49,6 @@ class Engine:
         """Return llama.cpp's answer to the body of a chat request."""
         answer: dict[str, Any] = self._server.handle_chat_completions(body)
         return answer
-
-
-def n_cores() -> int:
-    """Return the number of processor cores that this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 def _load(part: ChatPart, socket: str, model_tokens: int) -> Any:

@@ -6,7 +6,8 @@ import platform
 from pathlib import Path
 from typing import NamedTuple
 
-from raptor_core.models.local.engine import engine_of, n_cores
+from raptor_core.blas import n_cores
+from raptor_core.models.local.engine import engine_of
 from raptor_core.models.local.records import add_record, read_record
 from raptor_core.settings.base import ChatPart
 

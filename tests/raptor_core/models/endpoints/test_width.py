@@ -6,8 +6,8 @@ import pytest
 from support.endpoint_clients import QUICK, ask
 from support.openai_server import FakeOpenAI
 
+from raptor_core.models.endpoints.addresses import is_here, is_nearby
 from raptor_core.models.endpoints.client import EndpointClient
-from raptor_core.models.endpoints.dialects import is_here, is_nearby
 from raptor_core.models.endpoints.pool import run_concurrently
 from raptor_core.models.endpoints.width import FIRST_CALLS, PATIENCE_ROUNDS, Width
 from raptor_core.settings import SummarizerSettings
