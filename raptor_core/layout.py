@@ -8,7 +8,7 @@ HOME_DECLARATION = "corpus.json"
 HOME_RECORDS = "dagster"
 HOME_MODELS = "models.json"
 HOME_ENTRIES = frozenset({HOME_SETTINGS, HOME_DECLARATION, HOME_RECORDS, HOME_MODELS}).union(
-    "answers corpus_tree evaluation maps qdrant reports source tables turns".split()  # noqa: SIM905
+    ".gitignore answers corpus_tree evaluation maps qdrant reports source tables turns".split()  # noqa: SIM905
 )
 
 ROWS, ROWS_PLACE = "documents.jsonl", "source.json"
