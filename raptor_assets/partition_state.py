@@ -52,7 +52,7 @@ class PartitionState:
     name: str
     context: RunContext = field(repr=False)
     failure: Failure | None = None
-    verdicts: dict[int, list[CheckResult]] = field(default_factory=dict)
+    verdicts: dict[dg.AssetKey, list[CheckResult]] = field(default_factory=dict)
     audits: dict[int, AuditReport] = field(default_factory=dict)
     plans: tuple[TreePlan, ...] = ()
     costs: PartitionCosts = field(default_factory=PartitionCosts)
