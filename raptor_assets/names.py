@@ -118,9 +118,8 @@ def partition_checks(settings: Settings) -> Checks:
     checks += [(summaries(layer), check) for layer in layers for check in LAYER_CHECKS]
     audit = audit_check(settings.audit)
     checks += [(findings(layer), audit) for layer in layers]
-    checks += [
-        (embeddings(layer), check) for layer in layers for check in (embedding, *VECTOR_CHECKS)
-    ]
+    on_vectors: tuple[CheckInfo, ...] = embedding, *VECTOR_CHECKS
+    checks += [(embeddings(layer), check) for layer in layers for check in on_vectors]
     return checks + [(TREE, check) for check in PUBLISHED_CHECKS]
 
 
