@@ -213,7 +213,7 @@ class StoreFolder(CorpusCollections):
         The client would find nothing there, make files, and say that there is no collection.
         """
         place = f"{collection.name}/engine"
-        notice = f"it is in {place}, written by Qdrant Edge: read it by raptor, or see docs/stores.md"
+        notice = f"it is in {place}, of Qdrant Edge: read it by raptor, or see docs/stores.md"
         if collection.engine == "local":
             notice = f"open QdrantClient(path=.../{place}), collection nodes; see docs/stores.md"
         meta = {"collections": {}, "aliases": {self.name: notice}}
