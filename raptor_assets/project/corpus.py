@@ -13,7 +13,7 @@ import dagster as dg
 from raptor_assets import keys
 from raptor_assets.chain import build_chain
 from raptor_assets.datasets import build_dataset_assets, build_dataset_specs
-from raptor_assets.names import SOURCE
+from raptor_assets.names import SOURCE, SYNC
 from raptor_assets.progress import Watch, ignore_progress
 from raptor_assets.project.corpus_tree import corpus_tree_resources, corpus_tree_source_spec
 from raptor_assets.project.followed import Upstream, build_source_asset
@@ -22,6 +22,7 @@ from raptor_assets.project.io_managers import QdrantLayersIOManager, TablesIOMan
 from raptor_assets.project.jobs import BUILD, EVALUATE, build_asset_job, build_drop_job
 from raptor_assets.project.resources import Resources
 from raptor_assets.project.sensors import build_source_sensor
+from raptor_assets.project.sync import build_sync_job
 from raptor_assets.specs import (
     QDRANT,
     TABLES,
@@ -55,9 +56,9 @@ def build_raptor_corpus(
     on the instance that loads them, with its storage and its run launcher.
 
     Args:
-        name: name of the corpus: letters, digits and underscores. Its jobs are ``NAME_build``,
-            ``NAME_drop_partitions`` and ``NAME_evaluate``, its sensor ``NAME_source_sensor``, its
-            partitions ``NAME_trees``, its pool ``NAME_builds``.
+        name: name of the corpus: letters, digits and underscores. Its jobs are ``NAME_sync``,
+            ``NAME_build``, ``NAME_drop_partitions`` and ``NAME_evaluate``, its sensor
+            ``NAME_source_sensor``, its partitions ``NAME_trees``, its pool ``NAME_builds``.
         settings: settings, or their TOML file; None for the defaults.
         home: folder of the corpus; None for a folder of its name in ``RAPTOR_HOME`` or ``.raptor``.
         key_prefix: prefix of all asset keys; None for the name.
@@ -124,7 +125,10 @@ def define_corpus(
     evaluations = build_dataset_assets(specs, resources)
     chain_specs = [specs[key] for key in keys.chain_keys(settings.tree.max_layers)]
     chain = build_chain(chain_specs, resources, progress)
-    description = "Build, check and publish the trees of the partitions chosen at launch."
+    description = (
+        "Build, check and publish the trees of the partitions chosen at launch. The job "
+        f"{corpus.of(SYNC)} needs no choice: it finds those that changed."
+    )
     jobs = [build_asset_job(corpus.of(BUILD), chain.keys, description), build_drop_job(resources)]
     measuring = []  # nothing launches its job
     if evaluations:
@@ -132,7 +136,7 @@ def define_corpus(
         measuring = [build_asset_job(corpus.of(EVALUATE), evaluations, description)]
     definitions = dg.Definitions(
         assets=[chain, *evaluations],
-        jobs=[*jobs, *measuring],
+        jobs=[build_sync_job(resources, progress), *jobs, *measuring],
         sensors=[build_source_sensor(resources, jobs)],
         resources={
             corpus.of(TABLES): TablesIOManager(resources),

@@ -1,0 +1,102 @@
+"""A corpus in a project as ``create-dagster`` makes it: the first build, changes, failures."""
+
+import json
+
+import dagster as dg
+import pytest
+from support.dg_project import DgProject
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.filterwarnings("ignore:Parameter `owners` of initializer:dagster.BetaWarning"),
+]
+
+OP = "handbook_sync_step"
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory):
+    made = DgProject(tmp_path_factory.mktemp("dg"))
+    made.add_documents("handbook", "a.md", "b.md", "c.md")
+    made.add_corpus("handbook")
+    done = made.dg("launch", "--job", "handbook_sync")
+    assert done.returncode == 0, done.stdout + done.stderr
+    return made
+
+
+def tick(project):
+    with project.instance() as instance:
+        sensor = project.load().resolve_sensor_def("handbook_source_sensor")
+        return sensor(dg.build_sensor_context(instance))
+
+
+def test_the_first_build_is_a_launch_of_the_sync_job(project):
+    assert project.trees("handbook").keys() >= {"a.md", "b.md", "c.md"}
+    status = json.loads(project.raptor("handbook", "status", "--json").stdout)
+    assert all(tree["checks"] and tree["structural_checks_passed"] for tree in status["trees"])
+
+
+def test_sync_builds_only_what_changed_and_drops_what_is_gone(project):
+    before = project.trees("handbook")
+    project.add_documents("handbook", "d.md")
+    page = project.root / "handbook" / "b.md"
+    page.write_text(page.read_text() + "\n\nThe lantern stands at the gate.\n")
+    assert project.execute("handbook_sync").success
+    assert project.trees("handbook") == {**before, "b.md": before["b.md"] + 1, "d.md": 1}
+    (project.root / "handbook" / "d.md").unlink()
+    result = project.execute("handbook_sync")
+    assert result.success
+    with project.instance() as instance:
+        assert instance.get_dynamic_partitions("handbook_trees") == ["a.md", "b.md", "c.md"]
+    after = project.trees("handbook")
+    assert project.execute("handbook_sync").success
+    assert project.trees("handbook") == after
+    assert "up to date" in tick(project).skip_reason.skip_message
+
+
+def test_partitions_that_are_no_neighbours_are_one_run_with_their_names_as_tags(project):
+    before = project.trees("handbook")
+    config = {"ops": {OP: {"config": {"partitions": ["a.md", "c.md"]}}}}
+    result = project.execute("handbook_sync", config)
+    assert result.success
+    rebuilt = {"a.md": before["a.md"] + 1, "c.md": before["c.md"] + 1}
+    assert project.trees("handbook") == {**before, **rebuilt}
+    with project.instance() as instance:
+        tags = {"raptor-partition/c.md": "c.md"}
+        runs = instance.get_runs(dg.RunsFilter(tags=tags), limit=1)
+        assert [run.run_id for run in runs] == [result.run_id]
+
+
+def test_the_sensor_leaves_changes_to_a_sync_that_is_under_way(project):
+    with project.instance() as instance:
+        job = project.load().resolve_job_def("handbook_sync")
+        run = instance.create_run_for_job(job)
+        try:
+            found = tick(project)
+        finally:
+            instance.delete_run(run.run_id)
+    assert f"the run {run.run_id} of handbook_sync" in found.skip_message
+
+
+def test_a_removal_that_a_person_has_to_confirm_fails_the_sync_and_says_how(project, tmp_path):
+    other = DgProject(tmp_path, "others")
+    other.add_documents("guides", *(f"{number}.md" for number in range(12)))
+    other.add_corpus("guides", {"tree": {"max_layers": 1}})
+    assert other.execute("guides_sync").success
+    for number in range(1, 12):
+        (other.root / "guides" / f"{number}.md").unlink()
+    failed = other.execute("guides_sync")
+    assert not failed.success
+    (event,) = failed.get_step_failure_events()
+    reason = event.step_failure_data.user_failure_data.description
+    assert "launch guides_sync with `confirm_removal: true`" in reason
+    config = {"ops": {"guides_sync_step": {"config": {"confirm_removal": True}}}}
+    assert other.execute("guides_sync", config).success
+    with other.instance() as instance:
+        assert instance.get_dynamic_partitions("guides_trees") == ["0.md"]
+
+
+def test_a_build_without_partitions_names_the_job_that_needs_none(project):
+    failed = project.execute("handbook_build")
+    (event,) = failed.get_step_failure_events()
+    assert "launch the job handbook_sync" in event.step_failure_data.user_failure_data.description
