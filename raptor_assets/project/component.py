@@ -10,6 +10,7 @@ from dagster.components.utils.translation import TranslationFn, TranslationFnRes
 from pydantic import BaseModel, Field
 
 from raptor_assets.project.corpus import build_raptor_corpus
+from raptor_assets.project.settings_schema import add_settings_schema
 from raptor_assets.specs import RaptorAsset, RaptorTranslator
 
 _ROOT = "{{ context.project_root }}"
@@ -57,6 +58,7 @@ class RaptorCorpusComponent(dg.Component, dg.Model, dg.Resolvable):
         description="Settings by section, as in raptor.toml, or the path of such a file, relative "
         "to this one.",
         examples=[{"source": {"paths": ["handbook"]}, "chunking": {"max_tokens": 100}}],
+        json_schema_extra=add_settings_schema,
     )
     home: str | None = Field(
         default=None,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -78,6 +79,8 @@ def build_raptor_corpus(
         )
     folder = Home.at(home) if home else Home(Home.at().path / name)
     resolved = folder.resolve(_settings(name, settings, sections), quick=True)
+    if os.environ.get("DAGSTER_IS_DEFS_VALIDATION_CLI"):
+        _check_paths(resolved, name)
     prefix = [name] if key_prefix is None else key_prefix
     defaults = _default_specs(resolved, follows=upstream is not None)
     names, specs = corpus_specs(defaults, name, lambda key: key.with_prefix(prefix), translator)
@@ -88,6 +91,25 @@ def build_raptor_corpus(
         return definitions
     source = build_source_asset(specs[keys.of(SOURCE)], upstream, upstream_path, resources)
     return dg.Definitions.merge(definitions, dg.Definitions(assets=[source]))
+
+
+def _check_paths(settings: Settings, corpus: str) -> None:
+    """Raise a SettingsError for files and folders of the settings that are missing.
+
+    Only Dagster's checks of definitions do so. A code location loads without them, since a disk may
+    be mounted later.
+    """
+    named = [("source.paths", path) for path in settings.source.paths]
+    named += [("evaluation.datasets", path) for path in settings.evaluation.datasets.values()]
+    named += [("checks.golden", settings.checks.golden)] if settings.checks.golden else []
+    for setting, path in named:
+        local = path.removeprefix("file://")
+        if "://" in local or "::" in local or Path(local).expanduser().exists():
+            continue
+        raise SettingsError(
+            f"corpus {corpus}: {setting} names {local!r}, which does not exist; make it, or "
+            "correct the path"
+        )
 
 
 _owners: WeakValueDictionary[str, Resources] = WeakValueDictionary()

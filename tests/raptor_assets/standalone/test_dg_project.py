@@ -4,7 +4,10 @@ import json
 
 import dagster as dg
 import pytest
+from jsonschema import Draft202012Validator
 from support.dg_project import DgProject
+
+from raptor_assets import RaptorCorpusComponent
 
 pytestmark = [
     pytest.mark.slow,
@@ -100,3 +103,59 @@ def test_a_build_without_partitions_names_the_job_that_needs_none(project):
     failed = project.execute("handbook_build")
     (event,) = failed.get_step_failure_events()
     assert "launch the job handbook_sync" in event.step_failure_data.user_failure_data.description
+
+
+@pytest.fixture(scope="module")
+def checked(tmp_path_factory):
+    """A second project, whose YAML tests change."""
+    made = DgProject(tmp_path_factory.mktemp("checked"), "checked")
+    made.add_documents("handbook", "a.md")
+    return made
+
+
+@pytest.mark.parametrize(
+    ("settings", "reason"),
+    [
+        ({"chunkking": {"max_tokens": 80}}, "'chunkking' was unexpected"),
+        ({"chunking": {"max_token": 80}}, "'max_token' was unexpected"),
+        ({"chunking": {"max_tokens": "many"}}, "'many' is not valid"),
+        ({"clustering": {"method": "guess"}}, "'guess' is not valid"),
+        ({"prices": {"small": {"inputs": 1}}}, "'inputs' was unexpected"),
+        ({"source": {"tables": [{"uri": "sqlite://"}]}}, "'uri'"),
+    ],
+)
+def test_the_schema_of_a_component_refuses_a_wrong_setting(settings, reason):
+    (error,) = schema_errors(settings)
+    assert reason in error
+
+
+def test_the_schema_of_a_component_takes_templates_files_and_no_bound():
+    template = "{{ env.TOKENS }}"
+    assert not schema_errors({"chunking": {"max_tokens": template}, "budget": {"usd": "none"}})
+    assert not schema_errors({"prices": {"small": {"input": template}}})
+    assert not schema_errors("handbook.toml")
+
+
+def schema_errors(settings):
+    schema = RaptorCorpusComponent.get_model_cls().model_json_schema()
+    values = {"name": "a", "settings": settings}
+    return [error.message for error in Draft202012Validator(schema).iter_errors(values)]
+
+
+def test_dg_check_yaml_refuses_an_unknown_section(checked):
+    checked.add_corpus("handbook", {"chunkking": {"max_tokens": 80}})
+    done = checked.dg("check", "yaml")
+    assert done.returncode == 1
+    assert "chunkking" in done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("setting", ["source.paths", "checks.golden"])
+def test_dg_check_defs_names_what_does_not_exist_and_a_code_location_loads(checked, setting):
+    section, _, key = setting.partition(".")
+    path = str(checked.root / "handbok")
+    value = [path] if key == "paths" else path
+    checked.add_corpus("handbook", {section: {key: value}})
+    done = checked.dg("check", "defs")
+    assert done.returncode == 1
+    assert f"{setting} names {path!r}, which does not exist" in done.stdout + done.stderr
+    assert checked.load().resolve_job_def("handbook_sync")
