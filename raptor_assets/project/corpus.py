@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from weakref import WeakValueDictionary
@@ -49,6 +49,7 @@ def build_raptor_corpus(
     translator: RaptorTranslator | None = None,
     upstream: Upstream | None = None,
     upstream_path: str | None = None,
+    hooks: Collection[dg.HookDefinition] = (),
     **sections: Mapping[str, Any],
 ) -> dg.Definitions:
     """Return assets, checks, jobs, sensor, partitions and IO managers of a corpus, by its name.
@@ -68,6 +69,7 @@ def build_raptor_corpus(
             rows or of documents, partitioned or not, which the asset ``source`` copies.
         upstream_path: entry of the upstream's metadata that names a file, folder or URL to read;
             None takes its value.
+        hooks: hooks of every run of the corpus; ``failure_reason`` gives a failure's reason.
         sections: settings by section, over the others: ``source={"paths": ["handbook"]}``.
 
     Raises:
@@ -86,7 +88,7 @@ def build_raptor_corpus(
     names, specs = corpus_specs(defaults, name, lambda key: key.with_prefix(prefix), translator)
     resources = Resources(resolved, folder, names=names)
     _claim_places(resources)
-    definitions = define_corpus(resources, specs)
+    definitions = define_corpus(resources, specs, hooks=hooks)
     if upstream is None:
         return definitions
     source = build_source_asset(specs[keys.of(SOURCE)], upstream, upstream_path, resources)
@@ -138,6 +140,7 @@ def define_corpus(
     resources: Resources,
     specs: Mapping[dg.AssetKey, dg.AssetSpec] | None = None,
     progress: Watch = ignore_progress,
+    hooks: Collection[dg.HookDefinition] = (),
 ) -> dg.Definitions:
     """Return the definitions of a corpus; ``progress`` is called for each step of a run here."""
     settings, corpus = resources.settings, resources.names
@@ -146,19 +149,21 @@ def define_corpus(
         _, specs = corpus_specs(defaults, corpus.corpus, lambda key: keys.shown(corpus, key))
     evaluations = build_dataset_assets(specs, resources)
     chain_specs = [specs[key] for key in keys.chain_keys(settings.tree.max_layers)]
-    chain = build_chain(chain_specs, resources, progress)
+    chain = build_chain(chain_specs, resources, progress, hooks)
     description = (
         "Build, check and publish the trees of the partitions chosen at launch. The job "
         f"{corpus.of(SYNC)} needs no choice: it finds those that changed."
     )
-    jobs = [build_asset_job(corpus.of(BUILD), chain.keys, description), build_drop_job(resources)]
+    op_jobs = [build_drop_job(resources), build_sync_job(resources, progress)]
+    drop_job, sync_job = (job.with_hooks(set(hooks)) for job in op_jobs)
+    jobs = [build_asset_job(corpus.of(BUILD), chain.keys, description), drop_job]
     measuring = []  # nothing launches its job
     if evaluations:
         description = "Measure retrieval on the data sets of the settings."
         measuring = [build_asset_job(corpus.of(EVALUATE), evaluations, description)]
     definitions = dg.Definitions(
         assets=[chain, *evaluations],
-        jobs=[build_sync_job(resources, progress), *jobs, *measuring],
+        jobs=[sync_job, *jobs, *measuring],
         sensors=[build_source_sensor(resources, jobs)],
         resources={
             corpus.of(TABLES): TablesIOManager(resources),
@@ -168,7 +173,7 @@ def define_corpus(
     if not settings.corpus_tree.enabled:
         return definitions
     source = dg.Definitions(assets=[corpus_tree_source_spec(corpus)])
-    above = define_corpus(corpus_tree_resources(resources))
+    above = define_corpus(corpus_tree_resources(resources), hooks=hooks)
     return dg.Definitions.merge(definitions, source, above)
 
 

@@ -200,6 +200,24 @@ def _origin(module: str, job: str) -> RemoteJobOrigin:
     return RemoteRepositoryOrigin(location, "__repository__").get_job_origin(job)
 
 
+def failure_reason(context: dg.HookContext | dg.RunFailureSensorContext) -> str:
+    """Return why a run failed, for hooks and run-failure sensors: partitions, assets, causes.
+
+    Dagster's own message of a failed run names only steps.
+    """
+    if isinstance(context, dg.HookContext):
+        error = context.op_exception
+        return str(getattr(error, "description", None) or error or _NO_REASON)
+    reasons = [_described(event) for event in context.get_step_failure_events()]
+    return "\n".join(reasons) or context.failure_event.message or _NO_REASON
+
+
+def _described(event: dg.DagsterEvent) -> str:
+    """Return the description of a ``dagster.Failure``, else the message of the error."""
+    failure = event.step_failure_data.user_failure_data
+    return failure.description if failure and failure.description else _reason(event)
+
+
 def _reason(event: dg.DagsterEvent) -> str:
     failed = event.step_failure_data if event.is_step_failure else None
     if failed is None or failed.error is None:

@@ -7,13 +7,15 @@ import io
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import dagster as dg
 import yaml
 from click.testing import CliRunner
 from support.stores import PROCESS_PATH
+from support.summarizers import ScriptedSummarizer
 from support.workshop import SMALL, prose
 
 from raptor_assets.cli import main
@@ -51,7 +53,28 @@ def defs():
 """
 COMPONENT = "raptor_assets.RaptorCorpusComponent"
 ROOT = "{{ context.project_root }}"
-SETTINGS = {**SMALL, "components": {"embedder": "support.hashing:HashingEmbedder"}}
+
+
+class CountedSummarizer(ScriptedSummarizer):
+    """Summarizer that counts the answers of all its instances, and fails at zebras."""
+
+    n_answers: ClassVar[int] = 0
+
+    def __init__(self) -> None:
+        super().__init__(failing="zebra")
+
+    def summarize(self, requests: Any) -> Iterator[Any]:
+        """Answer, and count."""
+        for summary in super().summarize(requests):
+            CountedSummarizer.n_answers += 1
+            yield summary
+
+
+COMPONENTS = {
+    "embedder": "support.hashing:HashingEmbedder",
+    "summarizer": "support.dg_project:CountedSummarizer",
+}
+SETTINGS = {**SMALL, "components": COMPONENTS}
 
 
 class DgProject:

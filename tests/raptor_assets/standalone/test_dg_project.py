@@ -1,13 +1,15 @@
 """A corpus in a project as ``create-dagster`` makes it: the first build, changes, failures."""
 
+import importlib
 import json
+import traceback
 
 import dagster as dg
 import pytest
 from jsonschema import Draft202012Validator
 from support.dg_project import DgProject
 
-from raptor_assets import RaptorCorpusComponent
+from raptor_assets import RaptorCorpusComponent, failure_reason
 
 pytestmark = [
     pytest.mark.slow,
@@ -159,3 +161,79 @@ def test_dg_check_defs_names_what_does_not_exist_and_a_code_location_loads(check
     assert done.returncode == 1
     assert f"{setting} names {path!r}, which does not exist" in done.stdout + done.stderr
     assert checked.load().resolve_job_def("handbook_sync")
+
+
+HOOKS = """
+import dagster as dg
+from raptor_assets import failure_reason
+
+REASONS = []
+
+
+@dg.failure_hook
+def notify(context):
+    REASONS.append(failure_reason(context))
+
+
+@dg.success_hook
+def celebrate(context):
+    REASONS.append(f"done: {context.step_key}")
+
+
+silent = 1
+"""
+
+
+def test_hooks_and_run_failure_sensors_get_the_whole_reason_of_a_failure(tmp_path):
+    project = DgProject(tmp_path, "alerted")
+    (project.package / "alerts.py").write_text(HOOKS)
+    project.add_documents("handbook", *(f"{number}.md" for number in range(5)))
+    for name in ("1.md", "3.md"):
+        page = project.root / "handbook" / name
+        page.write_text(page.read_text().replace(".", " zebra."))
+    hooks = ["alerted.alerts.notify", "alerted.alerts.celebrate"]
+    project.add_corpus("handbook", {"tree": {"max_layers": 1}}, hooks=hooks)
+    project.load()
+    reasons = importlib.import_module("alerted.alerts").REASONS
+    result = project.execute("handbook_sync")
+    assert not result.success
+    with project.instance() as instance:
+        run, event = result.dagster_run, result.get_run_failure_event()
+        sensor = dg.build_run_status_sensor_context("alert", event, instance, run)
+        reasons.append(failure_reason(sensor.for_run_failure()))
+    assert len(reasons) == 2
+    for reason in reasons:
+        assert "2 of 5 partitions failed" in reason
+        for name in ("1.md", "3.md"):
+            assert f"{name}, at layer_1/summaries: " in reason
+        assert "the endpoint refused it" in reason
+    config = {"ops": {"handbook_raptor": {"config": {"partitions": ["3.md"]}}}}
+    assert not project.execute("handbook_build", config).success
+    assert "1 of 1 partitions failed" in reasons[-1]
+    assert project.execute("handbook_build", tags={"dagster/partition": "0.md"}).success
+    assert reasons[-1] == "done: handbook_raptor"
+
+
+@pytest.mark.parametrize(
+    ("hook", "reason"),
+    [("json.missing", "cannot import 'json.missing'"), ("json.dumps", "'json.dumps' is function")],
+)
+def test_a_component_says_which_hook_is_none(checked, hook, reason):
+    checked.add_corpus("handbook", hooks=[hook])
+    assert reason in loading_error(checked)
+
+
+@pytest.mark.parametrize("condition", ["eager()", "on_cron('@daily')"])
+def test_a_condition_that_would_start_failed_builds_again_is_refused(checked, condition):
+    translation = {"automation_condition": f"{{{{ automation_condition.{condition} }}}}"}
+    checked.add_corpus("handbook", translation=translation)
+    reason = loading_error(checked)
+    assert "the translator gives documents an automation condition" in reason
+    assert "the sensor handbook_source_sensor" in reason
+
+
+def loading_error(project):
+    """Messages of an error with its causes."""
+    with pytest.raises(Exception, match="defs") as raised:
+        project.load().resolve_job_def("handbook_sync")
+    return "".join(traceback.format_exception(raised.value))
