@@ -6,8 +6,10 @@ import traceback
 
 import dagster as dg
 import pytest
+from click.testing import CliRunner
+from dagster._cli.asset import asset_cli
 from jsonschema import Draft202012Validator
-from support.dg_project import DgProject
+from support.dg_project import CountedSummarizer, DgProject
 
 from raptor_assets import RaptorCorpusComponent, failure_reason
 
@@ -237,3 +239,31 @@ def loading_error(project):
     with pytest.raises(Exception, match="defs") as raised:
         project.load().resolve_job_def("handbook_sync")
     return "".join(traceback.format_exception(raised.value))
+
+
+@pytest.mark.parametrize(
+    "wiped",
+    [
+        ["layer_1/summaries"],
+        ["layer_1/clusters", "layer_1/summaries", "layer_1/findings", "layer_1/embeddings"],
+    ],
+)
+def test_wiped_layers_are_named_by_the_plan_and_recorded_again_without_a_call(project, wiped):
+    assert project.execute("handbook_sync").success
+    before = json.loads(project.raptor("handbook", "status", "--json").stdout)
+    keys = [json.dumps(["handbook", *asset.split("/")]) for asset in wiped]
+    environment = {"DAGSTER_HOME": str(project.instance_folder)}
+    done = CliRunner().invoke(asset_cli, ["wipe", "--noprompt", *keys], env=environment)
+    assert done.exit_code == 0, done.output
+    planned = json.loads(project.raptor("handbook", "plan", "--json").stdout)
+    assert planned["changed"] == ["a.md", "b.md", "c.md"]
+    assert planned["wiped"] == dict.fromkeys(planned["changed"], wiped)
+    assert planned["summaries"]["calls"] == 0
+    shown = project.raptor("handbook", "plan").stdout
+    assert f"a.md: the records of {', '.join(wiped)} were wiped" in shown
+    n_answers = CountedSummarizer.n_answers
+    assert project.execute("handbook_sync").success
+    assert CountedSummarizer.n_answers == n_answers
+    assert json.loads(project.raptor("handbook", "plan", "--json").stdout)["n_unchanged"] == 3
+    after = json.loads(project.raptor("handbook", "status", "--json").stdout)
+    assert [tree["checks"] for tree in after["trees"]] == [t["checks"] for t in before["trees"]]
