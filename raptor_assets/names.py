@@ -27,6 +27,7 @@ from raptor_core.tree.corpus_tree import CORPUS_TREE
 
 PARTITIONS = "trees"
 CHAIN = "raptor"  # the step that makes all assets
+SYNC = "sync"  # the job that finds changes, builds and drops
 SOURCE = "source"
 DOCUMENTS = "documents"
 CHUNKS = "chunks"
