@@ -27,7 +27,7 @@ RUNS = {
     "picture in Markdown": f"![lamp](data:image/png;base64,{BASE64})",
     "short picture": f"![lamp](data:image/gif;base64,{BASE64[:64]})",
     "picture in HTML": f'<img src="data:image/jpeg;base64,{BASE64}"/>',
-    "percent-encoded picture": "(data:image/svg+xml;utf8,%3Csvg%20width=%2210%22%20height=%2210%22%3E)",
+    "percent-encoded picture": "(data:image/svg+xml;utf8,%3Csvg%20width=%2210%22%20id=%22l%22%3E)",
     "certificate": f"-----BEGIN CERTIFICATE-----\n{base64.encodebytes(BYTES).decode()}",
     "field of a record": f'{{"blob":"{BASE64}"}}',
     "token of a web service": base64.urlsafe_b64encode(BYTES[:300]).decode(),
