@@ -107,7 +107,7 @@ class Previews:
 
     def _preview(self, file: SourceFile, document: Document) -> Preview:
         language = self.common.add(document)
-        odd = find_odd_text(document)
+        odd = find_odd_text(document, self._components.unknown_share)
         chunks = self._components.chunker.chunk(document)
         return Preview(
             document=document.id,
