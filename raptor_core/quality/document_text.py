@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
-from raptor_core.documents.base import Document
+from raptor_core.documents.base import ENCODING_DOUBT, Document
 from raptor_core.quality.checks import N_WORST, CheckMeasurement, WorstNode, check, percent
 from raptor_core.quality.languages import LATIN, writing
 from raptor_core.settings import CheckSettings
@@ -157,6 +157,10 @@ class OddText:
 def find_odd_text(document: Document) -> OddText | None:
     """Return what looks wrong in the first characters of a text; None if nothing does."""
     text = document.text[:_READ_CHARS]
+    if doubt := document.metadata.get(ENCODING_DOUBT):
+        start = max(0, document.text.find("\ufffd") - 40)
+        excerpt = document.text[start : start + _EXCERPT_CHARS]
+        return OddText(document.id, str(doubt), 1.0, excerpt)
     n_visible = sum(map(len, text.split()))
     n_pages = document.metadata.get("pages", 0)
     if isinstance(n_pages, int) and n_pages and len(text) == len(document.text):
@@ -201,9 +205,9 @@ def find_foreign_text(document: Document, common: CommonText, share: float) -> O
     "document_text",
     "warn",
     "Share of documents whose text looks as if it had been read wrongly: words glued together, "
-    "letters without a meaning, hardly any letters, hardly any text for the pages; or that are in "
-    "another language than the others of the run; and the share of text in lines that most of "
-    "these have.",
+    "letters without a meaning, an encoding in doubt, hardly any letters, hardly any text for the "
+    "pages; or that are in another language than the others of the run; and the share of text in "
+    "lines that most of these have.",
 )
 def document_text(
     documents: Collection[Document], common: CommonText, checks: CheckSettings
@@ -251,6 +255,7 @@ def document_text(
     ]
     remedy = (
         "Look at the files by `raptor documents`: print them to PDF again, or run OCR over them; "
+        "name the encoding of text files by source.encoding; "
         "leave them out by source.exclude, or what surrounds their text by its template; or raise "
         "checks.max_odd_documents or checks.max_repeated where their text is meant so."
     )
