@@ -20,6 +20,9 @@ MEGABYTE = 1_000_000
 FOLDER = "folder"
 """Key of the metadata that names the folder of a document's file, relative to the source."""
 
+DOUBT = "doubt"
+"""Key of the metadata that says which parts of its file a document lacks, in words for a person."""
+
 
 @dataclass(frozen=True, slots=True)
 class Section:

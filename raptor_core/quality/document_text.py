@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
-from raptor_core.documents.base import Document
+from raptor_core.documents.base import DOUBT, Document
 from raptor_core.quality.checks import N_WORST, CheckMeasurement, WorstNode, check, percent
 from raptor_core.quality.languages import LATIN, writing
 from raptor_core.settings import CheckSettings
@@ -157,6 +157,8 @@ class OddText:
 def find_odd_text(document: Document) -> OddText | None:
     """Return what looks wrong in the first characters of a text; None if nothing does."""
     text = document.text[:_READ_CHARS]
+    if doubt := document.metadata.get(DOUBT):
+        return OddText(document.id, str(doubt), 1.0, text[:_EXCERPT_CHARS])
     n_visible = sum(map(len, text.split()))
     n_pages = document.metadata.get("pages", 0)
     if isinstance(n_pages, int) and n_pages and len(text) == len(document.text):

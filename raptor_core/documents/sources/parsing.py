@@ -19,7 +19,8 @@ from raptor_core.documents.formats.parser_process import PARSER
 from raptor_core.documents.formats.pptx import parse_pptx
 from raptor_core.documents.formats.records import Named, TableOrigin, read_json_lines, read_parquet
 from raptor_core.documents.formats.rst import parse_rst
-from raptor_core.documents.formats.sheets import parse_csv, parse_xlsx
+from raptor_core.documents.formats.sheets import parse_csv
+from raptor_core.documents.formats.xlsx import parse_xlsx
 from raptor_core.documents.sources.base import FORMATS, Content, SourceFile
 from raptor_core.documents.sources.own_files import refuse_file
 from raptor_core.settings import SourceSettings

@@ -190,9 +190,6 @@ def test_table_without_the_text_column(tmp_path):
 
 READERS = {
     "pypdfium2": "pdf",
-    "docx": "docx",
-    "pptx": "pptx",
-    "openpyxl": "xlsx",
     "oxmsg": "msg",
 }
 
