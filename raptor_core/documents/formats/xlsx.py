@@ -10,8 +10,13 @@ from functools import cache
 from itertools import chain
 from typing import Any
 
-from raptor_core.documents.base import DOUBT
-from raptor_core.documents.formats.archive import open_archive, read_elements, refuse_damage
+from raptor_core.documents.base import DOUBT, MEGABYTE
+from raptor_core.documents.formats.archive import (
+    MAX_TEXT_MB,
+    open_archive,
+    read_elements,
+    refuse_damage,
+)
 from raptor_core.documents.formats.number_format import BUILT_IN, show_number
 from raptor_core.documents.formats.ooxml import Package, relation_id
 from raptor_core.documents.formats.parsed import Blocks, Parsed, UnreadableError
@@ -48,6 +53,7 @@ class _Book:
         self.package = package
         self.blocks = Blocks()
         self.n_without_value = 0
+        self._n_chars = 0
         self._root = package.root(package.main)
         self._from_1904 = any(
             properties.get("date1904") in {"1", "true"}
@@ -88,6 +94,9 @@ class _Book:
             n_cells += len(row) + 1
             if n_cells > MAX_CELLS:
                 raise UnreadableError(f"has more than {MAX_CELLS:,} cells in a sheet; split it")
+            self._n_chars += sum(map(len, row))
+            if self._n_chars > MAX_TEXT_MB * MEGABYTE:
+                raise UnreadableError(f"has more than {MAX_TEXT_MB} MB of text in cells; split it")
             if any(row):
                 merged.fill(number, row)
                 yield row
