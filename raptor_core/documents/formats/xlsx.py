@@ -10,7 +10,7 @@ from functools import cache
 from itertools import chain
 from typing import Any
 
-from raptor_core.documents.base import DOUBT, MEGABYTE
+from raptor_core.documents.base import DOUBT, MEGABYTE, MetadataValue
 from raptor_core.documents.formats.archive import (
     MAX_TEXT_MB,
     open_archive,
@@ -42,7 +42,11 @@ def parse_xlsx(data: bytes, max_file_mb: float) -> Parsed:
     if n_lost and not n_sheets:
         raise UnreadableError(f"holds only formulas without a saved value; {_REMEDY}")
     doubt = f"{n_lost:,} formulas without a saved value; {_REMEDY}" if n_lost else ""
-    about = {"sheets": n_sheets, "author": "" if author == "openpyxl" else author, DOUBT: doubt}
+    about: dict[str, MetadataValue] = {
+        "sheets": n_sheets,
+        "author": "" if author == "openpyxl" else author,
+        DOUBT: doubt,
+    }
     return replace(book.blocks.parsed(metadata=about), title=title)  # not of a sheet
 
 
