@@ -18,6 +18,24 @@ NAMES = (
     'xmlns:table="t" xmlns:draw="d" xmlns:presentation="p"'
 )
 
+WEB_SUBTITLES = """WEBVTT
+
+NOTE hi
+
+1
+00:01.000 --> 00:02.000
+<v Ada>It <i>rises</i>
+
+00:02.100 --> 00:03.000
+now &amp; then.
+
+00:10.000 --> 00:11.000
+Later.
+"""
+EMPTY_ROWS = (
+    '<table:table-row table:number-rows-repeated="1000000"><table:table-cell/></table:table-row>'
+)
+
 
 def parse_all(extension, data):
     data = data if isinstance(data, bytes) else data.encode()
@@ -99,8 +117,7 @@ def test_aliases_of_yaml_that_multiply_are_refused():
     [
         (
             "vtt",
-            "WEBVTT\n\nNOTE hi\n\n1\n00:01.000 --> 00:02.000\n<v Ada>It <i>rises</i>\n\n"
-            "00:02.100 --> 00:03.000\nnow &amp; then.\n\n00:10.000 --> 00:11.000\nLater.\n",
+            WEB_SUBTITLES,
             "Ada: It rises now & then.\n\nLater.",
         ),
         ("srt", "1\n00:00:01,000 --> 00:00:02,000\nHigh\ntide\n", "High tide"),
@@ -127,8 +144,7 @@ def test_open_sheets_have_names_of_columns_and_labels_of_merged_cells():
             row(cell("Port"), cell("High")),
             row(cell("Brest", 'table:number-rows-spanned="2"'), cell("47,5 %")),
             row("<table:covered-table-cell/>", cell("6 m")),
-            '<table:table-row table:number-rows-repeated="1000000"><table:table-cell/>'
-            "</table:table-row>",
+            EMPTY_ROWS,
         ]
     )
     sheet = f'<table:table table:name="Tides">{table}</table:table>'
@@ -172,7 +188,7 @@ def test_notes_and_text_boxes_of_an_open_text_follow_their_paragraph():
 )
 def test_a_type_that_is_not_read_names_its_conversion(tmp_path, name, remedy):
     (tmp_path / name).write_text("x")
-    with pytest.raises(EmptySourceError, match="supported: .c ") as failure:
+    with pytest.raises(EmptySourceError, match=r"supported: \.c ") as failure:
         load_documents(tmp_path)
     assert remedy in str(failure.value)
 
@@ -185,7 +201,7 @@ def test_a_type_that_is_not_read_names_its_conversion(tmp_path, name, remedy):
     ],
 )
 def test_no_object_of_python_is_in_the_reason_of_damage(error):
-    with pytest.raises(UnreadableError, match="is damaged, or no sheet: ") as failure:
-        with refuse_damage("sheet"):
-            raise error
+    damage = pytest.raises(UnreadableError, match="is damaged, or no sheet: ")
+    with damage as failure, refuse_damage("sheet"):
+        raise error
     assert "object" not in str(failure.value)

@@ -1,8 +1,8 @@
-"""Parts of office files beside their running text: boxes, diagrams, notes, formats, merged cells."""
+"""Parts of office files beside their text: boxes, diagrams, notes, formats, merged cells."""
 
-import datetime
 import io
 import zipfile
+from datetime import date, timedelta
 
 import docx
 import openpyxl
@@ -69,9 +69,8 @@ def strict(data):
     """The archive with the namespaces of the Strict variant."""
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         content = {name: archive.read(name) for name in archive.namelist()}
-    for name in content:
-        for old, new in STRICT.items():
-            content[name] = content[name].replace(old, new)
+    for old, new in STRICT.items():
+        content = {name: part.replace(old, new) for name, part in content.items()}
     return offices.archived(content)
 
 
@@ -243,7 +242,7 @@ def test_numbers_are_shown_by_their_formats(value, code, shown):
 
 def test_dates_durations_and_percentages_of_a_workbook():
     book = openpyxl.Workbook()
-    book.active.append(["x", datetime.date(2026, 11, 23), datetime.timedelta(hours=36), 0.475])
+    book.active.append(["x", date(2026, 11, 23), timedelta(hours=36), 0.475])
     book.active["B1"].number_format = "mm-dd-yy"  # the short date of any locale
     book.active["D1"].number_format = "0.0%"
     assert parse("xlsx", offices.saved(book)).text == "Sheet\n\nx | 2026-11-23 | 36:00:00 | 47.5%"
