@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from itertools import chain, pairwise
 from typing import Any
 
-from raptor_core.documents.base import ENCODING_DOUBT, Document
+from raptor_core.documents.base import DOUBT, Document
 from raptor_core.documents.data_runs import data_runs
 from raptor_core.quality.checks import N_WORST, CheckMeasurement, WorstNode, check, percent
 from raptor_core.quality.languages import LATIN, writing
@@ -200,7 +200,7 @@ def _sample(text: str) -> str:
 
 def _find_misread_text(document: Document, text: str) -> OddText | None:
     """Return what looks wrong in the first characters of a text without runs of data."""
-    if doubt := document.metadata.get(ENCODING_DOUBT):
+    if doubt := document.metadata.get(DOUBT):
         start = max(0, document.text.find("\ufffd") - 40)
         excerpt = document.text[start : start + _EXCERPT_CHARS]
         return OddText(document.id, str(doubt), 1.0, excerpt)
