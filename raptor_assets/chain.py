@@ -56,7 +56,8 @@ from raptor_core.store import check_writable
 
 _TREE = keys.of(names.TREE)
 
-Events = Iterator[dg.AssetMaterialization | dg.AssetCheckEvaluation | dg.AssetObservation]
+Event = dg.AssetMaterialization | dg.AssetCheckEvaluation | dg.AssetObservation
+Events = Iterator[Event]
 
 
 def _is_shown(record: logging.LogRecord) -> bool:

@@ -61,7 +61,7 @@ def build_drop_job(resources: Resources) -> dg.JobDefinition:
         context.instance.add_run_tags(context.run_id, turn_tags(context))
         partitions = config.partitions
         if config.only_gone:
-            partitions = still_gone(context, resources, partitions)
+            partitions = still_removed(context, resources, partitions)
         yield from drop_all(context, resources, turn, partitions)
         yield dg.Output(None)
 
@@ -76,7 +76,7 @@ def build_drop_job(resources: Resources) -> dg.JobDefinition:
     return drop_job
 
 
-def still_gone(
+def still_removed(
     context: dg.OpExecutionContext,
     resources: Resources,
     partitions: Sequence[str],
@@ -86,11 +86,11 @@ def still_gone(
     """Return the partitions that are still to be dropped: a run may have waited for its turn."""
     records = DagsterRecords(context.instance, resources.names)
     stored = read_store_state(resources.store, resources.settings.grouping)
-    removed = resources.changes(records, stored, is_confirmed=is_confirmed).removed
-    gone = [name for name in partitions if name in removed]
-    if spared := sorted({*partitions} - {*gone}):
+    changes = resources.changes(records, stored, is_confirmed=is_confirmed)
+    removed = [name for name in partitions if name in changes.removed]
+    if spared := sorted({*partitions} - {*removed}):
         context.log.info(f"not dropped, since not gone any more: {', '.join(spared)}")
-    return gone
+    return removed
 
 
 def drop_all(

@@ -10,6 +10,7 @@ from typing import Any
 
 from raptor_assets.project.settings_file import explain_setting
 from raptor_core.settings import Settings
+from raptor_core.settings.base import Part
 
 _TEMPLATE = {"type": "string", "pattern": r"\{\{|^none$"}
 """Schema of a template of Dagster, and of "none", which is no bound."""
@@ -19,12 +20,13 @@ def add_settings_schema(schema: dict[str, Any]) -> None:
     """Add sections and keys of the settings to the schema of a field that also takes a path."""
     settings = Settings.model_json_schema()
     sections = _expand(settings, settings.pop("$defs"))
-    for name, section in sections["properties"].items():
-        model = Settings.model_fields[name].annotation
-        if "description" in section:
-            section["description"] = section["description"].partition("\n")[0]
-        for key, value in section.get("properties", {}).items():
-            value["description"] = explain_setting(key, model) or key
+    for name, field in Settings.model_fields.items():
+        section, model = sections["properties"][name], field.annotation
+        if not isinstance(model, type) or not issubclass(model, Part):
+            continue
+        section["description"] = section.get("description", "").partition("\n")[0]
+        for key, value in section["properties"].items():
+            value["description"] = explain_setting(key, model)
     schema |= {name: sections[name] for name in ("properties", "additionalProperties")}
 
 

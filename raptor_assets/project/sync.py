@@ -3,18 +3,18 @@
 It is for command lines, schedules and the first build. The sensor requests runs of the other jobs.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import dagster as dg
 from pydantic import Field
 
 from raptor_assets import keys
-from raptor_assets.chain import ChainRun, Events
+from raptor_assets.chain import ChainRun, Event, Events
 from raptor_assets.names import SOURCE, SYNC
 from raptor_assets.process import turn_tags
 from raptor_assets.progress import Watch, ignore_progress
 from raptor_assets.project.corpus_tree import prepare
-from raptor_assets.project.jobs import drop_all, still_gone
+from raptor_assets.project.jobs import drop_all, still_removed
 from raptor_assets.project.plan import Changes
 from raptor_assets.project.records import DagsterRecords
 from raptor_assets.project.resources import Resources
@@ -60,7 +60,9 @@ def build_sync_job(resources: Resources, progress: Watch = ignore_progress) -> d
         out=dg.Out(dg.Nothing),
         pool=corpus.of(keys.POOL),
     )
-    def sync(context: dg.OpExecutionContext, config: SyncConfig) -> Events:
+    def sync(
+        context: dg.OpExecutionContext, config: SyncConfig
+    ) -> Iterator[Event | dg.Output[None]]:
         try:
             yield from _sync(context, config, resources, progress)
         except RaptorError as error:
@@ -96,8 +98,9 @@ def _sync(
     if to_build:
         yield from run.events()
     if not config.partitions and (removed := changes.droppable(run.failures)):
-        gone = still_gone(context, resources, removed, is_confirmed=config.confirm_removal)
-        yield from drop_all(context, resources, run.turn, gone)
+        is_confirmed = config.confirm_removal
+        removed = tuple(still_removed(context, resources, removed, is_confirmed=is_confirmed))
+        yield from drop_all(context, resources, run.turn, removed)
     run.raise_failures()
 
 

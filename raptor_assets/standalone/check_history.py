@@ -76,11 +76,13 @@ def _rows(
             cursor = records[-1].id
             for record in records:
                 result = record.evaluation
-                if isinstance(result, dg.AssetCheckEvaluation) and not str(
-                    result.description
-                ).startswith(names.NOT_EXECUTED):
-                    moment = datetime.fromtimestamp(record.create_timestamp, UTC)
+                moment = datetime.fromtimestamp(record.create_timestamp, UTC)
+                if isinstance(result, dg.AssetCheckEvaluation) and _is_result(result):
                     yield _row(result, moment, record.run_id)
+
+
+def _is_result(evaluation: dg.AssetCheckEvaluation) -> bool:
+    return not (evaluation.description or "").startswith(names.NOT_EXECUTED)
 
 
 def _row(result: dg.AssetCheckEvaluation, time: datetime, run_id: str) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from itertools import chain, pairwise
 from typing import Any
 
-from raptor_core.documents.base import Document
+from raptor_core.documents.base import ENCODING_DOUBT, Document
 from raptor_core.documents.data_runs import data_runs
 from raptor_core.quality.checks import N_WORST, CheckMeasurement, WorstNode, check, percent
 from raptor_core.quality.languages import LATIN, writing
@@ -200,6 +200,10 @@ def _sample(text: str) -> str:
 
 def _find_misread_text(document: Document, text: str) -> OddText | None:
     """Return what looks wrong in the first characters of a text without runs of data."""
+    if doubt := document.metadata.get(ENCODING_DOUBT):
+        start = max(0, document.text.find("\ufffd") - 40)
+        excerpt = document.text[start : start + _EXCERPT_CHARS]
+        return OddText(document.id, str(doubt), 1.0, excerpt)
     n_visible = sum(map(len, text.split()))
     n_pages = document.metadata.get("pages", 0)
     if isinstance(n_pages, int) and n_pages and len(document.text) <= _READ_CHARS:
@@ -244,7 +248,8 @@ def find_foreign_text(document: Document, common: CommonText, share: float) -> O
     "document_text",
     "warn",
     "Share of documents whose text looks as if it had been read wrongly: words glued together, "
-    "letters without a meaning, hardly any letters, hardly any text for the pages, runs of data; "
+    "letters without a meaning, an encoding in doubt, hardly any letters, hardly any text for the "
+    "pages, runs of data; "
     "or whose tokens the embedding model does not know; or that are in another language than the "
     "others of the run; and the share of text in lines that most of these have.",
 )
@@ -298,6 +303,7 @@ def document_text(
     ]
     remedy = (
         "Look at the files by `raptor documents`: print them to PDF again, or run OCR over them; "
+        "name the encoding of text files by source.encoding; "
         "leave them out by source.exclude, or what surrounds their text by its template; or raise "
         "checks.max_odd_documents or checks.max_repeated where their text is meant so."
     )

@@ -22,7 +22,7 @@ CONTEXT_ROWS = 3
 
 @dataclass(frozen=True)
 class LinkageClusterer(GuardedClusterer):
-    """Average linkage by cosine, cut where clusters have ``cluster_size`` rows on average."""
+    """Average linkage of unit vectors, cut where clusters have ``cluster_size`` rows on average."""
 
     method = "linkage"
     read_settings = frozenset({"cluster_size", "max_tokens"})
@@ -31,7 +31,7 @@ class LinkageClusterer(GuardedClusterer):
         from sklearn.cluster import AgglomerativeClustering
 
         n_clusters = max(1, len(grid) // self.settings.cluster_size)
-        model = AgglomerativeClustering(n_clusters, metric="cosine", linkage="average")
+        model = AgglomerativeClustering(n_clusters, linkage="average")
         labels = model.fit_predict(grid)
         groups = [np.flatnonzero(labels == label) for label in range(n_clusters)]
         return guard.finish(groups, None, {"cluster_size": float(self.settings.cluster_size)})
