@@ -86,7 +86,7 @@ def read_text(data: bytes, declared: str = "", forced: str = "") -> Decoded:
 
     ``declared`` counts where the bytes are valid in it, ``forced`` wherever no mark begins them.
     """
-    decoded = next(filter(None, _attempts(data, _codec(declared), forced)))
+    decoded = next(filter(None, _attempts(data, find_codec(declared), forced)))
     if control_share(decoded.text) > MAX_CONTROL_SHARE:
         raise UnreadableError("holds binary data, not text")
     return decoded
@@ -120,7 +120,7 @@ def _attempts(data: bytes, declared: str, forced: str) -> Iterator[Decoded | Non
     yield _guess(data)
 
 
-def _codec(declared: str) -> str:
+def find_codec(declared: str) -> str:
     """Return the codec of a declared name, widened as browsers do; "" for an unknown name."""
     name = re.sub(r"(?i)^x-(?=\w)|(?<=8859-\d)-[ie]$", "", declared.strip())
     try:
