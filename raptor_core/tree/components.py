@@ -83,7 +83,7 @@ class Components:
         embedding = resolve_precision(settings.embedder)
         self.settings = settings.model_copy(update={"embedder": embedding})
         parts = (counter, chunker, embedder, clusterer, summarizer, judge)
-        custom = zip(PROTOCOLS, parts, strict=True)
+        custom = zip(PROTOCOLS, parts, strict=False)  # a reader is no part of a build
         self._arguments: dict[str, Any] = {
             "cache": cache,
             "default_cache": default_cache,

@@ -110,14 +110,14 @@ def build_logged(root, point):
     when, _, asset = point.partition(" ")
     if when != "never":
         name = {"before": "_attempt", "after": "_report"}[when]
-        method = getattr(chain._ChainRun, name)
+        method = getattr(chain.ChainRun, name)
 
         def dying(self, step, *given):
             if step.key.to_user_string() == asset:
                 die()
             return method(self, step, *given)
 
-        setattr(chain._ChainRun, name, dying)
+        setattr(chain.ChainRun, name, dying)
     workshop = Workshop(root, components={"summarizer": LoggedSummarizer(root / "finished.log")})
     workshop.components = Components(
         workshop.settings,
