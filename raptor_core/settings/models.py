@@ -88,9 +88,18 @@ class GroupingSettings(Part):
     """
 
     common: ClassVar[tuple[str, ...] | None] = ("by",)
+    corpus_name: ClassVar[str] = "corpus"
 
     by: Literal["document", "folder", "corpus"] = "document"
     shards: int = Field(0, ge=0, le=20_000)
+
+
+class CorpusTreeGrouping(GroupingSettings):
+    """Grouping of top nodes into the corpus tree, whose name no document or folder can have."""
+
+    corpus_name: ClassVar[str] = "/corpus"
+
+    by: Literal["corpus"] = "corpus"
 
 
 class ChunkingSettings(Part):

@@ -74,6 +74,7 @@ def _plan_values(planned: Forecast) -> dict[str, Any]:
         "wiped": changes.wiped,
         "n_unchanged": len(changes.unchanged),
         "refused": sorted(changes.refused),
+        "odd": dict(planned.odd),
         **planned.plan.as_dict(),
         "seconds": planned.seconds,
     }
@@ -96,6 +97,7 @@ def _print_plan(planned: Forecast) -> None:
     if changes.refused:
         named = listed(sorted(changes.refused), NAMED)
         say(f"asked again, since the model refused summaries of them: {named}")
+    _name(join_reasons(planned.odd.items()), "documents")
     affected = [tree for tree in plan.trees if tree.action != "keep"]
     for tree in affected[:NAMED]:
         _print_tree(tree)
