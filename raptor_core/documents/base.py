@@ -23,6 +23,11 @@ UNKNOWN_GLYPHS = "unknown_glyphs"
 FOLDER = "folder"
 """Key of the metadata that names the folder of a document's file, relative to the source."""
 
+ENCODING = "encoding"
+"""Key of the metadata that names an encoding which nothing declared."""
+ENCODING_DOUBT = "encoding_doubt"
+"""Key of the metadata that says why the letters of a document may be wrong."""
+
 
 @dataclass(frozen=True, slots=True)
 class Section:

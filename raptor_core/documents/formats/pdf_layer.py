@@ -20,7 +20,7 @@ from raptor_core.documents.formats.parsed import one_line
 OVERPRINT_EMS = 0.15
 """Maximum distance of two equal letters that are a single letter with a shadow, in font sizes."""
 
-MIN_ADVANCE_EMS = 0.3
+MIN_ADVANCE_EMS = 0.25
 """Mean width of a letter below which a line holds its letters twice, in font sizes."""
 
 WORD_GAP_EMS = 0.15
@@ -48,6 +48,7 @@ _DOTLESS = str.maketrans("ıȷ", "ij")
 _ROW_END = re.compile(f"(?<={DIVIDED})|\n")
 _MARGIN = f" \t\r\xa0\u3000{_FILLER}{DIVIDED}"
 _NEAR = 4
+_CELLS = [(row, column) for row in (-1, 0, 1) for column in (-1, 0, 1)]
 _TWICE = re.compile(r"\b(\w{3,})\s?\1\b|(?:(\w)\s?\2\s?){3}")
 _SPACED = re.compile(rf"(?<=[{IDEOGRAM}]) (?=[{IDEOGRAM}])")
 _CLOSE = re.compile(rf"[{IDEOGRAM}]{{2}}")
@@ -238,19 +239,21 @@ class _Glyphs:
 
     def _overprinted(self, rows: Sequence[tuple[int, int]]) -> set[int]:
         """Return the letters of lines that stand on an equal letter of the same size."""
-        known: dict[tuple[str, int], list[tuple[float, float]]] = {}
+        known: dict[tuple[str, int, int, int], list[tuple[float, float]]] = {}
         places = set()
         for at in (at for first, last in rows for at in range(first, last + 1)):
             if not self._is_visible(at):
                 continue
-            size = self._size(at)
+            size = max(self._size(at), 1.0)
             x, y = self._origin(at)
             reach = OVERPRINT_EMS * size
-            equal = known.setdefault((self._text[at], round(size)), [])
-            if any(abs(x - left) < reach and abs(y - base) < reach for left, base in equal):
+            char, row, column = self._text[at], int(y // reach), int(x // reach)
+            cells = [(char, round(size), row + i, column + j) for i, j in _CELLS]
+            near = (place for cell in cells for place in known.get(cell, ()))
+            if any(abs(x - left) < reach and abs(y - base) < reach for left, base in near):
                 places.add(at)
             else:
-                equal.append((x, y))
+                known.setdefault((char, round(size), row, column), []).append((x, y))
         return places
 
     def _compose(self) -> None:
