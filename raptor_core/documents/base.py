@@ -17,6 +17,9 @@ MetadataValue = str | int | float | bool
 
 MEGABYTE = 1_000_000
 
+UNKNOWN_GLYPHS = "unknown_glyphs"
+"""Metadata key: number of glyphs of a PDF file that stand for no letter and are left out."""
+
 FOLDER = "folder"
 """Key of the metadata that names the folder of a document's file, relative to the source."""
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from itertools import chain, pairwise
 from typing import Any
 
-from raptor_core.documents.base import DOUBT, Document
+from raptor_core.documents.base import DOUBT, UNKNOWN_GLYPHS, Document
 from raptor_core.documents.data_runs import data_runs
 from raptor_core.quality.checks import N_WORST, CheckMeasurement, WorstNode, check, percent
 from raptor_core.quality.languages import LATIN, writing
@@ -220,6 +220,10 @@ def _find_misread_text(document: Document, text: str) -> OddText | None:
     n_letters = sum(map(len, _LETTERS.findall(text)))
     n_glued = sum(map(len, set(_GLUED.findall(text))))
     n_unmapped = len(_UNMAPPED.findall(text))
+    n_unknown = document.metadata.get(UNKNOWN_GLYPHS, 0)
+    if isinstance(n_unknown, int) and n_unknown > MAX_UNMAPPED * max(1, len(document.text)):
+        reason = f"{n_unknown} glyphs that stand for no letter are left out"
+        return OddText(document.id, reason, float(n_unknown), text[:_EXCERPT_CHARS])
     shares = (
         (n_unmapped / n_visible, MAX_UNMAPPED, "characters that stand for no letter", _UNMAPPED),
         (n_glued / max(1, n_letters), MAX_GLUED, "letters in glued words", _GLUED),
