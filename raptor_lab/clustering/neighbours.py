@@ -56,8 +56,8 @@ class LouvainClusterer(GuardedClusterer):
             (int(a), int(b), max(1.0 - float(distance), 1e-6))
             for a, b, distance in zip(distances.row, distances.col, distances.data, strict=True)
         )
-        found = nx.community.louvain_communities(graph, seed=self.settings.seed)
-        groups = [np.array(sorted(community)) for community in found]
+        communities = nx.community.louvain_communities(graph, seed=self.settings.seed)
+        groups = [np.array(sorted(community)) for community in communities]
         return guard.finish(groups, None, {"communities": float(len(groups))})
 
 
@@ -84,9 +84,9 @@ class WatershedClusterer(GuardedClusterer):
 def _likeness(grid: Grid) -> Grid:
     """Return the cosine of the mean vectors before and after the gap that follows each row."""
     sums = np.concatenate([np.zeros((1, grid.shape[1])), np.cumsum(grid, axis=0)])
-    after = np.arange(1, len(grid))
-    before = sums[after] - sums[np.maximum(after - CONTEXT_ROWS, 0)]
-    behind = sums[np.minimum(after + CONTEXT_ROWS, len(grid))] - sums[after]
-    norms = np.linalg.norm(before, axis=1) * np.linalg.norm(behind, axis=1)
-    cosines: Grid = np.einsum("ij,ij->i", before, behind) / np.maximum(norms, 1e-12)
+    gaps = np.arange(1, len(grid))
+    above = sums[gaps] - sums[np.maximum(gaps - CONTEXT_ROWS, 0)]
+    below = sums[np.minimum(gaps + CONTEXT_ROWS, len(grid))] - sums[gaps]
+    norms = np.linalg.norm(above, axis=1) * np.linalg.norm(below, axis=1)
+    cosines: Grid = np.einsum("ij,ij->i", above, below) / np.maximum(norms, 1e-12)
     return cosines
