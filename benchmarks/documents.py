@@ -175,30 +175,26 @@ def save_yardstick(folder: Path, file: Path) -> None:
 
 
 def report(reader: str, yardstick: Path) -> None:
-    """Print the row of a reader, and its worst files."""
+    """Print the row of a reader."""
     files = json.loads(yardstick.read_text(encoding="utf-8"))
     rows, seconds, memory = in_process(__file__, yardstick, "--reader", reader)
     n_words, n_gaps, n_broken, n_placed, n_right, n_titles = map(sum, zip(*rows, strict=True))
     n_expected = sum(sum(file["words"].values()) for file in files)
     n_entries = sum(len(file["outline"]) for file in files)
     shares = [
-        (row[0] / sum(file["words"].values()), sum(file["words"].values()), file["path"])
+        row[0] / sum(file["words"].values())
         for row, file in zip(rows, files, strict=True)
         if sum(file["words"].values()) >= MIN_WORDS
     ]
     print_row(
         reader,
         f"{n_words / n_expected:.4f}",
-        f"{sum(share < LOW_SHARE for share, *_ in shares)} of {len(shares)}",
+        f"{sum(share < LOW_SHARE for share in shares)} of {len(shares)}",
         f"{n_broken / max(1, n_gaps):.3f}",
         f"{n_placed / max(1, n_entries):.3f} of {n_entries}",
         f"{n_right / max(1, n_titles):.3f}",
         f"{seconds:.1f}",
         memory,
-    )
-    worst = sorted(shares, key=lambda row: (row[0] - 1) * row[1])[:40]
-    Path(f"{yardstick}.{reader}").write_text(
-        "".join(f"{(1 - share) * n:7.0f} {share:.3f} {path}\n" for share, n, path in worst)
     )
 
 

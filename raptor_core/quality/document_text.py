@@ -224,12 +224,11 @@ def _find_misread_text(document: Document, text: str) -> OddText | None:
     n_letters = sum(map(len, _LETTERS.findall(text)))
     n_glued = sum(map(len, set(_GLUED.findall(text))))
     n_unmapped = len(_UNMAPPED.findall(text))
-    n_unknown = document.metadata.get(UNKNOWN_GLYPHS, 0)
-    if isinstance(n_unknown, int) and n_unknown > MAX_UNMAPPED * max(1, len(document.text)):
-        reason = f"{n_unknown} glyphs that stand for no letter are left out"
-        return OddText(document.id, reason, float(n_unknown), text[:_EXCERPT_CHARS])
+    n_unknown = int(document.metadata.get(UNKNOWN_GLYPHS, 0))
+    unknown_share = n_unknown / len(document.text)
     shares = (
         (n_unmapped / n_visible, MAX_UNMAPPED, "characters that stand for no letter", _UNMAPPED),
+        (unknown_share, MAX_UNMAPPED, "glyphs that stand for no letter, left out", _VISIBLE),
         (n_glued / max(1, n_letters), MAX_GLUED, "letters in glued words", _GLUED),
         (1 - n_letters / n_visible, 1 - MIN_LETTERS, "characters that are no letters", _VISIBLE),
     )

@@ -65,7 +65,8 @@ def _location(target: Any) -> tuple[float | None, float | None]:
     import pypdfium2.raw as pdfium
 
     has, place = [c_int() for _ in range(3)], [c_float() for _ in range(3)]
-    if pdfium.FPDFDest_GetLocationInPage(target, *(byref(item) for item in (*has, *place))):
+    results: list[Any] = [*has, *place]
+    if pdfium.FPDFDest_GetLocationInPage(target, *map(byref, results)):
         left, top, _ = (p.value if h.value else None for h, p in zip(has, place, strict=True))
         return left, top
     mode, values = target.get_view()
