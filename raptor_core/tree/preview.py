@@ -107,7 +107,8 @@ class Previews:
 
     def _preview(self, file: SourceFile, document: Document) -> Preview:
         language = self.common.add(document)
-        odd, guess = find_odd_text(document), str(document.metadata.get(ENCODING, ""))
+        odd = find_odd_text(document, self._components.unknown_share)
+        guess = str(document.metadata.get(ENCODING, ""))
         chunks = self._components.chunker.chunk(document)
         return Preview(
             document=document.id,

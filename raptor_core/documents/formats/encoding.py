@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from raptor_core.documents.base import ENCODING, ENCODING_DOUBT, MetadataValue
+from raptor_core.documents.base import DOUBT, ENCODING, MetadataValue
 from raptor_core.documents.formats.code_pages import guess_code_page
 from raptor_core.documents.formats.parsed import UnreadableError, control_share
 
@@ -64,7 +64,7 @@ class Decoded:
     @property
     def metadata(self) -> dict[str, MetadataValue]:
         """Metadata of the document; empty for a text that is certain."""
-        values = {ENCODING: self.encoding, ENCODING_DOUBT: self.doubt}
+        values = {ENCODING: self.encoding, DOUBT: self.doubt}
         return {key: value for key, value in values.items() if value}
 
 

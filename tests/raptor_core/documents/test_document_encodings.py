@@ -237,7 +237,7 @@ def test_rows_of_a_file_name_the_encoding_that_was_guessed(tmp_path):
 
 def test_utf8_names_no_encoding_and_has_no_doubt(tmp_path):
     document = read(tmp_path, "a.txt", TEXTS["Polish"][1].encode())
-    assert not {"encoding", "encoding_doubt"} & document.metadata.keys()
+    assert not {"encoding", "doubt"} & document.metadata.keys()
 
 
 @pytest.mark.parametrize("n_words", [3, 12])

@@ -68,10 +68,8 @@ def test_joiners_and_borders_of_words_stay(text):
     assert clean_text(text) == text
 
 
-DRAWING = "<svg xmlns='http://www.w3.org/2000/svg'><text><tspan>The</tspan> <tspan>tide</tspan></text>"
-    '<svg xmlns="http://www.w3.org/2000/svg"><text><tspan>The</tspan> <tspan>tide</tspan></text>'
-)
-DRAWING += "<text>rises.</text><rect/></svg>"
+DRAWING = "<svg xmlns='http://www.w3.org/2000/svg'><text><tspan>The</tspan> <tspan>tide</tspan>"
+DRAWING += "</text><text>rises.</text><rect/></svg>"
 PAGE = f'<html xmlns="http://www.w3.org/1999/xhtml"><body>{DRAWING}</body></html>'
 
 
