@@ -59,8 +59,8 @@ _VOID = frozenset(
 )
 _DROPPED = frozenset(
     """
-    script style noscript template svg math iframe object canvas button select datalist
-    textarea audio video
+    script style noscript noframes template svg math iframe object canvas button select datalist
+    textarea audio video rp
     """.split()  # noqa: SIM905
 )
 _BLOCK = frozenset(
@@ -70,6 +70,7 @@ _BLOCK = frozenset(
     nav ol p pre section summary table tbody tfoot thead tr ul
     """.split()  # noqa: SIM905
 )
+_HIDING = re.compile(r"(?:^|;)\s*(?:display\s*:\s*none|visibility\s*:\s*hidden)\b", re.IGNORECASE)
 _HEADINGS = {f"h{rank}": rank for rank in range(1, 7)}
 _ROOTS = frozenset({"html", "body", "main"})
 _META = frozenset({"author", "date", "description", "keywords"})
@@ -104,6 +105,7 @@ class _Page:
         self._lists: list[int | None] = []  # next number of an ordered list; None for bullets
         self._title_open = False
         self._after_span = False
+        self._glosses: list[str] = []  # of an open ruby, which follow its text in brackets
 
     def read(self, page: str) -> None:
         from lxml import etree
@@ -153,6 +155,9 @@ class _Page:
         elif self._dropped_from is None and not self._count["title"]:
             if self._count["a"] and not self._is_whole and self._is_page_link(text):
                 return
+            if self._count["ruby"] and self._count["rt"]:
+                self._glosses.append(text.strip())
+                return
             write = self.blocks.preformatted if self._count["pre"] else self.blocks.text
             write(text)
 
@@ -181,9 +186,10 @@ class _Page:
             return True
         if name in _ROOTS or is_main(name, attributes):
             return False
+        if "hidden" in attributes or _HIDING.search(attributes.get("style", "")):
+            return True
         in_main = self._main_from is not None
-        is_omitted = not self._is_whole and is_around(name, attributes, in_main=in_main)
-        return is_omitted or "hidden" in attributes
+        return not self._is_whole and is_around(name, attributes, in_main=in_main)
 
     def _is_page_link(self, text: str) -> bool:
         """Return whether the text of a link concerns the page itself, or a heading's anchor."""
@@ -208,6 +214,9 @@ class _Page:
             self.blocks.begin_item(self._marker())
 
     def _end(self, tag: str) -> None:
+        if tag == "ruby" and self._glosses and not self._count["ruby"]:
+            self.blocks.text(f"({''.join(self._glosses)})")
+            self._glosses.clear()
         if tag in _HEADINGS or tag in {"li", "tr"}:
             self.blocks.leave()
         elif tag in _BLOCK:

@@ -99,11 +99,11 @@ class _Reading:
         if kind in _FORWARDED and parts:
             return [self._forwarded(parts[0])]
         if kind == "multipart/alternative":
-            ordered = sorted(parts, key=lambda one: one.get_content_type() not in _PLAIN)
+            ordered = sorted(parts, key=lambda child: child.get_content_type() not in _PLAIN)
             return next(filter(None, map(self.texts, ordered)), [])
         if part.get_content_maintype() == "multipart":
             shown = parts[:1] if kind == "multipart/related" else parts
-            return [text for one in shown for text in self.texts(one)]
+            return [text for child in shown for text in self.texts(child)]
         is_text = kind in _PLAIN or kind == "text/html"
         if not is_text or part.get_content_disposition() == "attachment":
             self.attached.append(part.get_filename() or "")

@@ -21,7 +21,6 @@ def read_mailbox(
     data: bytes, table: TableOrigin, settings: SourceSettings
 ) -> Iterator[Named | Skipped]:
     """Yield the messages, named by their numbers ("team.mbox:7"), with ids of their Message-IDs."""
-    del settings
     starts = [match.span() for match in _BEGIN.finditer(data)]
     if not starts:
         raise UnreadableError('is no mailbox: no line begins with "From "')
@@ -30,7 +29,7 @@ def read_mailbox(
         message = _QUOTED.sub(rb"\1", data[start:end])
         name = f"{table.name}:{number}"
         try:
-            parsed = parse_eml(message)
+            parsed = parse_eml(message, settings.encoding)
         except UnreadableError as error:
             yield Skipped(name, str(error), isinstance(error, EmptyFileError), table.name)
             continue

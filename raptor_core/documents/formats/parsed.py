@@ -8,7 +8,12 @@ from dataclasses import dataclass, field
 
 from raptor_core.documents.base import MEGABYTE, MetadataValue, Section
 
-_TO_CLEAN = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ufeff\ud800-\udfff]")
+_TO_CLEAN = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u200b\u2060-\u2064\ufeff\ud800-\udfff]")
+_ZERO_WIDTH = r"[\xad\u200b\u2060-\u2064\ufeff]"
+_WITHOUT_SPACES = r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff]"
+_INVISIBLE = re.compile(  # longer runs hide a message, which the check of injections finds
+    rf"(?<!{_WITHOUT_SPACES})(?<!{_ZERO_WIDTH}){_ZERO_WIDTH}{{1,7}}(?!{_ZERO_WIDTH})"
+)
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
 
@@ -45,14 +50,16 @@ class Parsed:
 def clean_text(text: str) -> str:
     r"""Return the text with newlines as ``\n``, and without a byte order mark.
 
-    Control characters but ``\n`` and ``\t`` become spaces, and lone surrogates U+FFFD, so that
-    spans resolve to the file.
+    Soft hyphens and zero-width spaces are removed; between words of Thai, Lao, Burmese and Khmer
+    the latter stay. Other control characters but ``\n`` and ``\t`` become spaces, and lone
+    surrogates U+FFFD.
     """
     if not _TO_CLEAN.search(text):
         return text
     text = text.removeprefix("\ufeff")
     if "\r" in text:
         text = text.replace("\r\n", "\n").replace("\r", "\n")
+    text = _INVISIBLE.sub("", text)
     return _SURROGATE.sub("\ufffd", _CONTROL.sub(" ", text))
 
 
