@@ -7,7 +7,7 @@ fails and names the failed ones. The steps are in ``steps``, what Dagster logs i
 
 import logging
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 
@@ -29,6 +29,7 @@ from raptor_assets.evaluations import (
     run_failure,
     spread_markdown,
 )
+from raptor_assets.names import SYNC
 from raptor_assets.partition_state import PartitionState, StepResult
 from raptor_assets.process import endpoints_usage, run_spending_tags, turn_tags
 from raptor_assets.progress import (
@@ -55,7 +56,8 @@ from raptor_core.store import check_writable
 
 _TREE = keys.of(names.TREE)
 
-Events = Iterator[dg.AssetMaterialization | dg.AssetCheckEvaluation | dg.AssetObservation]
+Event = dg.AssetMaterialization | dg.AssetCheckEvaluation | dg.AssetObservation
+Events = Iterator[Event]
 
 
 def _is_shown(record: logging.LogRecord) -> bool:
@@ -72,7 +74,10 @@ class ChainConfig(dg.Config):
 
 
 def build_chain(
-    specs: Sequence[dg.AssetSpec], resources: Resources, progress: Watch = ignore_progress
+    specs: Sequence[dg.AssetSpec],
+    resources: Resources,
+    progress: Watch = ignore_progress,
+    hooks: Collection[dg.HookDefinition] = (),
 ) -> dg.AssetsDefinition:
     """Return the multi-asset of the chain; ``progress`` is called for each step of a run here."""
     corpus = resources.names
@@ -86,20 +91,32 @@ def build_chain(
         backfill_policy=dg.BackfillPolicy.single_run(),
         can_subset=True,
         pool=corpus.of(keys.POOL),
+        hooks=set(hooks),
     )
     def raptor(context: dg.AssetExecutionContext, config: ChainConfig) -> Events:
-        yield from _ChainRun(context, config.partitions, resources, progress).events()
+        selected = context.selected_asset_keys, context.selected_asset_check_keys
+        run = ChainRun(
+            context.op_execution_context, config.partitions, resources, progress, selected
+        )
+        yield from run.events()
+        run.raise_failures()
 
     return raptor
 
 
-class _ChainRun:
+class ChainRun:
+    """Run of the chain in a step, over named partitions or over those chosen at launch.
+
+    ``selected`` are the keys in Dagster of assets to make and of checks; None is all of them.
+    """
+
     def __init__(
         self,
-        context: dg.AssetExecutionContext,
+        context: dg.OpExecutionContext,
         named: Sequence[str],
         resources: Resources,
-        watch: Watch,
+        watch: Watch = ignore_progress,
+        selected: tuple[Collection[dg.AssetKey], Collection[dg.AssetCheckKey]] | None = None,
     ) -> None:
         self._context = context
         self._named = named
@@ -108,16 +125,19 @@ class _ChainRun:
         self._corpus = resources.names
         chain = keys.chain_keys(self._settings.tree.max_layers)
         chain_key = {self._shown(key): key for key in chain}
-        self._selected = {chain_key[key] for key in context.selected_asset_keys}
+        if selected is None:
+            specs = build_check_specs(self._settings, self._corpus)
+            selected = chain_key.keys(), [spec.key for spec in specs]
+        self._selected = {chain_key[key] for key in selected[0]}
         self._checks = {
-            dg.AssetCheckKey(chain_key[check.asset_key], check.name)
-            for check in context.selected_asset_check_keys
+            dg.AssetCheckKey(chain_key[check.asset_key], check.name) for check in selected[1]
         }
+        self.failures: dict[str, Failure] = {}
         self._stopped: Failure | None = None
         self._numbers: dict[dg.AssetCheckKey, dict[str, Mapping[str, float]]] = {}
         resources.declare()
         warn = context.log.warning
-        self._turn = begin_turn(resources.home.turns, context.instance, context.run.run_id, warn)
+        self.turn = begin_turn(resources.home.turns, context.instance, context.run.run_id, warn)
         self._watch = watch
         components = resources.components(context.instance)
         components.curation = resources.curation()
@@ -131,31 +151,33 @@ class _ChainRun:
         return keys.shown(self._corpus, key)
 
     def events(self) -> Events:
-        """Build all partitions in batches and yield their events; fail at the end if one failed."""
+        """Build all partitions in batches and yield their events; fill ``failures``."""
         self._context.log.addFilter(_is_shown)
         if self._selected:
             check_writable(self._settings.store)
         self._run_context.components.ledger.begin()
         self._tag(turn_tags(self._context))
         cases = self._golden() if GOLDEN_KEY in self._checks else ()
-        failures: dict[str, Failure] = {}
         for batch in batches(self._partitions, self._sizes()):
             if self._stopped:
-                failures |= (skipped := self._skip(batch, self._stopped))
+                self.failures |= (skipped := self._skip(batch, self._stopped))
                 for name, failure in skipped.items():
                     yield from failure_events(self._shown(_TREE), name, failure, ())
                 continue
             states = [PartitionState(name, self._run_context) for name in batch]
-            with self._turn.take(batch):
+            with self.turn.take(batch):
                 self._begin(batch)
                 yield from self._batch(states) if self._selected else self._check(states)
-            failures |= {state.name: state.failure for state in states if state.failure}
+            self.failures |= {state.name: state.failure for state in states if state.failure}
         if cases and not self._stopped:
             instance = self._context.instance
             yield from golden_events(self._run_context, cases, instance, self._corpus)
         self._tag(run_spending_tags(self._run_context.components.ledger, self._settings))
-        if failures:
-            raise run_failure(failures, len(self._partitions))
+
+    def raise_failures(self) -> None:
+        """Raise the error of the step if a partition failed."""
+        if self.failures:
+            raise run_failure(self.failures, len(self._partitions))
 
     def _begin(self, batch: Sequence[str]) -> None:
         """Forget what was read for the batch of before, which other runs may have changed."""
@@ -183,7 +205,8 @@ class _ChainRun:
         if self._selected:
             raise dg.Failure(
                 "No partition was chosen, and every asset of the chain has partitions: choose some "
-                "in the launch dialog, or run `raptor build`, which finds those that changed.",
+                f"in the launch dialog, or launch the job {self._corpus.of(SYNC)}, which needs "
+                "none: it finds those that changed.",
                 allow_retries=False,
             )
         return list(context.instance.get_dynamic_partitions(self._corpus.partitions))
@@ -240,7 +263,7 @@ class _ChainRun:
     def _plan(self, key: dg.AssetKey, partitions: Iterable[str]) -> None:
         """Record partitions as planned: they count as failed if the run ends without them."""
         run = self._context.run
-        step = str(self._context.op_execution_context.op_handle)
+        step = str(self._context.op_handle)
         for name in partitions:
             planned = AssetMaterializationPlannedData(
                 self._shown(key), partition=name, partitions_subset=None
@@ -306,7 +329,7 @@ class _ChainRun:
         So does any other error, such as one of the store, a key, the source or the disk.
         """
         try:
-            self._turn.require()
+            self.turn.require()
             return step.run(self._run_context, states)
         except RaptorError as error:
             is_local = isinstance(error, ModelError | EndpointError | StoreRefusedError)

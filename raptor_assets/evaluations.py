@@ -163,6 +163,11 @@ def run_failure(failures: Mapping[str, Failure], n_partitions: int) -> dg.Failur
             f"{len(failures)} of {n_partitions} partitions failed; what was published of them "
             "stays as it was, and the others are finished:\n" + "\n".join(shown)
         ),
-        metadata={"failed_partitions": dg.MetadataValue.json(sorted(failures))},
+        metadata={
+            "failed_partitions": dg.MetadataValue.json(sorted(failures)),
+            "reasons": dg.MetadataValue.json(
+                {name: f"{failure.asset}: {failure.reason}" for name, failure in failures.items()}
+            ),
+        },
         allow_retries=False,
     )

@@ -14,13 +14,20 @@ from raptor_core.evaluation.strategy_check import DEFAULT_STRATEGY
 from raptor_core.quality.checks import CheckInfo
 from raptor_core.quality.document_text import document_text
 from raptor_core.quality.hallucination import audit_check
-from raptor_core.quality.registry import LAYER_CHECKS, PUBLISHED_CHECKS, VECTOR_CHECKS
+from raptor_core.quality.registry import (
+    LAYER_CHECKS,
+    PUBLISHED_CHECKS,
+    VECTOR_CHECKS,
+    cluster_checks,
+)
 from raptor_core.quality.sizes import chunk_length
+from raptor_core.quality.stored import embedding
 from raptor_core.settings import Settings
 from raptor_core.tree.corpus_tree import CORPUS_TREE
 
 PARTITIONS = "trees"
 CHAIN = "raptor"  # the step that makes all assets
+SYNC = "sync"  # the job that finds changes, builds and drops
 SOURCE = "source"
 DOCUMENTS = "documents"
 CHUNKS = "chunks"
@@ -107,10 +114,13 @@ def partition_checks(settings: Settings) -> Checks:
     """Return the checks of every partition, in the order of the chain."""
     layers = range(1, settings.tree.max_layers + 1)
     checks: Checks = [(DOCUMENTS, document_text), (CHUNKS, chunk_length)]
+    checks += [(embeddings(0), embedding)]
+    checks += [(clusters(n), check) for n in layers for check in cluster_checks(settings.checks)]
     checks += [(summaries(layer), check) for layer in layers for check in LAYER_CHECKS]
     audit = audit_check(settings.audit)
     checks += [(findings(layer), audit) for layer in layers]
-    checks += [(embeddings(layer), check) for layer in layers for check in VECTOR_CHECKS]
+    on_vectors: tuple[CheckInfo, ...] = embedding, *VECTOR_CHECKS
+    checks += [(embeddings(layer), check) for layer in layers for check in on_vectors]
     return checks + [(TREE, check) for check in PUBLISHED_CHECKS]
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import dagster as dg
 
-from raptor_assets import names
+from raptor_assets import keys, names
 from raptor_assets.partition_costs import PartitionCosts
 from raptor_assets.progress import Failure
 from raptor_assets.run_context import KnownStore, RunContext
@@ -52,7 +52,7 @@ class PartitionState:
     name: str
     context: RunContext = field(repr=False)
     failure: Failure | None = None
-    verdicts: dict[int, list[CheckResult]] = field(default_factory=dict)
+    verdicts: dict[dg.AssetKey, list[CheckResult]] = field(default_factory=dict)
     audits: dict[int, AuditReport] = field(default_factory=dict)
     plans: tuple[TreePlan, ...] = ()
     costs: PartitionCosts = field(default_factory=PartitionCosts)
@@ -186,7 +186,7 @@ class PartitionState:
         by_tree = grouped(nodes, lambda node: node.tree)
         self._nodes[layer] = {tree: tuple(members) for tree, members in by_tree.items()}
         self._layers.pop(layer, None)
-        self.verdicts.pop(layer, None)
+        self.verdicts.pop(keys.of(names.nodes(layer)), None)
 
     def put_vectors(self, layer: int, vectors: Mapping[str, Any]) -> None:
         """Keep the vectors of a layer, by embedding key; its nodes are kept already."""

@@ -170,8 +170,8 @@ class RaptorTranslator:
     def get_asset_spec(self, asset: RaptorAsset) -> dg.AssetSpec:
         """Return the spec of an asset.
 
-        It may change key, group, description, owners, tags, kinds, metadata and automation
-        condition of ``asset.spec``, nothing else.
+        It may change key, group, description, owners, tags, kinds and metadata of ``asset.spec``,
+        and the automation condition of ``source`` and of evaluations, nothing else.
         """
         return asset.spec
 
@@ -208,6 +208,7 @@ def corpus_specs(
         asset = spec.key.to_user_string()
         result = translator.get_asset_spec(RaptorAsset(corpus, asset, default))
         _check_translated(asset, default, result)
+        _check_automation(asset, default, result, CorpusNames(corpus))
         shown = result.key.to_user_string()
         if shown in asset_by_key:
             raise SettingsError(
@@ -234,7 +235,22 @@ def _check_translated(asset: str, default: dg.AssetSpec, translated: dg.AssetSpe
     if changed:
         raise SettingsError(
             f"the translator changes {changed[0]} of {asset}, which builds depend on; change key, "
-            "group, description, owners, tags, kinds, metadata or automation condition"
+            "group, description, owners, tags, kinds or metadata"
+        )
+
+
+def _check_automation(
+    asset: str, default: dg.AssetSpec, translated: dg.AssetSpec, corpus: CorpusNames
+) -> None:
+    """Refuse a condition on an asset of the chain, which would start failed builds without end."""
+    condition = translated.automation_condition
+    if asset in names.chain(names.MAX_LAYERS) and condition != default.automation_condition:
+        raise SettingsError(
+            f"the translator gives {asset} an automation condition, by which Dagster would start a "
+            f"failed build again and again, and pay for it. Set none: the sensor "
+            f"{corpus.of('source_sensor')} (source.watch) or a schedule of the job "
+            f"{corpus.of(names.SYNC)} starts builds once for each change. Conditions belong on "
+            "assets downstream, such as eager on an asset that depends on tree"
         )
 
 

@@ -1,5 +1,6 @@
 """What all tests share."""
 
+import gc
 import os
 import re
 import shutil
@@ -41,6 +42,16 @@ def pytest_configure(config):
     # Half of the time of small builds is waiting for a disk that is to hold nothing.
     if MEMORY.is_dir() and shutil.disk_usage(MEMORY).free > NEEDED_BYTES:
         os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
+
+
+def pytest_collection_finish():
+    """Keep what imports and collection made out of garbage collection, which takes a second else.
+
+    The number of new objects after which it runs is raised, too: Python's is for small programs.
+    """
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(10_000, 10, 10)
 
 
 def pytest_terminal_summary(terminalreporter):

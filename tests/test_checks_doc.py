@@ -13,17 +13,19 @@ from raptor_core.evaluation.golden import GOLDEN_RETRIEVAL
 from raptor_core.evaluation.strategy_check import DEFAULT_STRATEGY
 from raptor_core.quality.document_text import document_text
 from raptor_core.quality.registry import (
+    CLUSTER_CHECKS,
     LAYER_CHECKS,
     STORE_CHECKS,
     TREE_CHECKS,
     VECTOR_CHECKS,
 )
 from raptor_core.quality.sizes import chunk_length
+from raptor_core.quality.stored import embedding
 from raptor_core.settings import CheckSettings, EvaluationSettings, Settings
 
 TEXT = (Path(__file__).parent.parent / "docs" / "checks.md").read_text(encoding="utf-8")
 ROW = re.compile(r"^\| `(\w+)` \| (error|warn) \|", re.MULTILINE)
-ON_DOCUMENTS, ON_CHUNKS, ON_LAYERS, ON_FINDINGS, ON_VECTORS, ON_TREE, ON_DATASETS = (
+ON_DOCUMENTS, ON_CHUNKS, ON_CLUSTERS, ON_LAYERS, ON_FINDINGS, ON_VECTORS, ON_TREE, ON_DATASETS = (
     ROW.findall(part) for part in TEXT.split("\n## On ")[1:]
 )
 
@@ -42,7 +44,8 @@ def test_the_chunks_check_is_listed():
 
 def test_the_layers_checks_are_listed_in_their_order():
     assert pairs(LAYER_CHECKS) == ON_LAYERS
-    assert pairs(VECTOR_CHECKS) == ON_VECTORS
+    assert pairs(CLUSTER_CHECKS) == ON_CLUSTERS
+    assert pairs((embedding, *VECTOR_CHECKS)) == ON_VECTORS
 
 
 def test_the_trees_checks_are_listed_in_their_order():
@@ -59,26 +62,18 @@ def test_the_check_of_a_data_set_is_listed():
 def test_the_listed_checks_are_those_that_dagster_is_given():
     settings = Settings(checks=CheckSettings(golden="questions.jsonl"))
     specs = build_check_specs(settings)
-    on_tree = {(s.name, bool(s.blocking)) for s in specs if s.asset_key == keys.of(names.TREE)}
-    on_layer = {
-        (s.name, bool(s.blocking)) for s in specs if s.asset_key == keys.of(names.summaries(1))
+    listed = {
+        names.DOCUMENTS: ON_DOCUMENTS,
+        names.CHUNKS: ON_CHUNKS,
+        names.clusters(1): ON_CLUSTERS,
+        names.summaries(1): ON_LAYERS,
+        names.findings(1): ON_FINDINGS,
+        names.embeddings(1): ON_VECTORS,
+        names.TREE: ON_TREE,
     }
-    on_findings = {
-        (s.name, bool(s.blocking)) for s in specs if s.asset_key == keys.of(names.findings(1))
-    }
-    on_vectors = {
-        (s.name, bool(s.blocking)) for s in specs if s.asset_key == keys.of(names.embeddings(1))
-    }
-    assert on_vectors == {(name, severity == "error") for name, severity in ON_VECTORS}
-    on_documents = {
-        (s.name, bool(s.blocking)) for s in specs if s.asset_key == keys.of(names.DOCUMENTS)
-    }
-    on_chunks = {(s.name, bool(s.blocking)) for s in specs if s.asset_key == keys.of(names.CHUNKS)}
-    assert on_chunks == {(name, severity == "error") for name, severity in ON_CHUNKS}
-    assert on_documents == {(name, severity == "error") for name, severity in ON_DOCUMENTS}
-    assert on_findings == {(name, severity == "error") for name, severity in ON_FINDINGS}
-    assert on_tree == {(name, severity == "error") for name, severity in ON_TREE}
-    assert on_layer == {(name, severity == "error") for name, severity in ON_LAYERS}
+    for asset, on_asset in listed.items():
+        found = {(s.name, bool(s.blocking)) for s in specs if s.asset_key == keys.of(asset)}
+        assert found == {(name, severity == "error") for name, severity in on_asset}
 
 
 def test_a_changed_bound_makes_no_layer_stale():

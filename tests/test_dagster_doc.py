@@ -223,4 +223,4 @@ def test_the_component_is_listed_checked_and_scaffolded(tmp_path):
     wrong = yaml.replace("paths:", "path:")
     (package / "defs" / "handbook" / "defs.yaml").write_text(wrong)
     with pytest.raises(AssertionError, match=r"unknown setting source\.path; did you mean paths"):
-        call(tmp_path, "dagster_dg_cli.cli", "check", "defs", **environment)
+        call(tmp_path, "dagster_dg_cli.cli", "list", "defs", **environment)

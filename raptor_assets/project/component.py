@@ -1,5 +1,6 @@
 """A corpus as a component: YAML that ``dg`` lists, checks and scaffolds."""
 
+import importlib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -10,7 +11,9 @@ from dagster.components.utils.translation import TranslationFn, TranslationFnRes
 from pydantic import BaseModel, Field
 
 from raptor_assets.project.corpus import build_raptor_corpus
+from raptor_assets.project.settings_schema import add_settings_schema
 from raptor_assets.specs import RaptorAsset, RaptorTranslator
+from raptor_core.errors import SettingsError
 
 _ROOT = "{{ context.project_root }}"
 """The folder of the project, whatever the working directory is."""
@@ -47,6 +50,21 @@ class _Translation(RaptorTranslator):
         return self.translate(asset.spec, asset)
 
 
+def _import_hook(place: str) -> dg.HookDefinition:
+    """Import a hook by its module and name, or raise a SettingsError."""
+    module, _, name = place.rpartition(".")
+    try:
+        hook = getattr(importlib.import_module(module), name)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise SettingsError(f"hooks: cannot import {place!r}: {error}") from error
+    if not isinstance(hook, dg.HookDefinition):
+        raise SettingsError(
+            f"hooks: {place!r} is {type(hook).__name__}; expected a function that dagster's "
+            "failure_hook or success_hook decorates"
+        )
+    return hook
+
+
 @scaffold_with(RaptorCorpusScaffolder)
 class RaptorCorpusComponent(dg.Component, dg.Model, dg.Resolvable):
     """RAPTOR trees over a source of documents: built, checked, published and kept up to date."""
@@ -57,6 +75,7 @@ class RaptorCorpusComponent(dg.Component, dg.Model, dg.Resolvable):
         description="Settings by section, as in raptor.toml, or the path of such a file, relative "
         "to this one.",
         examples=[{"source": {"paths": ["handbook"]}, "chunking": {"max_tokens": 100}}],
+        json_schema_extra=add_settings_schema,
     )
     home: str | None = Field(
         default=None,
@@ -71,6 +90,11 @@ class RaptorCorpusComponent(dg.Component, dg.Model, dg.Resolvable):
     )
     upstream_path: str | None = Field(
         default=None, description="Entry of the upstream's metadata with a file or folder to read."
+    )
+    hooks: list[str] = Field(
+        default=[],
+        description="Hooks of every run of the corpus, as the places of their definitions.",
+        examples=[["team.alerts.notify"]],
     )
     translation: Annotated[
         TranslationFn[RaptorAsset] | None,
@@ -95,5 +119,6 @@ class RaptorCorpusComponent(dg.Component, dg.Model, dg.Resolvable):
             translator=_Translation(self.translation) if self.translation else None,
             upstream=self.upstream,
             upstream_path=self.upstream_path,
+            hooks=list(map(_import_hook, self.hooks)),
             **(self.settings if isinstance(self.settings, dict) else {}),
         )

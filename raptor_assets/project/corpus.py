@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from weakref import WeakValueDictionary
@@ -13,7 +14,7 @@ import dagster as dg
 from raptor_assets import keys
 from raptor_assets.chain import build_chain
 from raptor_assets.datasets import build_dataset_assets, build_dataset_specs
-from raptor_assets.names import SOURCE
+from raptor_assets.names import SOURCE, SYNC
 from raptor_assets.progress import Watch, ignore_progress
 from raptor_assets.project.corpus_tree import corpus_tree_resources, corpus_tree_source_spec
 from raptor_assets.project.followed import Upstream, build_source_asset
@@ -22,6 +23,7 @@ from raptor_assets.project.io_managers import QdrantLayersIOManager, TablesIOMan
 from raptor_assets.project.jobs import BUILD, EVALUATE, build_asset_job, build_drop_job
 from raptor_assets.project.resources import Resources
 from raptor_assets.project.sensors import build_source_sensor
+from raptor_assets.project.sync import build_sync_job
 from raptor_assets.specs import (
     QDRANT,
     TABLES,
@@ -47,6 +49,7 @@ def build_raptor_corpus(
     translator: RaptorTranslator | None = None,
     upstream: Upstream | None = None,
     upstream_path: str | None = None,
+    hooks: Collection[dg.HookDefinition] = (),
     **sections: Mapping[str, Any],
 ) -> dg.Definitions:
     """Return assets, checks, jobs, sensor, partitions and IO managers of a corpus, by its name.
@@ -55,9 +58,9 @@ def build_raptor_corpus(
     on the instance that loads them, with its storage and its run launcher.
 
     Args:
-        name: name of the corpus: letters, digits and underscores. Its jobs are ``NAME_build``,
-            ``NAME_drop_partitions`` and ``NAME_evaluate``, its sensor ``NAME_source_sensor``, its
-            partitions ``NAME_trees``, its pool ``NAME_builds``.
+        name: name of the corpus: letters, digits and underscores. Its jobs are ``NAME_sync``,
+            ``NAME_build``, ``NAME_drop_partitions`` and ``NAME_evaluate``, its sensor
+            ``NAME_source_sensor``, its partitions ``NAME_trees``, its pool ``NAME_builds``.
         settings: settings, or their TOML file; None for the defaults.
         home: folder of the corpus; None for a folder of its name in ``RAPTOR_HOME`` or ``.raptor``.
         key_prefix: prefix of all asset keys; None for the name.
@@ -66,6 +69,7 @@ def build_raptor_corpus(
             rows or of documents, partitioned or not, which the asset ``source`` copies.
         upstream_path: entry of the upstream's metadata that names a file, folder or URL to read;
             None takes its value.
+        hooks: hooks of every run of the corpus; ``failure_reason`` gives a failure's reason.
         sections: settings by section, over the others: ``source={"paths": ["handbook"]}``.
 
     Raises:
@@ -77,16 +81,37 @@ def build_raptor_corpus(
         )
     folder = Home.at(home) if home else Home(Home.at().path / name)
     resolved = folder.resolve(_settings(name, settings, sections), quick=True)
+    if os.environ.get("DAGSTER_IS_DEFS_VALIDATION_CLI"):
+        _check_paths(resolved, name)
     prefix = [name] if key_prefix is None else key_prefix
     defaults = _default_specs(resolved, follows=upstream is not None)
     names, specs = corpus_specs(defaults, name, lambda key: key.with_prefix(prefix), translator)
     resources = Resources(resolved, folder, names=names)
     _claim_places(resources)
-    definitions = define_corpus(resources, specs)
+    definitions = define_corpus(resources, specs, hooks=hooks)
     if upstream is None:
         return definitions
     source = build_source_asset(specs[keys.of(SOURCE)], upstream, upstream_path, resources)
     return dg.Definitions.merge(definitions, dg.Definitions(assets=[source]))
+
+
+def _check_paths(settings: Settings, corpus: str) -> None:
+    """Raise a SettingsError for files and folders of the settings that are missing.
+
+    Only Dagster's checks of definitions do so. A code location loads without them, since a disk may
+    be mounted later.
+    """
+    named = [("source.paths", path) for path in settings.source.paths]
+    named += [("evaluation.datasets", path) for path in settings.evaluation.datasets.values()]
+    named += [("checks.golden", settings.checks.golden)] if settings.checks.golden else []
+    for setting, path in named:
+        local = path.removeprefix("file://")
+        if "://" in local or "::" in local or Path(local).expanduser().exists():
+            continue
+        raise SettingsError(
+            f"corpus {corpus}: {setting} names {local!r}, which does not exist; make it, or "
+            "correct the path"
+        )
 
 
 _owners: WeakValueDictionary[str, Resources] = WeakValueDictionary()
@@ -115,6 +140,7 @@ def define_corpus(
     resources: Resources,
     specs: Mapping[dg.AssetKey, dg.AssetSpec] | None = None,
     progress: Watch = ignore_progress,
+    hooks: Collection[dg.HookDefinition] = (),
 ) -> dg.Definitions:
     """Return the definitions of a corpus; ``progress`` is called for each step of a run here."""
     settings, corpus = resources.settings, resources.names
@@ -123,16 +149,21 @@ def define_corpus(
         _, specs = corpus_specs(defaults, corpus.corpus, lambda key: keys.shown(corpus, key))
     evaluations = build_dataset_assets(specs, resources)
     chain_specs = [specs[key] for key in keys.chain_keys(settings.tree.max_layers)]
-    chain = build_chain(chain_specs, resources, progress)
-    description = "Build, check and publish the trees of the partitions chosen at launch."
-    jobs = [build_asset_job(corpus.of(BUILD), chain.keys, description), build_drop_job(resources)]
+    chain = build_chain(chain_specs, resources, progress, hooks)
+    description = (
+        "Build, check and publish the trees of the partitions chosen at launch. The job "
+        f"{corpus.of(SYNC)} needs no choice: it finds those that changed."
+    )
+    op_jobs = [build_drop_job(resources), build_sync_job(resources, progress)]
+    drop_job, sync_job = (job.with_hooks(set(hooks)) for job in op_jobs)
+    jobs = [build_asset_job(corpus.of(BUILD), chain.keys, description), drop_job]
     measuring = []  # nothing launches its job
     if evaluations:
         description = "Measure retrieval on the data sets of the settings."
         measuring = [build_asset_job(corpus.of(EVALUATE), evaluations, description)]
     definitions = dg.Definitions(
         assets=[chain, *evaluations],
-        jobs=[*jobs, *measuring],
+        jobs=[sync_job, *jobs, *measuring],
         sensors=[build_source_sensor(resources, jobs)],
         resources={
             corpus.of(TABLES): TablesIOManager(resources),
@@ -142,7 +173,7 @@ def define_corpus(
     if not settings.corpus_tree.enabled:
         return definitions
     source = dg.Definitions(assets=[corpus_tree_source_spec(corpus)])
-    above = define_corpus(corpus_tree_resources(resources))
+    above = define_corpus(corpus_tree_resources(resources), hooks=hooks)
     return dg.Definitions.merge(definitions, source, above)
 
 

@@ -12,7 +12,7 @@ from raptor_assets.process import turn_tags
 from raptor_assets.project.records import DagsterRecords
 from raptor_assets.project.resources import Resources
 from raptor_assets.project.store_state import read_store_state
-from raptor_assets.project.turns import begin_turn
+from raptor_assets.project.turns import Turn, begin_turn
 from raptor_assets.provenance import MATERIALIZED, version_tags
 from raptor_assets.versions import DROPPED
 from raptor_core.tree.cache import NodeCache
@@ -44,7 +44,7 @@ def build_asset_job(
 
 def build_drop_job(resources: Resources) -> dg.JobDefinition:
     """Return the job that removes partitions: vectors, tables, and the partition keys."""
-    corpus, max_layers = resources.names, resources.settings.tree.max_layers
+    corpus = resources.names
 
     @dg.op(
         name=corpus.of(_DROP_OP),
@@ -60,23 +60,9 @@ def build_drop_job(resources: Resources) -> dg.JobDefinition:
         )
         context.instance.add_run_tags(context.run_id, turn_tags(context))
         partitions = config.partitions
-        if config.only_gone:  # the run may have waited long for its turn
-            records = DagsterRecords(context.instance, corpus)
-            stored = read_store_state(resources.store, resources.settings.grouping)
-            removed = resources.changes(records, stored).removed
-            partitions = [name for name in partitions if name in removed]
-            if spared := sorted({*config.partitions} - {*partitions}):
-                context.log.info(f"not dropped, since not gone any more: {', '.join(spared)}")
-        for partition in partitions:
-            with turn.take([partition]):
-                cache = resources.components(context.instance).cache
-                n_nodes = _drop(partition, resources, cache)
-                resources.reports.delete(partition)
-                shown = [keys.shown(corpus, key) for key in keys.chain_keys(max_layers)]
-                yield from _tombstones(context.instance, partition, shown, n_nodes)
-                turn.require()
-                context.instance.delete_dynamic_partition(corpus.partitions, partition)
-            context.log.info(f"dropped partition {partition!r} with {n_nodes} nodes")
+        if config.only_gone:
+            partitions = still_removed(context, resources, partitions)
+        yield from drop_all(context, resources, turn, partitions)
         yield dg.Output(None)
 
     @dg.job(
@@ -88,6 +74,40 @@ def build_drop_job(resources: Resources) -> dg.JobDefinition:
         drop_partitions()
 
     return drop_job
+
+
+def still_removed(
+    context: dg.OpExecutionContext,
+    resources: Resources,
+    partitions: Sequence[str],
+    *,
+    is_confirmed: bool = False,
+) -> list[str]:
+    """Return the partitions that are still to be dropped: a run may have waited for its turn."""
+    records = DagsterRecords(context.instance, resources.names)
+    stored = read_store_state(resources.store, resources.settings.grouping)
+    changes = resources.changes(records, stored, is_confirmed=is_confirmed)
+    removed = [name for name in partitions if name in changes.removed]
+    if spared := sorted({*partitions} - {*removed}):
+        context.log.info(f"not dropped, since not gone any more: {', '.join(spared)}")
+    return removed
+
+
+def drop_all(
+    context: dg.OpExecutionContext, resources: Resources, turn: Turn, partitions: Iterable[str]
+) -> Iterator[dg.AssetMaterialization]:
+    """Drop partitions one by one, and yield their tombstones."""
+    corpus, max_layers = resources.names, resources.settings.tree.max_layers
+    shown = [keys.shown(corpus, key) for key in keys.chain_keys(max_layers)]
+    for partition in partitions:
+        with turn.take([partition]):
+            cache = resources.components(context.instance).cache
+            n_nodes = _drop(partition, resources, cache)
+            resources.reports.delete(partition)
+            yield from _tombstones(context.instance, partition, shown, n_nodes)
+            turn.require()
+            context.instance.delete_dynamic_partition(corpus.partitions, partition)
+        context.log.info(f"dropped partition {partition!r} with {n_nodes} nodes")
 
 
 def drop_config(

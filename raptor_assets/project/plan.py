@@ -124,6 +124,8 @@ class Changes:
         unsettled: files that are being written.
         unreported: partitions of ``changed`` that lack only their report.
         lost: partitions of ``changed`` that the records have as published, but not the store.
+        wiped: assets without their records, as after `dagster asset wipe`, by partition of
+            ``changed`` that is otherwise up to date. A build records them and calls no model.
         refused: partitions of ``unchanged`` with summaries that the model refused. `raptor build`
             asks it again; the sensor does not, since it would ask without end.
     """
@@ -139,6 +141,7 @@ class Changes:
     unsettled: tuple[str, ...] = ()
     unreported: frozenset[str] = frozenset()
     lost: frozenset[str] = frozenset()
+    wiped: Mapping[str, Sequence[str]] = field(default_factory=dict)
     refused: frozenset[str] = frozenset()
     orphaned: tuple[str, ...] = ()
     unconfirmed: tuple[str, ...] = ()
@@ -197,6 +200,7 @@ def find_changes(
     | lost documents, and a person has to confirm that | unconfirmed | nothing is built or dropped |
     | in the source, but not in the records | new | build |
     | in the source, but not as published, in the store, or with its report | changed | build |
+    | in the source, and the records of a layer were wiped | changed | build |
     | not in the source, but in the records or in a table of this home | removed | drop |
     | not in the source, only in the store: published by another home | orphaned | kept as it is |
 
@@ -211,7 +215,7 @@ def find_changes(
         is_confirmed: a person confirmed that documents are gone; see ``decide_removals``.
     """
     source = read_source(inventory, settings.grouping, build, curation)
-    recorded = read_recorded(records)
+    recorded = read_recorded(records, settings.tree.max_layers)
     states = compare(source, recorded, build, store_state, known)
     previous = read_previous(known, states.absent, states.read_again)
     # A snapshot that a failed run wrote differs from what is published.
@@ -269,7 +273,7 @@ class RecordedState:
     """Partitions in Dagster's records: versions of published trees and of their documents.
 
     ``numbers`` and ``latest`` are those of the trees' materializations, read first and last;
-    ``reported`` are those of the reports.
+    ``reported`` are those of the reports. ``wiped`` are the assets that lack their records.
     """
 
     existing: Collection[str]
@@ -278,9 +282,10 @@ class RecordedState:
     numbers: Mapping[str, int]
     reported: Mapping[str, int]
     latest: Mapping[str, int]
+    wiped: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
 
-def read_recorded(records: Records) -> RecordedState:
+def read_recorded(records: Records, max_layers: int) -> RecordedState:
     """Read the records in an order that is safe while runs publish.
 
     A new tree keeps its old number and token, and no report seems newer than its tree.
@@ -290,7 +295,29 @@ def read_recorded(records: Records) -> RecordedState:
     snapshots = records.versions(names.DOCUMENTS)
     reported = records.latest(names.REPORT)
     latest = records.latest(names.TREE)
-    return RecordedState(set(records.partitions()), published, snapshots, numbers, reported, latest)
+    recorded = {asset: records.latest(asset).keys() for asset in names.chain(max_layers)}
+    missing = {name: find_wiped(name, recorded, max_layers) for name in published}
+    wiped = {name: assets for name, assets in missing.items() if assets}
+    existing = set(records.partitions())
+    return RecordedState(existing, published, snapshots, numbers, reported, latest, wiped)
+
+
+def find_wiped(
+    partition: str, recorded: Mapping[str, Collection[str]], max_layers: int
+) -> list[str]:
+    """Return the assets that a published partition must have and that no record has.
+
+    ``recorded`` are the partitions of each asset in the order of the chain. A layer exists where
+    anything of it, or of the clusters over it, is recorded; each layer has clusters over it.
+    """
+    layers = (
+        layer if asset != names.clusters(layer) else layer - 1
+        for asset, partitions in recorded.items()
+        if partition in partitions and (layer := names.layer_of(asset))
+    )
+    top = max(layers, default=0)
+    expected = [*names.chain(top)[:-2], *([names.clusters(top + 1)] if top < max_layers else [])]
+    return [asset for asset in expected if partition not in recorded[asset]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -300,7 +327,7 @@ class PartitionStates:
     Attributes:
         recorded: published as expected, by the records.
         stored: of these, those that the store has as recorded.
-        current: of these, those whose report is newer than their tree.
+        current: of these, those whose report is newer than their tree, with all records.
         stale: in the source and not current.
         read_again: stale partitions whose documents differ from the recorded ones.
         absent: recorded or built in this home, and not in the source.
@@ -339,6 +366,7 @@ def compare(
         if _is_stored(name, recorded.published[name], source.versions[name], build, store_state)
     }
     current = {name for name in stored if recorded.reported.get(name, 0) > recorded.latest[name]}
+    current -= recorded.wiped.keys()
     stale = expected.keys() - current
     in_store = {name for marks in store_state or () for name in marks}
     unrecorded = in_store - existing - expected.keys()
@@ -419,6 +447,7 @@ def decide_changes(
         name: digest(expected.get(name, "drop"), str(previous.get(name)))[:16]
         for name in to_build | removed
     }
+    rewritten = to_build & states.stored & recorded.wiped.keys()
     return Changes(
         new=tuple(sorted(to_build - existing)),
         changed=tuple(sorted(to_build & existing)),
@@ -429,7 +458,8 @@ def decide_changes(
         renamed=renames.documents,
         successors=renames.successors,
         unsettled=tuple(sorted(source.inventory.unsettled)),
-        unreported=frozenset(to_build & states.stored),
+        unreported=frozenset(to_build & states.stored - rewritten),
+        wiped={name: recorded.wiped[name] for name in sorted(rewritten)},
         lost=frozenset(to_build & states.recorded - states.stored),
         refused=frozenset(n for n in states.current if recorded.published[n].endswith(REFUSED)),
         orphaned=tuple(sorted(states.orphaned)),

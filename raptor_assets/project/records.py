@@ -17,7 +17,7 @@ from dagster._core.event_api import PartitionKeyFilter
 from dagster._core.storage.asset_check_execution_record import AssetCheckExecutionRecordStatus
 from sqlalchemy.exc import ArgumentError, OperationalError, SQLAlchemyError
 from sqlalchemy.pool import NullPool
-from yaml import YAMLError  # type: ignore[import-untyped]
+from yaml import YAMLError
 
 from raptor_assets import names
 from raptor_assets.project.home import unreadable_config

@@ -34,10 +34,11 @@ from raptor_core.evaluation.datasets import Dataset, Question, load_golden, open
 from raptor_core.layout import ROWS_PLACE
 from raptor_core.settings import Settings, SourceSettings, StoreSettings
 from raptor_core.store import VectorStore, open_store, stored_identities, stored_identity
-from raptor_core.tables.curation import read_curation
+from raptor_core.tables.curation import read_decisions
 from raptor_core.tables.files import TableStore
 from raptor_core.tables.values import table_to_documents
 from raptor_core.tree.components import Components
+from raptor_core.tree.corpus_tree import CORPUS_TREE_NAME, corpus_tree_settings
 from raptor_core.tree.sqlite_cache import SqliteCache
 
 if TYPE_CHECKING:
@@ -94,8 +95,12 @@ class Resources:
         return build_version(self.settings, self._components.custom_fingerprints)
 
     def curation(self) -> Curation:
-        """Return the present decisions of people."""
-        return read_curation(self.tables)
+        """Return the present decisions of people, also those in the corpus tree's folder."""
+        decisions = read_decisions(self.tables)
+        if self.below is None:
+            above = self.home.corpus_tree.table_store(corpus_tree_settings(self.settings))
+            decisions += [d for d in read_decisions(above) if d.tree != CORPUS_TREE_NAME]
+        return Curation(sorted(decisions, key=lambda decision: decision.id))
 
     def golden_cases(self) -> tuple[Question, ...]:
         """Return the questions of the golden set, if the settings name one."""

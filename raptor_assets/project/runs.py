@@ -6,6 +6,7 @@ over several partitions cover only neighbours and plan every asset of each of th
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -25,11 +26,13 @@ from raptor_assets.process import PROCESS_TAG, TURN_TAG, is_dead
 from raptor_assets.project.jobs import BUILD, DROP
 from raptor_assets.project.records import is_postgres
 from raptor_assets.project.turns import living_runs
+from raptor_core.identity import digest
 
 MAX_RUN_PARTITIONS = 256  # Dagster keeps 3 kB of each asset and partition in memory
 PARTITION_TAG = "dagster/partition"
 RANGE_START_TAG = "dagster/asset_partition_range_start"
 RANGE_END_TAG = "dagster/asset_partition_range_end"
+_KEY_CHARS = 50  # of a partition's name in the key of a tag, which has 63 at most
 """Dagster's tags of a run over one partition, or over a range chosen in the UI."""
 
 
@@ -42,10 +45,25 @@ def runs_over(
 
 
 def run_tags(partitions: Sequence[str]) -> dict[str, str]:
-    """Return the tags of a run over these partitions."""
-    if len(partitions) == 1:
-        return {PARTITION_TAG: partitions[0]}
-    return {"raptor/partitions": str(len(partitions))}
+    """Return the tags of a run of the build job over these partitions."""
+    single = {PARTITION_TAG: partitions[0]} if len(partitions) == 1 else {}
+    return {**single, **names_tags(partitions)}
+
+
+def names_tags(partitions: Sequence[str]) -> dict[str, str]:
+    """Return a run's number of partitions, and a tag for each name, by which runs are filtered."""
+    names_by_key = {partition_tag(name): name for name in partitions[:MAX_RUN_PARTITIONS]}
+    return {"raptor/partitions": str(len(partitions)), **names_by_key}
+
+
+def partition_tag(name: str) -> str:
+    """Return the key of the tag of a partition, such as "raptor-partition/handbook.md".
+
+    Names with other characters than a key may have, or long ones, end with a part of their digest.
+    """
+    plain = re.sub(r"[^A-Za-z0-9._-]", "-", name)[:_KEY_CHARS]
+    suffix = "" if plain == name else f"-{digest('partition', name)[:8]}"
+    return f"raptor-partition/{plain}{suffix}"
 
 
 def run_config(partitions: Sequence[str], corpus: CorpusNames) -> dict[str, Any]:
@@ -77,15 +95,20 @@ def partitions_under_way(
     instance: dg.DagsterInstance, order: Sequence[str], corpus: CorpusNames
 ) -> set[str] | None:
     """Return the partitions of a corpus's unfinished runs, None without such runs."""
-    runs = instance.get_runs(dg.RunsFilter(statuses=_UNFINISHED))
-    runs = [run for run in runs if _is_of(run, corpus)]
+    runs = unfinished_runs(instance, corpus)
     if not runs:
         return None
     return {name for run in runs for name in partitions_of(run, order, corpus)}
 
 
+def unfinished_runs(instance: dg.DagsterInstance, corpus: CorpusNames) -> list[dg.DagsterRun]:
+    """Return the queued and running runs of a corpus."""
+    runs = instance.get_runs(dg.RunsFilter(statuses=_UNFINISHED))
+    return [run for run in runs if _is_of(run, corpus)]
+
+
 def _is_of(run: dg.DagsterRun, corpus: CorpusNames) -> bool:
-    if run.job_name in (corpus.of(BUILD), corpus.of(DROP)):
+    if run.job_name in map(corpus.of, (BUILD, DROP, names.SYNC)):
         return True
     return any(keys.chain_key(corpus, key) is not None for key in run.asset_selection or ())
 
@@ -175,6 +198,24 @@ def _origin(module: str, job: str) -> RemoteJobOrigin:
         loadable_target_origin=LoadableTargetOrigin(module_name=module)
     )
     return RemoteRepositoryOrigin(location, "__repository__").get_job_origin(job)
+
+
+def failure_reason(context: dg.HookContext | dg.RunFailureSensorContext) -> str:
+    """Return why a run failed, for hooks and run-failure sensors: partitions, assets, causes.
+
+    Dagster's own message of a failed run names only steps.
+    """
+    if isinstance(context, dg.HookContext):
+        error = context.op_exception
+        return str(getattr(error, "description", None) or error or _NO_REASON)
+    reasons = [_described(event) for event in context.get_step_failure_events()]
+    return "\n".join(reasons) or context.failure_event.message or _NO_REASON
+
+
+def _described(event: dg.DagsterEvent) -> str:
+    """Return the description of a ``dagster.Failure``, else the message of the error."""
+    failure = event.step_failure_data.user_failure_data
+    return failure.description if failure and failure.description else _reason(event)
 
 
 def _reason(event: dg.DagsterEvent) -> str:

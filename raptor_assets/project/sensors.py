@@ -9,8 +9,7 @@ import dagster as dg
 from pydantic import BaseModel
 
 from raptor_assets import keys
-from raptor_assets.names import SOURCE, CorpusNames, listed
-from raptor_assets.project.corpus_tree import prepare
+from raptor_assets.names import SYNC, CorpusNames, listed
 from raptor_assets.project.jobs import BUILD, DROP, drop_config
 from raptor_assets.project.plan import Changes
 from raptor_assets.project.records import DagsterRecords
@@ -21,8 +20,10 @@ from raptor_assets.project.runs import (
     run_config,
     run_tags,
     runs_over,
+    unfinished_runs,
 )
 from raptor_assets.project.store_state import read_without_waiting, stamp_now
+from raptor_assets.project.sync import explain_waiting
 from raptor_core.documents import Inventory
 from raptor_core.errors import EmptySourceError
 from raptor_core.identity import digest
@@ -88,12 +89,11 @@ def _tick(
 ) -> dg.SensorResult | dg.SkipReason:
     fail_dead_runs(context.instance)
     corpus, settings = resources.names, resources.settings
-    if waits := prepare(resources, context.instance):
-        return dg.SkipReason(waits)
-    if not resources.source.settings.is_named:
-        waiting = f"{corpus.shown(SOURCE)} was not materialized yet; its upstream asset triggers it"
-        unnamed = "no source is named; set paths under [source] in raptor.toml"
-        return dg.SkipReason(waiting if corpus.follows else unnamed)
+    if reason := explain_waiting(resources, context.instance):
+        return dg.SkipReason(reason)
+    unfinished = unfinished_runs(context.instance, corpus)
+    if syncing := [run.run_id for run in unfinished if run.job_name == corpus.of(SYNC)]:
+        return dg.SkipReason(f"the run {syncing[0]} of {corpus.of(SYNC)} builds what changed")
     existing = context.instance.get_dynamic_partitions(corpus.partitions)
     cursor = _Cursor.model_validate_json(context.cursor or "{}")
     try:
@@ -117,7 +117,8 @@ def _tick(
         context.log.info(f"{new} was {old}: its texts and vectors are reused")
     if changes.doubt:
         return dg.SkipReason(
-            f"{changes.explain_doubt()}; or drop them by the job {corpus.of(DROP)}"
+            f"{changes.explain_doubt()}, or launch the job {corpus.of(SYNC)} with "
+            f"`confirm_removal: true`; or drop them by the job {corpus.of(DROP)}"
         )
     if changes.orphaned:
         context.log.warning(

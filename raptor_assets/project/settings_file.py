@@ -96,10 +96,14 @@ def _section(
 
 
 def _explained(key: str, model: type[BaseModel], mark: str = "") -> Iterator[str]:
-    documented = (dict(_meanings(inspect.getdoc(base) or "")) for base in model.__mro__)
-    meaning = next((meanings[key] for meanings in documented if key in meanings), None)
-    if meaning:
+    if meaning := explain_setting(key, model):
         yield f"# {key}{mark}: {meaning}"
+
+
+def explain_setting(key: str, model: type[BaseModel]) -> str:
+    """Return the meaning of a setting from the docstring of its class, "" for none."""
+    documented = (dict(_meanings(inspect.getdoc(base) or "")) for base in model.__mro__)
+    return next((meanings[key] for meanings in documented if key in meanings), "")
 
 
 def _meanings(doc: str) -> Iterator[tuple[str, str]]:

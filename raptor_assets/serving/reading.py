@@ -24,13 +24,14 @@ from raptor_core.home import HomeRetriever
 from raptor_core.home.corpus_tree import answer_by, layer_answer, refuse_narrowing
 from raptor_core.home.store_retriever import StoreRetriever
 from raptor_core.identity import MAX_ID_BYTES
-from raptor_core.models.reading.reader import Answer, Passage, Reader
+from raptor_core.models.reading.reader import Answer, Passage
 from raptor_core.report.data import report_values
 from raptor_core.retrieval import Retrieval
 from raptor_core.retrieval.base import Kind
 from raptor_core.settings.retrieval import Strategy
 from raptor_core.store.base import Hit, Where
 from raptor_core.tree.corpus_tree import CORPUS_TREE_NAME
+from raptor_core.tree.custom_components import reader_of
 
 Item = TypeVar("Item")
 
@@ -146,7 +147,7 @@ class HomeReader:
         if not retrieval.hits:
             return AskResponse.of(Answer("", ()), retrieval)
         passages = [Passage.from_node(hit.node) for hit in retrieval.hits]
-        reader = Reader(self._retriever.settings.reader)
+        reader = reader_of(self._retriever.settings)
         return AskResponse.of(reader.read(question, passages), retrieval)
 
     def _ask_corpus(self, question: str, budget_tokens: int | None) -> AskResponse:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from raptor_assets import names
 from raptor_assets.ownership import TreeIndex, abandoned_trees
@@ -21,6 +21,7 @@ from raptor_assets.standalone.instance import recorded
 from raptor_core.documents import Document, Partitions, Scan
 from raptor_core.models.local.speed import Speed, speed_of
 from raptor_core.nodes import Tree
+from raptor_core.quality.document_text import find_odd_text
 from raptor_core.rebuild import RebuildPlan, TreePlan, plan_rebuild
 from raptor_core.settings import Settings
 from raptor_core.tree.cache import Known
@@ -35,12 +36,13 @@ class Forecast:
     """Partitions and trees that the next build changes.
 
     ``speed`` is that of the local model that writes the summaries; None without one, and without
-    summaries to make.
+    summaries to make. ``odd`` has the doubts of documents to build, by their ids.
     """
 
     changes: Changes
     plan: RebuildPlan
     speed: Speed | None = None
+    odd: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def seconds(self) -> float | None:
@@ -65,7 +67,11 @@ def forecast(
         store_state = read_store_state(resources.store, settings.grouping)
         changes = resources.changes(records, store_state)
         resources.components(records.instance)  # shares the cache of builds
-    to_build = [n for n in changes.to_build_now if partitions is None or n in partitions]
+    to_build = [
+        name
+        for name in changes.to_build_now
+        if (partitions is None or name in partitions) and name not in changes.wiped
+    ]
     documents = _documents_by_tree(resources, to_build)
     removed = changes.removed if partitions is None else ()
     dropped = _dropped_trees(resources, (*removed, *to_build), set(documents))
@@ -78,7 +84,10 @@ def forecast(
         plan = RebuildPlan((*plan.trees, *_plan_corpus_tree(resources, plan)))
     part, custom = settings.summarizer, settings.components.summarizer
     measures = part.is_local and not custom and plan.summaries.calls
-    return Forecast(changes, plan, speed_of(part, home.models) if measures else None)
+    speed = speed_of(part, home.models) if measures else None
+    every = (document for members in documents.values() for document in members)
+    odd = {d.id: find_odd_text(d, prepared.unknown_share) for d in every}
+    return Forecast(changes, plan, speed, {name: o.reason for name, o in odd.items() if o})
 
 
 def _plan_corpus_tree(below: Resources, plan: RebuildPlan) -> tuple[TreePlan, ...]:

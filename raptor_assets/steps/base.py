@@ -35,8 +35,17 @@ class Step:
         """Make the asset of a partition; an error says why it failed."""
         raise NotImplementedError
 
-    def check(self, _state: PartitionState) -> list[CheckResult]:
-        """Execute the checks on a partition's recorded asset, which is not made."""
+    def check(self, state: PartitionState) -> list[CheckResult]:
+        """Return the results of the checks on a partition's recorded asset, which is not made.
+
+        A run executes them once.
+        """
+        if self.key not in state.verdicts:
+            state.verdicts[self.key] = self._check(state)
+        return state.verdicts[self.key]
+
+    def _check(self, _state: PartitionState) -> list[CheckResult]:
+        """Execute the checks on a partition's recorded asset."""
         return []
 
 

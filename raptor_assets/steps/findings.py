@@ -33,8 +33,8 @@ class FindingsStep(Step):
             self._result(*parts) for parts in zip(states, records, reports, shares, strict=True)
         ]
 
-    def check(self, state: PartitionState) -> list[CheckResult]:
-        """See ``Step.check``; findings that no run has made are made and not kept."""
+    def _check(self, state: PartitionState) -> list[CheckResult]:
+        """See ``Step._check``; findings that no run has made are made and not kept."""
         context = state.context
         (report,) = _run_audits([self._audit(state, state.recorded(self.key))], context)
         return [evaluate_audit(report.marked(context.components.curation), context.settings)]

@@ -23,10 +23,11 @@ from raptor_assets.versions import (
 from raptor_core.documents.base import Document
 from raptor_core.errors import EmptySourceError, SourceError, TableError
 from raptor_core.nodes import Node
-from raptor_core.quality.checks import CheckedLayer, CheckResult
+from raptor_core.quality.checks import CheckedClusters, CheckedLayer, CheckResult, LayerMeans
 from raptor_core.quality.document_text import document_text
-from raptor_core.quality.registry import VECTOR_CHECKS
+from raptor_core.quality.registry import VECTOR_CHECKS, cluster_checks, cluster_means
 from raptor_core.quality.sizes import chunk_length
+from raptor_core.quality.stored import embedding
 from raptor_core.tables.values import clusterings_to_table, documents_to_table, nodes_to_table
 from raptor_core.tree.earlier import earlier_clusters
 from raptor_core.tree.embed import embed_nodes
@@ -56,14 +57,19 @@ class DocumentsStep(Step):
         metadata = documents_metadata(trees, context.corpus)
         return StepResult(state, version, metadata, n_rows, reused, [_verdict(trees, context)])
 
-    def check(self, state: PartitionState) -> list[CheckResult]:
-        """See ``Step.check``."""
+    def _check(self, state: PartitionState) -> list[CheckResult]:
+        """See ``Step._check``."""
         return [_verdict(state.documents, state.context)]
 
 
 def _verdict(trees: Trees, context: RunContext) -> CheckResult:
     documents = {d.id: d for members in trees.values() for d in members}
-    return document_text(documents.values(), context.common_text, context.settings.checks)
+    return document_text(
+        documents.values(),
+        context.common_text,
+        context.settings.checks,
+        context.components.unknown_share,
+    )
 
 
 class ChunksStep(Step):
@@ -89,8 +95,8 @@ class ChunksStep(Step):
         verdicts = self.check(state)
         return StepResult(state, version, metadata, metadata["n_nodes"], reused, verdicts)
 
-    def check(self, state: PartitionState) -> list[CheckResult]:
-        """See ``Step.check``."""
+    def _check(self, state: PartitionState) -> list[CheckResult]:
+        """See ``Step._check``."""
         texts = {
             (tree, document.id): document.text
             for tree, members in state.documents.items()
@@ -139,12 +145,32 @@ class ClustersStep(Step):
             done = {tree: state.cluster(self.layer, tree) for tree in state.nodes(self.layer - 1)}
             state.put_clusterings(self.layer, done)
             version = clusters_version(list(done.values()))
-            state.save(self.key, clusterings_to_table(done.values()), version, inputs)
+            past = list(record.history if record else ())
+            n_kept = state.context.settings.checks.history_builds
+            means = cluster_means(self._checked(state))
+            history = [*past[-n_kept:], means] if means else past
+            state.save(self.key, clusterings_to_table(done.values()), version, inputs, history)
         reused = record is not None and record.data_version == version
         clusterings = list(state.clusterings(self.layer).values())
         below = {} if reused else state.layers(self.layer - 1)
         metadata = clusters_metadata(clusterings, below, pictured=not reused)
-        return StepResult(state, version, metadata, metadata["n_clusters"], reused)
+        verdicts = self.check(state)
+        return StepResult(state, version, metadata, metadata["n_clusters"], reused, verdicts)
+
+    def _check(self, state: PartitionState) -> list[CheckResult]:
+        """See ``Step._check``."""
+        record = state.recorded(self.key)
+        checked = self._checked(state, record.history[:-1] if record else ())
+        return [check(checked) for check in cluster_checks(state.context.settings.checks)]
+
+    def _checked(self, state: PartitionState, past: Sequence[LayerMeans] = ()) -> CheckedClusters:
+        below = state.nodes_by_id(self.layer - 1)
+        clusters = [
+            [below[node_id] for node_id in group]
+            for clustering in state.clusterings(self.layer).values()
+            for group in clustering.groups
+        ]
+        return CheckedClusters(clusters, state.context.settings, past)
 
     def _input(self, state: PartitionState) -> list[str]:
         """Return vectors, tokens, order and published clusters, on which the clusters depend."""
@@ -187,10 +213,18 @@ class EmbeddingsStep(Step):
             results.append(StepResult(state, version, metadata, len(members), reused, verdicts))
         return results
 
-    def check(self, state: PartitionState) -> list[CheckResult]:
-        """See ``Step.check``; leaves have no summaries to check."""
+    def _check(self, state: PartitionState) -> list[CheckResult]:
+        """See ``Step._check``; leaves have no summaries whose coverage is checked."""
+        context, known = state.context, state.layers(self.layer).values()
+        vectors = {
+            node.embedding_key: vector
+            for layer in known
+            for node, vector in zip(layer.nodes, layer.vectors, strict=True)
+        }
+        identity, bounds = context.components.store_identity, context.settings.checks
+        sound = embedding(state.flat_nodes(self.layer), vectors, identity, bounds)
         if not self.layer:
-            return []
+            return [sound]
         layers = [*state.layers(self.layer - 1).values(), *state.layers(self.layer).values()]
         layer = CheckedLayer(
             state.flat_nodes(self.layer),
@@ -203,4 +237,4 @@ class EmbeddingsStep(Step):
                 for node, vector in zip(known.nodes, known.vectors, strict=True)
             },
         )
-        return [check(layer) for check in VECTOR_CHECKS]
+        return [sound, *(check(layer) for check in VECTOR_CHECKS)]

@@ -20,6 +20,7 @@ from raptor_assets.run_context import RunContext
 from raptor_assets.specs import TREES
 from raptor_assets.steps.base import Step
 from raptor_assets.steps.findings import quarantined
+from raptor_assets.steps.layers import ClustersStep, EmbeddingsStep
 from raptor_assets.steps.summaries import SummariesStep
 from raptor_assets.versions import (
     audited_version,
@@ -32,10 +33,9 @@ from raptor_core.errors import InvariantError, RaptorError, SourceError, StoreRe
 from raptor_core.nodes import End, Layer, Tree
 from raptor_core.quality.checks import CheckedTrees, CheckResult, blocking_failures, require
 from raptor_core.quality.registry import check_trees
-from raptor_core.quality.stored import StoredTree, embedding, staleness
+from raptor_core.quality.stored import StoredTree, staleness
 from raptor_core.quality.stored import store as check_store
-from raptor_core.settings import Settings
-from raptor_core.store.base import Edition, Manifest, PublicationCounts, StoreIdentity
+from raptor_core.store.base import Edition, Manifest, PublicationCounts
 from raptor_core.store.publishing import PublicationBatch
 from raptor_core.store.store import VectorStore
 from raptor_core.tree.cluster import cluster_top
@@ -97,14 +97,13 @@ class PublishStep(Step):
             self._promote(context)
         return results
 
-    def check(self, state: PartitionState) -> list[CheckResult]:
-        """See ``Step.check``."""
+    def _check(self, state: PartitionState) -> list[CheckResult]:
+        """See ``Step._check``."""
         context, trees = state.context, self._trees(state)
         with context.store.open() as store:
             live = store.manifests([tree.name for tree in trees])
             verdicts = [
                 *check_trees(CheckedTrees(trees, context.settings)),
-                _embedded_verdict(trees, store.identity, context.settings),
                 _stored_verdict(store, trees),
             ]
         manifests = {manifest.tree: manifest for manifest in live}
@@ -147,9 +146,15 @@ class PublishStep(Step):
 
     def _judge(self, state: PartitionState, trees: Sequence[Tree]) -> list[CheckResult]:
         """Execute the checks on the trees; a broken law raises an InvariantError."""
-        depth = max(len(tree.layers) for tree in trees)
-        for layer in range(1, depth):
-            require(SummariesStep(keys.of(names.summaries(layer))).check(state))
+        steps: list[Step] = [EmbeddingsStep(keys.of(names.embeddings(0)))]
+        for layer in range(1, max(len(tree.layers) for tree in trees)):
+            steps += [
+                ClustersStep(keys.of(names.clusters(layer))),
+                SummariesStep(keys.of(names.summaries(layer))),
+                EmbeddingsStep(keys.of(names.embeddings(layer))),
+            ]
+        for step in steps:
+            require(step.check(state))
         settings = state.context.settings
         verdicts = check_trees(CheckedTrees(trees, settings))
         least = settings.clustering.min_members
@@ -171,9 +176,6 @@ class PublishStep(Step):
                 try:
                     abandoned = abandoned_trees(context.tables, grouping, name, stored, live)
                     part.removed = sorted({*abandoned, *unfinished(name) - live})
-                    part.verdicts.append(
-                        _embedded_verdict(part.trees, store.identity, context.settings)
-                    )
                     if not part.is_refused:
                         self._publish_partition(publishing, part)
                 except RaptorError as error:
@@ -240,14 +242,6 @@ def _table(trees: Sequence[Tree], manifests: Mapping[str, Manifest]) -> pa.Table
         (m.tree, m.build_id, m.layer_sizes, sum(m.layer_sizes), m.n_tokens, m.end, m.published_at)
         for m in (manifests[tree.name] for tree in trees)
     )
-
-
-def _embedded_verdict(
-    trees: Sequence[Tree], identity: StoreIdentity, settings: Settings
-) -> CheckResult:
-    nodes = [node for tree in trees for node in tree.nodes()]
-    vectors = {key: vector for tree in trees for key, vector in tree.vectors().items()}
-    return embedding(nodes, vectors, identity, settings.checks)
 
 
 def _staleness_verdicts(

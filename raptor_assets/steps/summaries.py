@@ -134,16 +134,13 @@ class SummariesStep(Step):
         costs.n_summarized += metadata.get("n_made", 0)
         return StepResult(state, version, metadata, metadata["n_nodes"], known is None, verdicts)
 
-    def check(self, state: PartitionState) -> list[CheckResult]:
-        """See ``Step.check``; a run executes them once."""
-        if self.layer not in state.verdicts:
-            settings, quotes = state.context.settings, state.context.components.quotes
-            nodes, below = state.flat_nodes(self.layer), state.nodes_by_id(self.layer - 1)
-            record = state.recorded(self.key)
-            past = record.history[:-1] if record else ()
-            layer = CheckedLayer(nodes, below, settings, past, quotes)
-            state.verdicts[self.layer] = check_layer(layer)
-        return state.verdicts[self.layer]
+    def _check(self, state: PartitionState) -> list[CheckResult]:
+        """See ``Step._check``."""
+        settings, quotes = state.context.settings, state.context.components.quotes
+        nodes, below = state.flat_nodes(self.layer), state.nodes_by_id(self.layer - 1)
+        record = state.recorded(self.key)
+        past = record.history[:-1] if record else ()
+        return check_layer(CheckedLayer(nodes, below, settings, past, quotes))
 
 
 def _summary_error(failed: Sequence[FailedSummary]) -> SummaryError:

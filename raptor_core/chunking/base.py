@@ -25,7 +25,7 @@ class Chunk:
 class Chunker(Protocol):
     """Interface of a method that cuts documents into chunks.
 
-    Chunks are ordered and disjoint, and they leave out only white space.
+    Chunks are ordered and disjoint, and they leave out only white space and runs of data.
     """
 
     @property

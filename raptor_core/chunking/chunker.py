@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from functools import cached_property
-from itertools import pairwise
+from itertools import chain, pairwise
+from operator import itemgetter
 from typing import ClassVar
 
 from raptor_core.chunking.base import Chunk
@@ -21,6 +22,7 @@ from raptor_core.chunking.paragraphs import Paragraph, paragraphs, strip_spans
 from raptor_core.chunking.sections import SectionPaths, heading_starts
 from raptor_core.chunking.sentences import Span, sentences_of
 from raptor_core.documents.base import Document
+from raptor_core.documents.data_runs import data_runs
 from raptor_core.identity import fingerprint
 from raptor_core.settings.models import ChunkingSettings
 from raptor_core.tokens.base import TokenCounter
@@ -35,8 +37,8 @@ _LINE = re.compile(r"\S(?:[^\n]*\S)?")
 class SentenceChunker:
     """Chunks of whole sentences, at most ``max_tokens`` long; an edit shifts few of them.
 
-    A sentence is cut only if it is over the limit by itself, or if one of its unbroken words is.
-    Such a word counts one token for every 32 characters.
+    A sentence is cut only if it is over the limit by itself. Runs of data are left out, unless the
+    document holds nothing else; see ``raptor_core.documents.data_runs``.
     """
 
     method: ClassVar[str] = "sentences"
@@ -63,9 +65,10 @@ class SentenceChunker:
         if not text or text.isspace():
             return []
         paths, measure = SectionPaths(document), Measure(text, self._counter)
-        units = self._weigh(text, list(self._units(document)), measure)
-        spans = self._pack(text, units, measure)
-        return self._verify(text, spans, [unit.start for unit in units], paths)
+        units = list(self._units(document))
+        groups = [self._weigh(text, group, measure) for group in _without_data(text, units)]
+        spans = [span for group in groups for span in self._pack(text, group, measure)]
+        return self._verify(text, spans, [unit.start for unit in chain(*groups)], paths)
 
     def _pack(self, _text: str, units: list[SentenceSpan], _measure: Measure) -> list[Span]:
         """Return the spans of chunks."""
@@ -113,8 +116,7 @@ class SentenceChunker:
         near = [row for row, weight in enumerate(weights) if weight > self._limit]
         counts = self._counter.count([text[slice(*spans[row])] for row in near])
         for row, count in zip(near, counts, strict=True):
-            long = measure.has_long_tokens(*spans[row])
-            if count <= self._limit and not long:
+            if count <= self._limit:
                 weights[row] = count
         return weights
 
@@ -147,6 +149,25 @@ class SentenceChunker:
         cuts = cut_sentence(part, 0, len(part), measure, half)
         middle = start + (cuts[0] if cuts else -(-len(part) // 2))
         return list(strip_spans(text, [start, middle, end]))
+
+
+def _without_data(text: str, units: list[SentenceSpan]) -> list[list[SentenceSpan]]:
+    """Return the units between the runs of data of a text; no chunk reaches over such a run."""
+    runs = data_runs(text)
+    if not runs:
+        return [units]
+    groups: list[list[SentenceSpan]] = [[] for _ in range(len(runs) + 1)]
+    for unit in units:
+        first = bisect_right(runs, unit.start, key=itemgetter(1))
+        last = bisect_left(runs, unit.end, key=itemgetter(0))
+        inner = [bound for run in runs[first:last] for bound in run]
+        bounds = [unit.start, *(min(max(at, unit.start), unit.end) for at in inner), unit.end]
+        for number, span in enumerate(zip(bounds[::2], bounds[1::2], strict=True), first):
+            for start, end in strip_spans(text, span):
+                if any(map(str.isalnum, text[start:end])):
+                    key = key_of(text[start:end])
+                    groups[number].append(unit._replace(start=start, end=end, key=key))
+    return [group for group in groups if group] or [units]
 
 
 def _heading_level(text: str, heading: Paragraph, paths: SectionPaths) -> int:

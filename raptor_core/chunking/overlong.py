@@ -10,10 +10,6 @@ from numpy.typing import NDArray
 
 from raptor_core.tokens.base import TokenCounter
 
-# A longer token is an unknown word to its tokenizer. Every further 32 characters add one to its
-# weight, so that a word of 100,000 characters does not count as one token.
-LONG_TOKEN_CHARS = 32
-
 _WORD = re.compile(r"\S")
 
 
@@ -26,16 +22,8 @@ class Measure:
     """
 
     def __init__(self, text: str, counter: TokenCounter) -> None:
-        anchors: list[int] = []
-        added: list[int] = []
-        for start, end in counter.token_spans(text):
-            anchor = _anchor(text, start, end)
-            anchors.append(anchor)
-            more = range(anchor + LONG_TOKEN_CHARS, end, LONG_TOKEN_CHARS)
-            anchors += more
-            added += more
+        anchors = [_anchor(text, start, end) for start, end in counter.token_spans(text)]
         self._anchors: NDArray[np.int64] = np.maximum.accumulate(np.array(anchors, dtype=np.int64))
-        self._added: NDArray[np.int64] = np.array(added, dtype=np.int64)
 
     def weights(self, starts: list[int], ends: list[int]) -> list[int]:
         """Return the weight of each span, in tokens."""
@@ -49,11 +37,6 @@ class Measure:
         places: list[int] = self._anchors[first:last].tolist()
         return places
 
-    def has_long_tokens(self, start: int, end: int) -> bool:
-        """Return whether a token of the span weighs more than one."""
-        first, last = np.searchsorted(self._added, [start, end])
-        return bool(last > first)
-
 
 def _anchor(text: str, start: int, end: int) -> int:
     """Return the first character of a token that is not white space, or its start if all is."""
@@ -63,9 +46,12 @@ def _anchor(text: str, start: int, end: int) -> int:
     return start
 
 
-_CLAUSE_MARKS = ";:,—–،؛、，；：)]"
-_NO_SPACE_NEEDED = "、，；：،؛—"
+_CLAUSE_MARKS = ";:,—–،؛、，；：)]၊"
+_NO_SPACE_NEEDED = "、，；：،؛—၊་"
 _JOINER = "\u200d"
+_TAKES_NEXT = "เแโใไເແໂໃໄ\u1039\u17d2"
+_TAKES_PREVIOUS = "ะาำๅๆฯະາຳໆ"
+"""Thai and Lao vowels that are letters, and signs that stack the next letter of their script."""
 _REGIONAL = re.compile("[\U0001f1e6-\U0001f1ff]*\\Z")
 # The search for a cut covers this last share of the places that fit.
 _SHARE = 0.5
@@ -127,7 +113,9 @@ def _is_whole(text: str, place: int) -> bool:
         return False
     if previous == "\r" and current == "\n":
         return False
-    if unicodedata.category(current).startswith("M"):
+    if unicodedata.category(current).startswith("M") or current in _TAKES_PREVIOUS:
+        return False
+    if previous in _TAKES_NEXT:
         return False
     if "\U0001f1e6" <= current <= "\U0001f1ff":
         run = _REGIONAL.search(text, max(0, place - 64), place)

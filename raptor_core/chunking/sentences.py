@@ -15,13 +15,14 @@ _WORDS = read_words(Path(__file__).with_name("abbreviations.txt"))
 
 _CLOSERS = "\"'”’»›)\\]}*_`"
 _WIDE_CLOSERS = "」』）】》〉”’\"'"
-_MARKS = ".!?…؟۔।॥։።፧፨។៕"
+_MARKS = ".!?…؟۔।॥։።፧፨"
+_WIDE = "。！？｡︕︖។៕။།༎"
 # Marks that end a sentence only before white space, and wide marks that need none after them.
 # The quantifiers are possessive and no match begins inside a run, so that a long row of dots
 # takes linear time.
 _END = re.compile(
     rf"(?<![{_MARKS}])(?P<mark>[{_MARKS}]++)(?P<close>[{_CLOSERS}]*+)(?=\s)"
-    rf"|(?P<wide>[。！？｡︕︖]+[。！？｡︕︖!?…]*)[{_WIDE_CLOSERS}]*"
+    rf"|(?P<wide>[{_WIDE}]+[{_WIDE}!?…]*)[{_WIDE_CLOSERS}]*"
 )
 _ITEM = re.compile(r"\n[ \t>]*(?:[-*+•‣–]|\(?\d{1,3}[.)]|\(?[a-zA-Z][.)])[ \t]+(?=\S)")
 _WORD_BEFORE = re.compile(r"[^\s(\[{\"'“‘«„—–/]*\Z")
@@ -29,6 +30,10 @@ _WORD_AFTER = re.compile(r"\s+[\"'“‘«„‹(\[*_`¿¡—–-]*(?P<word>[^\W
 _NUMERAL = re.compile(r"\(?(?:\d{1,3}|[ivxlcIVXLC]{1,5}|[a-zA-Z])")
 _DOTTED = re.compile(r"(?:[^\W\d_]\.)+[^\W\d_]")
 _LINE = re.compile(r"[^\n\r]+")
+_THAI_LAO = "\u0e01-\u0e2e\u0e30-\u0e45\u0e47-\u0e4e\u0e81-\u0ec5\u0ec8-\u0ecd"
+_PHRASE_END = re.compile(f"(?<=[{_THAI_LAO}]) +(?=[{_THAI_LAO}])")
+_MIN_PHRASE_CHARS = 40
+"""Least length of a sentence of Thai or Lao, which ends with a space, as many clauses do."""
 _WINDOW_CHARS = 48
 
 
@@ -45,8 +50,17 @@ def sentences_of(text: str, block: Paragraph) -> list[Span]:
         lines = _LINE.finditer(text, block.start, block.end)
         return [span for line in lines for span in strip_spans(text, line.span())]
     items = (match.start() + 1 for match in _ITEM.finditer(text, block.start, block.end))
-    cuts = sorted({*_ends(text, block), *items})
+    cuts = sorted({*_ends(text, block), *items, *_phrase_ends(text, block)})
     return list(strip_spans(text, [block.start, *cuts, block.end]))
+
+
+def _phrase_ends(text: str, block: Paragraph) -> Iterator[int]:
+    """Yield the characters after phrases of Thai or Lao that are as long as a sentence."""
+    last = block.start
+    for match in _PHRASE_END.finditer(text, block.start, block.end):
+        if match.start() - last >= _MIN_PHRASE_CHARS:
+            last = match.end()
+            yield last
 
 
 def _ends(text: str, block: Paragraph) -> Iterator[int]:

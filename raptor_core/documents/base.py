@@ -22,6 +22,10 @@ FOLDER = "folder"
 
 DOUBT = "doubt"
 """Key of the metadata that says which parts of its file a document lacks, in words for a person."""
+ENCODING = "encoding"
+"""Key of the metadata that names an encoding which nothing declared."""
+ENCODING_DOUBT = "encoding_doubt"
+"""Key of the metadata that says why the letters of a document may be wrong."""
 
 
 @dataclass(frozen=True, slots=True)

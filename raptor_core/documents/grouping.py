@@ -14,16 +14,13 @@ from raptor_core.documents.catalog.entries import Entries
 from raptor_core.identity import digest, percent_encode, shorten_name
 from raptor_core.settings import GroupingSettings
 
-WHOLE_CORPUS = "corpus"
-"""Name of the tree that holds the complete corpus."""
-
 Identifiable = TypeVar("Identifiable", Document, Entry)
 
 
 def tree_name(document_id: str, grouping: GroupingSettings) -> str:
     """Return the name of a document's tree: its id, its folder ("." without one) or "corpus"."""
     if grouping.by == "corpus":
-        return WHOLE_CORPUS
+        return grouping.corpus_name
     if grouping.by == "folder":
         return document_id.rpartition("/")[0] or "."
     return document_id

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from raptor_core.errors import SettingsError
 from raptor_core.models.money.ledger import Ledger
 from raptor_core.models.money.usage import cost_usd, price_of
-from raptor_core.models.reading.reader import Answer, Passage, Reader
+from raptor_core.models.reading.reader import Answer, Passage, read_parts
 from raptor_core.nodes import Node, grouped
 from raptor_core.settings import Settings
+from raptor_core.tree.custom_components import reader_of
 
 MAX_PARTS = 8
 """Maximum number of parts that the layer is cut into."""
@@ -88,9 +89,10 @@ def answer_by(plan: CorpusAnswerPlan, question: str, settings: Settings) -> Answ
         SettingsError: the budget is in dollars, and the reader's model has no price.
     """
     ledger, reader = Ledger(settings.budget, settings.prices), settings.reader
-    account = ledger.account("answers", reader.shown_model, free=reader.is_local)
+    model, is_free = reader.shown_model, reader.is_local
+    read_by = reader_of(settings, lambda: ledger.account("answers", model, free=is_free))
     parts = [[Passage.from_node(node) for node in part] for part in plan.parts]
-    return Reader(reader, account=account).read_parts(question, parts)
+    return read_parts(read_by, question, parts)
 
 
 def layer_answer(nodes: Sequence[Node], budget_tokens: int) -> Answer:

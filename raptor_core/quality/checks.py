@@ -188,6 +188,21 @@ class CheckedLayer:
 
 
 @dataclass(frozen=True)
+class CheckedClusters:
+    """Clusters over one layer of one or more trees, before their summaries are made.
+
+    Attributes:
+        clusters: nodes of each cluster.
+        settings: settings with the bounds.
+        past: means of earlier builds, oldest first.
+    """
+
+    clusters: Sequence[Sequence[Node]]
+    settings: Settings
+    past: Sequence[LayerMeans] = ()
+
+
+@dataclass(frozen=True)
 class CheckedTrees:
     """Trees of a partition."""
 

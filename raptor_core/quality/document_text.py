@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Any
 
-from raptor_core.documents.base import DOUBT, Document
+from raptor_core.documents.base import DOUBT, ENCODING_DOUBT, Document
+from raptor_core.documents.data_runs import data_runs
 from raptor_core.quality.checks import N_WORST, CheckMeasurement, WorstNode, check, percent
 from raptor_core.quality.languages import LATIN, writing
 from raptor_core.settings import CheckSettings
@@ -27,6 +28,7 @@ _MIN_LINE_LETTERS = 8
 _EDGE_CHARS = 10_000
 """Characters at either end of a document that are searched for headers and footers."""
 _SAMPLE_CHARS = 4_000
+_PART_CHARS = 2_000
 _PARAGRAPH_CHARS = 80
 _BUCKET = 20
 _NAMED = 5
@@ -134,6 +136,17 @@ MIN_PAGE_CHARS = 100
 MAX_EMPTY_PAGES = 0.2
 """Share of pages without text above which they are scans; books have blank pages, too."""
 
+MAX_UNKNOWN = 0.3
+"""Share of tokens without a meaning for the embedding model, so that vectors become alike."""
+
+UNKNOWN_REASON = (
+    "are unknown to the embedding model; set embedder.kind to sentence-transformers, and "
+    "embedder.model to a model of its script, such as intfloat/multilingual-e5-small or BAAI/bge-m3"
+)
+
+UnknownShare = Callable[[str], float]
+"""Function that returns the share of a text's tokens that an embedding model does not know."""
+
 _MIN_CHARS = 200
 _EXCERPT_CHARS = 120
 _SHOWN_CHARS = 60
@@ -154,14 +167,46 @@ class OddText:
     excerpt: str
 
 
-def find_odd_text(document: Document) -> OddText | None:
-    """Return what looks wrong in the first characters of a text; None if nothing does."""
-    text = document.text[:_READ_CHARS]
-    if doubt := document.metadata.get(DOUBT):
-        return OddText(document.id, str(doubt), 1.0, text[:_EXCERPT_CHARS])
+def find_odd_text(document: Document, unknown_share: UnknownShare | None = None) -> OddText | None:
+    """Return what looks wrong in a text, or what of it no model reads; None if nothing does.
+
+    ``unknown_share`` is None where the tokenizer of the embedding model is not known.
+    """
+    runs = data_runs(document.text)
+    bounds = [0, *chain(*runs), len(document.text)]
+    parts = [document.text[a:b] for a, b in zip(bounds[::2], bounds[1::2], strict=True)]
+    text = "\n".join(parts)
+    odd = _find_misread_text(document, text[:_READ_CHARS])
+    if odd is None and unknown_share:
+        share = unknown_share(_sample(text))
+        if share > MAX_UNKNOWN:
+            reason = f"{percent(share)} of its tokens {UNKNOWN_REASON}"
+            odd = OddText(document.id, reason, share, document.text[:_EXCERPT_CHARS])
+    if odd is None and runs:
+        start, n_chars = runs[0][0], sum(end - start for start, end in runs)
+        reason = f"{n_chars:,} characters of encoded data or minified code, which chunks leave out"
+        excerpt = document.text[max(0, start - 40) : start + 80]
+        odd = OddText(document.id, reason, n_chars / len(document.text), excerpt)
+    return odd
+
+
+def _sample(text: str) -> str:
+    """Return the beginning, the middle and the end of a long text."""
+    if len(text) <= 3 * _PART_CHARS:
+        return text
+    starts = (0, len(text) // 2, len(text) - _PART_CHARS)
+    return "\n".join(text[start : start + _PART_CHARS] for start in starts)
+
+
+def _find_misread_text(document: Document, text: str) -> OddText | None:
+    """Return what looks wrong in the first characters of a text without runs of data."""
+    if doubt := document.metadata.get(ENCODING_DOUBT) or document.metadata.get(DOUBT):
+        start = max(0, document.text.find("\ufffd") - 40)
+        excerpt = document.text[start : start + _EXCERPT_CHARS]
+        return OddText(document.id, str(doubt), 1.0, excerpt)
     n_visible = sum(map(len, text.split()))
     n_pages = document.metadata.get("pages", 0)
-    if isinstance(n_pages, int) and n_pages and len(text) == len(document.text):
+    if isinstance(n_pages, int) and n_pages and len(document.text) <= _READ_CHARS:
         per_page = n_visible / n_pages
         if per_page < MIN_PAGE_CHARS:
             reason = f"{per_page:.0f} characters on each of {n_pages} pages"
@@ -203,19 +248,24 @@ def find_foreign_text(document: Document, common: CommonText, share: float) -> O
     "document_text",
     "warn",
     "Share of documents whose text looks as if it had been read wrongly: words glued together, "
-    "letters without a meaning, hardly any letters, hardly any text for the pages; or that are in "
-    "another language than the others of the run; and the share of text in lines that most of "
-    "these have.",
+    "letters without a meaning, an encoding in doubt, hardly any letters, hardly any text for the "
+    "pages, runs of data; "
+    "or whose tokens the embedding model does not know; or that are in another language than the "
+    "others of the run; and the share of text in lines that most of these have.",
 )
 def document_text(
-    documents: Collection[Document], common: CommonText, checks: CheckSettings
+    documents: Collection[Document],
+    common: CommonText,
+    checks: CheckSettings,
+    unknown_share: UnknownShare | None = None,
 ) -> CheckMeasurement:
     """Measure the share of documents that look wrong, and of text in repeated lines.
 
     Each document is judged alone, and against the documents that ``common`` counted.
     """
     findings = (
-        find_odd_text(document) or find_foreign_text(document, common, checks.main_language)
+        find_odd_text(document, unknown_share)
+        or find_foreign_text(document, common, checks.main_language)
         for document in documents
     )
     odd = [finding for finding in findings if finding]
@@ -253,6 +303,7 @@ def document_text(
     ]
     remedy = (
         "Look at the files by `raptor documents`: print them to PDF again, or run OCR over them; "
+        "name the encoding of text files by source.encoding; "
         "leave them out by source.exclude, or what surrounds their text by its template; or raise "
         "checks.max_odd_documents or checks.max_repeated where their text is meant so."
     )

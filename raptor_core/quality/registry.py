@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from raptor_core.quality.checks import (
     Check,
+    CheckedClusters,
     CheckedLayer,
     CheckedTrees,
     CheckInfo,
@@ -23,30 +26,34 @@ from raptor_core.quality.sizes import (
     compression_ratio,
     token_budget,
 )
-from raptor_core.quality.stored import embedding, staleness, store
+from raptor_core.quality.statistics import CheckedPart
+from raptor_core.quality.stored import staleness, store
 from raptor_core.quality.structure import coverage, shrink, tree_coverage
+from raptor_core.settings import CheckSettings
 
+CLUSTER_CHECKS: tuple[Check[[CheckedClusters]], ...] = (
+    token_budget,
+    cluster_size,
+    cluster_size_drift,
+)
 LAYER_CHECKS: tuple[Check[[CheckedLayer]], ...] = (
     coverage,
-    token_budget,
     junk_text,
     truncation,
     compression_ratio,
     compression_drift,
-    cluster_size,
-    cluster_size_drift,
     language_switch,
     near_duplicates,
     model_answers,
 )
 VECTOR_CHECKS: tuple[Check[[CheckedLayer]], ...] = (summary_coverage,)
-"""Checks on a layer of summaries that need its vectors."""
+"""Checks on a layer of summaries that need its vectors; ``embedding`` is on leaves, too."""
 TREE_CHECKS: tuple[Check[[CheckedTrees]], ...] = (
     shrink,
     tree_coverage,
     prompt_injection,
 )
-STORE_CHECKS: tuple[CheckInfo, ...] = (embedding, store, staleness)
+STORE_CHECKS: tuple[CheckInfo, ...] = (store, staleness)
 PUBLISHED_CHECKS: tuple[CheckInfo, ...] = (*TREE_CHECKS, *STORE_CHECKS)
 """Checks on finished trees, then on what the store holds of them."""
 
@@ -61,8 +68,25 @@ def check_trees(checked: CheckedTrees) -> list[CheckResult]:
     return [check(checked) for check in TREE_CHECKS]
 
 
+def cluster_checks(settings: CheckSettings) -> list[Check[[CheckedClusters]]]:
+    """Return CLUSTER_CHECKS; ``cluster_size`` blocks if the settings say so."""
+    blocks = settings.on_cluster_size == "block"
+    return [
+        replace(check, severity="error") if blocks and check is cluster_size else check
+        for check in CLUSTER_CHECKS
+    ]
+
+
+def cluster_means(checked: CheckedClusters) -> LayerMeans:
+    """Return the mean of clusters for comparison with later builds; empty without a cluster."""
+    return _mean(cluster_size, checked, "children_mean")
+
+
 def layer_means(layer: CheckedLayer) -> LayerMeans:
-    """Return the means of a layer for comparison with later builds; empty if it has none."""
-    sources = ((compression_ratio, "ratio_mean"), (cluster_size, "children_mean"))
-    means = {check.name: check.measure(layer).numbers.get(mean) for check, mean in sources}
-    return {name: mean for name, mean in means.items() if mean is not None}
+    """Return the mean of a layer for comparison with later builds; empty without a summary."""
+    return _mean(compression_ratio, layer, "ratio_mean")
+
+
+def _mean(check: Check[[CheckedPart]], checked: CheckedPart, name: str) -> LayerMeans:
+    mean = check.measure(checked).numbers.get(name)
+    return {} if mean is None else {check.name: mean}

@@ -16,6 +16,7 @@ import numpy as np
 from raptor_core.nodes import Node
 from raptor_core.quality.checks import (
     N_WORST,
+    CheckedClusters,
     CheckedLayer,
     CheckMeasurement,
     WorstNode,
@@ -40,26 +41,29 @@ def parent_counts(summaries: Iterable[Node]) -> Counter[str]:
     "Mean number of children per summary, against the bounds set "
     f"(the paper's mean is {PAPER_CHILDREN}).",
 )
-def cluster_size(layer: CheckedLayer) -> CheckMeasurement:
+def cluster_size(checked: CheckedClusters) -> CheckMeasurement:
     """Measure the mean number of children against ``min_children`` and ``max_children``."""
-    low, high = layer.settings.checks.min_children, layer.settings.checks.max_children
-    children = [float(len(node.children)) for node in layer.summaries]
+    low, high = checked.settings.checks.min_children, checked.settings.checks.max_children
+    children = [float(len(cluster)) for cluster in checked.clusters]
     mean = float(np.mean(children or [low]))  # a layer without clusters passes
     summary = "No cluster to measure."
     if children:
         summary = (
-            f"Summaries have {mean:.1f} children on average "
+            f"Clusters have {mean:.1f} nodes on average "
             f"(bounds {low:g} to {high:g}, paper {PAPER_CHILDREN})."
         )
     numbers = {"clusters": len(children), **distribution("children", children)}
-    if parents := parent_counts(layer.summaries):
+    if parents := Counter(node.id for cluster in checked.clusters for node in cluster):
         several = sum(n > 1 for n in parents.values()) / len(parents)
         numbers["several_parents_share"] = round(several, DIGITS)
     remedy = "Look at clustering.threshold, max_components and max_tokens: clusters are " + (
         "too small." if mean < low else "too large."
     )
-    ranked = sorted(layer.summaries, key=lambda n: (-len(n.children), n.id))[:N_WORST]
-    worst = [WorstNode.of(n, len(n.children), f"{len(n.children)} children") for n in ranked]
+    ranked = sorted(checked.clusters, key=lambda cluster: (-len(cluster), cluster[0].id))
+    worst = [
+        WorstNode.of(cluster[0], len(cluster), f"first of {len(cluster)} nodes of a cluster")
+        for cluster in ranked[:N_WORST]
+    ]
     return CheckMeasurement(low <= mean <= high, summary, numbers, worst, remedy)
 
 
@@ -68,9 +72,9 @@ def cluster_size(layer: CheckedLayer) -> CheckMeasurement:
     "warn",
     "Mean number of children per summary of the layer against earlier builds of this partition.",
 )
-def cluster_size_drift(layer: CheckedLayer) -> CheckMeasurement:
+def cluster_size_drift(checked: CheckedClusters) -> CheckMeasurement:
     """Measure the drift of the mean number of children."""
-    return measure_mean_drift(layer, cluster_size, "children_mean")
+    return measure_mean_drift(checked, cluster_size, "children_mean")
 
 
 @check(
@@ -78,14 +82,11 @@ def cluster_size_drift(layer: CheckedLayer) -> CheckMeasurement:
     "error",
     "No cluster holds more tokens than the summarizer may read (clustering.max_tokens).",
 )
-def token_budget(layer: CheckedLayer) -> CheckMeasurement:
+def token_budget(checked: CheckedClusters) -> CheckMeasurement:
     """Measure the number of clusters over the token budget."""
-    budget = layer.settings.clustering.max_tokens
-    sized = [
-        (sum(child.n_tokens for child in children_of(node, layer.below)), node)
-        for node in layer.summaries
-    ]
-    over = sorted((s for s in sized if s[0] > budget), key=lambda s: (-s[0], s[1].id))
+    budget = checked.settings.clustering.max_tokens
+    sized = [(sum(node.n_tokens for node in cluster), cluster) for cluster in checked.clusters]
+    over = sorted((s for s in sized if s[0] > budget), key=lambda s: (-s[0], s[1][0].id))
     numbers = {
         "over_budget": len(over),
         "budget_tokens": budget,
@@ -97,8 +98,8 @@ def token_budget(layer: CheckedLayer) -> CheckMeasurement:
         else f"All {len(sized)} clusters keep the budget of {budget} tokens."
     )
     worst = [
-        WorstNode.of(node, n_tokens, f"{n_tokens} tokens in {len(node.children)} children")
-        for n_tokens, node in over
+        WorstNode.of(cluster[0], n, f"first of {len(cluster)} nodes with {n} tokens together")
+        for n, cluster in over
     ]
     remedy = "Build the layer again; if it stays, the clusterer breaks its contract on max_tokens."
     return CheckMeasurement(not over, summary, numbers, worst, remedy)

@@ -10,11 +10,20 @@ from __future__ import annotations
 import statistics
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 
-from raptor_core.quality.checks import Check, CheckedLayer, CheckMeasurement, WorstNode
+from raptor_core.quality.checks import (
+    Check,
+    CheckedClusters,
+    CheckedLayer,
+    CheckMeasurement,
+    WorstNode,
+)
 from raptor_core.settings import CheckSettings
+
+CheckedPart = TypeVar("CheckedPart", CheckedLayer, CheckedClusters)
 
 DIGITS = 4
 """Decimals of shown values; bounds apply to exact values."""
@@ -79,14 +88,14 @@ def measure_drift(value: float, past: Sequence[float], last: int) -> Drift:
 
 
 def measure_mean_drift(
-    layer: CheckedLayer, check: Check[[CheckedLayer]], mean: str
+    checked: CheckedPart, check: Check[[CheckedPart]], mean: str
 ) -> CheckMeasurement:
     """Measure the drift of ``mean``, one of the numbers of a check."""
-    measured = check.measure(layer)
-    value, checks = measured.numbers.get(mean), layer.settings.checks
+    measured = check.measure(checked)
+    value, checks = measured.numbers.get(mean), checked.settings.checks
     if value is None:
         return CheckMeasurement(True, "Nothing to compare.", {})
-    past = [means[check.name] for means in layer.past if check.name in means]
+    past = [means[check.name] for means in checked.past if check.name in means]
     drift = measure_drift(value, past, checks.history_builds)
     return evaluate_drift(f"The layer's {mean.replace('_', ' ')}", drift, checks, measured.worst)
 

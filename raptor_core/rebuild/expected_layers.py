@@ -192,7 +192,8 @@ def children_per_parent(trees: Iterable[Tree], settings: Settings) -> float:
     if n_parents:
         return max(n_children / n_parents, 2.0)
     part = settings.clustering
-    targets = {"contiguous": float(part.window), "kmeans": float(part.cluster_size)}
+    targets = {"contiguous": float(part.window)}
+    targets |= dict.fromkeys(("kmeans", "linkage", "watershed"), float(part.cluster_size))
     return targets.get(part.method, PAPER_CHILDREN)
 
 

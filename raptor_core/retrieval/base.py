@@ -7,7 +7,7 @@ Filling a token budget from candidates belongs here too. The strategies are in t
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Literal, Protocol
 
@@ -136,6 +136,14 @@ class Retrieval:
         return f"<Retrieval {self.question!r}: {len(self.hits)} hits, {spent}>"
 
     @property
+    def with_words(self) -> Retrieval:
+        """The retrieval without nodes that have no letter or digit."""
+        hits = tuple(filter(has_words, self.hits))
+        if len(hits) == len(self.hits):
+            return self
+        return replace(self, hits=hits, n_tokens=sum(hit.node.n_tokens for hit in hits))
+
+    @property
     def context(self) -> str:
         """Texts of the hits, separated by blank lines; inside a paragraph by a line end."""
         nodes = [hit.node for hit in self.hits]
@@ -184,13 +192,18 @@ def sort_by_document(hits: Sequence[Hit]) -> list[Hit]:
     )
 
 
+def has_words(hit: Hit) -> bool:
+    """Return whether a node has a letter or digit; a row of marks or pictures answers nothing."""
+    return any(map(str.isalnum, hit.node.text))
+
+
 def fit_budget(
     question: str, query: Query, candidates: Sequence[Hit], max_nodes: int | None = None
 ) -> Retrieval:
     """Take candidates in their order, at most ``max_nodes``, and pass over what does not fit."""
     hits: list[Hit] = []
     spent = passed_over = 0
-    for hit in candidates:
+    for hit in filter(has_words, candidates):
         if len(hits) == max_nodes:
             break
         if spent + hit.node.n_tokens > query.budget_tokens:

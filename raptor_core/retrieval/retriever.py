@@ -143,7 +143,10 @@ class Retriever(AsyncSearch):
         if not questions:
             return []
         batch = Questions(tuple(questions), vectors, self._embedder)
-        return self._store.read_consistently(lambda store: strategy.retrieve(batch, query, store))
+        retrievals = self._store.read_consistently(
+            lambda store: strategy.retrieve(batch, query, store)
+        )
+        return [retrieval.with_words for retrieval in retrievals]
 
     def trace(self, node_id: str) -> Trace:
         """Return the exact spans of the documents under a node.

@@ -5,6 +5,7 @@ from raptor_core.settings.checks import AuditSettings, CheckSettings
 from raptor_core.settings.load import PRESETS, load_settings, preset, settings_of, with_preset
 from raptor_core.settings.models import (
     ChunkingSettings,
+    CorpusTreeGrouping,
     EmbedderSettings,
     EvaluationSettings,
     GroupingSettings,
@@ -22,6 +23,7 @@ __all__ = [
     "BudgetSettings",
     "CheckSettings",
     "ChunkingSettings",
+    "CorpusTreeGrouping",
     "DatabaseTable",
     "EmbedderSettings",
     "EndpointPart",

@@ -59,7 +59,9 @@ class CheckSettings(Part):
 
     Attributes:
         min_compression, max_compression: summary tokens over children's tokens (paper: 0.28).
-        min_children, max_children: children per parent (paper: 6.7).
+        min_children, max_children: mean of children per parent (paper: 6.7).
+        on_cluster_size: what happens to a layer of clusters outside of these bounds: "warn", or
+            "block" it before a summary of it is made.
         audit_rate: share of summaries that are audited.
         audit_minimum: least number of audited summaries in each layer and partition.
         max_unsupported: share of audited summaries that may hold an unsupported sentence
@@ -93,6 +95,7 @@ class CheckSettings(Part):
     max_compression: float = Field(0.60, gt=0)
     min_children: float = Field(2.0, ge=0)
     max_children: float = Field(25.0, gt=0)
+    on_cluster_size: Literal["warn", "block"] = "warn"
     audit_rate: float = Field(0.1, ge=0, le=1)
     audit_minimum: int = Field(5, ge=0)
     max_unsupported: float = Field(0.1, ge=0, le=1)

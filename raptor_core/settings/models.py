@@ -42,7 +42,7 @@ class ComponentsSettings(Part):
     Any other object is the component.
 
     Attributes:
-        counter, chunker, embedder, clusterer, summarizer, judge: a custom component, such as
+        counter, chunker, embedder, clusterer, summarizer, judge, reader: a component, such as
             "package.module:name", or the name of an entry point; empty is the built-in one.
     """
 
@@ -52,6 +52,7 @@ class ComponentsSettings(Part):
     clusterer: Name = ""
     summarizer: Name = ""
     judge: Name = ""
+    reader: Name = ""
 
 
 DatasetName = Annotated[str, Field(pattern=r"^[A-Za-z0-9_]{1,64}$")]
@@ -87,9 +88,18 @@ class GroupingSettings(Part):
     """
 
     common: ClassVar[tuple[str, ...] | None] = ("by",)
+    corpus_name: ClassVar[str] = "corpus"
 
     by: Literal["document", "folder", "corpus"] = "document"
     shards: int = Field(0, ge=0, le=20_000)
+
+
+class CorpusTreeGrouping(GroupingSettings):
+    """Grouping of top nodes into the corpus tree, whose name no document or folder can have."""
+
+    corpus_name: ClassVar[str] = "/corpus"
+
+    by: Literal["corpus"] = "corpus"
 
 
 class ChunkingSettings(Part):
@@ -268,6 +278,8 @@ class ReaderSettings(ChatPart):
         kind: "openai" (an OpenAI-compatible chat endpoint) or "local" (a GGUF file, which runs in
             this process).
         max_tokens: most tokens of an answer.
+        system_prompt: instructions of your own. The passages follow, numbered from 1, and then the
+            question; ``[2]`` in an answer cites the second passage.
     """
 
     common: ClassVar[tuple[str, ...] | None] = ("kind", "model", "base_url", "api_key_env")
@@ -275,6 +287,7 @@ class ReaderSettings(ChatPart):
 
     kind: Literal["openai", "local"] = "openai"
     max_tokens: int = Field(512, ge=16)
+    system_prompt: str = ""
 
 
 class Settings(Part):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from raptor_core.redaction import hide_secrets
 from raptor_core.settings.base import Part
@@ -79,6 +79,8 @@ class SourceSettings(Part):
             may take 10 times as long in all, and a listing 60 times.
         max_file_mb: most megabytes of a file; larger files are reported and skipped.
         whole_pages: read web pages with the navigation, sidebars and footers around their content.
+        encoding: encoding of text files and mails that begin with no byte order mark, such as
+            ``cp1250``; empty recognizes it file by file.
         id_field: field with the id in the rows of a file; "auto" finds it.
         text_field: field with the text in the rows of a file.
         title_field: field with the title in the rows of a file.
@@ -105,6 +107,7 @@ class SourceSettings(Part):
     timeout_seconds: float = Field(60.0, gt=0, le=3600)
     max_file_mb: float = Field(50.0, gt=0)
     whole_pages: bool = False
+    encoding: str = ""
     id_field: str = "auto"
     text_field: str = "text"
     title_field: str = "title"
@@ -114,6 +117,15 @@ class SourceSettings(Part):
     max_removed: float = Field(0.5, ge=0, le=1)
     max_removed_documents: int = Field(1000, ge=0)
     watch: bool = False
+
+    @field_validator("encoding")
+    @classmethod
+    def _encoding_is_known(cls, encoding: str) -> str:
+        try:
+            "a".encode(encoding or "ascii")
+        except LookupError as error:
+            raise ValueError(f"{encoding!r} is no text encoding, such as cp1250") from error
+        return encoding
 
     @model_validator(mode="after")
     def _tables_have_names_of_their_own(self) -> SourceSettings:

@@ -14,8 +14,10 @@ class ClusteringSettings(Part):
 
     Attributes:
         method: "raptor" is the paper's UMAP and Gaussian mixtures, "contiguous" has windows of
-            neighbouring nodes, "kmeans" is spherical k-means, and "gmm" one mixture on the
-            embeddings with a component for every ten nodes.
+            neighbouring nodes, "kmeans" is spherical k-means, "gmm" one mixture on the
+            embeddings with a component for every ten nodes. "linkage" is average linkage,
+            "louvain" has communities of nearest neighbours, and "watershed" cuts the order of the
+            nodes where neighbours are least alike.
         engine: code of the method "raptor": "compiled" is built in and fast, "reference" is
             umap-learn and scikit-learn, whose clusters stay as fitted.
         join_lone_nodes: join a node that the engine "reference" leaves alone to the nearest
@@ -29,11 +31,13 @@ class ClusteringSettings(Part):
         epochs: epochs of the UMAP layout; 0 is umap-learn's choice.
         max_tokens: most tokens of a cluster's text; a larger cluster is clustered again.
         window: nodes in a cluster of the method "contiguous".
-        cluster_size: desired nodes in a cluster of the method "kmeans".
+        cluster_size: desired nodes in a cluster of "kmeans", "linkage" and "watershed".
         seed: seed of everything random.
     """
 
-    method: Literal["raptor", "contiguous", "kmeans", "gmm"] = "raptor"
+    method: Literal["raptor", "contiguous", "kmeans", "gmm", "linkage", "louvain", "watershed"] = (
+        "raptor"
+    )
     engine: Literal["compiled", "reference"] = "compiled"
     join_lone_nodes: bool = False
     dimensions: int = Field(10, ge=2, le=64)

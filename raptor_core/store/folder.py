@@ -3,6 +3,7 @@
     <root>/<corpus>.json              names the live collection and its identity: the alias
     <root>/<corpus>.lock              held while a process has the store open
     <root>/<corpus>.holder.json       who holds it
+    <root>/meta.json, .lock           tell qdrant-client in local mode where the collection is
     <root>/<corpus>-<embedder>/       one collection
         identity.json                 the same identity: the collection explains itself
         journal                       only while a publication is under way
@@ -203,6 +204,21 @@ class StoreFolder(CorpusCollections):
     def point(self, collection: Collection) -> None:
         """See ``CorpusCollections``."""
         write_durably(self._alias_path, _encoded(collection))
+        if self.name != "meta":  # whose own file that is
+            self._tell_clients(collection)
+
+    def _tell_clients(self, collection: Collection) -> None:
+        """Leave an alias that names the collection's place, for a ``QdrantClient`` on the root.
+
+        The client would find nothing there, make files, and say that there is no collection.
+        """
+        place = f"{collection.name}/engine"
+        notice = f"it is in {place}, of Qdrant Edge: read it by raptor, or see docs/stores.md"
+        if collection.engine == "local":
+            notice = f"open QdrantClient(path=.../{place}), collection nodes; see docs/stores.md"
+        meta = {"collections": {}, "aliases": {self.name: notice}}
+        write_durably(self.root / "meta.json", json.dumps(meta).encode())
+        write_durably(self.root / ".lock", b"")
 
     def remove(self, name: str) -> None:
         """See ``CorpusCollections``."""

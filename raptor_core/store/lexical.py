@@ -4,7 +4,8 @@ A text becomes BM25 term weights under hashed token indices; the engine multipli
 inverse document frequency of its tokens (its IDF modifier), so that the inner product is BM25.
 
 - Tokens: NFKC, casefolded, runs of letters, digits and combining marks. Scripts written without
-  spaces (Chinese, Japanese, Thai, Lao, Burmese, Khmer) give overlapping pairs of characters.
+  spaces (Chinese, Japanese, Thai, Lao, Burmese, Khmer) give overlapping pairs of letters, each with
+  its vowels and marks. A pair counts half in the length of a text, as each letter is in two pairs.
   Words without a digit are cut after ``STEM_CHARS`` characters, which joins most inflected forms
   in many languages (truncation stemming; compare McNamee and Mayfield 2004). There is no
   stop-word list: IDF weighs common words down in any language.
@@ -22,21 +23,29 @@ import unicodedata
 from collections import Counter
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
 from zlib import crc32
 
 K1 = 1.2
 B = 0.75
 AVERAGE_TOKENS = 64
 STEM_CHARS = 6
-LEXICAL_VERSION = "2"
+LEXICAL_VERSION = "3"
 """Version of this module's vectors; a point of another version is written anew."""
 
 _UNSPACED = (
-    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u31f0-\u31ff"
+    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u1950-\u19df\u1a20-\u1aaf\u1b00-\u1b7f"
+    "\ua980-\ua9ff\uaa60-\uaa7f\u3040-\u30ff\u31f0-\u31ff"
     "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 )
 _HAS_UNSPACED = re.compile(f"[{_UNSPACED}]")
 _DIGIT = re.compile(r"\d")
+_LETTER = re.compile(
+    "[\u0e40-\u0e44\u0ec0-\u0ec4]?."
+    "(?:[\u0e30-\u0e3a\u0e45\u0e47-\u0e4e\u0eb0-\u0ebc\u0ec8-\u0ecd\u102b-\u1038\u103a-\u103e"
+    "\u1056-\u1060\u17b4-\u17d1\u17d3]|[\u1039\u17d2].)*"
+)
+"""Letter with the vowels before and after it, its marks, and the letters that stack below it."""
 _RUNS = re.compile(f"[{_UNSPACED}]+|[^{_UNSPACED}]+")
 
 
@@ -83,10 +92,8 @@ def _stem(word: str) -> str:
 def _split_unspaced(word: str) -> list[str]:
     parts: list[str] = []
     for run in _RUNS.findall(word):
-        if len(run) > 1 and _HAS_UNSPACED.match(run):
-            parts += [run[i : i + 2] for i in range(len(run) - 1)]
-        else:
-            parts.append(run)
+        letters = _LETTER.findall(run) if _HAS_UNSPACED.match(run) else []
+        parts += map("".join, pairwise(letters)) if len(letters) > 1 else [run]
     return parts
 
 
@@ -98,7 +105,8 @@ def _index(token: str) -> int:
 def passage_vector(text: str) -> Sparse | None:
     """Return the saturated term weights of a node's text; None when it holds no token."""
     terms = tokens(text)
-    norm = K1 * (1 - B + B * len(terms) / AVERAGE_TOKENS)
+    n_pairs = sum(map(bool, map(_HAS_UNSPACED.match, terms))) if not text.isascii() else 0
+    norm = K1 * (1 - B + B * (len(terms) - n_pairs / 2) / AVERAGE_TOKENS)
     counts = Counter(map(_index, terms))
     return _sparse({index: tf * (K1 + 1) / (tf + norm) for index, tf in counts.items()})
 

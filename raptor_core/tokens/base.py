@@ -27,18 +27,26 @@ class TokenCounter(Protocol):
 
 
 MAX_CHARS = 32
-"""Longest run without a space that counts as one word; scripts without spaces have longer runs."""
+"""Longest run without a space that counts as one word."""
 
-_WORD = re.compile(rf"\S{{1,{MAX_CHARS}}}")
+UNSPACED_CHARS = (2, 4)
+"""Characters that count as one word: of Chinese and Japanese, and of Thai, Lao, Burmese, Khmer."""
+
+_HAN = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\U00020000-\U0003ffff"
+_THAI = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"
+_WORD = re.compile(
+    f"[{_HAN}]{{1,{UNSPACED_CHARS[0]}}}|[{_THAI}]{{1,{UNSPACED_CHARS[1]}}}"
+    rf"|[^\s{_HAN}{_THAI}]{{1,{MAX_CHARS}}}"
+)
 
 
 class WordCounter:
-    """Counter of the words between spaces."""
+    """Counter of the words between spaces; of a script without spaces it counts characters."""
 
     @property
     def fingerprint(self) -> str:
         """Fingerprint of the rule."""
-        return fingerprint("words", {"max_chars": MAX_CHARS})
+        return fingerprint("words", {"max_chars": MAX_CHARS, "unspaced_chars": UNSPACED_CHARS})
 
     def count(self, texts: Sequence[str]) -> list[int]:
         """Return the number of words of each text, in order."""

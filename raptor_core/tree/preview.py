@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from raptor_core.chunking.base import Chunk
-from raptor_core.documents.base import Document, Entry, Skipped
+from raptor_core.documents.base import ENCODING, Document, Entry, Skipped
 from raptor_core.documents.sources.base import SourceFile
 from raptor_core.documents.sources.load import (
     Listed,
@@ -32,7 +32,7 @@ class Preview:
         size_bytes: size of its file, which rows of a table share; None if the storage has none.
         n_pages: printed pages; 0 for formats without pages.
         language: language or script of the text; empty if it is not clear.
-        doubt: fault in its text that the check ``document_text`` finds; empty if none.
+        doubt: fault that the check ``document_text`` finds, or a guessed encoding; empty if none.
     """
 
     document: str
@@ -107,7 +107,8 @@ class Previews:
 
     def _preview(self, file: SourceFile, document: Document) -> Preview:
         language = self.common.add(document)
-        odd = find_odd_text(document)
+        odd = find_odd_text(document, self._components.unknown_share)
+        guess = str(document.metadata.get(ENCODING, ""))
         chunks = self._components.chunker.chunk(document)
         return Preview(
             document=document.id,
@@ -119,5 +120,9 @@ class Previews:
             n_chars=len(document.text),
             n_tokens=sum(chunk.n_tokens for chunk in chunks),
             n_chunks=len(chunks),
-            doubt=odd.reason if odd else "",
+            doubt=odd.reason
+            if odd
+            else f"read as {guess}, which nothing declares"
+            if guess
+            else "",
         )

@@ -4,11 +4,13 @@ from dataclasses import replace
 
 import pytest
 
+from raptor_assets import names
 from raptor_assets.project.plan import (
     RecordedState,
     Renames,
     compare,
     decide_changes,
+    find_wiped,
     read_previous,
     read_source,
 )
@@ -96,3 +98,15 @@ def test_a_damaged_table_counts_only_for_a_partition_outside_of_the_source():
         raise DamagedTableError("damaged")
 
     assert read_previous(damaged, ["old"], ["edited"]) == {"old": None}
+
+
+CHAIN = names.chain(3)
+TWO_LAYERS = {*names.chain(2), names.clusters(3)}
+
+
+@pytest.mark.parametrize("asset", [name for name in CHAIN if name in TWO_LAYERS][:-2])
+def test_a_wiped_asset_of_a_tree_is_missed_and_layers_that_the_tree_has_not_are_none(asset):
+    recorded = {name: {"a"} if name in TWO_LAYERS else set() for name in CHAIN}
+    assert find_wiped("a", recorded, max_layers=3) == []
+    recorded[asset] = set()
+    assert find_wiped("a", recorded, max_layers=3) == [asset]

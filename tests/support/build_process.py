@@ -11,6 +11,7 @@ import resource
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 import traceback
 from itertools import count
@@ -109,14 +110,14 @@ def build_logged(root, point):
     when, _, asset = point.partition(" ")
     if when != "never":
         name = {"before": "_attempt", "after": "_report"}[when]
-        method = getattr(chain._ChainRun, name)
+        method = getattr(chain.ChainRun, name)
 
         def dying(self, step, *given):
             if step.key.to_user_string() == asset:
                 die()
             return method(self, step, *given)
 
-        setattr(chain._ChainRun, name, dying)
+        setattr(chain.ChainRun, name, dying)
     workshop = Workshop(root, components={"summarizer": LoggedSummarizer(root / "finished.log")})
     workshop.components = Components(
         workshop.settings,
@@ -178,8 +179,13 @@ def hold(root):
 def fork_for_each_line(root):
     """For each line of JSON, an action and its arguments: carry it out in a fork; say how it ended.
 
-    This process has imported all and begun nothing, so its forks know nothing of each other.
+    This process has imported all and begun nothing, so its forks know nothing of each other. It has
+    opened records once, which takes longer than a small build, and closed them.
     """
+    with tempfile.TemporaryDirectory() as folder:
+        workshop = Workshop(Path(folder))
+        with workshop.instance():
+            workshop.definitions().resolve_all_job_defs()
     for line in sys.stdin:
         name, *given = json.loads(line)
         child = os.fork()

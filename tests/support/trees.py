@@ -5,7 +5,7 @@ from uuid import NAMESPACE_OID, uuid5
 import numpy as np
 
 from raptor_core.nodes import End, Layer, Node, Tree
-from raptor_core.quality.checks import CheckedLayer, CheckedTrees
+from raptor_core.quality.checks import CheckedClusters, CheckedLayer, CheckedTrees
 from raptor_core.settings import Settings
 from raptor_core.store.outlines import Outlines
 from raptor_core.store.payload import node_to_payload
@@ -36,6 +36,11 @@ def outlined(nodes):
 def checked_layer(nodes, below=(), settings=None, **bounds):
     """A layer as checks get it, by the default settings but for these bounds."""
     return CheckedLayer(nodes, by_id(*below), settings or Settings(checks=bounds))
+
+
+def checked_clusters(clusters, settings=None, **bounds):
+    """Clusters as checks get them, by the default settings but for these bounds."""
+    return CheckedClusters(clusters, settings or Settings(checks=bounds))
 
 
 def checked_trees(layers, *, settings=None, **bounds):

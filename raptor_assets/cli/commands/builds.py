@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -70,8 +71,10 @@ def _plan_values(planned: Forecast) -> dict[str, Any]:
         "unconfirmed": changes.unconfirmed,
         "doubt": changes.doubt,
         "orphaned": changes.orphaned,
+        "wiped": changes.wiped,
         "n_unchanged": len(changes.unchanged),
         "refused": sorted(changes.refused),
+        "odd": dict(planned.odd),
         **planned.plan.as_dict(),
         "seconds": planned.seconds,
     }
@@ -88,9 +91,13 @@ def _print_plan(planned: Forecast) -> None:
     if changes.doubt:
         say(changes.explain_doubt(), fg="red", err=True)
     print_orphaned(changes.orphaned)
+    for name, assets in itertools.islice(changes.wiped.items(), NAMED):
+        why = "wiped in Dagster; the build records them again, without a call"
+        say(f"{name}: the records of {', '.join(assets)} were {why}", fg="yellow")
     if changes.refused:
         named = listed(sorted(changes.refused), NAMED)
         say(f"asked again, since the model refused summaries of them: {named}")
+    _name(join_reasons(planned.odd.items()), "documents")
     affected = [tree for tree in plan.trees if tree.action != "keep"]
     for tree in affected[:NAMED]:
         _print_tree(tree)

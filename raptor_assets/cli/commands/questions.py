@@ -27,12 +27,13 @@ from raptor_assets.tree_picture import tree_svg
 from raptor_core.errors import MissingKeyError, SettingsError, UnknownTreeError
 from raptor_core.home import HomeRetriever
 from raptor_core.home.corpus_tree import answer_by, layer_answer, refuse_narrowing
-from raptor_core.models.reading.reader import Answer, Passage, Quote, Reader, best_sentences
+from raptor_core.models.reading.reader import Answer, Passage, Quote, best_sentences
 from raptor_core.nodes import Node, format_pages
 from raptor_core.redaction import printable
 from raptor_core.retrieval import Query, Retrieval, SourceSpan
 from raptor_core.store.base import Hit
 from raptor_core.tree.corpus_tree import CORPUS_TREE_NAME
+from raptor_core.tree.custom_components import reader_of
 
 _compared_option = click.option(
     "--beside",
@@ -135,7 +136,7 @@ def ask_command(
         reason = explain_empty(query, retrievals[:1], values)
         raise UnknownTreeError(f"nothing to answer from: {reason}")
     passages = [[Passage.from_node(hit.node) for hit in each.hits] for each in retrievals]
-    reader = Reader(settings.reader)
+    reader = reader_of(settings)
     try:
         answers = [reader.read(question, each) if each else Answer("", ()) for each in passages]
     except MissingKeyError as error:
@@ -145,6 +146,8 @@ def ask_command(
         _print_answers(answers, retrievals, as_json=as_json)
     else:
         _print(answers[0], _retrieval_values(retrievals[0]), as_json=as_json)
+        if not as_json:
+            _print_uncited(answers[0], passages[0])
 
 
 def _search_all(
@@ -226,6 +229,15 @@ def _print(
             say(f"    {', '.join(named)}{more}", dim=True)
     if not answer.citations:
         say("the answer cites no source", fg="yellow", err=True)
+
+
+def _print_uncited(answer: Answer, passages: Sequence[Passage]) -> None:
+    """Print the passages that the answer was read from, too, and does not cite."""
+    cited = {passage.node_id for passage in answer.citations}
+    if rest := [passage for passage in passages if passage.node_id not in cited]:
+        say("read, and not cited:", dim=True)
+    for passage in rest:
+        say(f"    {passage.place}  {passage.node_id}", dim=True)
 
 
 def _print_answers(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import click
 
@@ -21,6 +21,7 @@ from raptor_core.evaluation.systems import make_system
 from raptor_core.evaluation.tables import comparison_tables
 from raptor_core.models.money.ledger import Ledger
 from raptor_core.settings import preset, with_preset
+from raptor_core.settings.trees import ClusteringSettings
 from raptor_core.tree.components import Components
 
 dataset_options = together(
@@ -37,7 +38,7 @@ dataset_options = together(
     click.option("--preset", help="Settings of a preset instead of the home's."),
     click.option(
         "--clustering",
-        type=click.Choice(["raptor", "contiguous", "kmeans", "gmm"]),
+        type=click.Choice(get_args(ClusteringSettings.model_fields["method"].annotation)),
         help="Clustering of layers; contiguous is the ablation of the paper's Table 9.",
     ),
     click.option(

@@ -22,7 +22,7 @@ from raptor_core.documents.sources.load import split
 from raptor_core.identity import digest, fingerprint
 from raptor_core.settings import SourceSettings
 
-PARSERS = "2"
+PARSERS = "3"
 """Version of the parsers; raise it when one gives a different document for the same bytes."""
 
 PACKING = "2"
@@ -34,7 +34,7 @@ _HEAD = struct.Struct("<16s16s??dIII")
 _IS_READ_AT, _IS_FINAL_AT = 32, 33
 
 _LIBRARIES = (
-    *("charset-normalizer", "lxml", "markdown-it-py", "pyarrow", "pypdfium2"),
+    *("lxml", "markdown-it-py", "pyarrow", "pypdfium2"),
     *("python-docx", "python-pptx", "openpyxl", "python-oxmsg"),
 )
 
@@ -118,6 +118,8 @@ def parser_fingerprint(settings: SourceSettings) -> str:
     """Return the fingerprint of everything but the file that decides a reading."""
     fields = {"id_field", "text_field", "title_field", "max_file_mb", "whole_pages"}
     values = settings.model_dump(mode="json", include=fields)
+    if settings.encoding:
+        values |= {"encoding": settings.encoding}
     if settings.ocr:
         values |= {"ocr": settings.ocr, "tesseract": find_tesseract()}
     tables = [t.model_dump(mode="json", exclude={"url", "url_env"}) for t in settings.tables]

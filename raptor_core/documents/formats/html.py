@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Mapping
 
 from raptor_core.documents.base import MetadataValue
-from raptor_core.documents.formats.encoding import decode
+from raptor_core.documents.formats.encoding import decode, find_declared
 from raptor_core.documents.formats.parsed import Blocks, Parsed, clean_text, one_line
 
 _ROLES = frozenset(
@@ -54,9 +54,6 @@ def is_around(name: str, attributes: Mapping[str, str], *, in_main: bool) -> boo
     return any(pattern.fullmatch(part) for part in parts for pattern in patterns)
 
 
-_CHARSET = re.compile(rb"""<meta[^>]*?charset\s*=\s*["']?\s*([\w.:-]+)""", re.IGNORECASE)
-_DECLARED_WITHIN_BYTES = 1024  # as in the HTML standard
-
 _VOID = frozenset(
     "area base br col embed hr img input link meta param source track wbr".split()  # noqa: SIM905
 )
@@ -85,8 +82,7 @@ def parse_html(data: bytes, *, is_whole: bool = False) -> Parsed:
     text. List items and table rows have a line each, and " | " separates cells. The title is
     ``<title>``, else the first heading.
     """
-    declared = _CHARSET.search(data[:_DECLARED_WITHIN_BYTES])
-    markup = clean_text(decode(data, declared.group(1).decode("ascii") if declared else ""))
+    markup = clean_text(decode(data, find_declared(data)))
     page = _Page(is_whole=is_whole)
     page.read(markup)
     parsed = page.blocks.parsed("".join(page.title), page.metadata)

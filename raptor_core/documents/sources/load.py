@@ -14,7 +14,7 @@ from raptor_core.documents.sources.remote import RemoteSource
 from raptor_core.errors import EmptySourceError, SourceError
 from raptor_core.identity import MAX_ID_BYTES, n_bytes
 from raptor_core.redaction import hide_secrets
-from raptor_core.settings import SourceSettings
+from raptor_core.settings import CorpusTreeGrouping, SourceSettings
 
 Listed = list[tuple[Source, Sequence[SourceFile]]]
 """Sources with their files."""
@@ -106,6 +106,9 @@ def split(items: Iterable[Named | Skipped], skipped: list[Skipped]) -> list[Name
             skipped.append(item)
         elif n_bytes(item[1].id) > MAX_ID_BYTES:
             skipped.append(_refuse_id(item[0], item[1].id))
+        elif f"{item[1].id}/".startswith(f"{CorpusTreeGrouping.corpus_name}/"):
+            reason = f"has the id {item[1].id!r}, a name of the corpus tree; give it another one"
+            skipped.append(Skipped(item[0], reason, is_empty=True))
         else:
             named.append(item)
     return named

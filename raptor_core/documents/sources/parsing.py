@@ -9,7 +9,7 @@ from functools import partial
 from raptor_core.documents.base import FOLDER, Document, MetadataValue, Skipped
 from raptor_core.documents.formats.code import parse_notebook, parse_python
 from raptor_core.documents.formats.docx import parse_docx
-from raptor_core.documents.formats.encoding import decode
+from raptor_core.documents.formats.encoding import as_utf8, decode
 from raptor_core.documents.formats.epub import parse_epub
 from raptor_core.documents.formats.html import parse_html
 from raptor_core.documents.formats.mail import parse_eml, parse_msg
@@ -31,6 +31,9 @@ from raptor_core.documents.sources.own_files import refuse_file
 from raptor_core.settings import SourceSettings
 
 _TABLES = {"jsonl": read_json_lines, "mbox": read_mailbox, "parquet": read_parquet}
+_IN_TEXT = frozenset(
+    "text markdown rst html csv jsonl python notebook json yaml subtitles".split()  # noqa: SIM905
+)
 _PARSERS: Mapping[str, Callable[[bytes, SourceSettings], Parsed]] = {
     "text": lambda data, _: Parsed(clean_text(decode(data))),
     "markdown": lambda data, _: parse_markdown(data),
@@ -96,6 +99,9 @@ def parse_file(
     kind = FORMATS[file.extension]
     folder = file.id.rpartition("/")[0] or "."
     shared: dict[str, MetadataValue] = {FOLDER: folder, "format": kind}
+    if kind in _IN_TEXT:
+        data, encoding = as_utf8(data, settings.encoding)
+        shared |= encoding
     if kind in _TABLES:
         return _TABLES[kind](data, TableOrigin(file.id, file.source, shared), settings)
     parsed = _PARSERS[kind](data, settings)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TypeVar
+from typing import Protocol, TypeVar, runtime_checkable
 
 from raptor_core.chunking.sentences import sentences
 from raptor_core.models.embedding.base import Embedder
@@ -131,6 +131,15 @@ def _numbers(listed: str, n_passages: int) -> list[int]:
     return numbers
 
 
+@runtime_checkable
+class PassageReader(Protocol):
+    """Reader of passages: ``Reader``, or one of your own that ``components.reader`` names."""
+
+    def read(self, question: str, passages: Sequence[Passage]) -> Answer:
+        """Answer a question from one or more passages, which citations number from 1."""
+        ...
+
+
 class Reader:
     """Client of a chat endpoint that answers questions from passages, with citations."""
 
@@ -143,25 +152,6 @@ class Reader:
         self._settings = settings
         self._client = EndpointClient(settings, policy, account=account)
 
-    def read_parts(self, question: str, parts: Sequence[Sequence[Passage]]) -> Answer:
-        """Answer from each part, then join the answers; for more passages than a call holds.
-
-        The citations name passages of the parts.
-        """
-        answers = [self.read(question, part) for part in parts]
-        cited = [answer for answer in answers if answer.citations] or answers[:1]
-        usage = sum((answer.usage for answer in answers), Usage())
-        if len(cited) == 1:
-            return replace(cited[0], usage=usage)
-        notes = [
-            Passage(_CITATION.sub("", answer.text), str(number))
-            for number, answer in enumerate(cited)
-        ]
-        joined = self.read(question, notes)
-        sources = [cited[int(passage.node_id)].citations for passage in joined.citations]
-        text, citations, _ = renumber(joined.text, sources)
-        return Answer(text, citations, usage + joined.usage, joined.unknown_citations)
-
     def read(self, question: str, passages: Sequence[Passage]) -> Answer:
         """Answer ``question`` from ``passages``, which are numbered in their order.
 
@@ -172,7 +162,7 @@ class Reader:
         max_tokens = self._settings.max_tokens
         answer = self._client.chat(
             ChatAsk(
-                system=SYSTEM,
+                system=self._settings.system_prompt or SYSTEM,
                 user=ask(question, passages),
                 max_tokens=max_tokens,
                 temperature=0.0,
@@ -181,6 +171,25 @@ class Reader:
         )
         text, citations, n_unknown = renumber(answer.text, [[passage] for passage in passages])
         return Answer(text, citations, answer.usage, n_unknown)
+
+
+def read_parts(reader: PassageReader, question: str, parts: Sequence[Sequence[Passage]]) -> Answer:
+    """Answer from each part, then join the answers; for more passages than a call holds.
+
+    The citations name passages of the parts.
+    """
+    answers = [reader.read(question, part) for part in parts]
+    cited = [answer for answer in answers if answer.citations] or answers[:1]
+    usage = sum((answer.usage for answer in answers), Usage())
+    if len(cited) == 1:
+        return replace(cited[0], usage=usage)
+    notes = [
+        Passage(_CITATION.sub("", answer.text), str(number)) for number, answer in enumerate(cited)
+    ]
+    joined = reader.read(question, notes)
+    sources = [cited[int(passage.node_id)].citations for passage in joined.citations]
+    text, citations, _ = renumber(joined.text, sources)
+    return Answer(text, citations, usage + joined.usage, joined.unknown_citations)
 
 
 MIN_WORDS = 4

@@ -92,3 +92,15 @@ def test_money_is_told_where_a_price_is_set_and_named_where_it_is_not(own):
     plan = own.call("plan", "--json").json
     tokens = plan["summaries"]["prompt_tokens"] + 2 * plan["summaries"]["completion_tokens"]
     assert plan["cost"]["usd"] == pytest.approx(tokens / 1e6)
+
+
+def test_a_document_in_a_script_that_the_model_does_not_know_is_named_before_a_build(own):
+    own.write("thai.md", "ผู้ดูแลประภาคารจุดตะเกียงทุกเย็นและจดบันทึกไว้ " * 20)
+    odd = own.call("plan", "--json").json["odd"]
+    assert list(odd) == ["thai.md"]
+    assert "embedder.model" in odd["thai.md"]
+    assert "BAAI/bge-m3" in own.call("plan").err
+    previews = own.call("documents", "--json").json["documents"]
+    doubts = {preview["document"]: preview["doubt"] for preview in previews}
+    assert doubts["thai.md"] == odd["thai.md"]
+    assert [name for name, doubt in doubts.items() if doubt] == ["thai.md"]

@@ -1,6 +1,7 @@
 """What reads a built home: status, tree, query, ask, ui."""
 
 import os
+import re
 import socket
 import sys
 from collections import Counter
@@ -290,13 +291,16 @@ def test_ask_without_a_key_quotes_the_context_and_exits_with_7(built):
 
 def test_ask_answers_with_citations(own):
     with FakeOpenAI(answer=lambda _: "Tom Ferris did [1], for nineteen hours [1][2].") as server:
-        own.configure(f'[reader]\nbase_url = "{server.base_url}"')
+        own.configure(f'[reader]\nbase_url = "{server.base_url}"\nsystem_prompt = "Be brief."')
         printed = own.call("ask", QUESTION, OPENAI_API_KEY="a-key")
         values = own.call("ask", QUESTION, "--json", OPENAI_API_KEY="a-key")
     assert printed.code == 0
     assert printed.out.startswith("Tom Ferris did [1], for nineteen hours [1][2].\n[1] ")
     assert [seen.token for seen in server.seen] == ["a-key", "a-key"]
+    assert server.seen[0].body["messages"][0]["content"] == "Be brief."
     found = values.json
+    uncited = printed.out.partition("read, and not cited:\n")[2]
+    assert re.findall(r"\S+$", uncited, re.MULTILINE) == [n["id"] for n in found["nodes"][2:]]
     assert found["answer"].startswith("Tom Ferris did [1]")
     assert [item["node"] for item in found["citations"]] == [n["id"] for n in found["nodes"][:2]]
 

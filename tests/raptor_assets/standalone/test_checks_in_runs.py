@@ -78,15 +78,28 @@ def test_vectors_that_tell_no_texts_apart_are_not_published(tmp_path):
     workshop.embedder.is_broken = True
     workshop.write("a.md", prose(24, seed=2))
     report = workshop.build()
-    assert report.failed["a.md"].asset == "tree"
+    assert report.failed["a.md"].asset == "layer_0/embeddings"
     assert "check embedding" in report.failed["a.md"].reason
     assert (workshop.manifests(), workshop.texts("a.md")) == (before, texts)
-    passed, failed = evaluations(workshop, "tree", "embedding")
+    passed, failed = evaluations(workshop, "layer_0/embeddings", "embedding")
     assert (passed.passed, failed.passed) == (True, False)
     assert failed.severity == dg.AssetCheckSeverity.ERROR
     assert failed.metadata["vectors_equal_share"].value > 0.1
     assert failed.metadata["remedy"].value
     assert "raptor tree a.md --trace " in failed.metadata["worst_nodes"].value
+
+
+def test_clusters_of_an_odd_size_can_block_before_a_summary_is_made(tmp_path):
+    summarizer = ScriptedSummarizer()
+    bounds = {"on_cluster_size": "block", "max_children": 2.5}
+    workshop = Workshop(tmp_path, components={"summarizer": summarizer}, checks=bounds)
+    workshop.write("a.md", prose(24, seed=1))
+    report = workshop.build()
+    assert report.failed["a.md"].asset == "layer_1/clusters"
+    assert "check cluster_size" in report.failed["a.md"].reason
+    assert summarizer.n_made == 0
+    (failed,) = evaluations(workshop, "layer_1/clusters", "cluster_size")
+    assert (failed.passed, failed.severity) == (False, dg.AssetCheckSeverity.ERROR)
 
 
 def test_a_summary_that_is_cut_off_is_not_published(tmp_path):
@@ -173,7 +186,7 @@ def test_a_drift_warns_after_several_rebuilds_though_no_bound_breaks(tmp_path):
     assert "robust standard deviations from the median" in found[-1].description
     compression = evaluations(workshop, "layer_1/summaries", "compression_ratio")
     assert compression[-1].passed
-    assert evaluations(workshop, "layer_1/summaries", "cluster_size_drift")[-1].passed
+    assert evaluations(workshop, "layer_1/clusters", "cluster_size_drift")[-1].passed
 
 
 def test_a_build_of_what_did_not_change_adds_nothing_to_the_history(tmp_path):
@@ -334,10 +347,10 @@ def test_a_failed_partition_says_why_on_its_pages_and_the_others_keep_their_chec
         metadata = record.asset_observation.metadata
         assert metadata["failed_at"].value == "layer_1/summaries"
         assert "the model refused in words" in metadata["reason"].value
-    asked = ("layer_1/summaries", "cluster_size")
+    asked = ("layer_1/summaries", "compression_ratio")
     first, last = (evaluations(workshop, *asked, name)[0] for name in ("a.md", "c.md"))
     assert "over_partitions" not in first.metadata
-    assert "| clusters | 2 |" in last.metadata["over_partitions"].value
+    assert "| summaries | 2 |" in last.metadata["over_partitions"].value
     status = read_status(workshop.home, workshop.settings)
     assert {tree.partition for tree in status.trees} == {"a.md", "c.md"}
     assert all(check.passed for tree in status.trees for check in tree.checks)

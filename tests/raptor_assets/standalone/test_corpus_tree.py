@@ -30,8 +30,10 @@ from raptor_core.report.data import report_values
 from raptor_core.report.values import Report, ReportTree
 from raptor_core.retrieval import Query
 from raptor_core.store.base import Where
+from raptor_core.tables.curation import decide
 from raptor_core.tables.files import TableStore
 from raptor_core.tree.corpus_tree import CORPUS_TREE_NAME, build_corpus_tree, corpus_tree_settings
+from raptor_core.tree.corpus_tree import TREE as TREE_BELOW
 
 pytestmark = pytest.mark.slow
 
@@ -98,6 +100,11 @@ def tops(workshop):
     with open_published(workshop.home, workshop.settings) as store:
         height = {m.tree: len(m.layer_sizes) - 1 for m in store.manifests()}
         return {node.id: node for node in store.nodes() if node.layer == height[node.tree]}
+
+
+def nodes_of(workshop, tree):
+    with open_published(workshop.home, workshop.settings) as store:
+        return [node for node in store.nodes() if node.tree == tree]
 
 
 def stands_for(workshop):
@@ -180,6 +187,29 @@ def test_what_is_decided_about_it_stands_after_the_next_build(workshop):
         curator.take_back(decision.id, author)
     workshop.above()
     assert {top.text, leaf.text} <= {node.text for node in workshop.nodes_above()}
+
+
+def test_a_tree_called_corpus_keeps_its_decisions_wherever_they_were_written(workshop):
+    rows = [{"id": "corpus", "text": prose(12, seed=90)}, {"id": "/corpus", "text": prose(3)}]
+    workshop.write("rows.jsonl", "\n".join(map(json.dumps, rows)))
+    report = workshop.build()
+    assert any("name of the corpus tree" in item.reason for item in report.skipped)
+    assert workshop.above().built == [CORPUS_TREE_NAME]
+    assert "corpus" in {node.metadata.get(TREE_BELOW) for node in workshop.nodes_above()}
+    (workshop.home.path / "raptor.toml").write_text("[corpus_tree]\nenabled = true\n")
+    leaves = [node for node in nodes_of(workshop, "corpus") if node.is_leaf]
+    Curator(workshop.home.path).set_chunk_aside(leaves[0].id, Author("Ines"))
+    settings = corpus_tree_settings(workshop.settings)
+    misplaced = workshop.home.corpus_tree.table_store(settings)
+    decide(misplaced, "chunk", "corpus", leaves[1].id, who="Ines")
+    assert workshop.build().built == ["corpus"]
+    now = {node.text for node in nodes_of(workshop, "corpus") if node.is_leaf}
+    assert now == {leaf.text for leaf in leaves[2:]}
+    curator = Curator(workshop.home.path)
+    for decision in curator.decisions():
+        curator.take_back(decision.id, Author("Ines"))
+    workshop.build()
+    assert len([n for n in nodes_of(workshop, "corpus") if n.is_leaf]) == len(leaves)
 
 
 def test_with_too_few_trees_there_is_none(workshop):

@@ -80,14 +80,16 @@ def test_every_layer_and_the_tree_carry_their_checks(definitions):
         on_layer = {name for key, name in found if key == keys.of(names.summaries(layer))}
         assert on_layer >= {
             "compression_ratio",
-            "cluster_size",
-            "token_budget",
             "coverage",
             "junk_text",
             "truncation",
             "language_switch",
         }
+        on_clusters = {name for key, name in found if key == keys.of(names.clusters(layer))}
+        assert on_clusters == {"cluster_size", "cluster_size_drift", "token_budget"}
         assert (keys.of(names.findings(layer)), "hallucination_audit") in found
+    for layer in range(6):
+        assert (keys.of(names.embeddings(layer)), "embedding") in found
     assert {name for key, name in found if key == keys.of(names.TREE)} >= {"shrink", "store"}
 
 

@@ -101,19 +101,19 @@ def test_a_failed_partition_says_why_and_the_others_are_to_be_seen(page):
     dialog = page.get_by_role("dialog")
     dialog.get_by_text("b.md", exact=True).locator("visible=true").first.click()
     dialog.get_by_text("the endpoint refused it").first.wait_for()
-    page.goto("/assets/layer_1/summaries?view=checks&checkDetail=cluster_size")
+    page.goto("/assets/layer_1/summaries?view=checks&checkDetail=compression_ratio")
     seen(page, "Automation history").wait_for()
     seen(page, "Partitions").last.click()
     seen(page, "Select a partition to view details").wait_for()
     seen(page, "b.md").last.click()
     page.get_by_text("the endpoint refused it").first.wait_for()
     seen(page, "c.md").last.click()
-    page.get_by_text("children on average").first.wait_for()
+    page.get_by_text("tokens on average").first.wait_for()
 
 
 def test_execute_all_on_the_tab_of_checks_checks_what_is_recorded(page, workshop):
     def latest(partition):
-        key = dg.AssetCheckKey(SUMMARIES, "cluster_size")
+        key = dg.AssetCheckKey(SUMMARIES, "compression_ratio")
         with workshop.instance() as instance:
             found = instance.event_log_storage.get_asset_check_execution_history(key, limit=20)
         told = [record.evaluation for record in found if record.evaluation]
@@ -121,7 +121,7 @@ def test_execute_all_on_the_tab_of_checks_checks_what_is_recorded(page, workshop
 
     page.goto("/assets/layer_1/summaries?view=checks")
     # What says nothing of any tree was logged first: the last verdict is a real one.
-    page.get_by_text("children on average").first.wait_for()
+    page.get_by_text("tokens on average").first.wait_for()
     seen(page, "Failed").first.wait_for()
     n_failed = seen(page, "Failed").count()
     page.get_by_text("Execute all").click()
@@ -133,6 +133,6 @@ def test_execute_all_on_the_tab_of_checks_checks_what_is_recorded(page, workshop
         assert instance.get_runs(limit=1)[0].is_success
     assert len(latest("b.md")) == 1
     page.reload()
-    page.get_by_text("children on average").first.wait_for()
+    page.get_by_text("tokens on average").first.wait_for()
     seen(page, "Failed").first.wait_for()
     assert seen(page, "Failed").count() == n_failed

@@ -30,8 +30,7 @@ class Team:
 
     def __init__(self, root, upstream, **options):
         self.home = root / "kept"
-        (root / "instance").mkdir()
-        self.instance = dg.DagsterInstance.local_temp(str(root / "instance"))
+        self.instance = dg.DagsterInstance.ephemeral(str(root / "instance"))
         corpus = build_raptor_corpus("wiki", home=self.home, upstream=upstream, **options, **QUICK)
         self.definitions = dg.Definitions.merge(dg.Definitions(assets=[upstream]), corpus)
         self.cursor = None

@@ -1,5 +1,6 @@
 """Chunks of documents with headings, sections and unusual text."""
 
+import unicodedata
 from itertools import pairwise
 
 import pytest
@@ -181,3 +182,16 @@ def test_the_fingerprint_names_what_changes_chunks_only():
     assert fingerprint(max_tokens=100) == fingerprint(max_tokens=100, context=False)
     assert fingerprint(max_tokens=100) != fingerprint(max_tokens=101)
     assert fingerprint(max_tokens=100) != fingerprint(max_tokens=100, method="greedy")
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["เมื่อเขาเดินไปโรงเรียนแล้วก็ใช้น้ำ", "ເມື່ອໃຊ້ນ້ຳແລະໄປ", "ភ្លើងស្រុកខ្មែរ", "မြန်မာစာသဒ္ဒါ"],
+)
+def test_no_cut_parts_a_letter_from_its_vowels(text):
+    chunks = chunk(text * 60, 12)
+    assert len(chunks) > 5
+    for c in chunks:
+        assert c.text[0] not in "ะาำๆະາຳ"
+        assert unicodedata.category(c.text[0])[0] != "M"
+        assert c.text[-1] not in "เแโใไເແໂໃໄ\u17d2\u1039"

@@ -106,3 +106,22 @@ def test_sentences_cover_all_but_white_space_in_order(text):
         assert text[start:end] == text[start:end].strip()
         at = end
     assert not text[at:].strip()
+
+
+THAI = "ผู้ดูแลประภาคารจุดตะเกียงทุกเย็นเมื่อพระอาทิตย์ตกดิน"
+LAO = "ຜູ້ດູແລປະພາຄານຈູດຕະກຽງທຸກແລງເມື່ອຕາເວັນຕົກດິນແລ້ວ"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (f"{THAI} {THAI}", [THAI, THAI]),
+        (f"{LAO} {LAO}", [LAO, LAO]),
+        (f"ตะเกียง {THAI} 5 ดวง", [f"ตะเกียง {THAI} 5 ดวง"]),
+        ("គាត់អុជចង្កៀង។គាត់សរសេរ៕", ["គាត់អុជចង្កៀង។", "គាត់សរសេរ៕"]),
+        ("မီးထွန်းသည်။မှတ်သည်။", ["မီးထွန်းသည်။", "မှတ်သည်။"]),
+        ("སྒྲོན་མེ་སྦར།ཡི་གེ་བྲིས།", ["སྒྲོན་མེ་སྦར།", "ཡི་གེ་བྲིས།"]),
+    ],
+)
+def test_sentences_of_scripts_without_spaces_end_by_their_own_rules(text, expected):
+    assert split(text) == expected

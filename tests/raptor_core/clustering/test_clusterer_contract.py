@@ -12,7 +12,7 @@ from raptor_core.clustering import make_clusterer
 from raptor_core.errors import ClusteringError
 from raptor_core.settings.trees import ClusteringSettings
 
-METHODS = ("raptor", "contiguous", "kmeans", "gmm")
+METHODS = ("raptor", "contiguous", "kmeans", "gmm", "linkage", "louvain", "watershed")
 
 by_method = pytest.mark.parametrize("method", METHODS)
 
@@ -129,6 +129,9 @@ CHANGES = {
     "contiguous": {"window": 5, "max_tokens": 900},
     "kmeans": {"cluster_size": 5, "max_tokens": 900, "seed": 1},
     "gmm": {"threshold": 0.2, "max_tokens": 900, "seed": 1},
+    "linkage": {"cluster_size": 5, "max_tokens": 900},
+    "louvain": {"max_tokens": 900, "seed": 1},
+    "watershed": {"cluster_size": 5, "max_tokens": 900},
 }
 
 

@@ -7,7 +7,7 @@ from support.clustering_cases import assert_valid, tokens, topics, unit
 from raptor_core.clustering import Clusters, make_clusterer
 from raptor_core.settings.trees import ClusteringSettings
 
-METHODS = ("raptor", "contiguous", "kmeans", "gmm")
+METHODS = ("raptor", "contiguous", "kmeans", "gmm", "linkage", "louvain", "watershed")
 
 by_method = pytest.mark.parametrize("method", METHODS)
 

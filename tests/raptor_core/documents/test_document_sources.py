@@ -1,5 +1,6 @@
 """Walking folders and URLs, and what they leave out."""
 
+import json
 import os
 import subprocess
 import sys
@@ -246,3 +247,13 @@ def test_listing_agrees_with_reading_and_sees_changes(folder):
 
 def test_listing_of_an_empty_folder_is_empty(tmp_path):
     assert list_files([tmp_path]) == []
+
+
+def test_a_document_with_the_name_of_the_corpus_tree_is_left_out_with_a_reason(tmp_path):
+    names = ["corpus", "/corpus", "/corpus/a", "/corpuses", "a/corpus"]
+    rows = "\n".join(json.dumps({"id": name, "text": "words"}) for name in names)
+    (tmp_path / "rows.jsonl").write_text(rows)
+    corpus = load_documents(str(tmp_path))
+    assert ids(corpus) == ["/corpuses", "a/corpus", "corpus"]
+    assert [item.name for item in corpus.skipped] == ["rows.jsonl:2", "rows.jsonl:3"]
+    assert all("give it another one" in item.reason for item in corpus.skipped)

@@ -1,11 +1,12 @@
 """Compression and cluster size against their bounds, and the registry that lists the checks."""
 
 import pytest
-from support.trees import checked_layer, leaf, summary
+from support.trees import checked_clusters, checked_layer, leaf, summary
 
-from raptor_core.quality.registry import LAYER_CHECKS, check_layer
+from raptor_core.quality.registry import LAYER_CHECKS, check_layer, cluster_checks
 from raptor_core.quality.sizes import cluster_size, compression_ratio
 from raptor_core.quality.statistics import distribution
+from raptor_core.settings import CheckSettings, Settings
 
 LEAVES = [leaf(name) for name in "abcd"]
 
@@ -27,14 +28,24 @@ def test_children_without_tokens_are_not_divided_by():
 
 
 def test_children_per_parent_are_held_to_their_bounds():
-    nodes = [summary("s", "abcd")]
-    assert cluster_size(checked_layer(nodes, LEAVES)).passed
-    assert not cluster_size(checked_layer(nodes, LEAVES, min_children=2, max_children=3)).passed
+    assert cluster_size(checked_clusters([LEAVES])).passed
+    found = cluster_size(checked_clusters([LEAVES], min_children=2, max_children=3))
+    assert (found.passed, found.worst[0].node_id) == (False, "a")
+
+
+def test_the_size_of_clusters_blocks_where_the_settings_say_so():
+    blocks = CheckSettings(on_cluster_size="block", max_children=3)
+    found = {
+        verdict.name: verdict.severity
+        for check in cluster_checks(blocks)
+        if not (verdict := check(checked_clusters([LEAVES], Settings(checks=blocks)))).passed
+    }
+    assert found == {"cluster_size": "error"}
 
 
 def test_nodes_with_several_parents_are_told_as_a_share():
-    layer = checked_layer([summary("s", "abc"), summary("t", "cd")], LEAVES)
-    assert cluster_size(layer).numbers["several_parents_share"] == 0.25
+    clusters = checked_clusters([LEAVES[:3], LEAVES[2:]])
+    assert cluster_size(clusters).numbers["several_parents_share"] == 0.25
 
 
 def test_nothing_measured_is_no_figure():

@@ -1,6 +1,6 @@
 """Laws 3, 4 and 5 as checks: coverage, shrink, budget, and the store against its manifest."""
 
-from support.trees import checked_layer, checked_trees, leaf, summary
+from support.trees import checked_clusters, checked_layer, checked_trees, leaf, summary
 
 from raptor_core.quality.sizes import token_budget
 from raptor_core.quality.stored import StoredTree, store
@@ -50,8 +50,7 @@ def test_a_cluster_over_the_budget_fails():
     for leaf_tokens, passed in ((125, True), (126, False)):
         below = [leaf(name, n_tokens=leaf_tokens) for name in "abcd"]
         settings = Settings.model_validate({"clustering": {"max_tokens": 500}})
-        layer = checked_layer([summary("s", "abcd")], below, settings)
-        assert token_budget(layer).passed == passed
+        assert token_budget(checked_clusters([below], settings)).passed == passed
 
 
 def stored(live, expected="ab", sizes=(2,)):

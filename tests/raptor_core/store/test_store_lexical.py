@@ -1,3 +1,4 @@
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -58,3 +59,18 @@ def test_any_text_gives_ascending_32_bit_indices_and_positive_weights(text):
         assert list(vector.indices) == sorted(set(vector.indices))
         assert all(0 <= index < 2**32 for index in vector.indices)
         assert all(0 < value < 2.2 for value in vector.values)
+
+
+def test_letters_of_thai_lao_khmer_and_burmese_keep_their_vowels_and_marks():
+    assert tokens("ตะเกียง") == ["ตะเกี", "เกีย", "ยง"]
+    assert tokens("ເມືອງ") == ["ເມືອ", "ອງ"]
+    assert tokens("ភ្លើង") == ["ភ្លើង"]
+    assert tokens("သဒ္ဒါ") == ["သဒ္ဒါ"]
+
+
+def test_a_pair_of_letters_counts_half_in_the_length_of_a_text():
+    def weight(text):
+        vector = passage_vector(text)
+        return dict(zip(vector.indices, vector.values, strict=True))[query_vector("cat").indices[0]]
+
+    assert weight("cat " + "灯" * 81) == pytest.approx(weight("cat" + " x" * 40))

@@ -113,7 +113,7 @@ def test_another_identity_and_a_broken_publication_are_refused(kept, monkeypatch
 
 def test_a_copy_is_made_while_nobody_writes(kept, monkeypatch):
     root, _, copies = kept
-    lock = StoreLock(next(root.glob("*.lock")), 1)
+    lock = StoreLock(root / "corpus.lock", 1)
     lock.acquire()
     monkeypatch.setattr(folder.os, "access", lambda path, _: Path(path) != root)
     try:

@@ -154,3 +154,8 @@ def test_words_stand_between_spaces_and_long_runs_are_several():
     counter = make_counter(TokensSettings(counter="words"), EmbedderSettings(kind="openai"))
     assert counter.count(["One, two —\nthree.", "x" * 65, " \n"]) == [4, 3, 0]
     assert counter.token_spans("ab  c") == [(0, 2), (4, 5)]
+
+
+def test_words_of_scripts_without_spaces_are_counted_by_characters():
+    counter = make_counter(TokensSettings(counter="words"), EmbedderSettings(kind="openai"))
+    assert counter.count(["灯塔看守人 oil", "ตะเกียงดวงใหญ่", "lamp灯"]) == [4, 4, 2]

@@ -7,9 +7,10 @@ import pytest
 
 from raptor_core import Components, Document, Settings, build_tree
 from raptor_core.errors import SettingsError, SummaryError
+from raptor_core.models.reading import Passage
 from raptor_core.tokens import WordCounter
 from raptor_core.tree.cache import MemoryCache
-from raptor_core.tree.custom_components import custom_component, custom_fingerprints
+from raptor_core.tree.custom_components import custom_component, custom_fingerprints, reader_of
 from raptor_core.tree.publish import (
     BUILD_GROUPS,
     build_settings_fingerprint,
@@ -19,6 +20,7 @@ from raptor_core.tree.publish import (
 
 MODULE = """
 from raptor_core import Chunk, Clusters, Summary
+from raptor_core.models.reading import Answer
 
 
 class Lines:
@@ -74,6 +76,11 @@ def broken(settings):
 
 
 ready = All()
+
+
+class FirstSentence:
+    def read(self, question, passages):
+        return Answer(f"{passages[0].text} [1]", (passages[0],))
 """
 
 LOG = Document("log.md", "Lit in 1872.\nDark in 1953.\nLit again in 1990.")
@@ -98,6 +105,15 @@ def test_parts_that_the_settings_name_build_the_tree(named):
     assert [node.text for node in tree.layers[0].nodes] == LOG.text.splitlines()
     assert [node.n_tokens for node in tree.layers[0].nodes] == [3, 3, 4]
     assert tree.layers[1].nodes[0].text == "LIT IN 1872. DARK IN 1953. LIT AGAIN IN 1990."
+
+
+def test_a_reader_of_ones_own_answers_and_changes_no_tree(named):
+    settings = named(reader="FirstSentence")
+    answer = reader_of(settings).read("When?", [Passage("Lit in 1872.", "a node")])
+    assert (answer.text, answer.citations[0].node_id) == ("Lit in 1872. [1]", "a node")
+    assert custom_fingerprints(settings) == {}
+    with pytest.raises(SettingsError, match=r"lacks read.*PassageReader says what a reader has"):
+        reader_of(named(reader="Lines"))
 
 
 def test_a_function_summarizes_by_name_and_as_it_is(named):

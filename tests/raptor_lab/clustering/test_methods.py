@@ -48,3 +48,17 @@ def test_a_component_for_every_ten_nodes_and_memberships_that_sum_to_one():
 def test_rows_that_are_all_the_same_fit_too():
     found = responsibilities(np.ones((40, 384)), 224)
     assert np.isfinite(found).all()
+
+
+def test_linkage_and_communities_find_topics():
+    vectors, topic = topics(5, 12)
+    for method in ("linkage", "louvain"):
+        clusters = clustered(method, vectors, tokens(60), cluster_size=12)
+        assert {len({int(topic[row]) for row in members}) for members in clusters.members} == {1}
+
+
+def test_watershed_cuts_where_the_topic_changes():
+    vectors = np.repeat(np.eye(4, dtype=np.float32), [5, 9, 4, 6], axis=0)
+    clusters = clustered("watershed", vectors, tokens(24), cluster_size=6)
+    expected = (range(5), range(5, 14), range(14, 18), range(18, 24))
+    assert clusters.members == tuple(map(tuple, expected))

@@ -1,0 +1,101 @@
+"""Runs of data in a text: encoded files, dumps of bytes and minified programs.
+
+A model reads no words in them, and they cost as much as pages of prose. Chunks leave them out, and
+the check ``document_text`` names the documents that have some.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+Span = tuple[int, int]
+
+MIN_RUN_CHARS = 160
+"""Least length of an encoded run without ``data:``; hashes and keys in prose are shorter."""
+
+_MIN_URI_CHARS = 48
+_LONG_CHARS = 1000
+_MIN_TURNS = 0.33
+"""Share of letters and digits after a character of another kind; Base64 has 0.6, names 0.2."""
+_MIN_HEX_LETTERS = 0.2
+"""Share of bytes with a letter; random bytes have 0.6, columns of numbers none."""
+_MAX_WHITE = 0.05
+_MIN_MARKS = 0.08
+"""Share of white space and of marks in a line; prose has 0.15 and 0.02, minified code 0.03, 0.2."""
+
+_URI = re.compile(r"data:[\w.+-]*(?:/[\w.+-]+)?(?:;[\w.=+-]+)*,[^\s\"'()<>\]]+")
+_ENCODED = re.compile(
+    r"(?<![A-Za-z0-9+/_=-])[A-Za-z0-9+/_-]{48,}={0,2}"
+    r"(?:[ \t]*\n[ \t>]*[A-Za-z0-9+/_-]{48,}={0,2})*"
+    r"(?:[ \t]*\n[ \t>]*(?:[A-Za-z0-9+/]{4})*[A-Za-z0-9+/]{2}(?:[A-Za-z0-9+/]=|==|[A-Z0-9+/]{2}))?"
+    r"(?![A-Za-z0-9+/_=-])"
+)
+_UUENCODED = re.compile(r"(?:\nM[!-`]{60}){2,}(?:\n[!-`]+)?")
+_DUMP = re.compile(
+    r"(?:\n[ \t]*(?:0x)?[0-9A-Fa-f]{6,16}:?[ \t|]+(?:[0-9A-Fa-f]{2,8}[ \t|]+){3,}[^\n]*){2,}"
+)
+"""Lines of bytes after an address."""
+_BYTES = re.compile(
+    r"[0-9A-Fa-f]{2,8}\b[,;:\s]*(?:(?:0x|\\x)?(?:[0-9A-Fa-f]{2}){1,4}\b[,;:\s]*){31,}"
+)
+_BYTE = re.compile(r"[0-9A-Fa-f]{2,8}\b")
+_LONG_LINE = re.compile(r"^[^\n]{500,}$", re.MULTILINE)
+_MARK = re.compile(r"[{}();=\"'&|<>]")
+_TURN = re.compile(r"(?<=[a-z])[A-Z0-9]|(?<=[A-Z])[a-z0-9]|(?<=[0-9])[A-Za-z]")
+_BRACKETS_BEFORE = re.compile(r"[\s(<{\"'=]*(?:0x|\\x)?\Z")
+_BRACKETS_AFTER = re.compile(r"[\s)>\]}\"',;/]*")
+
+
+def data_runs(text: str) -> list[Span]:
+    """Return the spans of runs of data, in order and disjoint, with the brackets around them."""
+    merged: list[Span] = []
+    for start, end in sorted(_with_brackets(text, *span) for span in _runs(text)):
+        if merged and start <= merged[-1][1]:
+            merged[-1] = merged[-1][0], max(end, merged[-1][1])
+        else:
+            merged.append((start, end))
+    return merged
+
+
+def _runs(text: str) -> Iterator[Span]:
+    yield from (m.span() for m in _URI.finditer(text) if len(m[0]) >= _MIN_URI_CHARS)
+    yield from (m.span() for m in _ENCODED.finditer(text) if _is_encoded(m[0]))
+    yield from (m.span() for m in _BYTES.finditer(text) if _is_hexadecimal(m[0]))
+    yield from (m.span() for m in _LONG_LINE.finditer(text) if _is_minified(m[0]))
+    lines = f"\n{text}"
+    yield from (_shifted(m) for m in _DUMP.finditer(lines) if _is_hexadecimal(m[0]))
+    yield from (_shifted(m) for m in _UUENCODED.finditer(lines))
+
+
+def _shifted(match: re.Match[str]) -> Span:
+    """Return the span of lines in a text without the line end at its start."""
+    return match.start(), match.end() - 1
+
+
+def _is_encoded(run: str) -> bool:
+    """Return whether a run is Base64 or hexadecimal, and no path, name or endless word."""
+    n_chars = len(run)
+    is_word = run.islower() and not any(map(str.isdigit, run))
+    if n_chars < MIN_RUN_CHARS or is_word:
+        return False
+    return n_chars >= _LONG_CHARS or len(_TURN.findall(run)) >= _MIN_TURNS * n_chars
+
+
+def _is_hexadecimal(run: str) -> bool:
+    """Return whether bytes hold letters, unlike a column of numbers."""
+    numbers = _BYTE.findall(run)
+    return sum(not n.isdigit() for n in numbers) >= _MIN_HEX_LETTERS * len(numbers)
+
+
+def _is_minified(line: str) -> bool:
+    """Return whether a line has hardly any space and many marks."""
+    n_white = len(line) - sum(map(len, line.split()))
+    is_dense = n_white <= _MAX_WHITE * len(line) and any(map(str.isalnum, line))
+    return is_dense and len(_MARK.findall(line)) >= _MIN_MARKS * len(line)
+
+
+def _with_brackets(text: str, start: int, end: int) -> Span:
+    before = _BRACKETS_BEFORE.search(text, max(0, start - 16), start)
+    after = _BRACKETS_AFTER.match(text, end)
+    return (before.start() if before else start), (after.end() if after else end)

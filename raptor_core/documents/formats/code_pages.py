@@ -1,0 +1,198 @@
+"""Recognition of the Windows or ISO code page of an undeclared 8-bit text.
+
+Each page is tried with each language that it serves: the text is decoded, and its letters are
+weighed by their frequencies in the language. Code pages of DOS and of old Macintoshes are not
+tried, because their letters are the symbols of Windows text. ``encoding`` calls this module last.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from dataclasses import dataclass
+from functools import cache
+from unicodedata import normalize
+
+_LETTERS = {  # by falling frequency
+    "Danish": "erntilasdkogfmuvpbæøyhåcjxéwzq",
+    "Dutch": "enatirosdlgvkmupbhcwfjzyxéïëóqüöèáê",
+    "Finnish": "tiaensoluäkmrvyphjdögbcfxwzqšåž",
+    "French": "eirsntaoludcpméfvghbqxyàèjêzkôwîçâùûœëïÿ",
+    "German": "enitrsadlhugocmbfkzpwvüäöyxjßq",
+    "Icelandic": "anirlestkugðmdváífoybhójpæýúþöcéxwqz",
+    "Italian": "ieoantrlscdupmgvfzbhèqykàwxòùéjì",
+    "Portuguese": "oaerisdntmclpuvãfgbhçqáíxzéójõúêkywâôà",
+    "Spanish": "eaornisdcltupmbfvgóháqyjzíxúkéñwü",
+    "Catalan": "easirtnlocdupmgfbxvhóqàéíèjzòçyúkïwü",
+    "Swedish": "enatrisldkogmfväpuöcbhåyjxwqzé",
+    "Croatian": "aeionrtjspkumvdlzgcbčšćfžhđyxwq",
+    "Czech": "oenatsprvluikídzámcbyhjřéčýžěfšgůxwúóňqťď",
+    "Hungarian": "eatlsnkzroáimégvyhbdcpfíjuóöőüúűxwq",
+    "Polish": "aieonzwrtsykcpdulmjgbłżęąćśhófńźvxq",
+    "Romanian": "eiatrnuclsodpămfvțbgzșhîxâjkwyq",
+    "Slovak": "oaenritsvpkdulmzbácyjhíúýčťéžľfšgxôóäňwďĺqŕ",
+    "Slovenian": "aeoinrtpsvkldjmzčubgcšhžfxwyq",
+    "Turkish": "aielrnıtdkmsyuobșçgzücğpvhöfxwqjâîû",
+    "Estonian": "aietslunokrdmvpgjõbähüfcöxwyšžqz",
+    "Latvian": "aitsernuoklmāpdvēzjīgbšcfņūļķhžģxwyč",
+    "Lithuanian": "iastenorkumlpdvgyšjbėųįąfcžčūhzęxwq",
+    "Vietnamese": "nhtcigđaukpmolrbôydưásàểveếệạợêộậảóịốầấớụxặỗùíìủãọqờềữâựýúỏở"
+    "ứơòfửỉổừồắẫéỡăằẩwõĩẽũẻẵèỳzjỹẹỷẳễ",
+    "Russian": "оеаинтрслвкпдмузяьыйбчгжфюхшцщэёъ",
+    "Ukrainian": "аониевтрікслдпмузябйчьгфжхєцюшїщґ",
+    "Bulgarian": "аениотрсвдпзклмъябучжгйфшцщхюь",
+    "Belarusian": "анырклесідявпмтузоцьўбэгчйфхшжюёґ",
+    "Serbian": "аеионртскупдвмзјлбгчњшљцжћхфђџ",
+    "Greek": "αοετνιρσημπκυλςίδγήέόάχωθφύβώξζψϊϋΐ",
+    "Hebrew": "יתולמהרנאשבקפדםחעסגטכןצזךףץ",
+    "Arabic": "اليمرتةونفدبسعحكجقأصطهخغإزشىثذءضئظؤآ",
+    "Persian": "اینردتهومبشسکخلپزفگعجصقطحظچغآذضژئ",
+    "Thai": "ารอกมนเงดลตแยสไบขวทจหพคปะ่้ัิีื็ุูำชใถฟณโซผธฐญภษๆฉศฝฮฤ์ึ",
+    "Japanese": "",
+    "Korean": "",
+    "Chinese": "",
+}
+_WESTERN = "Danish Dutch Finnish French German Icelandic Italian Portuguese Spanish Catalan Swedish"
+_CENTRAL = "Croatian Czech Hungarian Polish Romanian Slovak Slovenian German"
+_BALTIC = "Estonian Latvian Lithuanian"
+_CYRILLIC = "Russian Ukrainian Bulgarian Belarusian Serbian"
+_PAGES = {
+    "cp1252": _WESTERN,
+    "cp1250": _CENTRAL,
+    "cp1251": _CYRILLIC,
+    "cp1253": "Greek",
+    "cp1254": "Turkish",
+    "cp1255": "Hebrew",
+    "cp1256": "Arabic Persian",
+    "cp1257": _BALTIC,
+    "cp1258": "Vietnamese",
+    "cp874": "Thai",
+    "iso8859-2": _CENTRAL,
+    "iso8859-5": _CYRILLIC,
+    "iso8859-7": "Greek",
+    "iso8859-9": "Turkish",
+    "iso8859-13": _BALTIC,
+    "iso8859-15": _WESTERN,
+    "koi8-r": "Russian Bulgarian",
+    "koi8-u": "Ukrainian",
+    "cp932": "Japanese",
+    "euc_jp": "Japanese",
+    "gb18030": "Chinese",
+    "big5hkscs": "Chinese",
+    "cp949": "Korean",
+}
+
+_SAMPLE_BYTES, _PIECE_BYTES, _LEAD_BYTES = 4_000, 200, 60
+_HIGH, _SPACE = re.compile(rb"[\x80-\xff]"), re.compile(rb"\s")
+_DECAY = 0.12  # of the frequency from one letter to the next; the first has this frequency, too
+_LAST_RANK = 45
+_SAME_LETTER = str.maketrans("ţş", "țș")  # of Romanian, by page
+_RARE, _SYMBOL, _INVALID = -10.0, -11.0, -18.0
+_MARKS = dict.fromkeys("“”„‘’‚«»‹›–—…°§€©®·•№¿¡ªº\xa0", -6.0) | dict.fromkeys(
+    "、。，．・：；？！（）「」『』《》", -4.5
+)
+_FOREIGN = "\u0370-\u06ff\u0e00-\u0e7f\u3040-\u9fff\uac00-\ud7a3\uff61-\uff9f"
+_STRANGE = (
+    (  # a symbol in a word, a capital after a small letter, two scripts in a word
+        re.compile(
+            r"[^\W\d_](?:[^\w\s\x00-\x7f’‘·–—…\xa0«»“”„\u0300-\u036f\u0e00-\u0e7f]|[¹²³ªº])(?=[^\W\d_])"
+            r"|[a-zß-öø-ÿа-яёα-ώ](?=[À-ÖØ-ÞА-ЯЁΑ-ΩĄŁĽŚŠŞŤŹŽŻĞİ])"
+            rf"|[A-Za-z](?=[{_FOREIGN}])|[{_FOREIGN}](?=[A-Za-z])"
+        ),
+        -5.0,
+    ),
+    (re.compile(r"[А-ЯΑ-Ω](?=[А-ЯΑ-Ω])"), -1.0),
+)
+_CLEAR_MARGIN = 4.0
+_LEAST_WEIGHT = -6.0
+_WESTERN_BONUS = 2.0  # most files in 8-bit pages are in this one
+
+
+@dataclass(frozen=True, slots=True)
+class CodePage:
+    """Most likely encoding of a text; without ``is_clear`` another fits its letters as well."""
+
+    encoding: str
+    is_clear: bool
+
+
+def guess_code_page(data: bytes) -> CodePage:
+    """Return the code page under which the words of a text have the likeliest letters."""
+    words = _sample(data)
+    scores: dict[str, tuple[float, str]] = {}
+    for page, languages in _PAGES.items():
+        text = normalize("NFC", words.decode(page, "replace"))
+        letters = Counter(text.lower().translate(_SAME_LETTER))
+        score = max(_weigh(letters, language) for language in languages.split())
+        score += _WESTERN_BONUS * (page == "cp1252")
+        score += sum(weight * len(pattern.findall(text)) for pattern, weight in _STRANGE)
+        if score > scores.get(text, (-math.inf, ""))[0]:
+            scores[text] = score, page
+    (best, page), *rest = sorted(scores.values(), key=lambda pair: -pair[0])
+    n_high = len(_HIGH.findall(words))
+    is_likely = best - rest[0][0] >= _CLEAR_MARGIN and best >= _LEAST_WEIGHT * len(words)
+    return CodePage(page, is_likely and n_high > 0)
+
+
+def _sample(data: bytes) -> bytes:
+    """Return the first bytes over 127 with the words around them; multibyte letters stay whole."""
+    pieces: list[bytes] = []
+    end = 0
+    while sum(map(len, pieces)) < _SAMPLE_BYTES and (high := _HIGH.search(data, end)):
+        lead = max(end, high.start() - _LEAD_BYTES)
+        space = _SPACE.search(data, lead, high.start()) if lead > end else None
+        start = space.end() if space else lead
+        until = _SPACE.search(data, high.start() + _PIECE_BYTES)
+        end = until.start() if until else len(data)
+        pieces.append(data[start:end][:_SAMPLE_BYTES])
+    return b" ".join(pieces)
+
+
+def _weigh(letters: Counter[str], language: str) -> float:
+    """Return the logarithm of the probability of letters in a language."""
+    weights = _weights(language)
+    total = 0.0
+    for char, count in letters.items():
+        if char.isalpha() or char > "\x7f":
+            if char not in weights:
+                weights[char] = _weigh_other(char, language)
+            total += count * weights[char]
+    return total
+
+
+@cache
+def _weights(language: str) -> dict[str, float]:
+    letters = enumerate(_LETTERS[language])
+    return {c: math.log(_DECAY) - _DECAY * min(rank, _LAST_RANK) for rank, c in letters}
+
+
+def _weigh_other(char: str, language: str) -> float:
+    """Return the weight of a character that is no frequent letter of an alphabet."""
+    weight = _RARE if char.isalpha() else _SYMBOL
+    if char == "\ufffd" or "\x7f" <= char < "\xa0" or "\ue000" <= char < "\uf900":
+        weight = _INVALID
+    elif char.isascii():
+        weight = -4.0
+    elif language == "Japanese" and "\u3041" <= char <= "\u30fe":
+        weight = -5.0
+    elif language == "Korean" and "\uac00" <= char <= "\ud7a3":
+        weight = -7.0 if _lead(char, "euc_kr") else -13.0
+    elif "\u4e00" <= char <= "\u9fff" and language in {"Japanese", "Chinese"}:
+        weight = _weigh_ideograph(char, language)
+    elif char > "\u3000":
+        weight = -13.0
+    return _MARKS.get(char, weight)
+
+
+def _weigh_ideograph(char: str, language: str) -> float:
+    pages = {"euc_jp": 0xCF} if language == "Japanese" else {"gb2312": 0xD7, "big5": 0xC6}
+    leads = ((_lead(char, page), last) for page, last in pages.items())
+    return -7.5 if any(0 < lead <= last for lead, last in leads) else -13.0
+
+
+def _lead(char: str, page: str) -> int:
+    try:
+        return char.encode(page)[0]
+    except UnicodeEncodeError:
+        return 0

@@ -1,0 +1,92 @@
+"""Clusterings by similarities of the vectors themselves, without a projection or a mixture.
+
+They are here to be compared with the paper's: average linkage, communities of a graph of nearest
+neighbours, and cuts between neighbouring nodes that resemble each other least.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from raptor_core.clustering.base import Clusters, Rows
+from raptor_core.clustering.guards import Grid, Guard, GuardedClusterer
+
+N_NEIGHBOURS = 10
+"""Edges of each node of the graph to its nearest nodes."""
+
+CONTEXT_ROWS = 3
+"""Rows before and after a gap whose mean vectors are compared."""
+
+
+@dataclass(frozen=True)
+class LinkageClusterer(GuardedClusterer):
+    """Average linkage of unit vectors, cut where clusters have ``cluster_size`` rows on average."""
+
+    method = "linkage"
+    read_settings = frozenset({"cluster_size", "max_tokens"})
+
+    def _cluster(self, grid: Grid, guard: Guard) -> Clusters:
+        from sklearn.cluster import AgglomerativeClustering
+
+        n_clusters = max(1, len(grid) // self.settings.cluster_size)
+        model = AgglomerativeClustering(n_clusters, linkage="average")
+        labels = model.fit_predict(grid)
+        groups = [np.flatnonzero(labels == label) for label in range(n_clusters)]
+        return guard.finish(groups, None, {"cluster_size": float(self.settings.cluster_size)})
+
+
+@dataclass(frozen=True)
+class LouvainClusterer(GuardedClusterer):
+    """Communities (Louvain) of the graph of each row's nearest rows, weighed by cosine."""
+
+    method = "louvain"
+    read_settings = frozenset({"max_tokens", "seed"})
+
+    def _cluster(self, grid: Grid, guard: Guard) -> Clusters:
+        import networkx as nx
+        from sklearn.neighbors import kneighbors_graph
+
+        k = min(N_NEIGHBOURS, len(grid) - 1)
+        distances = kneighbors_graph(grid, k, mode="distance", metric="cosine").tocoo()
+        graph = nx.Graph()
+        graph.add_nodes_from(range(len(grid)))
+        graph.add_weighted_edges_from(
+            (int(a), int(b), max(1.0 - float(distance), 1e-6))
+            for a, b, distance in zip(distances.row, distances.col, distances.data, strict=True)
+        )
+        found = nx.community.louvain_communities(graph, seed=self.settings.seed)
+        groups = [np.array(sorted(community)) for community in found]
+        return guard.finish(groups, None, {"communities": float(len(groups))})
+
+
+@dataclass(frozen=True)
+class WatershedClusterer(GuardedClusterer):
+    """Runs of neighbouring rows, cut where the rows before and after are least alike."""
+
+    method = "watershed"
+    read_settings = frozenset({"cluster_size", "max_tokens"})
+    anchorable = False  # an insertion may move every cut
+
+    def _cluster(self, grid: Grid, guard: Guard) -> Clusters:
+        likeness = _likeness(grid)
+
+        def cut(rows: Rows, n_parts: int) -> list[Rows]:
+            gaps = rows[:-1]
+            weakest = gaps[np.argsort(likeness[gaps], kind="stable")[: n_parts - 1]]
+            return np.split(rows, np.sort(weakest) - rows[0] + 1)
+
+        groups = cut(np.arange(len(grid)), max(1, len(grid) // self.settings.cluster_size))
+        return guard.finish(groups, lambda rows: cut(rows, 2), {"cuts": float(len(groups) - 1)})
+
+
+def _likeness(grid: Grid) -> Grid:
+    """Return the cosine of the mean vectors before and after the gap that follows each row."""
+    sums = np.concatenate([np.zeros((1, grid.shape[1])), np.cumsum(grid, axis=0)])
+    after = np.arange(1, len(grid))
+    before = sums[after] - sums[np.maximum(after - CONTEXT_ROWS, 0)]
+    behind = sums[np.minimum(after + CONTEXT_ROWS, len(grid))] - sums[after]
+    norms = np.linalg.norm(before, axis=1) * np.linalg.norm(behind, axis=1)
+    cosines: Grid = np.einsum("ij,ij->i", before, behind) / np.maximum(norms, 1e-12)
+    return cosines
