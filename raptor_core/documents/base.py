@@ -17,15 +17,16 @@ MetadataValue = str | int | float | bool
 
 MEGABYTE = 1_000_000
 
+UNKNOWN_GLYPHS = "unknown_glyphs"
+"""Metadata key: number of glyphs of a PDF file that stand for no letter and are left out."""
+
 FOLDER = "folder"
 """Key of the metadata that names the folder of a document's file, relative to the source."""
 
-DOUBT = "doubt"
-"""Key of the metadata that says which parts of its file a document lacks, in words for a person."""
 ENCODING = "encoding"
 """Key of the metadata that names an encoding which nothing declared."""
-ENCODING_DOUBT = "encoding_doubt"
-"""Key of the metadata that says why the letters of a document may be wrong."""
+DOUBT = "doubt"
+"""Key of the metadata that says what a text lacks or has wrong, in words for a person."""
 
 
 @dataclass(frozen=True, slots=True)

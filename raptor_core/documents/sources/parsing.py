@@ -12,10 +12,11 @@ from raptor_core.documents.formats.docx import parse_docx
 from raptor_core.documents.formats.encoding import as_utf8, decode
 from raptor_core.documents.formats.epub import parse_epub
 from raptor_core.documents.formats.html import parse_html
-from raptor_core.documents.formats.mail import parse_eml, parse_msg
+from raptor_core.documents.formats.mail import parse_eml
 from raptor_core.documents.formats.mailbox_file import read_mailbox
 from raptor_core.documents.formats.markdown import parse_markdown
 from raptor_core.documents.formats.odt import parse_odt
+from raptor_core.documents.formats.outlook import parse_msg
 from raptor_core.documents.formats.parsed import EmptyFileError, Parsed, UnreadableError, clean_text
 from raptor_core.documents.formats.parser_process import PARSER
 from raptor_core.documents.formats.pptx import parse_pptx
@@ -32,7 +33,7 @@ from raptor_core.settings import SourceSettings
 
 _TABLES = {"jsonl": read_json_lines, "mbox": read_mailbox, "parquet": read_parquet}
 _IN_TEXT = frozenset(
-    "text markdown rst html csv jsonl python notebook json yaml subtitles".split()  # noqa: SIM905
+    "text markdown rst html csv jsonl python json yaml subtitles".split()  # noqa: SIM905
 )
 _PARSERS: Mapping[str, Callable[[bytes, SourceSettings], Parsed]] = {
     "text": lambda data, _: Parsed(clean_text(decode(data))),
@@ -54,8 +55,8 @@ _PARSERS: Mapping[str, Callable[[bytes, SourceSettings], Parsed]] = {
     "subtitles": lambda data, _: parse_subtitles(data),
     "epub": lambda data, settings: parse_epub(data, settings.max_file_mb),
     "csv": lambda data, _: parse_csv(data),
-    "eml": lambda data, _: parse_eml(data),
-    "msg": lambda data, _: parse_msg(data),
+    "eml": lambda data, settings: parse_eml(data, settings.encoding),
+    "msg": lambda data, settings: parse_msg(data, settings.encoding),
 }
 
 

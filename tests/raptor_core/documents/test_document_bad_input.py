@@ -77,8 +77,8 @@ def make_pdf(text):
     return bytes(pdf.output())
 
 
-def test_pdf_without_text_needs_ocr(tmp_path):
-    assert "needs OCR" in skipped(tmp_path, "scan.pdf", make_pdf(""))["scan.pdf"]
+def test_pdf_with_empty_pages_is_named(tmp_path):
+    assert "its pages are empty" in skipped(tmp_path, "a.pdf", make_pdf(""))["a.pdf"]
 
 
 def test_encrypted_pdf(tmp_path):
