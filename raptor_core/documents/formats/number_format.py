@@ -110,17 +110,17 @@ def _show_core(value: Decimal, core: _Tokens) -> str:
     point = core.index(("point", ".")) if ("point", ".") in core else len(core)
     places = [text for kind, text in core[point:] if kind == "digit"]
     rounded = value.quantize(Decimal(1).scaleb(-len(places)), ROUND_HALF_UP, _PRECISE)
-    whole, _, decimals = f"{rounded:f}".partition(".")
+    units, _, decimals = f"{rounded:f}".partition(".")
     n_fixed = places.count("0")
     decimals = decimals[:n_fixed] + decimals[n_fixed:].rstrip("0")
     slots = [text for kind, text in core[:point] if kind == "digit"]
-    whole = whole.lstrip("0").zfill(slots.count("0"))
+    units = units.lstrip("0").zfill(slots.count("0"))
     if ("other", ",") in core[:point]:
-        whole = f"{int(whole):,}" if whole else ""
+        units = f"{int(units):,}" if units else ""
     elif len(slots) < point:  # such as 000-00-0000
-        digits = iter([whole[: len(whole) - len(slots) + 1], *whole[len(whole) - len(slots) + 1 :]])
-        whole = "".join(next(digits, "") if kind == "digit" else t for kind, t in core[:point])
-    return f"{whole}.{decimals}" if decimals else whole
+        digits = iter([units[: len(units) - len(slots) + 1], *units[len(units) - len(slots) + 1 :]])
+        units = "".join(next(digits, "") if kind == "digit" else t for kind, t in core[:point])
+    return f"{units}.{decimals}" if decimals else units
 
 
 def _show_fraction(value: Decimal, tokens: _Tokens) -> str:
@@ -132,8 +132,8 @@ def _show_fraction(value: Decimal, tokens: _Tokens) -> str:
     exact = Fraction(value)
     near = Fraction(round(exact * limit), limit) if fixed else exact.limit_denominator(limit)
     is_mixed = ("other", " ") in tokens[:slash]
-    whole, rest = divmod(near, 1) if is_mixed else (0, near)
-    return " ".join(str(part) for part in (whole, rest) if part) or "0"
+    units, rest = divmod(near, 1) if is_mixed else (0, near)
+    return " ".join(str(part) for part in (units, rest) if part) or "0"
 
 
 def _literals(tokens: _Tokens, exponent: str = "") -> str:

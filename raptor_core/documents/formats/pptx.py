@@ -72,8 +72,8 @@ def _shapes(parent: Any) -> Iterator[Any]:
 
 def _placeholder(shape: Any) -> str | None:
     """Return the kind of a placeholder, such as "body"; None for another shape."""
-    found = shape.find("{*}nvSpPr/{*}nvPr/{*}ph")
-    return None if found is None else found.get("type", "obj")
+    mark = shape.find("{*}nvSpPr/{*}nvPr/{*}ph")
+    return None if mark is None else mark.get("type", "obj")
 
 
 def _paragraphs(shape: Any) -> list[str]:

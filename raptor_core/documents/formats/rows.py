@@ -74,9 +74,9 @@ class _Table:
     def _divides(self, row: Sequence[str]) -> bool:
         """Return whether a row names only columns that share a name, or have none."""
         columns = zip_longest(row, self._names or (), self._spans, fillvalue="")
-        others = ((cell, name) for cell, name, is_shared in columns if not is_shared)
+        pairs = ((cell, name) for cell, name, is_shared in columns if not is_shared)
         return any(self._spans) and all(
-            not cell or not name or cell == name for cell, name in others
+            not cell or not name or cell == name for cell, name in pairs
         )
 
     def _write(self, row: Sequence[str], names: Sequence[str]) -> None:

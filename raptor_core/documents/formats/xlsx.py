@@ -169,10 +169,10 @@ class _Merged:
     """Merged cells of a sheet, which are filled row by row in order."""
 
     def __init__(self, sheet: bytes) -> None:
-        found = (match.groups() for match in _MERGED.finditer(sheet))
+        groups = (match.groups() for match in _MERGED.finditer(sheet))
         areas = (
             (int(r1), _column(c1.decode()), int(r2), _column(c2.decode()))
-            for c1, r1, c2, r2 in found
+            for c1, r1, c2, r2 in groups
         )
         self._pending = sorted(areas, reverse=True)
         self._open: list[tuple[int, int, int, int]] = []
@@ -183,13 +183,13 @@ class _Merged:
         while self._pending and self._pending[-1][0] <= number:
             self._open.append(self._pending.pop())
         self._open = [area for area in self._open if area[2] >= number]
-        for top, left, _, right in self._open:
-            last = min(right, left + _MAX_WIDTH)
+        for top, first, _, right in self._open:
+            last = min(right, first + _MAX_WIDTH)
             row += [""] * (last + 1 - len(row))
             if top == number:
-                self._labels[left] = row[left]
-            row[left] = row[left] or self._labels.get(left, "")
-            row[left + 1 : last + 1] = [cell or COVERED for cell in row[left + 1 : last + 1]]
+                self._labels[first] = row[first]
+            row[first] = row[first] or self._labels.get(first, "")
+            row[first + 1 : last + 1] = [cell or COVERED for cell in row[first + 1 : last + 1]]
 
 
 @cache
