@@ -1,6 +1,7 @@
 """Import direction as ARCHITECTURE.md tells it, laziness, and the public surface."""
 
 import ast
+import functools
 import re
 import subprocess
 import sys
@@ -30,6 +31,7 @@ def modules(package):
     return sorted((ROOT / package).rglob("*.py"))
 
 
+@functools.cache
 def imported(path):
     """Top-level names that a module imports, in functions and type-checking blocks too."""
     found = set()
@@ -76,6 +78,7 @@ def room(parts):
     return ".".join(parts[: 2 if parts[0] == "models" else 1])
 
 
+@functools.cache
 def links():
     """For each room of raptor_core, those that it imports from."""
     found = {}

@@ -86,6 +86,13 @@ def base(tmp_path_factory, small_embedder):
     return made, kept
 
 
+@pytest.fixture(scope="module")
+def starter(base):
+    """Carries out actions on the home with published trees in processes of their own."""
+    with build_process.Starter(base[0].root) as starter:
+        yield starter
+
+
 @pytest.fixture
 def published(base):
     """A home with three published trees, and newer documents in its source."""
@@ -202,14 +209,14 @@ def chat_prompts(server):
 
 @pytest.mark.parametrize("point", ["0", "1", "2", "publish", "published"])
 def test_a_build_that_is_killed_is_completed_by_the_next_which_pays_for_nothing_twice(
-    published, point
+    published, starter, point
 ):
     """Embedding calls 0, 1 and 2 are those of layers 0, 1 and 2."""
     before = seen(published)
     with FakeOpenAI() as server:
         published.configure(f'[summarizer]\nkind = "openai"\nbase_url = "{server.base_url}"')
-        code, out, err = finish(start(published, "build_and_die", point))
-        assert (code, out) == (-signal.SIGKILL, ""), err
+        code, told = starter.run("build_and_die", point)
+        assert code == -signal.SIGKILL, told
         paid = chat_prompts(server)
         assert bool(paid) == (point != "0")
         between = seen(published)
@@ -247,8 +254,8 @@ def test_a_build_that_is_killed_while_it_summarizes_changes_nothing_that_is_publ
     assert paid[0] not in again
 
 
-def test_a_run_that_died_does_not_hold_up_the_next(published):
-    finish(start(published, "build_and_die", "publish"))
+def test_a_run_that_died_does_not_hold_up_the_next(published, starter):
+    assert starter.run("build_and_die", "publish")[0] == -signal.SIGKILL
     assert build(published)["built"] == NAMES
     with open_instance(Home(published.home)) as instance:
         states = [run.status.value for run in instance.get_runs()]

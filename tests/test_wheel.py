@@ -72,13 +72,16 @@ def test_the_wheel_works_beside_a_package_called_dagster_project(archives, tmp_p
     (team / "__init__.py").write_text('raise ImportError("a package of the team, not ours")\n')
     subprocess.run((*pip, "--quiet", "--no-index", "--no-deps", archives[1]), check=True)
     (packages / "dependencies.pth").write_text(sysconfig.get_path("purelib"))
-    smoke(environment)
-    assert [path.name for path in team.iterdir()] == ["__init__.py"]
+    (tmp_path / "a.md").write_text("The lamp.")
+    raptor = (environment.absolute() / "bin/raptor", "init", "a.md", "--preset", "simple")
+    environ = {**os.environ, "PYTHONPATH": ""}
+    subprocess.run((*raptor, "--home", "simple"), check=True, cwd=tmp_path, env=environ)
     shutil.rmtree(packages / "raptor_lab")
     (entries,) = packages.glob("raptor_assets-*.dist-info/entry_points.txt")
     kept = [line for line in entries.read_text().splitlines() if "raptor_lab" not in line]
     entries.write_text("\n".join(kept))
     smoke(environment)
+    assert [path.name for path in team.iterdir()] == ["__init__.py"]
     (tmp_path / "qasper.json").write_text('{"a": {"qas": []}}')
     question = {"id": "a", "text": "The lamp.", "questions": [{"question": "What?"}]}
     (tmp_path / "questions.jsonl").write_text(json.dumps(question))

@@ -17,13 +17,16 @@ MetadataValue = str | int | float | bool
 
 MEGABYTE = 1_000_000
 
+UNKNOWN_GLYPHS = "unknown_glyphs"
+"""Metadata key: number of glyphs of a PDF file that stand for no letter and are left out."""
+
 FOLDER = "folder"
 """Key of the metadata that names the folder of a document's file, relative to the source."""
 
 ENCODING = "encoding"
 """Key of the metadata that names an encoding which nothing declared."""
-ENCODING_DOUBT = "encoding_doubt"
-"""Key of the metadata that says why the letters of a document may be wrong."""
+DOUBT = "doubt"
+"""Key of the metadata that says what a text lacks or has wrong, in words for a person."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,12 +119,14 @@ class Skipped:
         name: name for people; that of a row ends in its number ("papers.jsonl:7").
         is_empty: it certainly holds no text, so its documents are gone; else they are unknown.
         place: id or path whose documents are unknown; "" for ``name``.
+        kind: extension of a file whose type is not read; "" for any other reason.
     """
 
     name: str
     reason: str
     is_empty: bool = False
     place: str = ""
+    kind: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -96,6 +96,6 @@ def _is_minified(line: str) -> bool:
 
 
 def _with_brackets(text: str, start: int, end: int) -> Span:
-    before = _BRACKETS_BEFORE.search(text, max(0, start - 16), start)
-    after = _BRACKETS_AFTER.match(text, end)
-    return (before.start() if before else start), (after.end() if after else end)
+    opening = _BRACKETS_BEFORE.search(text, max(0, start - 16), start)
+    closing = _BRACKETS_AFTER.match(text, end)
+    return (opening.start() if opening else start), (closing.end() if closing else end)

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from itertools import chain, pairwise
 from typing import Any
 
-from raptor_core.documents.base import ENCODING_DOUBT, Document
+from raptor_core.documents.base import DOUBT, UNKNOWN_GLYPHS, Document
 from raptor_core.documents.data_runs import data_runs
 from raptor_core.quality.checks import N_WORST, CheckMeasurement, WorstNode, check, percent
 from raptor_core.quality.languages import LATIN, writing
@@ -176,7 +176,7 @@ def find_odd_text(document: Document, unknown_share: UnknownShare | None = None)
     bounds = [0, *chain(*runs), len(document.text)]
     parts = [document.text[a:b] for a, b in zip(bounds[::2], bounds[1::2], strict=True)]
     text = "\n".join(parts)
-    odd = _find_misread_text(document, text[:_READ_CHARS])
+    odd = _find_doubt(document) or _find_misread_text(document, text[:_READ_CHARS])
     if odd is None and unknown_share:
         share = unknown_share(_sample(text))
         if share > MAX_UNKNOWN:
@@ -198,12 +198,16 @@ def _sample(text: str) -> str:
     return "\n".join(text[start : start + _PART_CHARS] for start in starts)
 
 
+def _find_doubt(document: Document) -> OddText | None:
+    """Return the doubt that the reader of the file had, with the text at its first lost letter."""
+    doubt = document.metadata.get(DOUBT)
+    start = max(0, document.text.find("\ufffd") - 40)
+    excerpt = document.text[start : start + _EXCERPT_CHARS]
+    return OddText(document.id, str(doubt), 1.0, excerpt) if doubt else None
+
+
 def _find_misread_text(document: Document, text: str) -> OddText | None:
     """Return what looks wrong in the first characters of a text without runs of data."""
-    if doubt := document.metadata.get(ENCODING_DOUBT):
-        start = max(0, document.text.find("\ufffd") - 40)
-        excerpt = document.text[start : start + _EXCERPT_CHARS]
-        return OddText(document.id, str(doubt), 1.0, excerpt)
     n_visible = sum(map(len, text.split()))
     n_pages = document.metadata.get("pages", 0)
     if isinstance(n_pages, int) and n_pages and len(document.text) <= _READ_CHARS:
@@ -220,6 +224,10 @@ def _find_misread_text(document: Document, text: str) -> OddText | None:
     n_letters = sum(map(len, _LETTERS.findall(text)))
     n_glued = sum(map(len, set(_GLUED.findall(text))))
     n_unmapped = len(_UNMAPPED.findall(text))
+    n_unknown = document.metadata.get(UNKNOWN_GLYPHS, 0)
+    if isinstance(n_unknown, int) and n_unknown > MAX_UNMAPPED * max(1, len(document.text)):
+        reason = f"{n_unknown} glyphs that stand for no letter are left out"
+        return OddText(document.id, reason, float(n_unknown), text[:_EXCERPT_CHARS])
     shares = (
         (n_unmapped / n_visible, MAX_UNMAPPED, "characters that stand for no letter", _UNMAPPED),
         (n_glued / max(1, n_letters), MAX_GLUED, "letters in glued words", _GLUED),

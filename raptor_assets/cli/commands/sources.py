@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ from raptor_assets.cli.options import absolute_sources, home_and_json, home_sett
 from raptor_assets.cli.output import join_reasons, print_json
 from raptor_assets.cli.terminal import say, say_text
 from raptor_assets.project.home import Home
+from raptor_core.documents.sources.base import describe_formats
 from raptor_core.errors import SourceError
 from raptor_core.home.folder import hint
 from raptor_core.models.local.gguf import ModelHeader, read_header
@@ -21,7 +22,7 @@ from raptor_core.nodes import format_pages
 from raptor_core.quality.document_text import describe_repeated_lines
 from raptor_core.settings import CheckSettings
 from raptor_core.tree.components import Components
-from raptor_core.tree.preview import Previews
+from raptor_core.tree.preview import Preview, Previews
 
 
 @click.command(epilog="\b\nExample:\n  raptor init docs/ --group-by folder")
@@ -167,27 +168,47 @@ def _minor_languages(previews: Previews, checks: CheckSettings) -> dict[str, lis
 
 
 def _print(previews: Previews, checks: CheckSettings) -> None:
+    """Print the problems, then a row for each document, then the totals."""
+    rows = list(previews)
     totals: Counter[str] = Counter()
+    for preview in rows:
+        numbers = {k: v for k, v in asdict(preview).items() if isinstance(v, int)}
+        totals.update(numbers, documents=1, doubtful=bool(preview.doubt))
+    for line in _problems(previews, rows):
+        say(line, fg="yellow")
+    for line in _remarks(previews, checks):
+        say(line)
     say(_ROW.format(*_COLUMNS), dim=True)
-    for preview in previews:
+    for preview in rows:
         size = "" if preview.size_bytes is None else f"{preview.size_bytes / 1000:,.1f} kB"
         counts = (preview.n_pages or "", preview.n_sections or "", f"{preview.n_tokens:,}")
         say(_ROW.format(size, *counts, preview.n_chunks, preview.language, preview.document))
-        if preview.doubt:
-            say(f"{'':>10}  {preview.doubt}", fg="yellow")
-        numbers = {k: v for k, v in asdict(preview).items() if isinstance(v, int)}
-        totals.update(numbers, documents=1, doubtful=bool(preview.doubt))
-    for line in _warnings(previews, checks):
-        say(line, fg="yellow")
     say(_total(previews, totals))
 
 
-def _warnings(previews: Previews, checks: CheckSettings) -> Iterator[str]:
-    both = (*previews.skipped, *previews.omitted)
-    left_out = join_reasons((item.name, item.reason) for item in both)
-    yield from (f"left out {line}" for line in left_out[:NAMED])
-    if len(left_out) > NAMED:
-        yield f"and more for {len(left_out) - NAMED} other reasons; --json names all"
+def _problems(previews: Previews, rows: Iterable[Preview]) -> Iterator[str]:
+    """Yield lines on files that cannot be read, and on documents that lack something."""
+    unread = [(item.name, item.reason) for item in previews.skipped if not item.kind]
+    doubtful = [(preview.document, preview.doubt) for preview in rows if preview.doubt]
+    for label, reasons in (("not read", unread), ("doubtful", doubtful)):
+        lines = join_reasons(reasons)
+        yield from (f"{label} {line}" for line in lines[:NAMED])
+        if len(lines) > NAMED:
+            yield f"{label}: {len(lines) - NAMED} further reasons; --json names all"
+
+
+def _remarks(previews: Previews, checks: CheckSettings) -> Iterator[str]:
+    """Yield lines on types that are not read, on rules, and on all documents together."""
+    unsupported = {item.kind: item.reason for item in previews.skipped if item.kind}
+    counts = Counter(item.kind for item in previews.skipped if item.kind)
+    if counts:
+        types = ", ".join(f"{kind} ({count})" for kind, count in counts.most_common())
+        yield f"types that are not read: {types}; {describe_formats()}"
+    yield from (reason for reason in unsupported.values() if "; convert" in reason)
+    omitted = join_reasons((item.name, item.reason) for item in previews.omitted)
+    yield from (f"left out {line}" for line in omitted[:NAMED])
+    if len(omitted) > NAMED:
+        yield f"left out for {len(omitted) - NAMED} further reasons; --json names all"
     for language, ids in _minor_languages(previews, checks).items():
         count = previews.common.languages[language]
         yield f"{count} of {previews.common.n_documents} in {language}: {', '.join(ids)}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,6 +18,10 @@ MAX_EXPANSION = 4
 MAX_TEXT_MB = 24
 """Limit of the uncompressed XML parts, about a thousand pages; a tree takes ten times as much."""
 
+_DEFECTS = (AttributeError, TypeError, LookupError, StopIteration, AssertionError, RecursionError)
+"""Errors of a reader whose messages name objects of Python."""
+
+_OBJECT = re.compile(r"'?<[^<>]*\bat 0x[0-9a-fA-F]+>'?")
 _MARKUP = (".xml", ".rels", ".xhtml", ".html", ".htm", ".opf", ".ncx")
 
 
@@ -28,8 +33,9 @@ def refuse_damage(kind: str) -> Iterator[None]:
     except (UnreadableError, MemoryError):
         raise
     except Exception as error:
-        reason = str(error).partition("\n")[0]
-        raise UnreadableError(f"is damaged, or no {kind}: {reason}") from error
+        is_defect = isinstance(error, _DEFECTS)
+        reason = "its parts do not fit together" if is_defect else str(error).partition("\n")[0]
+        raise UnreadableError(f"is damaged, or no {kind}: {_OBJECT.sub('it', reason)}") from error
 
 
 def open_archive(
@@ -64,6 +70,19 @@ def read_xml(archive: zipfile.ZipFile, name: str) -> Any:
     if declared is not None and any(declared.iterentities()):
         raise UnreadableError(f"its part {name} declares entities of XML")
     return root
+
+
+def read_elements(data: bytes, name: str) -> Iterator[Any]:
+    """Yield the elements of a name, whatever its namespace, and forget each after its use."""
+    from lxml import etree
+
+    settings = {"resolve_entities": False, "no_network": True, "load_dtd": False}
+    events = etree.iterparse(BytesIO(data), tag=f"{{*}}{name}", **settings) if data else ()
+    for _, element in events:
+        yield element
+        element.clear()
+        while element.getprevious() is not None:
+            del element.getparent()[0]
 
 
 def tag_of(element: Any) -> str:

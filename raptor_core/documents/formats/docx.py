@@ -1,45 +1,58 @@
-"""Word documents (.docx): text with its block structure, sections from heading styles."""
+"""Word documents (.docx): text with its block structure, sections by styles and outline levels."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from io import BytesIO
+from dataclasses import dataclass
 from typing import Any
 
 from raptor_core.documents.formats.archive import open_archive, refuse_damage, tag_of
+from raptor_core.documents.formats.ooxml import Package, attribute
 from raptor_core.documents.formats.parsed import Blocks, Parsed, one_line
-from raptor_core.errors import MissingExtraError
+from raptor_core.documents.formats.rows import COVERED, carry_down, visible
 
 _HEADING = re.compile(r"heading (\d+)\Z", re.IGNORECASE)
-_WORD = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
-_BREAKS = {"tab": " ", "br": "\n", "cr": "\n", "noBreakHyphen": "-"}
-_CONTAINERS = frozenset({"sdt", "sdtContent", "customXml", "smartTag", "ins"})
-_LEFT_OUT = frozenset({"del", "moveFrom", "txbxContent", "Fallback"})
+_BREAKS = {"tab": " ", "ptab": " ", "br": "\n", "cr": "\n", "noBreakHyphen": "-"}
+_CONTAINERS = frozenset({"sdt", "sdtContent", "customXml", "smartTag", "ins", "moveTo"})
+_LEFT_OUT = frozenset({"del", "moveFrom", "rt", "pPr", "rPr", "Fallback"})
+_DRAWINGS = frozenset({"drawing", "pict", "object"})
+_NOTES = {"footnoteReference": "footnotes", "endnoteReference": "endnotes"}
+_BODY_TEXT = 10
+"""Rank by outline level of a paragraph that is no heading, whatever its style."""
 
 
 def parse_docx(data: bytes, max_file_mb: float) -> Parsed:
-    """Parse a Word document without deleted text, text boxes, notes, headers and footers."""
-    try:
-        import docx
-    except ImportError as error:
-        raise MissingExtraError("docx", "reading Word documents") from error
+    """Parse a Word document without deleted text, comments, headers and footers of pages."""
     formats = (".doc", ".docx")
-    with refuse_damage("Word document"), open_archive(data, max_file_mb, formats):
-        document = docx.Document(BytesIO(data))
-        styles = {style.style_id: style.name or "" for style in document.styles}
-        properties = document.core_properties
-        title, author = properties.title or "", properties.author or ""
-        body = _Body(styles)
-        body.read(document.element.body)
-    return body.blocks.parsed(one_line(title) or body.title, {"author": author})
+    with refuse_damage("Word document"), open_archive(data, max_file_mb, formats) as archive:
+        package = Package(archive, "document")
+        title, author = package.about()
+        body = _Body(package)
+        body.read(package.root(package.main).find("{*}body"))
+    return body.blocks.parsed(title or body.title, {"author": author})
+
+
+@dataclass(frozen=True, slots=True)
+class _Style:
+    """Style of paragraphs; ``rank`` is that of its headings, 0 for none."""
+
+    name: str = ""
+    rank: int = 0
+    is_list: bool = False
 
 
 class _Body:
-    """Reader of the body; ``title`` is the first paragraph of style Title."""
+    """Reader of the body; ``title`` is the first paragraph of style Title.
 
-    def __init__(self, styles: dict[str, str]) -> None:
-        self._styles = styles
+    Text boxes, SmartArt and notes are written after the paragraph or table that refers to them.
+    """
+
+    def __init__(self, package: Package) -> None:
+        self._package = package
+        self._styles = _read_styles(package.root(package.related(package.main, "styles")))
+        self._notes = {kind: _read_notes(package, kind) for kind in _NOTES.values()}
+        self._pending: list[str] = []
         self.blocks = Blocks()
         self.title = ""
 
@@ -52,24 +65,132 @@ class _Body:
                 self._table(child)
             elif tag in _CONTAINERS:
                 self.read(child)
+            pending, self._pending = self._pending, []
+            for text in pending:
+                self.blocks.paragraph(text)
 
     def _paragraph(self, paragraph: Any) -> None:
-        named = paragraph.find(f"{_WORD}pPr/{_WORD}pStyle")
-        style = "" if named is None else self._styles.get(named.get(f"{_WORD}val"), "")
-        is_numbered = paragraph.find(f"{_WORD}pPr/{_WORD}numPr") is not None
-        heading = _HEADING.match(style)
-        text = "".join(_text(paragraph))
-        if heading:
-            self.blocks.begin_heading(int(heading.group(1)))
-        elif style == "Title":
+        style = self._styles.get(_value(paragraph.find("{*}pPr/{*}pStyle")), _Style())
+        rank = _outline_rank(paragraph.find("{*}pPr")) or style.rank
+        number = paragraph.find("{*}pPr/{*}numPr/{*}numId")
+        is_item = style.is_list if number is None else _value(number) != "0"
+        text = "".join(self._text(paragraph))
+        if 0 < rank < _BODY_TEXT:
+            self.blocks.begin_heading(rank)
+        elif style.name == "Title":
             self.title = self.title or one_line(text)
-        elif style.startswith("List") or is_numbered:
+        elif is_item:
             self.blocks.begin_item("- ")
         self.blocks.paragraph(text)
 
     def _table(self, table: Any) -> None:
+        labels: list[str] = []
         for row in _within(table, "tr"):
-            self.blocks.row(map(_cell_text, _within(row, "tc")))
+            cells: list[str | None] = []
+            for cell in _within(row, "tc"):
+                merged = cell.find("{*}tcPr/{*}vMerge")
+                is_continued = merged is not None and _value(merged) != "restart"
+                cells.append(None if is_continued else self._cell_text(cell))
+                width = _value(cell.find("{*}tcPr/{*}gridSpan"))
+                cells += [COVERED] * (int(width or 1) - 1)
+            labels = carry_down(cells, labels)
+            self.blocks.row(visible(labels))
+
+    def _cell_text(self, cell: Any) -> str:
+        texts = []
+        for child in cell.iterchildren():
+            tag = tag_of(child)
+            if tag == "p":
+                texts.append("".join(self._text(child)))
+            elif tag not in _LEFT_OUT:
+                texts.append(self._cell_text(child))
+        return " ".join(filter(None, texts))
+
+    def _text(self, element: Any) -> Iterator[str]:
+        """Yield the text of a paragraph in pieces; the XML parser limits the depth."""
+        for child in element.iterchildren():
+            tag = tag_of(child)
+            if tag == "t":
+                yield child.text or ""
+            elif tag in _BREAKS:
+                yield _BREAKS[tag]
+            elif tag in _NOTES:
+                notes = self._notes[_NOTES[tag]]
+                self._pending += self._note_texts(notes.get(attribute(child, "id")))
+            elif tag in _DRAWINGS:
+                self._pending += self._drawing_texts(child)
+            elif tag not in _LEFT_OUT:
+                yield from self._text(child)
+
+    def _note_texts(self, note: Any) -> Iterator[str]:
+        for paragraph in () if note is None else note.iter("{*}p"):
+            yield "".join(self._text(paragraph))
+
+    def _drawing_texts(self, element: Any) -> Iterator[str]:
+        """Yield the paragraphs of text boxes, and of everything else that a drawing holds."""
+        for child in element.iterchildren():
+            tag = tag_of(child)
+            if tag == "txbxContent":
+                yield from self._box_texts(child)
+            elif tag == "textpath":
+                yield child.get("string", "")
+            elif tag in {"p", "relIds", "chart"}:
+                yield from self._package.drawing_texts(self._package.main, child)
+            elif tag != "Fallback":
+                yield from self._drawing_texts(child)
+
+    def _box_texts(self, box: Any) -> Iterator[str]:
+        for child in box.iterchildren():
+            tag = tag_of(child)
+            if tag == "p":
+                yield "".join(self._text(child))
+            elif tag not in _LEFT_OUT:
+                yield from self._box_texts(child)
+
+
+def _read_styles(root: Any) -> dict[str, _Style]:
+    """Return the styles of paragraphs by id; each takes from its base what it does not say."""
+    elements = {} if root is None else {attribute(e, "styleId"): e for e in root.iter("{*}style")}
+    styles: dict[str, _Style] = {"": _Style()}
+
+    def resolve(key: str) -> _Style:
+        if key not in styles and key in elements:
+            styles[key] = _Style()  # ends a cycle of bases
+            styles[key] = _read_style(
+                elements[key], resolve(_value(elements[key].find("{*}basedOn")))
+            )
+        return styles.get(key, styles[""])
+
+    for key in elements:
+        resolve(key)
+    return styles
+
+
+def _read_style(element: Any, base: _Style) -> _Style:
+    name = _value(element.find("{*}name"))
+    heading = _HEADING.match(name)
+    rank = _outline_rank(element.find("{*}pPr")) or (int(heading[1]) if heading else base.rank)
+    is_list = base.is_list or name.startswith("List") or element.find("{*}pPr/{*}numPr") is not None
+    return _Style("Title" if "Title" in (name, base.name) else name, rank, is_list)
+
+
+def _outline_rank(properties: Any) -> int:
+    """Return the rank that an outline level gives, or 0 if there is none."""
+    level = "" if properties is None else _value(properties.find("{*}outlineLvl"))
+    return int(level) + 1 if level.isdigit() else 0
+
+
+def _read_notes(package: Package, kind: str) -> dict[str, Any]:
+    """Return the foot or end notes by id, without the lines that separate them from the page."""
+    root = package.root(package.related(package.main, kind))
+    notes = () if root is None else root.iterchildren()
+    return {
+        attribute(note, "id"): note for note in notes if attribute(note, "type") in {"", "normal"}
+    }
+
+
+def _value(element: Any) -> str:
+    return "" if element is None else attribute(element, "val")
 
 
 def _within(parent: Any, tag: str) -> Iterator[Any]:
@@ -80,20 +201,3 @@ def _within(parent: Any, tag: str) -> Iterator[Any]:
             yield child
         elif name in _CONTAINERS:
             yield from _within(child, tag)
-
-
-def _text(element: Any) -> Iterator[str]:
-    """Yield the text of a paragraph in pieces; the XML parser limits the depth."""
-    for child in element.iterchildren():
-        tag = tag_of(child)
-        if tag == "t":
-            yield child.text or ""
-        elif tag in _BREAKS:
-            yield _BREAKS[tag]
-        elif tag not in _LEFT_OUT:
-            yield from _text(child)
-
-
-def _cell_text(cell: Any) -> str:
-    paragraphs = ("".join(_text(p)) for p in cell.iter(f"{_WORD}p"))
-    return " ".join(text for text in paragraphs if text)

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from raptor_core.documents.base import ENCODING, ENCODING_DOUBT, MetadataValue
+from raptor_core.documents.base import DOUBT, ENCODING, MetadataValue
 from raptor_core.documents.formats.code_pages import guess_code_page
 from raptor_core.documents.formats.parsed import UnreadableError, control_share
 
@@ -64,7 +64,7 @@ class Decoded:
     @property
     def metadata(self) -> dict[str, MetadataValue]:
         """Metadata of the document; empty for a text that is certain."""
-        values = {ENCODING: self.encoding, ENCODING_DOUBT: self.doubt}
+        values = {ENCODING: self.encoding, DOUBT: self.doubt}
         return {key: value for key, value in values.items() if value}
 
 
@@ -86,7 +86,7 @@ def read_text(data: bytes, declared: str = "", forced: str = "") -> Decoded:
 
     ``declared`` counts where the bytes are valid in it, ``forced`` wherever no mark begins them.
     """
-    decoded = next(filter(None, _attempts(data, _codec(declared), forced)))
+    decoded = next(filter(None, _attempts(data, find_codec(declared), forced)))
     if control_share(decoded.text) > MAX_CONTROL_SHARE:
         raise UnreadableError("holds binary data, not text")
     return decoded
@@ -120,7 +120,7 @@ def _attempts(data: bytes, declared: str, forced: str) -> Iterator[Decoded | Non
     yield _guess(data)
 
 
-def _codec(declared: str) -> str:
+def find_codec(declared: str) -> str:
     """Return the codec of a declared name, widened as browsers do; "" for an unknown name."""
     name = re.sub(r"(?i)^x-(?=\w)|(?<=8859-\d)-[ie]$", "", declared.strip())
     try:

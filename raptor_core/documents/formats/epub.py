@@ -11,18 +11,17 @@ from urllib.parse import unquote
 from raptor_core.documents.formats.archive import open_archive, read_xml, refuse_damage, tag_of
 from raptor_core.documents.formats.html import parse_html
 from raptor_core.documents.formats.parsed import (
-    Heading,
     Parsed,
     UnreadableError,
     clean_metadata,
-    nest,
+    head,
+    join,
     one_line,
 )
 
 _CONTAINER = "META-INF/container.xml"
 _PROTECTED = "META-INF/encryption.xml"
 _PAGES = frozenset({"application/xhtml+xml", "text/html"})
-_GAP = "\n\n"
 
 
 def parse_epub(data: bytes, max_file_mb: float) -> Parsed:
@@ -30,14 +29,9 @@ def parse_epub(data: bytes, max_file_mb: float) -> Parsed:
     with refuse_damage("EPUB book"), open_archive(data, max_file_mb) as archive:
         book = _Book(archive)
         chapters = list(book.chapters())
-    headings: list[Heading] = []
-    start = 0
-    for chapter in chapters:
-        headings += [Heading(s.title, s.level, start + s.start) for s in chapter.sections]
-        start += len(chapter.text) + len(_GAP)
-    text = _GAP.join(chapter.text for chapter in chapters)
+    body = join(chapters)
     metadata = clean_metadata({"chapters": len(chapters), "author": book.author})
-    return Parsed(text, book.title, nest(headings, len(text)), metadata)
+    return Parsed(body.text, book.title, body.sections, metadata)
 
 
 class _Book:
@@ -72,8 +66,7 @@ class _Book:
                 continue
             name = self._names.get(page, "")
             if name and not chapter.sections:
-                text = f"{name}{_GAP}{chapter.text}"
-                chapter = Parsed(text, sections=nest([Heading(name, 1, 0)], len(text)))
+                chapter = head(name, chapter)
             yield chapter
 
     def _read_names(self, items: Mapping[Any, Any]) -> dict[str, str]:

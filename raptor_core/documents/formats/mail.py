@@ -1,66 +1,128 @@
-"""Mail: the text of a message; subject, sender, date and attachments as metadata."""
+"""Mail: the text of a message; subject, sender, date and attachments as metadata.
+
+All text parts are read in order, one of several alternatives, and forwarded messages as sections.
+``outlook`` reads the messages that Outlook stores.
+"""
 
 from __future__ import annotations
 
 import email
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from email import policy
-from io import BytesIO
+from email.message import EmailMessage
+from typing import cast
 
+from raptor_core.documents.base import MetadataValue
 from raptor_core.documents.formats.archive import refuse_damage
+from raptor_core.documents.formats.encoding import as_utf8, decode, find_codec, read_text
 from raptor_core.documents.formats.html import parse_html
 from raptor_core.documents.formats.parsed import (
     Parsed,
     UnreadableError,
     clean_metadata,
     clean_text,
+    head,
+    join,
     one_line,
 )
-from raptor_core.errors import MissingExtraError
 
 _HEADERS = {"subject": "subject", "sender": "from", "recipients": "to", "date": "date"}
+_PLAIN = frozenset(["text/plain", "text/markdown", "text/x-markdown"])
+_FORWARDED = frozenset(["message/rfc822", "message/global", "message/news"])
+_END_OF_HEAD = re.compile(rb"\r?\n\r?\n")
+_ENCODED_WORD = re.compile(rb"=\?([\w.:-]+)(?=\?[bBqQ]\?)")
+_N_START = 64  # bytes; UTF-16 has a zero among them
+UNNAMED = "Forwarded message"
 
 
-def parse_eml(data: bytes) -> Parsed:
-    """Parse a message, from its plain text if it has any, else from its HTML."""
+def parse_eml(data: bytes, encoding: str = "") -> Parsed:
+    """Parse a message, from its plain text if it has any, else from its HTML.
+
+    ``encoding`` is that of parts that declare none; "" recognizes it.
+    """
     with refuse_damage("mail message"):
-        message = email.message_from_bytes(data, policy=policy.default)
+        message = _read_message(data)
         if not message.keys():
             raise UnreadableError("is no mail message: it begins with no header")
-        body = message.get_body(("plain", "html"))
-        attached = [part.get_filename() or "" for part in message.iter_attachments()]
-        about = {key: str(message[name] or "") for key, name in _HEADERS.items()}
-        moment = getattr(message["date"], "datetime", None)
-        about["date"] = moment.isoformat() if moment else about["date"]
-        text = body.get_content() if body is not None else ""
-    if body is not None and body.get_content_subtype() == "html":
-        return _mail(parse_html(text.encode(), is_whole=True), about, attached)
-    return _mail(Parsed(clean_text(text)), about, attached)
+        reading = _Reading(encoding)
+        body = join(reading.texts(message))
+        about = _describe(message)
+    return mail(body, {**about, **reading.doubts}, reading.attached)
 
 
-def parse_msg(data: bytes) -> Parsed:
-    """Parse a message that Outlook stored."""
-    try:
-        from oxmsg import Message
-    except ImportError as error:
-        raise MissingExtraError("msg", "reading Outlook messages") from error
-    with refuse_damage("Outlook message"):
-        message = Message.load(BytesIO(data))
-        about = {
-            "subject": message.subject or "",
-            "sender": message.sender or "",
-            "recipients": ", ".join(person.email_address for person in message.recipients),
-            "date": message.sent_date.isoformat() if message.sent_date else "",
-        }
-        attached = [attachment.file_name or "" for attachment in message.attachments]
-        plain, page = message.body or "", message.html_body or ""
-    body = Parsed(clean_text(plain)) if plain else parse_html(page.encode(), is_whole=True)
-    return _mail(body, about, attached)
-
-
-def _mail(body: Parsed, about: dict[str, str], attached: Sequence[str]) -> Parsed:
+def mail(body: Parsed, about: Mapping[str, MetadataValue], attached: Sequence[str]) -> Parsed:
+    """Return a message of these parts, or raise UnreadableError for one without text."""
     names = ", ".join(one_line(name) or "without a name" for name in attached)
     if not body.text.strip():
         raise UnreadableError(f"holds no text{f'; attached: {names}' if names else ''}")
     metadata = clean_metadata({**about, "attachments": names})
-    return Parsed(body.text, one_line(about["subject"]), body.sections, metadata)
+    return Parsed(body.text, one_line(str(about["subject"])), body.sections, metadata)
+
+
+def _read_message(data: bytes) -> EmailMessage:
+    if b"\0" in data[:_N_START]:
+        data = as_utf8(data)[0]
+    data = data.removeprefix(b"\xef\xbb\xbf")
+    end = _END_OF_HEAD.search(data)
+    at = end.start() if end else len(data)
+    header = data[:at] if data[:at].isascii() else decode(data[:at]).encode("utf-8", "replace")
+    header = _ENCODED_WORD.sub(_known_charset, header)
+    return email.message_from_bytes(header + data[at:], policy=policy.default)
+
+
+def _known_charset(word: re.Match[bytes]) -> bytes:
+    """Return the start of an encoded word, with a name of its charset that Python knows."""
+    codec = find_codec(word[1].decode("ascii"))
+    return b"=?" + codec.encode() if codec else word[0]
+
+
+def _describe(message: EmailMessage) -> dict[str, MetadataValue]:
+    about: dict[str, MetadataValue] = {k: str(message[v] or "") for k, v in _HEADERS.items()}
+    moment = getattr(message["date"], "datetime", None)
+    return {**about, "date": moment.isoformat()} if moment else about
+
+
+@dataclass
+class _Reading:
+    """Reading of the parts of a message; it collects doubts and the names of attachments."""
+
+    encoding: str
+    doubts: dict[str, MetadataValue] = field(default_factory=dict)
+    attached: list[str] = field(default_factory=list)
+
+    def texts(self, part: EmailMessage) -> list[Parsed]:
+        """Return the texts of a part in order, without blank ones."""
+        kind = part.get_content_type()
+        parts = cast("list[EmailMessage]", part.get_payload()) if part.is_multipart() else []
+        if kind in _FORWARDED and parts:
+            return [self._forwarded(parts[0])]
+        if kind == "multipart/alternative":
+            ordered = sorted(parts, key=lambda one: one.get_content_type() not in _PLAIN)
+            return next(filter(None, map(self.texts, ordered)), [])
+        if part.get_content_maintype() == "multipart":
+            shown = parts[:1] if kind == "multipart/related" else parts
+            return [text for one in shown for text in self.texts(one)]
+        is_text = kind in _PLAIN or kind == "text/html"
+        if not is_text or part.get_content_disposition() == "attachment":
+            self.attached.append(part.get_filename() or "")
+            return []
+        text = self._text(part, is_page=kind == "text/html")
+        return [text] if text.text.strip() else []
+
+    def _text(self, part: EmailMessage, *, is_page: bool) -> Parsed:
+        payload = part.get_payload(decode=True)
+        data = payload if isinstance(payload, bytes) else b""
+        charset = find_codec(part.get_content_charset("") or "") or self.encoding
+        decoded = read_text(data, charset)
+        self.doubts |= decoded.metadata
+        if is_page:
+            return parse_html(decoded.text.encode("utf-8", "replace"), is_whole=True)
+        return Parsed(clean_text(decoded.text).strip("\n"))
+
+    def _forwarded(self, message: EmailMessage) -> Parsed:
+        named = [(label, message[label]) for label in ("From", "To", "Date")]
+        lines = [f"{label}: {one_line(str(value))}" for label, value in named if value]
+        body = join([Parsed("\n".join(lines)), *self.texts(message)])
+        return head(one_line(str(message["subject"] or "")) or UNNAMED, body)

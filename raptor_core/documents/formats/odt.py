@@ -1,22 +1,30 @@
-"""OpenDocument texts (.odt): text with its block structure, sections from headings."""
+"""OpenDocument texts, sheets and slides (.odt, .ods, .odp), with sections from headings."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from raptor_core.documents.formats.archive import open_archive, read_xml, refuse_damage, tag_of
+from raptor_core.documents.formats.ooxml import attribute
 from raptor_core.documents.formats.parsed import Blocks, Parsed, UnreadableError, one_line
+from raptor_core.documents.formats.pptx import write_notes, write_slide_heading
+from raptor_core.documents.formats.rows import COVERED, carry_down, visible, write_rows
 
 _TEXT = "{urn:oasis:names:tc:opendocument:xmlns:text:1.0}"
 _BREAKS = {"s": " ", "tab": " ", "line-break": "\n"}
 _LEFT_OUT = frozenset(
-    ["annotation", "forms", "frame", "note", "table-of-content", "tracked-changes"]
+    ["annotation", "forms", "notes", "note-citation", "table-of-content", "tracked-changes"]
 )
+_APART = frozenset({"frame", "note", "custom-shape"})
+"""Elements inside a paragraph whose paragraphs are written after it."""
 _MAX_RANK = 6
+_MAX_REPEATED = 100
+"""Number of equal cells or rows in a run that are kept; a run at the end of a sheet is empty."""
 
 
 def parse_odt(data: bytes, max_file_mb: float) -> Parsed:
-    """Parse a text without notes, comments, frames, tables of contents and deleted text."""
+    """Parse a text, sheets or slides without comments, tables of contents and deleted text."""
     blocks = Blocks()
     with refuse_damage("OpenDocument text"), open_archive(data, max_file_mb) as archive:
         if b"encryption-data" in archive.read("META-INF/manifest.xml"):
@@ -38,9 +46,10 @@ def _read(blocks: Blocks, parent: Any) -> None:
             blocks.paragraph(_text(child))
         elif tag == "p":
             blocks.paragraph(_text(child))
-        elif tag == "table-row":
-            cells = (cell for cell in child if tag_of(cell) == "table-cell")
-            blocks.row(" ".join(map(_text, cell.iter(f"{_TEXT}p"))) for cell in cells)
+            for part in _parts_apart(child):
+                _read(blocks, part)
+        elif tag in _READERS:
+            _READERS[tag](blocks, child)
         elif tag in {"list-item", "list-header"}:
             blocks.begin_item("- ")
             _read(blocks, child)
@@ -55,7 +64,66 @@ def _text(element: Any) -> str:
         tag = tag_of(child)
         if tag in _BREAKS:
             pieces.append(_BREAKS[tag])
-        elif tag and tag not in _LEFT_OUT:
+        elif tag and tag not in _LEFT_OUT and tag not in _APART:
             pieces.append(_text(child))
         pieces.append(child.tail or "")
     return "".join(pieces)
+
+
+def _parts_apart(paragraph: Any) -> Iterator[Any]:
+    """Yield the text boxes and notes inside a paragraph."""
+    for child in paragraph:
+        if tag_of(child) in _APART:
+            yield child
+        elif tag_of(child) not in _LEFT_OUT:
+            yield from _parts_apart(child)
+
+
+def _read_sheets(blocks: Blocks, body: Any) -> None:
+    for sheet in body.iterchildren("{*}table"):
+        rows = [row for row in _rows(sheet) if any(row)]
+        if rows:
+            blocks.begin_heading(1)
+            blocks.paragraph(attribute(sheet, "name"))
+            write_rows(blocks, rows)
+        for shapes in sheet.iterchildren("{*}shapes"):
+            _read(blocks, shapes)
+
+
+def _read_slides(blocks: Blocks, body: Any) -> None:
+    for number, slide in enumerate(body.iterchildren("{*}page"), start=1):
+        title = next((e for e in slide if attribute(e, "class") == "title"), None)
+        paragraphs = () if title is None else title.iter(f"{_TEXT}p")
+        write_slide_heading(blocks, number, one_line(" ".join(map(_text, paragraphs))))
+        for shape in slide:
+            if shape is not title and tag_of(shape) not in _LEFT_OUT:
+                _read(blocks, [shape])
+        notes = (p for part in slide.iterchildren("{*}notes") for p in part.iter(f"{_TEXT}p"))
+        write_notes(blocks, map(_text, notes))
+
+
+def _rows(table: Any) -> Iterator[list[str]]:
+    """Yield the rows of a table as they are shown, with the text of merged cells in each row."""
+    labels: list[str] = []
+    for element in table.iter("{*}table-row"):
+        row: list[str | None] = []
+        n_covered = 0
+        for cell in element.iterchildren("{*}table-cell", "{*}covered-table-cell"):
+            count = min(int(attribute(cell, "number-columns-repeated") or 1), _MAX_REPEATED)
+            if tag_of(cell) == "covered-table-cell":
+                row += [COVERED if n < n_covered else None for n in range(count)]
+                n_covered = max(0, n_covered - count)
+                continue
+            row += [" ".join(filter(None, map(_text, cell.iterchildren(f"{_TEXT}p"))))] * count
+            n_covered = int(attribute(cell, "number-columns-spanned") or 1) - 1
+        labels = carry_down(row, labels)
+        repeated = int(attribute(element, "number-rows-repeated") or 1)
+        yield from [labels] * min(repeated, _MAX_REPEATED)
+
+
+def _read_table(blocks: Blocks, table: Any) -> None:
+    for row in _rows(table):
+        blocks.row(visible(row))
+
+
+_READERS = {"spreadsheet": _read_sheets, "presentation": _read_slides, "table": _read_table}

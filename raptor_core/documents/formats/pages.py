@@ -32,11 +32,15 @@ DIVIDED = "\ufffe"
 
 
 class PrintedLine(NamedTuple):
-    """Line of print; ``size`` is the height of its first letter, ``top`` its place, in points."""
+    """Line of print with its font size, the height of its base line and its left edge, in points.
+
+    The text ends with ``DIVIDED`` if its last word goes on in the next line.
+    """
 
     text: str
     size: float = 0.0
-    top: float = 0.0
+    base: float = 0.0
+    left: float = 0.0
 
 
 def without_running_lines(pages: Sequence[Sequence[PrintedLine]]) -> list[list[PrintedLine]]:
@@ -99,6 +103,7 @@ MAX_PIXELS = 4000
 """Maximum length of the longer side of a page's picture."""
 
 _POINTS_PER_INCH = 72
+_HALF = re.compile(rf"[^{DIVIDED}]+{DIVIDED}?")
 _BROKEN_WORD = re.compile(r"(?<=\w)-\n(?=[^\W\d_A-Z])")
 
 
@@ -131,7 +136,8 @@ def recognize(page: Any, languages: str) -> list[PrintedLine]:
         raise UnreadableError(f"holds only images, and OCR by source.ocr = {languages!r}: {reason}")
     text = _BROKEN_WORD.sub(DIVIDED, done.stdout.decode(errors="replace"))
     rows = map(one_line, text.split("\n"))
-    return [PrintedLine(row, top=-float(at)) for at, row in enumerate(rows) if row]
+    halves = ((at, half) for at, row in enumerate(rows) for half in _HALF.findall(row))
+    return [PrintedLine(half, base=-float(at)) for at, half in halves]
 
 
 def _picture(page: Any) -> bytes:

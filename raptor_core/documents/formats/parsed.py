@@ -103,6 +103,28 @@ def nest(headings: Sequence[Heading], n_chars: int) -> tuple[Section, ...]:
     )
 
 
+def join(parts: Iterable[Parsed]) -> Parsed:
+    """Return parts as one text with their sections, a blank line between them."""
+    headings: list[Heading] = []
+    texts: list[str] = []
+    start = 0
+    for part in parts:
+        headings += [Heading(s.title, s.level, start + s.start) for s in part.sections]
+        texts.append(part.text)
+        start += len(part.text) + len(_GAP)
+    text = _GAP.join(texts)
+    return Parsed(text, sections=nest(headings, len(text)))
+
+
+def head(title: str, part: Parsed) -> Parsed:
+    """Return a part under a heading, with its own sections below it."""
+    start = len(title) + len(_GAP)
+    inner = [Heading(s.title, s.level + 1, start + s.start) for s in part.sections]
+    text = f"{title}{_GAP}{part.text}"
+    return Parsed(text, sections=nest([Heading(title, 1, 0), *inner], len(text)))
+
+
+_GAP = "\n\n"
 _WHITE = re.compile(r"[ \t\n\r\f\xa0]+")
 _SPACES = re.compile(r" {2,}")
 _BREAKS = re.compile(r"\n{3,}")

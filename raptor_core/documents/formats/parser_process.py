@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import atexit
 import json
+import logging
 import os
 import signal
 import subprocess
@@ -112,6 +113,7 @@ def main(descriptor: int) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl+C reaches all; this ends with its parent
     from raptor_core.documents.formats.pdf import parse_pdf
 
+    logging.disable(logging.WARNING)  # a vendor's words about a file do not belong on the terminal
     with suppress(ImportError, OSError, ValueError):  # systems that have no such limit
         import resource
 

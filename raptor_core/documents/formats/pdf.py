@@ -1,28 +1,36 @@
-"""PDF: the text layer by PDFium, paragraph by paragraph, with sections and pages."""
+"""PDF: the text layer by PDFium, paragraph by paragraph, with sections and pages.
+
+Letters, fields and comments of a page are in ``pdf_layer``, sections in ``pdf_sections``.
+"""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from ctypes import byref
+from collections.abc import Mapping, Sequence
 from itertools import accumulate, pairwise
 from statistics import median
-from typing import Any
+from typing import NamedTuple
 
+from raptor_core.documents.base import UNKNOWN_GLYPHS
 from raptor_core.documents.formats.pages import (
     DIVIDED,
     PrintedLine,
-    recognize,
     without_running_lines,
 )
 from raptor_core.documents.formats.parsed import (
-    Heading,
     Parsed,
     UnreadableError,
     clean_metadata,
     nest,
     one_line,
+)
+from raptor_core.documents.formats.pdf_layer import IDEOGRAM, name_contents, read_page
+from raptor_core.documents.formats.pdf_sections import (
+    HEADING_SIZE,
+    find_larger_lines,
+    place_outline,
+    read_outline,
 )
 
 FULL_LINE_SHARE = 0.9
@@ -34,27 +42,34 @@ BROKEN_LINE_SHARE = 0.5
 PARAGRAPH_PITCH = 1.4
 """Multiple of the usual distance of lines that separates paragraphs."""
 
-HEADING_SIZE = 1.15
-"""Multiple of the usual size from which lines are headings, in a file without an outline."""
-
-HEADING_CHARS = 120
-HEADING_RANKS = 4
-HEADINGS_SHARE = 0.15
-"""Maximum share of larger lines in the text; above it they are no headings."""
+SENTENCE_PITCH = 2.6
+"""Multiple of the usual distance of lines that separates paragraphs inside a sentence."""
 
 _PAGE_GAP = "\n\n"
-_DIVIDED_WORD = re.compile(rf"(\w+){DIVIDED}(\w+)")
+_NOTE_BASE = -1e6  # below any page, so that each note is a paragraph
+_HYPHENED = re.compile(r"[^\W\d_][-\u2010\xad][^\W\d_]|\d-\d")
 _WORD = re.compile(r"\w+(?:-\w+)*")
+_LAST_WORD = re.compile(r"\w+\Z")
+_FIRST_WORD = re.compile(r"\w+")
+_IDEOGRAM = re.compile(f"[{IDEOGRAM}]")
+_OPEN_END = re.compile(r"[^\W\d_A-Z],?\Z")
 _BULLET = re.compile(r"[•◦▪‣·–*-]\Z")
 _NO_TITLE = re.compile(r"untitled|microsoft word - |.*\.(?:docx?|tex|indd|pdf)\Z", re.IGNORECASE)
+
+
+class Flow(NamedTuple):
+    """Text of all pages, with the offsets of the pages and of the lines of each page."""
+
+    text: str
+    pages: list[int]
+    lines: list[list[int]]
 
 
 def parse_pdf(data: bytes, ocr: str = "") -> Parsed:
     """Parse all pages; join wrapped lines to paragraphs, and the halves of divided words.
 
-    Running heads and feet and page numbers are omitted. Sections come from titles of the outline
-    that occur on their pages, else from larger lines. With ``ocr``, languages of tesseract, pages
-    without a text layer are recognized.
+    Running heads and feet and page numbers are omitted. Sections come from the outline, else from
+    larger lines. With ``ocr``, languages of tesseract, pages without a text layer are recognized.
 
     Raises:
         UnreadableError: encrypted, damaged, or without a text layer.
@@ -63,26 +78,32 @@ def parse_pdf(data: bytes, ocr: str = "") -> Parsed:
 
     try:
         document = pdfium.PdfDocument(data)
-        read = [_lines(document, at, ocr) for at in range(len(document))]
-        printed = without_running_lines([lines for lines, _ in read])
+        document.init_forms()
+        read = [read_page(document, at, ocr) for at in range(len(document))]
         info = document.get_metadata_dict()
-        outline = [] if not printed else list(_outline(document))
+        outline = list(read_outline(document))
+        printed = without_running_lines([page.lines for page in read])
+        for lines, page in zip(printed, read, strict=True):
+            lines += [PrintedLine(note, 0, at * _NOTE_BASE) for at, note in enumerate(page.notes)]
+        flow = reflow(printed)
+        if not flow.text.strip():
+            raise UnreadableError(name_contents(document, any(page.has_fields for page in read)))
     except pdfium.PdfiumError as error:
         raise UnreadableError(_problem(str(error))) from error
-    pages = _rejoined([reflow(lines) for lines in printed])
-    text = _PAGE_GAP.join(pages)
-    if not text.strip():
-        raise UnreadableError("holds no text, only images; it needs OCR first, or source.ocr")
-    starts = [0, *accumulate(len(page) + len(_PAGE_GAP) for page in pages)][: len(pages)]
-    headings = _located(outline, pages, starts) or _larger_lines(printed, pages, starts)
-    n_recognized = sum(is_recognized for _, is_recognized in read)
-    about = {"pages": len(pages), "author": info.get("Author", ""), "ocr_pages": n_recognized or ""}
+    headings = place_outline(outline, printed, flow.lines, flow.pages)
+    headings = headings or find_larger_lines(printed, flow.lines)
+    about = {
+        "pages": len(printed),
+        "author": info.get("Author", ""),
+        "ocr_pages": sum(page.is_recognized for page in read) or "",
+        UNKNOWN_GLYPHS: sum(page.n_unknown for page in read) or "",
+    }
     return Parsed(
-        text=text,
+        text=flow.text,
         title=_title(info.get("Title") or ""),
-        sections=nest(headings, len(text)),
+        sections=nest(headings, len(flow.text)),
         metadata=clean_metadata(about),
-        pages=tuple(starts),
+        pages=tuple(flow.pages),
     )
 
 
@@ -99,60 +120,75 @@ def _title(raw: str) -> str:
     return "" if _NO_TITLE.match(title) else title
 
 
-def _lines(document: Any, at: int, ocr: str) -> tuple[list[PrintedLine], bool]:
-    """Return the lines of a page in reading order, and whether they come from OCR."""
-    page = document[at]
-    layer = page.get_textpage()
-    try:
-        text = layer.get_text_range() if layer.count_chars() else ""
-        lines, start = [], 0
-        for line in text.split("\n"):
-            words = one_line(line)
-            first = start + len(line) - len(line.lstrip())
-            if words:
-                lines.append(PrintedLine(words, *_place(layer, first)))
-            start += len(line) + 1
-        if ocr and not lines:
-            lines = recognize(page, ocr)
-            return lines, bool(lines)
-        return lines, False
-    finally:
-        layer.close()
-        page.close()
-
-
-def _place(layer: Any, at: int) -> tuple[float, float]:
-    """Return the height of a letter, and its upper edge above the foot of the page, in points."""
-    import pypdfium2.raw as pdfium
-
-    box = pdfium.FS_RECTF()
-    if not pdfium.FPDFText_GetLooseCharBox(layer, at, byref(box)):
-        return 0.0, 0.0
-    return round(box.top - box.bottom, 1), box.top
-
-
-def reflow(lines: Sequence[PrintedLine]) -> str:
-    """Return the text of a page with a blank line between paragraphs.
+def reflow(pages: Sequence[Sequence[PrintedLine]]) -> Flow:
+    """Return the text of the pages with a blank line between paragraphs.
 
     A line runs on if it is full, or not short and the next begins in lower case, but not over a gap
     or a change of size. A short line ends its paragraph; consecutive short lines (verse, rows of a
-    table) stay lines.
+    table) stay lines. A sentence and a divided word go on across pages.
     """
-    lengths = sorted(len(part) for line in lines for part in line.text.split(DIVIDED))
-    full = FULL_LINE_SHARE * lengths[len(lengths) * 9 // 10] if lengths else 0
-    steps = [line.top - lower.top for line, lower in pairwise(lines) if line.top > lower.top]
-    max_step = PARAGRAPH_PITCH * median(steps) if steps else 0
+    known = _known_words(pages)
+    lines = [line for page in pages for line in page]
+    gaps = [gap for page in pages for gap in _gaps(page)]
+    starts = accumulate(map(len, pages), initial=0)
+    for at in list(starts)[1:]:
+        if 0 < at < len(lines) and _is_open(lines[at - 1], lines[at]):
+            gaps[at - 1] = _space(lines[at - 1].text, lines[at].text)
     parts: list[str] = []
-    gap, ran_on = "", False
+    for (line, following), gap in zip(pairwise([*lines, PrintedLine("")]), gaps, strict=True):
+        if _is_divided(line, following):
+            parts.append(line.text[:-1] + _hyphen(line.text[:-1], following.text, known))
+        else:
+            parts.append(line.text.replace(DIVIDED, "-") + gap)
+    if parts:
+        parts[-1] = parts[-1].removesuffix(_PAGE_GAP)
+    places = [0, *accumulate(map(len, parts))]
+    rows = [0, *accumulate(map(len, pages))]
+    line_starts = [places[first:end] for first, end in pairwise(rows)]
+    return Flow("".join(parts), [places[row] for row in rows[:-1]], line_starts)
+
+
+def _gaps(lines: Sequence[PrintedLine]) -> list[str]:
+    """Return the gap below each line of a page."""
+    lengths = sorted(len(line.text) for line in lines)
+    full = FULL_LINE_SHARE * lengths[len(lengths) * 9 // 10] if lengths else 0
+    steps = [line.base - lower.base for line, lower in pairwise(lines) if line.base > lower.base]
+    pitch = median(steps) if steps else 0
+    gaps: list[str] = []
+    ran_on = False
     for line, following in pairwise([*lines, PrintedLine("")]):
-        smaller, larger = sorted((line.size, following.size))
-        is_apart = line.top - following.top > max_step or larger > HEADING_SIZE * smaller
+        is_open = _is_open(line, following)
+        max_step = (SENTENCE_PITCH if is_open else PARAGRAPH_PITCH) * pitch
+        is_apart = line.base - following.base > max_step or not _is_alike(line, following)
         runs_on = not is_apart and _runs_on(line.text, following.text, full)
-        parts += [gap, line.text]
-        ends = is_apart or ran_on or len(following.text) >= full
-        gap = " " if runs_on else _PAGE_GAP if ends else "\n"
+        ends = is_apart or ((ran_on or len(following.text) >= full) and not is_open)
+        space = _space(line.text, following.text)
+        gaps.append(space if runs_on else _PAGE_GAP if ends else "\n")
         ran_on = runs_on
-    return "".join(parts)
+    return [*gaps[:-1], _PAGE_GAP] if gaps else []
+
+
+def _is_alike(line: PrintedLine, following: PrintedLine) -> bool:
+    smaller, larger = sorted((line.size, following.size))
+    return larger <= HEADING_SIZE * smaller
+
+
+def _is_open(line: PrintedLine, following: PrintedLine) -> bool:
+    """Return whether a sentence goes on in the next line, by its letters."""
+    is_broken = following.text[:1].islower() and bool(_OPEN_END.search(line.text))
+    return (is_broken or _is_divided(line, following)) and _is_alike(line, following)
+
+
+def _is_divided(line: PrintedLine, following: PrintedLine) -> bool:
+    if line.text.endswith(DIVIDED):
+        return bool(following.text)
+    pair = f"{line.text[-2:]}{following.text[:1]}"
+    return bool(_HYPHENED.match(pair)) and not pair[-1].isupper() and _is_alike(line, following)
+
+
+def _space(line: str, following: str) -> str:
+    """Return the space between two lines; Chinese and Japanese have none."""
+    return "" if all(map(_IDEOGRAM.match, (line[-1:], following[:1]))) else " "
 
 
 def _runs_on(line: str, following: str, full: float) -> bool:
@@ -160,70 +196,25 @@ def _runs_on(line: str, following: str, full: float) -> bool:
     word = following.partition(" ")[0]
     if not word or _BULLET.match(word):
         return False
-    n_last = len(line.rpartition(DIVIDED)[2])
-    is_broken = word[0].islower() and n_last >= BROKEN_LINE_SHARE * full
-    return is_broken or n_last + 1 + len(word) >= full
+    if _IDEOGRAM.match(word):
+        word = word[0]
+    is_broken = word[0].islower() and len(line) >= BROKEN_LINE_SHARE * full
+    return is_broken or len(line) + 1 + len(word) >= full
 
 
-def _rejoined(pages: Sequence[str]) -> list[str]:
-    """Join the halves of divided words, with a hyphen if the document has that form more often."""
-    if not any(DIVIDED in page for page in pages):
-        return list(pages)
-    known = Counter(word.casefold() for page in pages for word in _WORD.findall(page))
-
-    def join(match: re.Match[str]) -> str:
-        hyphened, joined = "-".join(match.groups()), "".join(match.groups())
-        return hyphened if known[hyphened.casefold()] > known[joined.casefold()] else joined
-
-    return [_DIVIDED_WORD.sub(join, page).replace(DIVIDED, "-") for page in pages]
+def _known_words(pages: Sequence[Sequence[PrintedLine]]) -> Counter[str]:
+    """Return the words of a file with their numbers, if it has a divided word."""
+    if not any(line.text.endswith((DIVIDED, "-")) for page in pages for line in page):
+        return Counter()
+    words = (_WORD.findall(line.text) for page in pages for line in page)
+    return Counter(word.casefold() for line in words for word in line)
 
 
-def _outline(document: Any) -> Iterator[tuple[str, int, int]]:
-    """Yield title, rank and page number of every entry of the outline, depth first."""
-    for entry in document.get_toc():
-        place = entry.get_dest()
-        page = None if place is None else place.get_index()
-        if page is not None:
-            yield one_line(entry.get_title()), entry.level + 1, page
-
-
-def _located(
-    outline: Sequence[tuple[str, int, int]], pages: Sequence[str], starts: Sequence[int]
-) -> list[Heading]:
-    """Return the headings of the outline that occur in the text in its order."""
-    headings: list[Heading] = []
-    end = 0
-    for title, rank, page in outline:
-        if not title or page >= len(pages):
-            continue
-        words = r"\s+".join(map(re.escape, title.split()))
-        match = re.compile(words).search(pages[page], max(0, end - starts[page]))
-        if match:
-            headings.append(Heading(title, rank, starts[page] + match.start()))
-            end = starts[page] + match.end()
-    return headings
-
-
-def _larger_lines(
-    printed: Sequence[Sequence[PrintedLine]], pages: Sequence[str], starts: Sequence[int]
-) -> list[Heading]:
-    """Return headings by their size; the largest are the outermost."""
-    n_chars: Counter[float] = Counter()
-    for line in (line for lines in printed for line in lines):
-        n_chars[line.size] += len(line.text)
-    body = max(n_chars, key=lambda size: n_chars[size], default=0.0)
-    sizes = sorted((size for size in n_chars if size > HEADING_SIZE * body > 0), reverse=True)
-    if sum(n_chars[size] for size in sizes) > HEADINGS_SHARE * n_chars.total():
-        return []
-    ranks = {size: min(rank, HEADING_RANKS) for rank, size in enumerate(sizes, start=1)}
-    headings: list[Heading] = []
-    for lines, page, start in zip(printed, pages, starts, strict=True):
-        end = 0
-        for line in lines:
-            if line.size not in ranks or len(line.text) > HEADING_CHARS:
-                continue
-            at = page.find(line.text, end)
-            if at >= 0 and any(letter.isalpha() for letter in line.text):
-                end = at + len(line.text)
-                headings.append(Heading(line.text, ranks[line.size], start + at))
-    return headings
+def _hyphen(first: str, second: str, known: Mapping[str, int]) -> str:
+    """Return the hyphen of a divided word, or "" if the file writes the word without it."""
+    start, end = _LAST_WORD.search(first), _FIRST_WORD.match(second)
+    if start is None or end is None:
+        return "-"
+    hyphened, joined = (f"{start[0]}{sign}{end[0]}".casefold() for sign in ("-", ""))
+    is_name = not end[0][0].islower()
+    return "-" if known.get(hyphened, 0) + is_name > known.get(joined, 0) else ""

@@ -4,65 +4,101 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from io import BytesIO
 from typing import Any
 
-from raptor_core.documents.formats.archive import open_archive, refuse_damage
+from raptor_core.documents.formats.archive import open_archive, refuse_damage, tag_of
+from raptor_core.documents.formats.ooxml import Package, attribute, paragraph_text, relation_id
 from raptor_core.documents.formats.parsed import Blocks, Parsed, one_line
-from raptor_core.errors import MissingExtraError
+from raptor_core.documents.formats.rows import COVERED, carry_down, visible
+
+_TITLES = frozenset({"title", "ctrTitle"})
+_RUNNING = frozenset({"sldNum", "dt", "ftr", "hdr", "sldImg"})
+"""Placeholders of numbers, dates, headers, footers, and the slide's picture beside the notes."""
 
 
 def parse_pptx(data: bytes, max_file_mb: float) -> Parsed:
-    """Parse slides, each under its number and title, without pictures, charts and master texts."""
-    try:
-        import pptx
-    except ImportError as error:
-        raise MissingExtraError("pptx", "reading PowerPoint presentations") from error
+    """Parse slides, each under its number and title, without pictures and texts of masters."""
     blocks, formats = Blocks(), (".ppt", ".pptx")
-    with refuse_damage("PowerPoint presentation"), open_archive(data, max_file_mb, formats):
-        show = pptx.Presentation(BytesIO(data))
-        for number, slide in enumerate(show.slides, start=1):
-            _write_slide(blocks, number, slide)
-        title, author = show.core_properties.title or "", show.core_properties.author or ""
-    about = {"slides": number if blocks.n_headings else "", "author": author}
-    return replace(blocks.parsed(metadata=about), title=one_line(title))  # not of a slide
+    kind = "PowerPoint presentation"
+    with refuse_damage(kind), open_archive(data, max_file_mb, formats) as archive:
+        package = Package(archive, "presentation")
+        listed = package.root(package.main).iterfind("{*}sldIdLst/{*}sldId")
+        parts = [package.target(package.main, relation_id(item)) for item in listed]
+        for number, part in enumerate(parts, start=1):
+            _write_slide(blocks, number, package, part)
+        title, author = package.about()
+    about = {"slides": len(parts) if blocks.n_headings else "", "author": author}
+    return replace(blocks.parsed(metadata=about), title=title)  # not of a slide
 
 
-def _write_slide(blocks: Blocks, number: int, slide: Any) -> None:
-    title = slide.shapes.title
-    named = one_line(title.text_frame.text) if title is not None else ""
+def _write_slide(blocks: Blocks, number: int, package: Package, part: str) -> None:
+    shapes = list(_shapes(package.root(part)))
+    title = next((shape for shape in shapes if _placeholder(shape) in _TITLES), None)
+    named = "" if title is None else one_line(" ".join(_paragraphs(title)))
+    write_slide_heading(blocks, number, named)
+    for shape in shapes:
+        if shape is not title and _placeholder(shape) not in _RUNNING:
+            _write_shape(blocks, package, part, shape)
+    notes = package.root(package.related(part, "notesSlide"))
+    kept = (s for s in _shapes(notes) if _placeholder(s) not in _RUNNING)
+    write_notes(blocks, (text for shape in kept for text in _paragraphs(shape)))
+
+
+def write_slide_heading(blocks: Blocks, number: int, title: str) -> None:
+    """Begin the section of a slide."""
     blocks.begin_heading(1)
-    blocks.paragraph(f"Slide {number}: {named}" if named else f"Slide {number}")
-    for shape in _shapes(slide.shapes):
-        if title is None or shape.shape_id != title.shape_id:
-            _write_shape(blocks, shape)
-    notes = slide.notes_slide.notes_text_frame if slide.has_notes_slide else None
-    if notes is not None and notes.text.strip():
+    blocks.paragraph(f"Slide {number}: {title}" if title else f"Slide {number}")
+
+
+def write_notes(blocks: Blocks, paragraphs: Iterable[str]) -> None:
+    """Write the notes of a slide as a section of their own; nothing if they are blank."""
+    texts = [text for text in paragraphs if text.strip()]
+    if texts:
         blocks.begin_heading(2)
         blocks.paragraph("Notes")
-        _write_paragraphs(blocks, notes.paragraphs, "")
+    for text in texts:
+        blocks.paragraph(text)
 
 
-def _shapes(shapes: Iterable[Any]) -> Iterator[Any]:
+def _shapes(parent: Any) -> Iterator[Any]:
     """Yield shapes in order, with those inside groups; the XML parser limits the depth."""
-    for shape in shapes:
-        if hasattr(shape, "shapes"):
-            yield from _shapes(shape.shapes)
-        else:
-            yield shape
+    for child in () if parent is None else parent.iterchildren():
+        tag = tag_of(child)
+        if tag in {"sp", "graphicFrame", "cxnSp", "pic"}:
+            yield child
+        elif tag != "Fallback":
+            yield from _shapes(child)
 
 
-def _write_shape(blocks: Blocks, shape: Any) -> None:
-    if shape.has_text_frame:
-        points = shape.is_placeholder and len(shape.text_frame.paragraphs) > 1
-        _write_paragraphs(blocks, shape.text_frame.paragraphs, "- " if points else "")
-    if getattr(shape, "has_table", False):
-        for row in shape.table.rows:
-            blocks.row(" ".join(cell.text.split()) for cell in row.cells)
+def _placeholder(shape: Any) -> str | None:
+    """Return the kind of a placeholder, such as "body"; None for another shape."""
+    found = shape.find("{*}nvSpPr/{*}nvPr/{*}ph")
+    return None if found is None else found.get("type", "obj")
 
 
-def _write_paragraphs(blocks: Blocks, paragraphs: Iterable[Any], marker: str) -> None:
-    for paragraph in paragraphs:
-        if marker:
-            blocks.begin_item(marker)
-        blocks.paragraph(paragraph.text.replace("\v", "\n"))
+def _paragraphs(shape: Any) -> list[str]:
+    return [paragraph_text(paragraph) for paragraph in shape.iterfind("{*}txBody/{*}p")]
+
+
+def _write_shape(blocks: Blocks, package: Package, part: str, shape: Any) -> None:
+    labels: list[str] = []
+    for row in shape.iterfind(".//{*}tbl/{*}tr"):
+        labels = carry_down(map(_cell, row.iterfind("{*}tc")), labels)
+        blocks.row(visible(labels))
+    if labels:
+        return
+    texts = list(package.drawing_texts(part, shape))
+    is_list = len(texts) > 1 and (_placeholder(shape) is not None)
+    for text in texts:
+        if is_list:
+            blocks.begin_item("- ")
+        blocks.paragraph(text)
+
+
+def _cell(cell: Any) -> str | None:
+    """Return the text of a cell; None if it continues the cell above."""
+    if attribute(cell, "hMerge") in {"1", "true"}:
+        return COVERED
+    if attribute(cell, "vMerge") in {"1", "true"}:
+        return None
+    return " ".join(" ".join(_paragraphs(cell)).split())

@@ -67,8 +67,15 @@ def _load(line: str) -> Mapping[str, Any]:
     except (ValueError, RecursionError) as error:
         raise UnreadableError(f"cannot be read as JSON: {error}") from error
     if not isinstance(row, dict):
-        raise UnreadableError(f"is a JSON {type(row).__name__}, expected an object")
+        raise UnreadableError(f"is a JSON {json_kind(row)}, expected an object")
     return row
+
+
+def json_kind(value: object) -> str:
+    """Return the kind of a value in the words of JSON."""
+    kinds = ((bool, "truth value"), (dict, "object"), (list, "array"), (str, "text"))
+    number = "null" if value is None else "number"
+    return next((name for kind, name in kinds if isinstance(value, kind)), number)
 
 
 def read_row(
@@ -102,7 +109,7 @@ def row_document(row: Mapping[str, Any], table: TableOrigin, settings: SourceSet
     """
     raw = row.get(settings.text_field)
     if not isinstance(raw, str):
-        came = "is missing" if raw is None else f"holds a {type(raw).__name__}"
+        came = "is missing" if raw is None else f"holds a value that is a JSON {json_kind(raw)}"
         raise UnreadableError(
             f"its field {settings.text_field!r} {came}, expected text (source.text_field)"
         )
@@ -133,8 +140,9 @@ def _identify(row: Mapping[str, Any], id_field: str) -> tuple[str, str]:
     if id_field != "auto":
         row_id = _as_id(row.get(id_field))
         if not row_id:
+            came = json.dumps(row.get(id_field), default=str)
             raise UnreadableError(
-                f"its field {id_field!r} holds no id: {row.get(id_field)!r:.60} (source.id_field)"
+                f"its field {id_field!r} holds no id: {came:.60} (source.id_field)"
             )
         return id_field, row_id
     candidates = ["id", *(name for name in row if name.endswith("_id"))]

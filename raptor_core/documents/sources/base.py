@@ -22,19 +22,29 @@ from raptor_core.settings import SourceSettings
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
 
-_SAME_NAME = "csv docx eml epub html jsonl msg odt parquet pdf pptx rst xlsx".split()  # noqa: SIM905
-FORMATS = {
-    **{f".{kind}": kind for kind in _SAME_NAME},
-    ".htm": "html",
-    ".markdown": "markdown",
-    ".md": "markdown",
-    ".tsv": "csv",
-    ".txt": "text",
+_EXTENSIONS = {
+    "docx": "docx docm dotx dotm",
+    "html": "html htm xhtml",
+    "markdown": "md markdown",
+    "notebook": "ipynb",
+    "odp": "odp otp",
+    "ods": "ods ots",
+    "odt": "odt ott",
+    "pptx": "pptx pptm potx potm ppsx ppsm",
+    "python": "py",
+    "subtitles": "srt vtt",
+    "text": "txt c cc cpp cs go h hpp java js kt lua php pl r rb rs scala sh sql swift ts",
+    "xlsx": "xlsx xlsm xltx xltm",
+    "yaml": "yaml yml",
+    "csv": "csv tsv",
+    **{kind: kind for kind in ("eml", "epub", "json", "jsonl", "mbox", "msg", "parquet", "pdf")},
+    **{kind: kind for kind in ("rst", "rtf")},
 }
+FORMATS = {f".{name}": kind for kind, names in _EXTENSIONS.items() for name in names.split()}
 """Name of the format by file name extension, lower case."""
 
-MANY_DOCUMENTS = frozenset({"jsonl", "parquet"})
-"""Formats whose files hold a document for each row."""
+MANY_DOCUMENTS = frozenset({"jsonl", "mbox", "parquet"})
+"""Formats whose files hold a document for each row or message."""
 
 READING_TIMES, LISTING_TIMES = 10, 60
 """Multiples of ``source.timeout_seconds`` that limit the reading of a file, and a listing."""
@@ -179,10 +189,34 @@ class Rules:
         return ""
 
 
+CONVERSIONS = {
+    **dict.fromkeys((".doc", ".dot", ".wps"), "docx"),
+    **dict.fromkeys((".xls", ".xlsb", ".xlt"), "xlsx"),
+    **dict.fromkeys((".ppt", ".pps", ".pot"), "pptx"),
+    **dict.fromkeys((".pages", ".wpd", ".sxw"), "odt"),
+}
+"""Format to which LibreOffice converts the files of a type that is not read."""
+
+_MARKUP = frozenset({".tex", ".org", ".adoc", ".asciidoc", ".textile", ".mediawiki", ".docbook"})
+
+
 def _unsupported(file: SourceFile) -> Skipped:
-    kind = f"files of type {file.extension}" if file.extension else "files without an extension"
-    known = " ".join(sorted(FORMATS))
-    return Skipped(file.id, f"{kind} are not supported (supported: {known})")
+    """Return the reason why a file is not read; it is the same for all files of a type."""
+    kind = file.extension
+    remedy = ""
+    if new := CONVERSIONS.get(kind):
+        remedy = f"; convert it: soffice --headless --convert-to {new} FILE{kind}"
+    elif kind in _MARKUP:
+        remedy = f"; convert it: pandoc FILE{kind} --output FILE.md"
+    elif kind == ".xml":
+        remedy = "; convert its text to .html, .md or .txt, for example by XSLT"
+    name = f"files of type {kind}" if kind else "files without an extension"
+    return Skipped(file.id, f"{name} are not supported{remedy}", kind=kind or "no extension")
+
+
+def describe_formats() -> str:
+    """Return the types of files that are read, for people."""
+    return f"supported: {' '.join(sorted(FORMATS))}"
 
 
 IGNORE_FILE = ".raptorignore"

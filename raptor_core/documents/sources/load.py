@@ -8,7 +8,7 @@ from typing import Generic, TypeVar
 
 from raptor_core.documents.base import Corpus, Document, Entry, Skipped
 from raptor_core.documents.formats.records import Named
-from raptor_core.documents.sources.base import Content, Source, SourceFile
+from raptor_core.documents.sources.base import Content, Source, SourceFile, describe_formats
 from raptor_core.documents.sources.local import LocalSource
 from raptor_core.documents.sources.remote import RemoteSource
 from raptor_core.errors import EmptySourceError, SourceError
@@ -140,6 +140,7 @@ def explain_empty(
     reasons = "; ".join(f"{item.name}: {item.reason}" for item in skipped[:_NAMED_IN_ERROR])
     n_more = len(skipped) - _NAMED_IN_ERROR
     rest = f"; and {n_more} more" if n_more > 0 else ""
+    rest += f" ({describe_formats()})" if any(item.kind for item in skipped) else ""
     return EmptySourceError(f"no document in {where}; {len(skipped)} skipped: {reasons}{rest}")
 
 

@@ -7,25 +7,34 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 
 from raptor_core.documents.base import FOLDER, Document, MetadataValue, Skipped
+from raptor_core.documents.formats.code import parse_notebook, parse_python
 from raptor_core.documents.formats.docx import parse_docx
 from raptor_core.documents.formats.encoding import as_utf8, decode
 from raptor_core.documents.formats.epub import parse_epub
 from raptor_core.documents.formats.html import parse_html
-from raptor_core.documents.formats.mail import parse_eml, parse_msg
+from raptor_core.documents.formats.mail import parse_eml
+from raptor_core.documents.formats.mailbox_file import read_mailbox
 from raptor_core.documents.formats.markdown import parse_markdown
 from raptor_core.documents.formats.odt import parse_odt
+from raptor_core.documents.formats.outlook import parse_msg
 from raptor_core.documents.formats.parsed import EmptyFileError, Parsed, UnreadableError, clean_text
 from raptor_core.documents.formats.parser_process import PARSER
 from raptor_core.documents.formats.pptx import parse_pptx
 from raptor_core.documents.formats.records import Named, TableOrigin, read_json_lines, read_parquet
 from raptor_core.documents.formats.rst import parse_rst
-from raptor_core.documents.formats.sheets import parse_csv, parse_xlsx
+from raptor_core.documents.formats.rtf import parse_rtf
+from raptor_core.documents.formats.sheets import parse_csv
+from raptor_core.documents.formats.subtitles import parse_subtitles
+from raptor_core.documents.formats.values import parse_json, parse_yaml
+from raptor_core.documents.formats.xlsx import parse_xlsx
 from raptor_core.documents.sources.base import FORMATS, Content, SourceFile
 from raptor_core.documents.sources.own_files import refuse_file
 from raptor_core.settings import SourceSettings
 
-_TABLES = {"jsonl": read_json_lines, "parquet": read_parquet}
-_IN_TEXT = frozenset(["text", "markdown", "rst", "html", "csv", "jsonl"])
+_TABLES = {"jsonl": read_json_lines, "mbox": read_mailbox, "parquet": read_parquet}
+_IN_TEXT = frozenset(
+    "text markdown rst html csv jsonl python json yaml subtitles".split()  # noqa: SIM905
+)
 _PARSERS: Mapping[str, Callable[[bytes, SourceSettings], Parsed]] = {
     "text": lambda data, _: Parsed(clean_text(decode(data))),
     "markdown": lambda data, _: parse_markdown(data),
@@ -35,11 +44,19 @@ _PARSERS: Mapping[str, Callable[[bytes, SourceSettings], Parsed]] = {
     "docx": lambda data, settings: parse_docx(data, settings.max_file_mb),
     "pptx": lambda data, settings: parse_pptx(data, settings.max_file_mb),
     "xlsx": lambda data, settings: parse_xlsx(data, settings.max_file_mb),
-    "odt": lambda data, settings: parse_odt(data, settings.max_file_mb),
+    **dict.fromkeys(
+        ("odt", "ods", "odp"), lambda data, settings: parse_odt(data, settings.max_file_mb)
+    ),
+    "rtf": lambda data, _: parse_rtf(data),
+    "python": lambda data, _: parse_python(data),
+    "notebook": lambda data, _: parse_notebook(data),
+    "json": lambda data, _: parse_json(data),
+    "yaml": lambda data, _: parse_yaml(data),
+    "subtitles": lambda data, _: parse_subtitles(data),
     "epub": lambda data, settings: parse_epub(data, settings.max_file_mb),
     "csv": lambda data, _: parse_csv(data),
-    "eml": lambda data, _: parse_eml(data),
-    "msg": lambda data, _: parse_msg(data),
+    "eml": lambda data, settings: parse_eml(data, settings.encoding),
+    "msg": lambda data, settings: parse_msg(data, settings.encoding),
 }
 
 

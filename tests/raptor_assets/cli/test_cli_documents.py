@@ -59,6 +59,21 @@ def test_people_read_a_line_for_each_document_and_the_totals(place):
     assert printed.splitlines()[-1].endswith("1 doubtful, 6 left out")
 
 
+def test_problems_come_first_and_unread_types_on_one_line_with_the_types_that_are_read(place):
+    for name in ("a.svg", "old.doc", "new.doc", "none"):
+        place.write(name, "x")
+    place.write("broken.docx", "x")
+    lines = raptor("documents", place.docs, "--home", place.home).out.splitlines()
+    at = next(n for n, line in enumerate(lines) if line.endswith("language    document"))
+    assert "not read broken.docx: is damaged, or no Word document: File is not a zip file" in lines
+    assert [line[:9] for line in lines[:3]] == ["not read "] * 3
+    assert lines[3].startswith("doubtful glued.txt: ")
+    (types,) = [line for line in lines[:at] if line.startswith("types that are not read: ")]
+    assert all(kind in types for kind in (".svg (2)", ".doc (2)", "no extension (1)"))
+    assert sum(line.count("supported: .c ") for line in lines) == 1
+    assert any("soffice --headless --convert-to docx FILE.doc" in line for line in lines[:at])
+
+
 def test_a_document_is_shown_as_it_will_be_chunked(place):
     found = raptor("documents", place.docs, "guide/lamp.md", "--home", place.home, "--json").json
     text = (place.docs / "guide" / "lamp.md").read_text()

@@ -6,11 +6,14 @@ import subprocess
 import sys
 
 import pytest
+from support.stores import PROCESS_PATH
+from support.workshop import prose
 
 pytestmark = pytest.mark.slow
 
 SETTINGS = """
 [components]
+embedder = "support.hashing:HashingEmbedder"
 summarizer = "team_parts:Titles"
 """
 
@@ -29,16 +32,13 @@ class Titles:
             yield Summary(request.key, "{word}: " + " ".join(firsts))
 """
 
-TEXT = "The lamp was lit in {n}. Its keeper wrote down the wind and the swell of each of the days. "
-
 
 @pytest.fixture
 def call(tmp_path):
     """The command in a process of its own, in a folder that Python knows, as a team would."""
     (tmp_path / "docs").mkdir()
-    for name in ("north", "south"):
-        text = "".join(TEXT.format(n=1800 + n) for n in range(40))
-        (tmp_path / "docs" / f"{name}.md").write_text(f"# {name}\n\n{text}")
+    for seed, name in enumerate(("north", "south")):
+        (tmp_path / "docs" / f"{name}.md").write_text(f"# {name}\n\n{prose(80, seed)}")
     (tmp_path / "home").mkdir()
     (tmp_path / "home" / "raptor.toml").write_text(SETTINGS)
 
@@ -46,7 +46,7 @@ def call(tmp_path):
         printed = subprocess.run(
             [sys.executable, "-c", COMMAND, *arguments, "--home", "home", "--json"],
             cwd=tmp_path,
-            env={**os.environ, "PYTHONPATH": str(tmp_path)},
+            env={**os.environ, "PYTHONPATH": f"{tmp_path}{os.pathsep}{PROCESS_PATH}"},
             capture_output=True,
             text=True,
             check=False,

@@ -43,7 +43,8 @@ TEXTS = {
     "Hungarian": (
         ["cp1250", "iso8859-2"],
         (
-            "Őszi esőzések után a folyó vízszintje gyorsan nő. A gátőrök éjjel is figyelik a töltést, "
+            "Őszi esőzések után a folyó vízszintje gyorsan nő. A gátőrök éjjel is figyelik a "
+            "töltést, "
             "hogy időben szóljanak a faluban élő családoknak, ha baj közeledik."
         ),
     ),
@@ -71,14 +72,16 @@ TEXTS = {
     "Croatian": (
         ["cp1250", "iso8859-2"],
         (
-            "Čuvar svjetionika bilježi svaku promjenu vjetra. Već treći dan puše s juga, pa brodovi "
+            "Čuvar svjetionika bilježi svaku promjenu vjetra. Već treći dan puše s juga, pa "
+            "brodovi "
             "čekaju u luci, a ribari popravljaju mreže i pričaju priče."
         ),
     ),
     "French": (
         ["cp1252", "iso8859-15"],
         (
-            "À marée haute, la digue protège l’école et le marché. Les pêcheurs, fatigués, sont déjà "
+            "À marée haute, la digue protège l’école et le marché. Les pêcheurs, fatigués, sont "
+            "déjà "
             "rentrés : leurs bateaux étaient abîmés par la tempête."
         ),
     ),
@@ -113,7 +116,8 @@ TEXTS = {
     "Icelandic": (
         ["cp1252"],
         (
-            "Það er ekki hægt að sigla í dag því öldurnar eru of háar. Þess vegna bíða sjómennirnir "
+            "Það er ekki hægt að sigla í dag því öldurnar eru of háar. Þess vegna bíða "
+            "sjómennirnir "
             "við höfnina og segja sögur þangað til veðrið lægir."
         ),
     ),
@@ -127,7 +131,8 @@ TEXTS = {
     "Lithuanian": (
         ["cp1257"],
         (
-            "Švyturio prižiūrėtojas kiekvieną vakarą įjungia šviesą. Jūra šiąnakt rami, tačiau žvejai "
+            "Švyturio prižiūrėtojas kiekvieną vakarą įjungia šviesą. Jūra šiąnakt rami, tačiau "
+            "žvejai "
             "vis tiek grįžo anksčiau, nes matė tamsų debesį."
         ),
     ),
@@ -232,7 +237,7 @@ def test_rows_of_a_file_name_the_encoding_that_was_guessed(tmp_path):
 
 def test_utf8_names_no_encoding_and_has_no_doubt(tmp_path):
     document = read(tmp_path, "a.txt", TEXTS["Polish"][1].encode())
-    assert not {"encoding", "encoding_doubt"} & document.metadata.keys()
+    assert not {"encoding", "doubt"} & document.metadata.keys()
 
 
 @pytest.mark.parametrize("n_words", [3, 12])

@@ -1,0 +1,322 @@
+"""Text layer of a PDF page, by PDFium: its letters, form fields and comments.
+
+Repairs of letters keep the length of the text, so that each letter keeps its place on the page.
+Paragraphs are in ``pdf``, sections in ``pdf_sections``.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Callable, Iterator, Sequence
+from ctypes import byref, c_double, c_ushort
+from math import hypot
+from statistics import median_low
+from typing import Any, NamedTuple
+
+from raptor_core.documents.formats.pages import DIVIDED, PrintedLine, recognize
+from raptor_core.documents.formats.parsed import one_line
+
+OVERPRINT_EMS = 0.15
+"""Maximum distance of two equal letters that are a single letter with a shadow, in font sizes."""
+
+MIN_ADVANCE_EMS = 0.25
+"""Mean width of a letter below which a line holds its letters twice, in font sizes."""
+
+WORD_GAP_EMS = 0.15
+"""Distance of two letters from which on they are in different words, in font sizes."""
+
+MAX_PAGES_TO_NAME = 50
+"""Maximum number of pages that are searched for the contents of a file without text."""
+
+IDEOGRAM = "\u3000-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff01-\uff60"
+"""Letters and marks of Chinese and Japanese, as a range of a regular expression."""
+
+_FILLER = "\uffff"
+_BULLET = "•"
+_PRIVATE = re.compile("[\ue000-\uf8ff\U000f0000-\U0010fffd]")
+_PRIVATE_BULLET = re.compile("(?:^|(?<=\n))[\ue000-\uf8ff](?=[ \t\xa0]*[^\\s\ue000-\uf8ff])")
+_MARKS = dict(
+    zip(
+        "¨´`^ˆ~˜¯˘˙˚¸˛˝ˇ",
+        "\u0308\u0301\u0300\u0302\u0302\u0303\u0303\u0304\u0306\u0307\u030a\u0327\u0328\u030b\u030c",
+        strict=True,
+    )
+)
+_ACCENT = re.compile(f"[{''.join(_MARKS)}\u0300-\u036f]")
+_DOTLESS = str.maketrans("ıȷ", "ij")
+_ROW_END = re.compile(f"(?<={DIVIDED})|\n")
+_MARGIN = f" \t\r\xa0\u3000{_FILLER}{DIVIDED}"
+_NEAR = 4
+_CELLS = [(row, column) for row in (-1, 0, 1) for column in (-1, 0, 1)]
+_TWICE = re.compile(r"\b(\w{3,})\s?\1\b|(?:(\w)\s?\2\s?){3}")
+_SPACED = re.compile(rf"(?<=[{IDEOGRAM}]) (?=[{IDEOGRAM}])")
+_CLOSE = re.compile(rf"[{IDEOGRAM}]{{2}}")
+_HIDDEN, _PASSWORD = 2 | 32, 1 << 13
+
+
+class PageText(NamedTuple):
+    """Text of a page; ``notes`` are comments and values of fields that the page does not show."""
+
+    lines: list[PrintedLine]
+    notes: list[str]
+    n_unknown: int
+    has_fields: bool
+    is_recognized: bool = False
+
+
+def read_page(document: Any, at: int, ocr: str) -> PageText:
+    """Return the text of a page in reading order, by OCR if it has none and ``ocr`` is set."""
+    import pypdfium2.raw as pdfium
+
+    page = document[at]
+    kinds, notes = _annotations(document, page)
+    has_fields = pdfium.FPDF_ANNOT_WIDGET in kinds
+    if kinds - {pdfium.FPDF_ANNOT_LINK, pdfium.FPDF_ANNOT_POPUP}:
+        pdfium.FPDFPage_Flatten(page, pdfium.FLAT_NORMALDISPLAY)
+        page.close()
+        page = document[at]
+    layer = page.get_textpage()
+    try:
+        glyphs = _Glyphs(layer)
+        n_unknown = glyphs.repair()
+        lines = list(glyphs.lines())
+        shown = _solid("".join(line.text for line in lines))
+        notes = [note for note in notes if _solid(note) not in shown]
+        if ocr and not lines:
+            lines = recognize(page, ocr)
+            return PageText(lines, notes, n_unknown, has_fields, bool(lines))
+        return PageText(lines, notes, n_unknown, has_fields)
+    finally:
+        layer.close()
+        page.close()
+
+
+def _solid(text: str) -> str:
+    return "".join(text.replace(DIVIDED, "").split())
+
+
+def _annotations(document: Any, page: Any) -> tuple[set[int], list[str]]:
+    """Return the kinds of the annotations that a page shows, and their texts."""
+    import pypdfium2.raw as pdfium
+
+    kinds, notes = set(), []
+    for at in range(pdfium.FPDFPage_GetAnnotCount(page)):
+        annotation = pdfium.FPDFPage_GetAnnot(page, at)
+        if not annotation:
+            continue
+        kind = pdfium.FPDFAnnot_GetSubtype(annotation)
+        if not pdfium.FPDFAnnot_GetFlags(annotation) & _HIDDEN:
+            kinds.add(kind)
+            if kind == pdfium.FPDF_ANNOT_WIDGET:
+                notes.append(_field_value(document.formenv, annotation))
+            elif kind not in {pdfium.FPDF_ANNOT_LINK, pdfium.FPDF_ANNOT_POPUP}:
+                notes.append(_string(pdfium.FPDFAnnot_GetStringValue, annotation, b"Contents"))
+        pdfium.FPDFPage_CloseAnnot(annotation)
+    return kinds, [note for note in dict.fromkeys(map(one_line, notes)) if note]
+
+
+def _field_value(form: Any, field: Any) -> str:
+    """Return the text of a field, or "" for a button or a password."""
+    import pypdfium2.raw as pdfium
+
+    texts = {
+        *(pdfium.FPDF_FORMFIELD_TEXTFIELD, pdfium.FPDF_FORMFIELD_COMBOBOX),
+        pdfium.FPDF_FORMFIELD_LISTBOX,
+    }
+    if not form or pdfium.FPDFAnnot_GetFormFieldType(form, field) not in texts:
+        return ""
+    if pdfium.FPDFAnnot_GetFormFieldFlags(form, field) & _PASSWORD:
+        return ""
+    return _string(pdfium.FPDFAnnot_GetFormFieldValue, form, field)
+
+
+def _string(function: Callable[..., int], *arguments: Any) -> str:
+    """Return the text of a function of PDFium that fills a buffer and returns its bytes."""
+    n_bytes = function(*arguments, None, 0)
+    buffer = (c_ushort * (n_bytes // 2 + 1))()
+    function(*arguments, buffer, n_bytes)
+    return bytes(buffer)[: max(0, n_bytes - 2)].decode("utf-16-le", errors="replace")
+
+
+class _Glyphs:
+    """Letters of a text layer, by their index in its text."""
+
+    def __init__(self, layer: Any) -> None:
+        import pypdfium2.raw as pdfium
+
+        self._pdfium, self._layer = pdfium, layer
+        n_chars = layer.count_chars()
+        self._text: str = layer.get_text_range() if n_chars else ""
+        self._is_aligned = n_chars == len(self._text)
+        self._measures: dict[tuple[int, int], tuple[float, tuple[float, float], float]] = {}
+
+    def repair(self) -> int:
+        """Compose accents, drop overprinted and private letters, and return how many were lost."""
+        if suspects := self._dense_rows():
+            self._drop(self._overprinted(suspects))
+        if _ACCENT.search(self._text):
+            self._compose()
+        self._text = _PRIVATE_BULLET.sub(_BULLET, self._text)
+        self._text, n_unknown = _PRIVATE.subn(_FILLER, self._text)
+        return n_unknown
+
+    def lines(self) -> Iterator[PrintedLine]:
+        """Yield the lines; the first half of a divided word ends with ``DIVIDED``."""
+        for first, last, row in self._rows():
+            size, (left, base), _ = self._measure(first, last)
+            text = one_line(row.replace(_FILLER, ""))
+            if not _CLOSE.search(text):
+                text = _SPACED.sub("", text)
+            yield PrintedLine(text, round(size, 1), base, left)
+
+    def _rows(self) -> Iterator[tuple[int, int, str]]:
+        """Yield the places of the first and the last letter of each line, and its text."""
+        start = 0
+        for row in _ROW_END.split(self._text):
+            if text := row.strip(_MARGIN):
+                first = start + row.index(text)
+                is_divided = row.endswith(DIVIDED)
+                yield first, first + len(text) - 1, text + DIVIDED * is_divided
+            start += len(row) + (not row.endswith(DIVIDED))
+
+    def _measure(self, first: int, last: int) -> tuple[float, tuple[float, float], float]:
+        """Return the font size of a line, the place of its first letter, and its last edge."""
+        if (first, last) not in self._measures:
+            sizes = {self._size(first), self._size(last)}
+            if len(sizes) > 1:
+                sizes = {*sizes, self._size((first + last) // 2)}
+            measure = median_low(sizes), self._origin(first), self._origin(last)[0]
+            self._measures[first, last] = measure
+        return self._measures[first, last]
+
+    def _is_visible(self, at: int) -> bool:
+        return self._text[at] not in (_FILLER, DIVIDED) and not self._text[at].isspace()
+
+    def _index(self, at: int) -> int:
+        if self._is_aligned:
+            return at
+        return int(self._pdfium.FPDFText_GetCharIndexFromTextIndex(self._layer, at))
+
+    def _origin(self, at: int) -> tuple[float, float]:
+        x, y = c_double(), c_double()
+        self._pdfium.FPDFText_GetCharOrigin(self._layer, self._index(at), byref(x), byref(y))
+        return x.value, y.value
+
+    def _size(self, at: int) -> float:
+        matrix = self._pdfium.FS_MATRIX()
+        index = self._index(at)
+        self._pdfium.FPDFText_GetMatrix(self._layer, index, byref(matrix))
+        scale: float = self._pdfium.FPDFText_GetFontSize(self._layer, index)
+        return scale * hypot(matrix.c, matrix.d)
+
+    def _sides(self, at: int) -> tuple[float, float]:
+        """Return the left and the right edge of a letter."""
+        edges = [c_double() for _ in range(4)]
+        self._pdfium.FPDFText_GetCharBox(self._layer, self._index(at), *map(byref, edges))
+        return edges[0].value, edges[1].value
+
+    def _drop(self, places: set[int]) -> None:
+        letters = (_FILLER if at in places else char for at, char in enumerate(self._text))
+        self._text = "".join(letters)
+
+    def _dense_rows(self) -> list[tuple[int, int]]:
+        """Return the first and last letters of lines that may hold letters twice."""
+        rows = []
+        known: dict[str, list[tuple[int, int]]] = {}
+        for first, last, text in self._rows():
+            size, (left, base), right = self._measure(first, last)
+            advance = (right - left) / max(last - first, 1)
+            least = MIN_ADVANCE_EMS * size * (1 + bool(_CLOSE.search(text)))
+            if _TWICE.search(text) or (last - first > _NEAR and advance < least):
+                rows.append((first, last))
+            for row in known.get(text, ()):
+                other_left, other_base = self._measure(*row)[1]
+                if max(abs(left - other_left), abs(base - other_base)) < OVERPRINT_EMS * size:
+                    rows += [row, (first, last)]
+            known.setdefault(text, []).append((first, last))
+        return sorted(set(rows))
+
+    def _overprinted(self, rows: Sequence[tuple[int, int]]) -> set[int]:
+        """Return the letters of lines that stand on an equal letter of the same size."""
+        known: dict[tuple[str, int, int, int], list[tuple[float, float]]] = {}
+        places = set()
+        for at in (at for first, last in rows for at in range(first, last + 1)):
+            if not self._is_visible(at):
+                continue
+            size = max(self._size(at), 1.0)
+            x, y = self._origin(at)
+            reach = OVERPRINT_EMS * size
+            char, row, column = self._text[at], int(y // reach), int(x // reach)
+            cells = [(char, round(size), row + i, column + j) for i, j in _CELLS]
+            near = (place for cell in cells for place in known.get(cell, ()))
+            if any(abs(x - left) < reach and abs(y - base) < reach for left, base in near):
+                places.add(at)
+            else:
+                known.setdefault((char, round(size), row, column), []).append((x, y))
+        return places
+
+    def _compose(self) -> None:
+        """Join accents to the letters above or below which they stand."""
+        letters = list(self._text)
+        for match in _ACCENT.finditer(self._text):
+            at = match.start()
+            base = self._base(at)
+            if base is None:
+                continue
+            mark = _MARKS.get(match[0], match[0])
+            composed = unicodedata.normalize("NFC", letters[base].translate(_DOTLESS) + mark)
+            if len(composed) == 1:
+                letters[base], letters[at] = composed, _FILLER
+                for space in self._false_spaces(at):
+                    letters[space] = _FILLER
+        self._text = "".join(letters)
+
+    def _base(self, accent: int) -> int | None:
+        """Return the letter at whose middle an accent stands, or None."""
+        left, right = self._sides(accent)
+        size = self._size(accent)
+        height = self._origin(accent)[1]
+        best, least = None, 1.0
+        for at in range(max(0, accent - _NEAR), min(len(self._text), accent + _NEAR + 1)):
+            if not self._text[at].isalpha() or self._text[at] in _MARKS:
+                continue
+            start, end = self._sides(at)
+            reach = max(end - start, size / 4) / 2
+            distance = abs(start + end - left - right) / 2 / reach
+            if distance < least and abs(self._origin(at)[1] - height) < size:
+                best, least = at, distance
+        return best
+
+    def _false_spaces(self, accent: int) -> range:
+        """Return the white space around an accent if the letters around it are in a word."""
+        first, last = accent, accent
+        while first > 0 and (self._text[first - 1].isspace()):
+            first -= 1
+        while last + 1 < len(self._text) and self._text[last + 1].isspace():
+            last += 1
+        if first == 0 or last + 1 == len(self._text):
+            return range(0)
+        gap = self._sides(last + 1)[0] - self._sides(first - 1)[1]
+        is_word = abs(gap) < WORD_GAP_EMS * max(self._size(last + 1), 1.0)
+        return range(first, last + 1) if is_word else range(0)
+
+
+def name_contents(document: Any, has_fields: bool) -> str:
+    """Return why a file without text has none, and what to do."""
+    import pypdfium2.raw as pdfium
+
+    kinds: set[int] = set()
+    for at in range(min(len(document), MAX_PAGES_TO_NAME)):
+        page = document[at]
+        kinds |= {item.type for item in page.get_objects()}
+        page.close()
+    if pdfium.FPDF_PAGEOBJ_IMAGE in kinds:
+        return "holds no text, only images; it needs OCR first, or source.ocr"
+    if pdfium.FPDF_PAGEOBJ_TEXT in kinds:
+        return "holds only letters without a meaning; it needs OCR first, or print it to PDF again"
+    if has_fields:
+        return "holds no text, only form fields without a value; fill it in, or leave it out"
+    if kinds:
+        return "holds no text, only drawings; if they show letters, it needs OCR first"
+    return "holds no text: its pages are empty; leave it out, or export it again"

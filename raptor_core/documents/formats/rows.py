@@ -1,0 +1,97 @@
+"""Rows of tables: names of columns, merged cells. The readers of sheets are CSV, Excel and ODS."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, repeat, zip_longest
+
+from raptor_core.documents.formats.parsed import Blocks
+
+COVERED = "\0"
+"""Text of a cell that a merged cell at its left covers."""
+
+_SIGNS = str.maketrans("", "", "%$€£¥ \xa0\u202f',.()")
+
+
+def carry_down(cells: Iterable[str | None], above: Sequence[str]) -> list[str]:
+    """Return a row in which None, a cell that a merged cell covers, has the text above it."""
+    texts = zip(cells, chain(above, repeat("")), strict=False)
+    return [text if cell is None else cell for cell, text in texts]
+
+
+def visible(row: Iterable[str]) -> Iterator[str]:
+    """Yield the texts of a row without covered cells."""
+    return (cell for cell in row if cell != COVERED)
+
+
+def write_rows(blocks: Blocks, rows: Iterable[Sequence[str]]) -> None:
+    """Write rows, each cell with its column's name, so that each line can be understood alone.
+
+    The first row of two cells or more names the columns, unless it has a number. Names of columns
+    without a value are written at the end.
+    """
+    table = _Table(blocks)
+    for row in rows:
+        table.write(row)
+    table.end()
+
+
+class _Table:
+    """Writer of rows that looks for the names of the columns in the first of them."""
+
+    def __init__(self, blocks: Blocks) -> None:
+        self._blocks = blocks
+        self._names: list[str] | None = None
+        self._spans: list[bool] = []  # columns that share a name, which the next row may divide
+        self._filled: set[int] = set()
+
+    def write(self, row: Sequence[str]) -> None:
+        filled = {n for n, cell in enumerate(row) if cell.strip() and cell != COVERED}
+        has_number = any(_is_number(row[n]) for n in filled)
+        if self._names is None and len(filled) > 1:
+            self._names = [] if has_number else _named(row)
+            self._spans = [COVERED in row[n : n + 2] for n in range(len(row))]
+            if self._names:
+                return
+        elif self._names and self._divides(row) and not has_number:
+            pairs = zip(self._names, _named(row), strict=False)
+            self._names = [" ".join(dict.fromkeys(filter(None, pair))) for pair in pairs]
+            self._spans = []
+            return
+        self._filled |= filled if self._names else set()
+        self._spans = self._spans if not filled else []
+        self._write(row, self._names or ())
+
+    def end(self) -> None:
+        """Write the names of columns without a value."""
+        names = self._names or []
+        if not self._filled:
+            self._write(names, ())
+            return
+        empty = [name for n, name in enumerate(names) if name and n not in self._filled]
+        self._blocks.row([f"Empty columns: {', '.join(empty)}"] if empty else ())
+
+    def _divides(self, row: Sequence[str]) -> bool:
+        """Return whether a row names only columns that share a name, or have none."""
+        columns = zip_longest(row, self._names or (), self._spans, fillvalue="")
+        others = ((cell, name) for cell, name, is_shared in columns if not is_shared)
+        return any(self._spans) and all(
+            not cell or not name or cell == name for cell, name in others
+        )
+
+    def _write(self, row: Sequence[str], names: Sequence[str]) -> None:
+        cells = zip_longest(row, names[: len(row)], fillvalue="")
+        shown = ((name, cell) for cell, name in cells if cell.strip() and cell != COVERED)
+        self._blocks.row(f"{name}: {cell}" if name else cell for name, cell in shown)
+
+
+def _named(row: Sequence[str]) -> list[str]:
+    """Return the names in a row, each also for the columns that its cell covers."""
+    names: list[str] = []
+    for cell in row:
+        names.append((names or [""])[-1] if cell == COVERED else cell.strip())
+    return names
+
+
+def _is_number(cell: str) -> bool:
+    return cell.strip("+- ").translate(_SIGNS).isdigit()

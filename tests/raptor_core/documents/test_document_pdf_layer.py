@@ -1,0 +1,238 @@
+"""Letters, fields, comments, paragraphs and sections of PDF files that are written by hand."""
+
+import pytest
+from support.printed import lines_at, outline_of, pdf_of, text_at
+
+from raptor_core.documents.base import Document
+from raptor_core.documents.formats.parsed import UnreadableError
+from raptor_core.documents.formats.pdf import parse_pdf
+from raptor_core.quality.document_text import find_odd_text
+
+BODY = [
+    "The keeper wrote down the wind and the oil of every week, and",
+    "nobody ever asked him to read it aloud in the long years that",
+    "followed. He kept the book dry, and he kept the windows clean.",
+]
+PARAGRAPHS = b"".join(lines_at(50, top, BODY) for top in (560, 500, 440, 380, 320))
+
+
+def text_of(*pages, **parts):
+    return parse_pdf(pdf_of(*pages, **parts)).text
+
+
+def titles_of(*pages, **parts):
+    parsed = parse_pdf(pdf_of(*pages, **parts))
+    return [(part.title, parsed.text[part.start :][:12]) for part in parsed.sections]
+
+
+class TestParagraphs:
+    def test_divided_words_end_no_paragraph(self):
+        lines = [
+            "the engines that the harbour had ordered in the au-",
+            "tumn came by the last steamer, which also brought ma-",
+            "chines for the new mill and the long expected let-",
+            "ters of the inspector.",
+        ]
+        columns = lines_at(50, 600, lines) + lines_at(270, 600, lines)
+        text = text_of(columns)
+        assert "\n" not in text.split("inspector.")[0]
+        assert "in the autumn came by the last steamer, which also brought machines for" in text
+        assert "-" not in text
+
+    def test_a_hyphen_stays_between_numbers_names_and_where_the_file_writes_it(self):
+        lines = [
+            "the line was built in the years of peace from 1871-",
+            "1874 by an engineer of the school of Anglo-",
+            "Saxon masters, who was a well-",
+            "known man. The well-known man died there.",
+        ]
+        text = text_of(lines_at(50, 600, lines))
+        assert "1871-1874" in text
+        assert "Anglo-Saxon" in text
+        assert "a well-known man" in text
+
+    def test_a_sentence_and_a_divided_word_go_on_across_pages(self):
+        first, second = BODY[:2], ["followed. He kept the book dry, and he kept the win-"]
+        pages = [
+            lines_at(50, 600, part) for part in (first, second, ["dows clean. Then he slept."])
+        ]
+        parsed = parse_pdf(pdf_of(*pages))
+        assert "years that followed. He" in parsed.text
+        assert "kept the windows clean." in parsed.text
+        assert [parsed.text[start:][:6] for start in parsed.pages] == ["The ke", "follow", "dows c"]
+
+    def test_lines_of_chinese_and_japanese_have_no_space_between_them(self):
+        lines = ["灯塔看守人每周都记录风和", "油以及经过的船只从不间断"]
+        assert text_of(lines_at(50, 600, lines)) == "".join(lines)
+
+    def test_letters_of_a_line_that_is_spaced_out_are_joined(self):
+        assert text_of(b"8 Tc " + text_at(50, 600, "灯塔看守人")) == "灯塔看守人"
+
+
+class TestLetters:
+    @pytest.mark.parametrize(
+        ("base", "accent", "composed"), [("u", "¨", "für"), ("a", "´", "fár"), ("e", "ˆ", "fêr")]
+    )
+    def test_an_accent_that_is_drawn_over_a_letter_belongs_to_it(self, base, accent, composed):
+        """TeX draws the accent, moves back and draws the letter."""
+        drawn = text_at(50, 600, "f") + text_at(53.9, 600, accent)
+        assert text_of(drawn + text_at(53, 600, base) + text_at(58.6, 600, "r")) == composed
+
+    def test_a_sign_that_stands_beside_a_letter_is_no_accent(self):
+        assert text_of(text_at(50, 600, "a^b and ~user")) == "a^b and ~user"
+
+    def test_letters_that_are_drawn_twice_are_read_once(self):
+        title = "All the small bells"
+        twice = [text_at(50 + shift, 640, title, 20) for shift in (0, 1)]
+        between = text_at(50, 600, "They rang.")
+        assert text_of(twice[0] + between + twice[1]).split("\n\n") == [title, "They rang."]
+        single = b"".join(
+            text_at(50 + 20 * at + shift, 640, char, 20)
+            for at, char in enumerate("BELL")
+            for shift in (0, 2)
+        )
+        assert text_of(single).replace(" ", "") == "BELL"
+
+    def test_equal_letters_and_equal_lines_at_other_places_stay(self):
+        lines = ["Oil oil oil", "Oil oil oil", "All the small bells bells ring"]
+        assert text_of(lines_at(50, 600, lines)).split() == " ".join(lines).split()
+
+    def test_private_letters_are_left_out_and_told_once(self):
+        formula = "\ue0a1\ue0a2\ue0a3\ue0a4"
+        parsed = parse_pdf(pdf_of(lines_at(50, 600, [*BODY, f"x{formula}y"])))
+        assert parsed.metadata["unknown_glyphs"] == len(formula)
+        assert parsed.text.endswith("xy")
+        odd = find_odd_text(Document("a.pdf", parsed.text * 2, metadata=parsed.metadata))
+        assert odd is not None
+        assert "4 glyphs that stand for no letter are left out" in odd.reason
+
+    def test_a_private_letter_before_an_item_is_its_bullet(self):
+        parsed = parse_pdf(pdf_of(lines_at(50, 600, ["\uf0b7 灯塔", "\uf0a7 看守人"])))
+        assert parsed.text.split() == ["•", "灯塔", "•", "看守人"]
+        assert "unknown_glyphs" not in parsed.metadata
+
+
+def field(kind, value, more=b""):
+    return (
+        b"<</Type/Annot/Subtype/Widget/Rect[50 500 250 520]/F 4/FT/%s/T(%s)/V(%s)"
+        b"/DA(/F1 10 Tf 0 g)%s>>" % (kind, value or b"f", value, more)
+    )
+
+
+def form_of(*fields):
+    """The parts of a file with a form, whose fields are indirect objects."""
+    numbers = b" ".join(b"%d 0 R" % (7 + at) for at in range(len(fields)))
+    form = b"/AcroForm<</Fields[%s]/DR<</Font<</F1 3 0 R>>>>/DA(/F1 10 Tf 0 g)>>" % numbers
+    return {"annotations": [numbers], "objects": fields, "catalog": form}
+
+
+class TestFieldsAndComments:
+    def test_values_of_fields_are_read(self):
+        choice = field(b"Ch", b"Skerryvore", b"/Ff 131072/Opt[(Skerryvore)(Bell Rock)]")
+        text = text_of(text_at(50, 600, "Name"), **form_of(field(b"Tx", b"Ada Stevenson"), choice))
+        assert text.split("\n")[0] == "Name"
+        assert "Ada Stevenson" in text
+        assert text.count("Skerryvore") == 1
+
+    def test_hidden_fields_and_passwords_are_not_read(self):
+        secret = field(b"Tx", b"swordfish", b"/Ff 8192")
+        hidden = field(b"Tx", b"internal").replace(b"/F 4", b"/F 2")
+        text = text_of(text_at(50, 600, "Name"), **form_of(secret, hidden))
+        assert "swordfish" not in text
+        assert "internal" not in text
+
+    def test_comments_are_paragraphs_at_the_end_of_their_page(self):
+        note = b"<</Type/Annot/Subtype/%s/Rect[50 500 250 520]/F %d/Contents(%s)>>"
+        notes = [
+            note % (b"Text", 4, b"Check this date."),
+            note % (b"FreeText", 4, b"Written in 1841."),
+            note % (b"Text", 2, b"Hidden remark."),
+            note % (b"Link", 4, b"Go to page 2."),
+        ]
+        text = text_of(text_at(50, 600, "Bell Rock."), annotations=notes)
+        assert text.split("\n\n") == ["Bell Rock.", "Check this date.", "Written in 1841."]
+
+
+class TestOutline:
+    def test_entries_are_placed_by_their_height_if_the_page_has_other_words(self):
+        page = lines_at(50, 650, BODY) + lines_at(50, 500, ["Lamps and oil.", *BODY[1:]])
+        objects = outline_of(("Start", "0/XYZ 50 670 0"), ("Light", "0/XYZ 50 515 0"), n_pages=1)
+        assert titles_of(page, objects=objects, catalog=b"/Outlines 7 0 R") == [
+            ("Start", "The keeper w"),
+            ("Light", "Lamps and oi"),
+        ]
+
+    def test_words_confirm_the_place_near_the_height(self):
+        rows = ["Oil", "was dear.", "Oil", "was cheap."]
+        page = b"".join(
+            text_at(50, top, row) for top, row in zip((650, 630, 400, 380), rows, strict=True)
+        )
+        for view in ("XYZ 50 412 0", "FitH 412", "FitR 50 300 200 412"):
+            objects = outline_of(("1 Oil", f"0/{view}"), n_pages=1)
+            parsed = parse_pdf(pdf_of(page, objects=objects, catalog=b"/Outlines 7 0 R"))
+            assert [part.start for part in parsed.sections] == [parsed.text.rindex("Oil")]
+
+    def test_the_column_decides_between_equal_heights(self):
+        page = lines_at(50, 600, BODY[:2]) + lines_at(300, 600, ["Right side.", "It ends."])
+        objects = outline_of(("East", "0/XYZ 300 612 0"), n_pages=1)
+        assert titles_of(page, objects=objects, catalog=b"/Outlines 7 0 R") == [
+            ("East", "Right side.\n"),
+        ]
+
+    def test_an_entry_without_height_and_words_is_the_start_of_its_page(self):
+        objects = outline_of(("Cover", "0/Fit"), ("Log", "1/Fit"), n_pages=2)
+        pages = [lines_at(50, 600, [line]) for line in BODY[1:]]
+        assert titles_of(*pages, objects=objects, catalog=b"/Outlines 7 0 R") == [
+            ("Cover", "nobody ever "),
+            ("Log", "followed. He"),
+        ]
+
+
+class TestHeadingsBySize:
+    def test_lines_that_are_12_percent_larger_are_headings(self):
+        assert titles_of(text_at(50, 600, "Of lamps", 11.2) + PARAGRAPHS) == [
+            ("Of lamps", "Of lamps\n\nTh"),
+        ]
+
+    def test_a_wrapped_heading_is_one(self):
+        heading = lines_at(50, 640, ["On the lamps of", "the northern lights"], 14)
+        ((title, _),) = titles_of(heading + PARAGRAPHS)
+        assert title == "On the lamps of the northern lights"
+
+    @pytest.mark.parametrize(
+        "line",
+        [
+            *("= (x + 1)", "12 + 7", "keeper@lights.example", "www.lights.example"),
+            *("Harbour Street 12", "20457 Hamburg", "Edinburgh EH2 4NN", "Tel. +44 131 496 0000"),
+        ],
+    )
+    def test_formulas_and_addresses_are_none(self, line):
+        assert titles_of(text_at(50, 600, line, 14) + PARAGRAPHS) == []
+
+    def test_heads_that_recur_are_none(self):
+        years = [f"It was the year {year}, and the oil was dear." for year in range(1841, 1881)]
+        pages = [
+            lines_at(50, 600, years[at : at + 5])
+            + text_at(50, 530, "Yearbook", 14)
+            + lines_at(50, 500, years[at + 5 : at + 10])
+            for at in range(0, 40, 10)
+        ]
+        assert titles_of(*pages) == []
+
+
+class TestFilesWithoutText:
+    IMAGE = b"q 100 0 0 100 50 500 cm BI /W 1 /H 1 /CS /G /BPC 8 ID \x80 EI Q"
+
+    @pytest.mark.parametrize(
+        ("page", "parts", "reason"),
+        [
+            (IMAGE, {}, "only images; it needs OCR first, or source.ocr"),
+            (b"50 500 m 90 540 l 120 500 l h f", {}, "only drawings"),
+            (b"", form_of(field(b"Tx", b"")), "only form fields without a value"),
+            (text_at(50, 600, "\ue0a1\ue0a2"), {}, "only letters without a meaning"),
+            (b"", {}, "its pages are empty"),
+        ],
+    )
+    def test_what_they_hold_is_named(self, page, parts, reason):
+        with pytest.raises(UnreadableError, match=reason):
+            parse_pdf(pdf_of(page, **parts))

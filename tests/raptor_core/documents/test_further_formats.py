@@ -1,0 +1,207 @@
+"""Rich text, programs, notebooks, values, subtitles, mailboxes, OpenDocument sheets and slides."""
+
+import json
+
+import pytest
+from support import offices
+
+from raptor_core.documents import load_documents
+from raptor_core.documents.formats.archive import refuse_damage
+from raptor_core.documents.formats.parsed import UnreadableError
+from raptor_core.documents.sources.base import SourceFile
+from raptor_core.documents.sources.parsing import parse_file
+from raptor_core.errors import EmptySourceError
+from raptor_core.settings import SourceSettings
+
+NAMES = (
+    'xmlns:office="o" xmlns:text="urn:oasis:names:tc:opendocument:xmlns:text:1.0" '
+    'xmlns:table="t" xmlns:draw="d" xmlns:presentation="p"'
+)
+
+WEB_SUBTITLES = """WEBVTT
+
+NOTE hi
+
+1
+00:01.000 --> 00:02.000
+<v Ada>It <i>rises</i>
+
+00:02.100 --> 00:03.000
+now &amp; then.
+
+00:10.000 --> 00:11.000
+Later.
+"""
+EMPTY_ROWS = (
+    '<table:table-row table:number-rows-repeated="1000000"><table:table-cell/></table:table-row>'
+)
+
+
+def parse_all(extension, data):
+    data = data if isinstance(data, bytes) else data.encode()
+    file = SourceFile(f"a.{extension}", f"a.{extension}", len(data))
+    return [item[1] for item in parse_file(file, data, SourceSettings())]
+
+
+def parse(extension, data):
+    (document,) = parse_all(extension, data)
+    return document
+
+
+def outline(document):
+    return [(section.level, section.title) for section in document.sections]
+
+
+def open_document(body):
+    root = f"<office:document-content {NAMES}><office:body>{body}</office:body>"
+    return offices.odt(**{"content.xml": f"{root}</office:document-content>"})
+
+
+def cell(text, attributes=""):
+    return f"<table:table-cell {attributes}><text:p>{text}</text:p></table:table-cell>"
+
+
+def row(*cells):
+    return f"<table:table-row>{''.join(cells)}</table:table-row>"
+
+
+def test_rich_text_with_code_pages_unicode_headings_and_tables():
+    document = parse(
+        "rtf",
+        r"{\rtf1\ansi\ansicpg1252{\fonttbl{\f0\fcharset0 A;}{\f1\fcharset204 B;}}{\info{\title X}}"
+        r"\pard\outlinelevel0 Tide\par\pard It costs \u8364?5, caf\'e9.\par {\f1 \'cf\'f0\'e8}\par "
+        r"a\cell b\cell\row {\*\x no}{\header no}\{end\}}",
+    )
+    assert document.text == "Tide\n\nIt costs €5, café.\n\nПри\n\na | b\n\n{end}"
+    assert outline(document) == [(1, "Tide")]
+
+
+def test_classes_and_functions_of_python_are_sections_of_the_unchanged_file():
+    text = "import x\n\n@d\nclass A:\n    def f(self):\n        pass\n\n\ndef g():\n    return 1\n"
+    document = parse("py", text)
+    assert document.text == text
+    assert outline(document) == [(1, "class A"), (2, "def f"), (1, "def g")]
+    assert document.text[document.sections[0].start :].startswith("@d")
+    assert parse("py", "print 'old'\n").sections == ()
+
+
+def test_texts_code_and_outputs_of_a_notebook():
+    cells = [
+        {"cell_type": "markdown", "source": ["# Tide\n", "It rises."]},
+        {"cell_type": "code", "source": "1+1", "outputs": [{"data": {"text/plain": ["2"]}}]},
+    ]
+    document = parse("ipynb", json.dumps({"cells": cells}))
+    assert document.text == "# Tide\nIt rises.\n\n```\n1+1\n```\n\n```\n2\n```"
+    assert outline(document) == [(1, "Tide")]
+
+
+def test_records_of_json_and_yaml_have_a_line_for_each_value():
+    records = [{"title": "Tide", "tags": ["a", "b"], "at": {"x": 1, "ok": True}}, {"n": 2}]
+    document = parse("json", json.dumps(records))
+    assert document.text == "Tide\n\ntitle: Tide\ntags: a, b\nat.x: 1\nat.ok: true\n\nn: 2"
+    assert outline(document) == [(1, "Tide")]
+    document = parse("yaml", "ports:\n  - name: Brest\n    m: 07\n  - name: !x Nantes\non: no\n")
+    assert document.text == "on: no\n\nports\n\nname: Brest\nm: 07\n\nname: Nantes"
+    assert outline(document) == [(1, "ports")]
+
+
+def test_aliases_of_yaml_that_multiply_are_refused():
+    lines = ["a0: &a0 [xxxxxxxx, xxxxxxxx]"]
+    lines += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]" for n in range(1, 10)]
+    with pytest.raises(UnreadableError, match="more than 24 MB of text"):
+        parse("yaml", "\n".join(lines))
+
+
+@pytest.mark.parametrize(
+    ("extension", "data", "text"),
+    [
+        (
+            "vtt",
+            WEB_SUBTITLES,
+            "Ada: It rises now & then.\n\nLater.",
+        ),
+        ("srt", "1\n00:00:01,000 --> 00:00:02,000\nHigh\ntide\n", "High tide"),
+    ],
+)
+def test_subtitles_run_on_until_a_pause(extension, data, text):
+    assert parse(extension, data).text == text
+
+
+def test_each_message_of_a_mailbox_is_a_document():
+    first, second = parse_all(
+        "mbox",
+        "From a@b Mon\nMessage-ID: <1@x>\nSubject: One\n\nHello\n>From here.\n\n"
+        "From a@b Mon\nSubject: Two\n\nBye\n",
+    )
+    assert (first.id, first.title) == ("a.mbox#1@x", "One")
+    assert first.text.strip() == "Hello\nFrom here."
+    assert (second.text.strip(), second.metadata["subject"]) == ("Bye", "Two")
+
+
+def test_open_sheets_have_names_of_columns_and_labels_of_merged_cells():
+    table = "".join(
+        [
+            row(cell("Port"), cell("High")),
+            row(cell("Brest", 'table:number-rows-spanned="2"'), cell("47,5 %")),
+            row("<table:covered-table-cell/>", cell("6 m")),
+            EMPTY_ROWS,
+        ]
+    )
+    sheet = f'<table:table table:name="Tides">{table}</table:table>'
+    document = parse("ods", open_document(f"<office:spreadsheet>{sheet}</office:spreadsheet>"))
+    assert document.text == "Tides\n\nPort: Brest | High: 47,5 %\nPort: Brest | High: 6 m"
+
+
+def test_open_slides_have_titles_shapes_and_notes():
+    def box(text, attributes=""):
+        paragraph = f"<draw:text-box><text:p>{text}</text:p></draw:text-box>"
+        return f"<draw:frame {attributes}>{paragraph}</draw:frame>"
+
+    shape = "<draw:g><draw:custom-shape><text:p>Shape</text:p></draw:custom-shape></draw:g>"
+    notes = f"<presentation:notes>{box('Say so')}</presentation:notes>"
+    title = box("Lamps", 'presentation:class="title"')
+    slide = f"<draw:page>{title}{box('Oil')}{shape}{notes}</draw:page>"
+    document = parse("odp", open_document(f"<office:presentation>{slide}</office:presentation>"))
+    assert document.text == "Slide 1: Lamps\n\nOil\n\nShape\n\nNotes\n\nSay so"
+    assert outline(document) == [(1, "Slide 1: Lamps"), (2, "Notes")]
+
+
+def test_notes_and_text_boxes_of_an_open_text_follow_their_paragraph():
+    note = (
+        "<text:note><text:note-citation>1</text:note-citation><text:note-body>"
+        "<text:p>Foot</text:p></text:note-body></text:note>"
+    )
+    box = "<draw:frame><draw:text-box><text:p>Box</text:p></draw:text-box></draw:frame>"
+    body = f"<office:text><text:p>Before{note} it{box}</text:p></office:text>"
+    assert parse("odt", open_document(body)).text == "Before it\n\nFoot\n\nBox"
+
+
+@pytest.mark.parametrize(
+    ("name", "remedy"),
+    [
+        ("a.doc", "soffice --headless --convert-to docx FILE.doc"),
+        ("a.xls", "soffice --headless --convert-to xlsx FILE.xls"),
+        ("a.ppt", "soffice --headless --convert-to pptx FILE.ppt"),
+        ("a.tex", "pandoc FILE.tex --output FILE.md"),
+        ("a.xml", "convert its text to .html, .md or .txt"),
+    ],
+)
+def test_a_type_that_is_not_read_names_its_conversion(tmp_path, name, remedy):
+    (tmp_path / name).write_text("x")
+    with pytest.raises(EmptySourceError, match=r"supported: \.c ") as failure:
+        load_documents(tmp_path)
+    assert remedy in str(failure.value)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        AttributeError("'NoneType' object has no attribute 'x'"),
+        ValueError("file '<_io.BytesIO object at 0x7f00aa>' is none"),
+    ],
+)
+def test_no_object_of_python_is_in_the_reason_of_damage(error):
+    damage = pytest.raises(UnreadableError, match="is damaged, or no sheet: ")
+    with damage as failure, refuse_damage("sheet"):
+        raise error
+    assert "object" not in str(failure.value)

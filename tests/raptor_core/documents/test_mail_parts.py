@@ -1,0 +1,153 @@
+"""Parts and charsets of mails, and messages that Outlook stored in a code page."""
+
+import struct
+from email.message import EmailMessage
+
+import pytest
+from support import offices
+
+from raptor_core.documents.formats.mail import parse_eml
+from raptor_core.documents.formats.outlook import parse_msg
+
+POLISH = "Zażółć gęślą jaźń, a źródło rzeki leży w górach i płynie szybciej wiosną."
+
+
+def message(subject="The tide"):
+    mail = EmailMessage()
+    mail["Subject"], mail["From"] = subject, "Ada <ada@example.org>"
+    return mail
+
+
+def part(charset, body, kind="text/plain"):
+    head = f"Subject: x\nContent-Type: {kind}; charset={charset}\nContent-Transfer-Encoding: 8bit"
+    return head.encode() + b"\n\n" + body
+
+
+def test_texts_around_a_picture_are_all_read():
+    mail = message()
+    mail.set_content("Seen from the north:\n")
+    mail.add_attachment(b"x", maintype="image", subtype="png", filename="sea.png")
+    mail.add_attachment("Seen from the south.\n", disposition="inline")
+    mail.add_attachment("<p>And <b>above</b>.</p>", subtype="html", disposition="inline")
+    parsed = parse_eml(mail.as_bytes())
+    assert parsed.text == "Seen from the north:\n\nSeen from the south.\n\nAnd above."
+    assert parsed.metadata["attachments"] == "sea.png"
+
+
+def test_an_attached_text_is_named_and_not_read():
+    mail = message()
+    mail.set_content("See the list.\n")
+    mail.add_attachment("a, b, c\n", filename="list.txt")
+    parsed = parse_eml(mail.as_bytes())
+    assert (parsed.text, parsed.metadata["attachments"]) == ("See the list.", "list.txt")
+
+
+@pytest.mark.parametrize("blank", ["\n", " \n\xa0\n"])
+def test_a_blank_plain_part_does_not_hide_the_page(blank):
+    mail = message()
+    mail.set_content(blank)
+    mail.add_alternative("<p>It rises at noon.</p>", subtype="html")
+    assert parse_eml(mail.as_bytes()).text == "It rises at noon."
+
+
+@pytest.mark.parametrize("disposition", ["inline", "attachment"])
+def test_a_forwarded_message_is_a_section(disposition):
+    first, second, outer = message("Low tide"), message("High tide"), message("Fwd")
+    first.set_content("It falls at six.\n")
+    second.set_content("It rises at noon.\n")
+    second.add_attachment(first, disposition=disposition)
+    outer.set_content("See below.\n")
+    outer.add_attachment(second, disposition=disposition)
+    parsed = parse_eml(outer.as_bytes())
+    assert parsed.text.startswith("See below.\n\nHigh tide\n\nFrom: Ada <ada@example.org>\n\nIt ri")
+    assert parsed.text.endswith("Low tide\n\nFrom: Ada <ada@example.org>\n\nIt falls at six.")
+    assert [(s.level, s.title) for s in parsed.sections] == [(1, "High tide"), (2, "Low tide")]
+
+
+@pytest.mark.parametrize(
+    ("charset", "page", "text"),
+    [
+        ("x-unknown", "utf-8", "Żółw"),
+        ("unknown-8bit", "cp1250", POLISH),
+        ("us-ascii", "iso8859-2", POLISH),
+        ("iso-8859-8-i", "iso8859-8", "שומר המגדלור"),
+        ("ISO-8859-8-E", "iso8859-8", "שומר המגדלור"),
+        ("x-sjis", "cp932", "灯台の番人"),
+        ("gb2312", "gb18030", "灯塔的看守人镕"),
+        ("iso-8859-1", "cp1252", "“sea” – 5 €"),
+    ],
+)
+@pytest.mark.parametrize("kind", ["text/plain", "text/html"])
+def test_unknown_visual_and_narrow_charsets_are_read(charset, page, text, kind):
+    assert parse_eml(part(charset, text.encode(page), kind)).text == text
+
+
+def test_a_guess_is_named_and_a_named_encoding_counts_where_none_is_declared():
+    data = b"Subject: x\n\n" + POLISH.encode("iso8859-2")
+    assert parse_eml(data).metadata["encoding"] == "iso8859-2"
+    assert parse_eml(b"Subject: x\n\n" + "für".encode("cp850"), "cp850").text == "für"
+    assert parse_eml(part("utf-8", "für".encode()), "cp850").text == "für"
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-8-sig"])
+def test_a_mail_that_was_saved_as_unicode_text_is_read(encoding):
+    data = f"Subject: Źródło\nContent-Type: text/plain; charset=iso-8859-2\n\n{POLISH}"
+    parsed = parse_eml(data.encode(encoding))
+    assert (parsed.title, parsed.text) == ("Źródło", POLISH)
+
+
+@pytest.mark.parametrize(
+    "subject",
+    ["Größe der Bücher für Schüler".encode("cp1252"), b"=?x-cp1252?Q?Gr=F6=DFe_der?= B=?x?Q??="],
+)
+def test_subjects_in_8_bits_or_of_odd_charsets_are_read(subject):
+    assert parse_eml(b"Subject: " + subject + b"\n\nText").title.startswith("Größe der")
+
+
+def outlook(code_page=None, body=POLISH, page="cp1250", **streams):
+    subject, text = "Źródło".encode(page), body.encode(page)
+    numbers = struct.pack("<IIQ", 0x3FDE << 16 | 3, 6, code_page) if code_page else b""
+    entries = [struct.pack("<IIQ", key << 16 | 0x1E, 6, 9) for key in (0x0037, 0x1000)]
+    parts = [
+        ("Root Entry", None, [1]),
+        ("__properties_version1.0", bytes(32) + b"".join(entries) + numbers, []),
+        ("__substg1.0_0037001E", subject, []),
+        ("__substg1.0_1000001E", text, []),
+        *((name, data, []) for name, data in streams.items()),
+    ]
+    return offices._ole(parts, top=list(range(1, len(parts))))
+
+
+@pytest.mark.parametrize(("code_page", "page"), [(1250, "cp1250"), (28592, "iso8859-2")])
+def test_a_stored_message_is_read_in_its_code_page(code_page, page):
+    parsed = parse_msg(outlook(code_page, page=page))
+    assert (parsed.title, parsed.text) == ("Źródło", POLISH)
+    assert "encoding" not in parsed.metadata
+
+
+@pytest.mark.parametrize("code_page", [None, 20127])
+def test_a_stored_message_without_a_useful_code_page_is_read_by_its_letters(code_page):
+    parsed = parse_msg(outlook(code_page))
+    assert parsed.text == POLISH
+    assert parsed.metadata["encoding"] == "cp1250"
+
+
+def test_a_blank_stored_text_does_not_hide_the_page():
+    html = {"__substg1.0_10130102": "<meta charset=cp1250><p>Źródło</p>".encode("cp1250")}
+    assert parse_msg(outlook(None, " \r\n", **html)).text == "Źródło"
+
+
+def test_a_message_inside_a_stored_message_is_a_section():
+    parts = [
+        ("Root Entry", None, [1]),
+        ("__properties_version1.0", bytes(32), []),
+        ("__substg1.0_1000001E", b"See below.", []),
+        ("__attach_version1.0_#00000000", None, [4, 5]),
+        ("__properties_version1.0", bytes(8), []),
+        ("__substg1.0_3701000D", None, [6, 7]),
+        ("__substg1.0_0037001F", "High tide".encode("utf-16-le"), []),
+        ("__substg1.0_1000001F", "It rises at noon.".encode("utf-16-le"), []),
+    ]
+    parsed = parse_msg(offices._ole(parts, top=[1, 2, 3]))
+    assert parsed.text == "See below.\n\nHigh tide\n\nIt rises at noon."
+    assert [section.title for section in parsed.sections] == ["High tide"]
