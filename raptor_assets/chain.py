@@ -41,6 +41,7 @@ from raptor_assets.progress import (
     ignore_progress,
 )
 from raptor_assets.project.resources import Resources
+from raptor_assets.project.runs import names_tags
 from raptor_assets.project.turns import begin_turn
 from raptor_assets.provenance import Provenance
 from raptor_assets.report_pages import node_link
@@ -156,7 +157,8 @@ class ChainRun:
         if self._selected:
             check_writable(self._settings.store)
         self._run_context.components.ledger.begin()
-        self._tag(turn_tags(self._context))
+        named = names_tags(self._partitions) if self._selected else {}
+        self._tag({**turn_tags(self._context), **named})
         cases = self._golden() if GOLDEN_KEY in self._checks else ()
         for batch in batches(self._partitions, self._sizes()):
             if self._stopped:

@@ -18,7 +18,7 @@ from raptor_assets.project.jobs import drop_all, still_removed
 from raptor_assets.project.plan import Changes
 from raptor_assets.project.records import DagsterRecords
 from raptor_assets.project.resources import Resources
-from raptor_assets.project.runs import fail_dead_runs, names_tags
+from raptor_assets.project.runs import fail_dead_runs
 from raptor_assets.project.store_state import read_store_state
 from raptor_core.errors import RaptorError, SourceError
 from raptor_core.home.published import refuse_unknown
@@ -91,8 +91,6 @@ def _sync(
     to_build = _select(changes, config.partitions)
     if new := [name for name in changes.new if name in to_build]:
         instance.add_dynamic_partitions(corpus.partitions, new)
-    if to_build:
-        instance.add_run_tags(context.run_id, names_tags(to_build))
     run = ChainRun(context, changes.in_order(to_build), resources, progress)
     instance.add_run_tags(context.run_id, turn_tags(context))
     if to_build:

@@ -215,7 +215,11 @@ def test_hooks_and_run_failure_sensors_get_the_whole_reason_of_a_failure(tmp_pat
     config = {"ops": {"handbook_raptor": {"config": {"partitions": ["3.md"]}}}}
     assert not project.execute("handbook_build", config).success
     assert "1 of 1 partitions failed" in reasons[-1]
-    assert project.execute("handbook_build", tags={"dagster/partition": "0.md"}).success
+    edges = ("dagster/asset_partition_range_start", "dagster/asset_partition_range_end")
+    ranged = project.execute("handbook_build", tags=dict.fromkeys(edges, "0.md"))
+    assert ranged.success
+    with project.instance() as instance:
+        assert instance.get_run_by_id(ranged.run_id).tags["raptor-partition/0.md"] == "0.md"
     assert reasons[-1] == "done: handbook_raptor"
 
 
