@@ -40,7 +40,7 @@ class PrintedLine(NamedTuple):
     text: str
     size: float = 0.0
     base: float = 0.0
-    left: float = 0.0
+    edge: float = 0.0
 
 
 def without_running_lines(pages: Sequence[Sequence[PrintedLine]]) -> list[list[PrintedLine]]:

@@ -164,11 +164,11 @@ class _Glyphs:
     def lines(self) -> Iterator[PrintedLine]:
         """Yield the lines; the first half of a divided word ends with ``DIVIDED``."""
         for first, last, row in self._rows():
-            size, (left, base), _ = self._measure(first, last)
+            size, (edge, base), _ = self._measure(first, last)
             text = one_line(row.replace(_FILLER, ""))
             if not _CLOSE.search(text):
                 text = _SPACED.sub("", text)
-            yield PrintedLine(text, round(size, 1), base, left)
+            yield PrintedLine(text, round(size, 1), base, edge)
 
     def _rows(self) -> Iterator[tuple[int, int, str]]:
         """Yield the places of the first and the last letter of each line, and its text."""
@@ -225,14 +225,14 @@ class _Glyphs:
         rows = []
         known: dict[str, list[tuple[int, int]]] = {}
         for first, last, text in self._rows():
-            size, (left, base), right = self._measure(first, last)
-            advance = (right - left) / max(last - first, 1)
+            size, (edge, base), right = self._measure(first, last)
+            advance = (right - edge) / max(last - first, 1)
             least = MIN_ADVANCE_EMS * size * (1 + bool(_CLOSE.search(text)))
             if _TWICE.search(text) or (last - first > _NEAR and advance < least):
                 rows.append((first, last))
             for row in known.get(text, ()):
-                other_left, other_base = self._measure(*row)[1]
-                if max(abs(left - other_left), abs(base - other_base)) < OVERPRINT_EMS * size:
+                other_edge, other_base = self._measure(*row)[1]
+                if max(abs(edge - other_edge), abs(base - other_base)) < OVERPRINT_EMS * size:
                     rows += [row, (first, last)]
             known.setdefault(text, []).append((first, last))
         return sorted(set(rows))
@@ -250,7 +250,7 @@ class _Glyphs:
             char, row, column = self._text[at], int(y // reach), int(x // reach)
             cells = [(char, round(size), row + i, column + j) for i, j in _CELLS]
             near = (place for cell in cells for place in known.get(cell, ()))
-            if any(abs(x - left) < reach and abs(y - base) < reach for left, base in near):
+            if any(abs(x - edge) < reach and abs(y - base) < reach for edge, base in near):
                 places.add(at)
             else:
                 known.setdefault((char, round(size), row, column), []).append((x, y))
@@ -274,7 +274,7 @@ class _Glyphs:
 
     def _base(self, accent: int) -> int | None:
         """Return the letter at whose middle an accent stands, or None."""
-        left, right = self._sides(accent)
+        edge, right = self._sides(accent)
         size = self._size(accent)
         height = self._origin(accent)[1]
         best, least = None, 1.0
@@ -283,7 +283,7 @@ class _Glyphs:
                 continue
             start, end = self._sides(at)
             reach = max(end - start, size / 4) / 2
-            distance = abs(start + end - left - right) / 2 / reach
+            distance = abs(start + end - edge - right) / 2 / reach
             if distance < least and abs(self._origin(at)[1] - height) < size:
                 best, least = at, distance
         return best

@@ -46,7 +46,7 @@ class OutlineEntry(NamedTuple):
     title: str
     rank: int
     page: int
-    left: float | None = None
+    edge: float | None = None
     top: float | None = None
 
 
@@ -67,8 +67,8 @@ def _location(target: Any) -> tuple[float | None, float | None]:
     has, place = [c_int() for _ in range(3)], [c_float() for _ in range(3)]
     results: list[Any] = [*has, *place]
     if pdfium.FPDFDest_GetLocationInPage(target, *map(byref, results)):
-        left, top, _ = (p.value if h.value else None for h, p in zip(has, place, strict=True))
-        return left, top
+        edge, top, _ = (p.value if h.value else None for h, p in zip(has, place, strict=True))
+        return edge, top
     mode, values = target.get_view()
     if mode in {pdfium.PDFDEST_VIEW_FITH, pdfium.PDFDEST_VIEW_FITBH} and values:
         return None, values[0]
@@ -110,8 +110,8 @@ def _row(
         return next(iter(later or rows), None)
 
     def distance(row: int) -> float:
-        left = lines[row].left - (entry.left or lines[row].left)
-        return abs(top - lines[row].base - lines[row].size) + _ACROSS * abs(left)
+        edge = lines[row].edge - (entry.edge or lines[row].edge)
+        return abs(top - lines[row].base - lines[row].size) + _ACROSS * abs(edge)
 
     near = min(rows, key=distance, default=None)
     below = [row for row, line in enumerate(lines) if line.base < top]
