@@ -10,6 +10,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 from ctypes import byref, c_double, c_ushort
+from itertools import product
 from math import hypot
 from statistics import median_low
 from typing import Any, NamedTuple
@@ -48,7 +49,6 @@ _DOTLESS = str.maketrans("ıȷ", "ij")
 _ROW_END = re.compile(f"(?<={DIVIDED})|\n")
 _MARGIN = f" \t\r\xa0\u3000{_FILLER}{DIVIDED}"
 _NEAR = 4
-_CELLS = [(row, column) for row in (-1, 0, 1) for column in (-1, 0, 1)]
 _TWICE = re.compile(r"\b(\w{3,})\s?\1\b|(?:(\w)\s?\2\s?){3}")
 _SPACED = re.compile(rf"(?<=[{IDEOGRAM}]) (?=[{IDEOGRAM}])")
 _CLOSE = re.compile(rf"[{IDEOGRAM}]{{2}}")
@@ -239,21 +239,23 @@ class _Glyphs:
 
     def _overprinted(self, rows: Sequence[tuple[int, int]]) -> set[int]:
         """Return the letters of lines that stand on an equal letter of the same size."""
-        known: dict[tuple[str, int, int, int], list[tuple[float, float]]] = {}
+        known: dict[tuple[str, int, float, float], list[tuple[float, float]]] = {}
         places = set()
-        for at in (at for first, last in rows for at in range(first, last + 1)):
-            if not self._is_visible(at):
-                continue
-            size = max(self._size(at), 1.0)
-            x, y = self._origin(at)
-            reach = OVERPRINT_EMS * size
-            char, row, column = self._text[at], int(y // reach), int(x // reach)
-            cells = [(char, round(size), row + i, column + j) for i, j in _CELLS]
-            near = (place for cell in cells for place in known.get(cell, ()))
-            if any(abs(x - edge) < reach and abs(y - base) < reach for edge, base in near):
-                places.add(at)
-            else:
-                known.setdefault((char, round(size), row, column), []).append((x, y))
+        for first, last in rows:
+            size = max(self._measure(first, last)[0], 1.0)
+            reach, kind = OVERPRINT_EMS * size, round(size)
+            side = 2 * reach  # of a cell; what is near lies in four of them at most
+            for at in filter(self._is_visible, range(first, last + 1)):
+                char, (x, y) = self._text[at], self._origin(at)
+                columns = {(x - reach) // side, (x + reach) // side}
+                lines = {(y - reach) // side, (y + reach) // side}
+                for place in product((char,), (kind,), lines, columns):
+                    near = known.get(place, ())
+                    if any(abs(x - edge) < reach and abs(y - base) < reach for edge, base in near):
+                        places.add(at)
+                        break
+                else:
+                    known.setdefault((char, kind, y // side, x // side), []).append((x, y))
         return places
 
     def _compose(self) -> None:
