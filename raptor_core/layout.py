@@ -28,3 +28,12 @@ FOOTER_PREFIX = "raptor-"
 
 PAGE_MARK, PAGE_MARK_BYTES = '<meta name="generator" content="raptor-assets">', 1000
 """Element of every page, and the bytes at the page's start that contain it."""
+
+COLLECTION_MARKS = frozenset({"identity.json", "engine"})
+"""Entries of the folder of a collection in an embedded store."""
+
+DATA_MARKS = (
+    *(b'"embedder_fingerprint": "', b'"raptor-export"', b"of Qdrant Edge: read it by raptor"),
+    *(b"open QdrantClient(path=", b'{\n "digests": {', b"# Written by raptor and kept up to date"),
+)
+"""Words at the beginning of JSON and YAML files of homes and exports."""

@@ -39,6 +39,11 @@ _HOME = "is a home of raptor"
 _KINDS = (
     _Kind(_HOME, {layout.HOME_SETTINGS, layout.HOME_RECORDS}, layout.HOME_ENTRIES),
     _Kind(_HOME, {layout.HOME_DECLARATION, layout.HOME_RECORDS}, layout.HOME_ENTRIES),
+    _Kind(
+        "is a collection of raptor's store",
+        layout.COLLECTION_MARKS,
+        layout.COLLECTION_MARKS | {"journal"},
+    ),
     _Kind("is a study of raptor", {layout.STUDY_SAMPLE, layout.STUDY_SHEET}, layout.STUDY_ENTRIES),
     _Kind(
         "holds the rows of a home of raptor",
@@ -55,6 +60,7 @@ _KINDS = (
         layout.EXPORT_FORMAT.encode(),
     ),
 )
+_HEAD_BYTES = 1000
 _MARKS = frozenset[str]().union(*(kind.marks for kind in _KINDS))
 
 
@@ -99,6 +105,8 @@ def refuse_file(kind: str, data: bytes) -> str:
     """Return why a file of this format is omitted for its content, or ""."""
     if kind == "html" and layout.PAGE_MARK.encode() in data[: layout.PAGE_MARK_BYTES]:
         return "is a page that raptor wrote"
+    if kind in {"json", "yaml"} and any(m in data[:_HEAD_BYTES] for m in layout.DATA_MARKS):
+        return "is a file of a home or an export of raptor"
     prefix = layout.FOOTER_PREFIX.encode()
     if kind == "parquet" and any(name.startswith(prefix) for name in _footer_names(data)):
         return "is a table that raptor wrote"

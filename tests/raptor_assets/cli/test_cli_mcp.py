@@ -243,7 +243,7 @@ def test_a_home_with_nothing_published_is_served_and_says_what_to_do(tmp_path):
 
 
 def test_a_store_that_a_build_holds_is_named(server, built):
-    (alias,) = (built.home / "qdrant").glob("**/*.lock")
+    (alias,) = (built.home / "qdrant").glob("**/corpus.lock")
     held = StoreLock(alias, 1)
     held.acquire()
     try:

@@ -256,7 +256,7 @@ def test_a_store_that_a_build_holds_is_told_as_busy(built):
     retriever = HomeRetriever(built.home)
     store = retriever.settings.store.model_copy(update={"lock_seconds": 0.1})
     retriever.settings = retriever.settings.model_copy(update={"store": store})
-    (lock,) = (built.home / "qdrant").glob("**/*.lock")
+    (lock,) = (built.home / "qdrant").glob("**/corpus.lock")
     held = StoreLock(lock, 1)
     held.acquire()
     try:

@@ -209,6 +209,7 @@ def test_files_of_others_with_the_same_names_are_read(docs):
     (docs / "set").mkdir()
     (docs / "set" / "documents.jsonl").write_text(json.dumps({"id": "row", "text": "Words."}))
     (docs / "set" / "source.json").write_text(json.dumps({"name": "a set", "rows": 1}))
+    others += ["export.json", "set/source.json"]
     assert ids(docs) == {*DOCUMENTS, *others, "row"}
     assert len(list_files([docs])) == len(DOCUMENTS) + len(others) + 1
 

@@ -119,7 +119,7 @@ def test_execute_all_on_the_tab_of_checks_checks_what_is_recorded(page, workshop
         told = [record.evaluation for record in found if record.evaluation]
         return [evaluation for evaluation in told if evaluation.partition == partition]
 
-    page.goto("/assets/layer_1/summaries?view=checks")
+    page.goto("/assets/layer_1/summaries?view=checks&checkDetail=compression_ratio")
     # What says nothing of any tree was logged first: the last verdict is a real one.
     page.get_by_text("tokens on average").first.wait_for()
     seen(page, "Failed").first.wait_for()
