@@ -47,7 +47,7 @@ DocumentsOnly = Annotated[
     Names, Field(description="Only these documents, and summaries that cover one of them.")
 ]
 LayersOnly = Annotated[
-    list[Annotated[int, Field(ge=0, le=1000)]] | None,
+    list[Annotated[int, Field(strict=True, ge=0, le=1000)]] | None,
     Field(max_length=1000, description="Only these layers; 0 holds the chunks."),
 ]
 Value = (
