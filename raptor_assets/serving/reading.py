@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from raptor_assets.project.home import Home
 from raptor_assets.serving.answers import (
@@ -37,6 +37,15 @@ Item = TypeVar("Item")
 
 MAX_QUESTION_CHARS = 10_000  # bound of a question; an embedder reads far less of it
 Name = Annotated[str, Field(max_length=MAX_ID_BYTES)]
+
+
+def _refuse_truth_value(value: object) -> object:
+    """Return a value that may be an integer; pydantic would take true for 1."""
+    if isinstance(value, bool):
+        raise ValueError("expected an integer, got a truth value")  # noqa: TRY004 - pydantic's
+    return value
+
+
 Line = Annotated[str, Field(max_length=4096)]
 Names = Annotated[list[Name] | None, Field(max_length=1000)]
 Question = Annotated[
@@ -47,7 +56,7 @@ DocumentsOnly = Annotated[
     Names, Field(description="Only these documents, and summaries that cover one of them.")
 ]
 LayersOnly = Annotated[
-    list[Annotated[int, Field(strict=True, ge=0, le=1000)]] | None,
+    list[Annotated[int, BeforeValidator(_refuse_truth_value), Field(ge=0, le=1000)]] | None,
     Field(max_length=1000, description="Only these layers; 0 holds the chunks."),
 ]
 Value = (
@@ -65,6 +74,7 @@ ChosenStrategy = Annotated[
 ]
 Budget = Annotated[
     int | None,
+    BeforeValidator(_refuse_truth_value),
     Field(
         ge=1,
         le=1_000_000,
