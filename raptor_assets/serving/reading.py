@@ -73,11 +73,8 @@ ChosenStrategy = Annotated[
     Strategy | None, Field(description="How to search; by default the home's setting.")
 ]
 Budget = Annotated[
-    int | None,
-    BeforeValidator(_refuse_truth_value),
+    Annotated[int, BeforeValidator(_refuse_truth_value), Field(ge=1, le=1_000_000)] | None,
     Field(
-        ge=1,
-        le=1_000_000,
         description="Tokens of all texts together; by default the home's setting.",
     ),
 ]
