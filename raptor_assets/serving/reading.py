@@ -56,7 +56,7 @@ DocumentsOnly = Annotated[
     Names, Field(description="Only these documents, and summaries that cover one of them.")
 ]
 LayersOnly = Annotated[
-    list[Annotated[int, BeforeValidator(_refuse_truth_value), Field(ge=0, le=1000)]] | None,
+    list[Annotated[int, Field(ge=0, le=1000), BeforeValidator(_refuse_truth_value)]] | None,
     Field(max_length=1000, description="Only these layers; 0 holds the chunks."),
 ]
 Value = (
@@ -73,7 +73,7 @@ ChosenStrategy = Annotated[
     Strategy | None, Field(description="How to search; by default the home's setting.")
 ]
 Budget = Annotated[
-    Annotated[int, BeforeValidator(_refuse_truth_value), Field(ge=1, le=1_000_000)] | None,
+    Annotated[int, Field(ge=1, le=1_000_000), BeforeValidator(_refuse_truth_value)] | None,
     Field(
         description="Tokens of all texts together; by default the home's setting.",
     ),
