@@ -32,8 +32,17 @@ PAGE_MARK, PAGE_MARK_BYTES = '<meta name="generator" content="raptor-assets">', 
 COLLECTION_MARKS = frozenset({"identity.json", "engine"})
 """Entries of the folder of a collection in an embedded store."""
 
-DATA_MARKS = (
-    *(b'"embedder_fingerprint": "', b'"raptor-export"', b"of Qdrant Edge: read it by raptor"),
-    *(b"open QdrantClient(path=", b'{\n "digests": {', b"# Written by raptor and kept up to date"),
+INSTANCE_MARK = "# Written by raptor and kept up to date by it"
+"""Beginning of Dagster's settings in a home, until a person writes them."""
+
+STORE_NOTICE = "docs/stores.md of raptor says how to read it"
+"""End of what a plain Qdrant client is told about the place of a collection."""
+
+DATA_MARKS = tuple(
+    mark.encode()
+    for mark in (
+        *('"embedder_fingerprint": "', '{\n "digests": {'),
+        *(f'"{EXPORT_FORMAT}"', INSTANCE_MARK, STORE_NOTICE),
+    )
 )
 """Words at the beginning of JSON and YAML files of homes and exports."""

@@ -13,14 +13,14 @@ from raptor_assets.project.settings_file import add_sources, settings_text
 from raptor_core.disk import disk_remedy, replace_file
 from raptor_core.errors import SettingsError
 from raptor_core.home.folder import HOME_VARIABLE, HomeFolder
-from raptor_core.layout import HOME_RECORDS
+from raptor_core.layout import HOME_RECORDS, INSTANCE_MARK
 from raptor_core.redaction import hide_credentials
 from raptor_core.settings import Settings
 from raptor_core.store.corpus import owner_name
 from raptor_core.tables.files import TableStore
 from raptor_core.tree.corpus_tree import CORPUS_TREE
 
-_MARK = "# Written by raptor and kept up to date by it; delete this line to keep your own changes."
+_MARK = f"{INSTANCE_MARK}; delete this line to keep your own changes."
 _MAX_REASON_CHARS = 300
 _GIT_IGNORE = """\
 # Texts, vectors and records stay out of version control; the settings may go in.

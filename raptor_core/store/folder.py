@@ -31,6 +31,7 @@ from typing import NoReturn
 from raptor_core.disk import check_space, disk_errors, sync_directory, write_durably
 from raptor_core.errors import StoreError, StoreMismatchError
 from raptor_core.identity import digest
+from raptor_core.layout import STORE_NOTICE
 from raptor_core.settings.stores import StoreSettings
 from raptor_core.store.base import StoreIdentity
 from raptor_core.store.corpus import (
@@ -213,9 +214,7 @@ class StoreFolder(CorpusCollections):
         The client would find nothing there, make files, and say that there is no collection.
         """
         place = f"{collection.name}/engine"
-        notice = f"it is in {place}, of Qdrant Edge: read it by raptor, or see docs/stores.md"
-        if collection.engine == "local":
-            notice = f"open QdrantClient(path=.../{place}), collection nodes; see docs/stores.md"
+        notice = f"the collection is in {place}, of the kind {collection.engine}; {STORE_NOTICE}"
         meta = {"collections": {}, "aliases": {self.name: notice}}
         write_durably(self.root / "meta.json", json.dumps(meta).encode())
         write_durably(self.root / ".lock", b"")

@@ -108,7 +108,8 @@ class Previews:
     def _preview(self, file: SourceFile, document: Document) -> Preview:
         language = self.common.add(document)
         odd = find_odd_text(document, self._components.unknown_share)
-        guess = str(document.metadata.get(ENCODING, ""))
+        guess = document.metadata.get(ENCODING)
+        doubt = f"read as {guess}, which nothing declares" if guess else ""
         chunks = self._components.chunker.chunk(document)
         return Preview(
             document=document.id,
@@ -120,9 +121,5 @@ class Previews:
             n_chars=len(document.text),
             n_tokens=sum(chunk.n_tokens for chunk in chunks),
             n_chunks=len(chunks),
-            doubt=odd.reason
-            if odd
-            else f"read as {guess}, which nothing declares"
-            if guess
-            else "",
+            doubt=odd.reason if odd else doubt,
         )
