@@ -91,6 +91,12 @@ def span(
             raise
 
 
+def is_in_span() -> bool:
+    """Return whether a span is open in this context, as newer versions of FastAPI open one."""
+    trace = sys.modules.get("opentelemetry.trace")
+    return trace is not None and bool(trace.get_current_span().get_span_context().is_valid)
+
+
 @contextmanager
 def remote_parent(headers: Mapping[str, str]) -> Iterator[None]:
     """Run a block below the span that the ``traceparent`` of a caller names, or below none."""

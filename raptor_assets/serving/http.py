@@ -49,7 +49,7 @@ from raptor_core.errors import (
     UnknownTreeError,
 )
 from raptor_core.report.page import render_window
-from raptor_core.tracing import remote_parent, span
+from raptor_core.tracing import is_in_span, remote_parent, span
 
 try:
     from fastapi import APIRouter, Depends, FastAPI, Request
@@ -345,18 +345,16 @@ class RequestSpans:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve the request; its path stays out of the span, since it may name a node."""
-        if scope["type"] != "http":
+        """Serve the request, in the span of FastAPI's own tracing where that is on."""
+        if scope["type"] != "http" or is_in_span():
             await self._app(scope, receive, send)
             return
         headers = {
-            name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]
+            name.decode("latin-1"): each.decode("latin-1") for name, each in scope["headers"]
         }
         method = scope["method"]
-        with (
-            remote_parent(headers),
-            span(method, {"http.request.method": method}, "SERVER") as current,
-        ):
+        values = {"http.request.method": method}
+        with remote_parent(headers), span(method, values, "SERVER") as current:
 
             async def send_recorded(message: Message) -> None:
                 if current is not None and message["type"] == "http.response.start":

@@ -3,6 +3,7 @@
 Names are those of the generative-AI conventions 1.41, of which ``NAMES`` is a copy.
 """
 
+import base64
 import json
 import os
 import subprocess
@@ -115,10 +116,7 @@ def test_a_request_over_http_goes_on_with_the_trace_of_its_caller(built, receive
         while len([s for s in received.spans if s["name"] == "POST /search"]) < 2:
             assert time.monotonic() < until
             time.sleep(0.05)
-    print(json.dumps([s for s in received.spans], indent=1))
     first, second = (s for s in received.spans if s["name"] == "POST /search")
-    import base64
-
     assert base64.b64decode(first["traceId"]).hex() == trace
     assert base64.b64decode(first["parentSpanId"]).hex() == parent
     assert second["traceId"] != first["traceId"]
