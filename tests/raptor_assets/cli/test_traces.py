@@ -122,7 +122,7 @@ def test_a_request_over_http_goes_on_with_the_trace_of_its_caller(built, receive
     assert second["traceId"] != first["traceId"]
     assert "parentSpanId" not in second
     retrievals = [s for s in received.spans if s["name"] == "retrieval corpus"]
-    assert {s["parentSpanId"] for s in retrievals} == {first["spanId"], second["spanId"]}
+    assert {s["traceId"] for s in retrievals} == {first["traceId"], second["traceId"]}
 
 
 def test_a_build_is_one_trace_of_steps_and_calls(tmp_path, received, endpoint):
