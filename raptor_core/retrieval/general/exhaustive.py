@@ -29,7 +29,8 @@ _PHRASES = {
         r"最(大|小|长|長|短|高|低|多|古い|新しい)的?|самый (больш|маленьк|длинн|стар)"
     ),
 }
-_PATTERNS = {kind: re.compile(rf"(?<!\w)(?:{text})") for kind, text in _PHRASES.items()}
+_WORD_START = r"(?<![^\W\u3040-\u9fff])"  # Chinese and Japanese words begin anywhere
+_PATTERNS = {kind: re.compile(f"{_WORD_START}(?:{text})") for kind, text in _PHRASES.items()}
 
 
 def exhaustive_kind(question: str) -> str:
