@@ -68,13 +68,9 @@ def refuse_narrowing(filters: Mapping[str, object]) -> None:
 def plan_layer(
     nodes: Sequence[Node], settings: Settings, budget_tokens: int, layers: Sequence[int] = ()
 ) -> CorpusAnswerPlan:
-    """Plan an answer from a layer of the corpus tree, read in contexts of ``budget_tokens``.
+    """Plan an answer from a layer of the corpus tree, in contexts of ``budget_tokens``.
 
-    Args:
-        nodes: all nodes of the corpus tree.
-        settings: the reader and its price.
-        budget_tokens: maximum tokens of a context.
-        layers: layers to choose from; empty for all.
+    ``nodes`` are all of the corpus tree; empty ``layers`` are all layers.
 
     Raises:
         SettingsError: the corpus tree has none of ``layers``.
@@ -97,19 +93,14 @@ def plan_descent(question: str, descent: Descent, settings: Settings) -> CorpusA
         f"{descent.n_read} of {descent.n_documents} documents, {descent.n_detailed} of them in "
         "detail, and the others through summaries"
     )
-    return _plan(None, (descent.nodes,), settings, reads, caution_of(question))
-
-
-def caution_of(question: str) -> str:
-    """Return a caution for a question that summaries cannot answer, else ""."""
-    kind = exhaustive_kind(question)
-    if not kind:
-        return ""
-    return (
-        f"this question asks for {_ASKED[kind]} over all documents, and summaries leave passages "
-        "out: the answer holds for the documents that were read. A search with the scope trees, "
-        "a high token budget and top_k shows the passages to go through"
-    )
+    kind, caution = exhaustive_kind(question), ""
+    if kind:
+        caution = (
+            f"this question asks for {_ASKED[kind]} over all documents, and summaries leave "
+            "passages out: the answer holds for the documents that were read. A search with the "
+            "scope trees, a high token budget and top_k shows the passages to go through"
+        )
+    return _plan(None, (descent.nodes,), settings, reads, caution)
 
 
 def _plan(

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from heapq import heappop, heappush
-from itertools import count
 
 from raptor_core.home.corpus_retriever import CorpusTreeRetriever
 from raptor_core.home.store_retriever import StoreRetriever
@@ -30,14 +29,10 @@ LEAST_SHARE = 0.5
 
 @dataclass(frozen=True)
 class Descent:
-    """Context about the corpus: its nodes, and how much of the corpus they are.
+    """Context about the corpus, in document order, and numbers of documents.
 
-    Attributes:
-        nodes: summaries of the corpus tree, then passages, in document order.
-        n_documents: documents of the corpus.
-        n_read: documents of which a node of their tree is in the context; the others are in it
-            through summaries of several documents.
-        n_detailed: documents of which a chunk is in the context.
+    ``n_read`` documents have a node of their tree in the context, ``n_detailed`` of these a chunk;
+    the others are in it through summaries of several documents.
     """
 
     nodes: tuple[Node, ...]
@@ -67,27 +62,16 @@ def descend(
 
 
 def choose(above: Sequence[Node], passages: Sequence[Node], budget_tokens: int) -> list[Node]:
-    """Choose nodes on the way down, the one over the most of the passages first.
+    """Choose nodes on the way down within a budget, the one over the most of the passages first.
 
     A node is worth its place from ``LEAST_SHARE`` of the weight that chance would give it. It
-    takes the place of the summary over it; only the top nodes stay.
-
-    Args:
-        above: all nodes of the corpus tree.
-        passages: nodes of the trees below, best first.
-        budget_tokens: maximum tokens of the context.
-
-    Returns:
-        The top nodes that fit and the chosen nodes, in document order.
+    takes the place of the summary over it; only the top nodes stay. ``above`` are all nodes of the
+    corpus tree, ``passages`` nodes of the trees below, best first.
     """
-    weights = _weights(above, passages)
-    share = 1 / max(sum(node.is_leaf for node in above), 1)
-    n_leaves = {node_id: len(leaves) for node_id, leaves in _leaves_under(above).items()}
+    under, weights, least = _rate(above, passages)
     by_id = {node.id: node for node in (*above, *passages)}
-    under = _children(above, passages)
-    tops = {node.id for node in above if node.layer == max(n.layer for n in above)}
-    order = count()
-    heap = [(-1.0, next(order), top, "") for top in sorted(tops)]
+    tops = [node.id for node in above if node.layer == max(n.layer for n in above)]
+    heap = [(-1.0, number, top, "") for number, top in enumerate(tops)]
     chosen: dict[str, Node] = {}
     room, rated = budget_tokens, set[str]()
     while heap:
@@ -95,59 +79,44 @@ def choose(above: Sequence[Node], passages: Sequence[Node], budget_tokens: int) 
         if node_id in rated:
             continue
         rated.add(node_id)
-        freed = chosen[parent].n_tokens if parent in chosen and parent not in tops else 0
-        fits = by_id[node_id].n_tokens <= room + freed
-        if fits:
-            if freed:
+        node, is_spare = by_id[node_id], parent in chosen and parent not in tops
+        left = room - node.n_tokens + (chosen[parent].n_tokens if is_spare else 0)
+        if left >= 0:
+            if is_spare:
                 del chosen[parent]
-            chosen[node_id] = by_id[node_id]
-            room += freed - by_id[node_id].n_tokens
+            chosen[node_id], room, parent = node, left, node_id
         for child in under.get(node_id, ()):
-            if weights[child] >= LEAST_SHARE * share * n_leaves.get(child, 0):
-                place = node_id if fits else parent
-                heappush(heap, (-weights[child], next(order), child, place))
-    return sorted(chosen.values(), key=_place)
+            if weights[child] >= least.get(child, 0.0):
+                heappush(heap, (-weights[child], len(rated), child, parent))
+    return sorted(chosen.values(), key=lambda n: (n.tree != CORPUS_TREE_NAME, n.tree, n.position))
 
 
-def _place(node: Node) -> tuple[bool, str, int, int]:
-    is_passage = node.tree != CORPUS_TREE_NAME
-    return is_passage, node.tree, -node.layer, node.position
+def _rate(
+    above: Sequence[Node], passages: Sequence[Node]
+) -> tuple[dict[str, Sequence[str]], dict[str, float], dict[str, float]]:
+    """Return children, weight, and least weight of each node; all passages together weigh 1.
 
-
-def _leaves_under(above: Sequence[Node]) -> dict[str, set[str]]:
-    """Return the ids of the leaves under each node; a leaf is under itself."""
-    leaves: dict[str, set[str]] = {}
-    for node in sorted(above, key=lambda node: node.layer):
-        under = (leaves.get(child, set()) for child in node.children)
-        leaves[node.id] = {node.id} if node.is_leaf else set().union(*under)
-    return leaves
-
-
-def _children(above: Sequence[Node], passages: Sequence[Node]) -> dict[str, Sequence[str]]:
-    """Return the ids of the children of each node; those of a leaf are its tree's passages."""
+    The children of a leaf are its tree's passages.
+    """
+    ranks = {node.id: 1 / (SPARED_RANKS + rank) for rank, node in enumerate(passages)}
+    weights = {node_id: weight / sum(ranks.values()) for node_id, weight in ranks.items()}
     by_tree = grouped(passages, lambda node: node.tree)
-    return {
-        node.id: [p.id for p in by_tree.get(str(node.metadata[TREE]), ())]
-        if node.is_leaf
-        else node.children
-        for node in above
-    }
-
-
-def _weights(above: Sequence[Node], passages: Sequence[Node]) -> dict[str, float]:
-    """Return the share of the passages' weight that each node has; all passages have 1."""
-    weights = {node.id: 1 / (SPARED_RANKS + rank) for rank, node in enumerate(passages)}
-    total = sum(weights.values()) or 1.0
-    weights = {node_id: weight / total for node_id, weight in weights.items()}
-    leaves = grouped((n for n in above if n.is_leaf), lambda node: str(node.metadata[TREE]))
-    of_leaf = dict.fromkeys((node.id for node in above if node.is_leaf), 0.0)
-    for passage in passages:
-        tops = leaves.get(passage.tree, ())
-        for top in tops:
-            of_leaf[top.id] += weights[passage.id] / len(tops)
-    for node_id, under in _leaves_under(above).items():
-        weights[node_id] = sum(of_leaf[leaf] for leaf in under)
-    return weights
+    tops = grouped((n for n in above if n.is_leaf), lambda node: str(node.metadata[TREE]))
+    under: dict[str, Sequence[str]] = {}
+    leaves: dict[str, set[str]] = {}
+    of_leaf: dict[str, float] = {}
+    for node in sorted(above, key=lambda node: node.layer):
+        if node.is_leaf:
+            tree = str(node.metadata[TREE])
+            under[node.id] = [passage.id for passage in by_tree.get(tree, ())]
+            of_leaf[node.id] = sum(weights[p] for p in under[node.id]) / len(tops[tree])
+            leaves[node.id] = {node.id}
+        else:
+            under[node.id] = node.children
+            leaves[node.id] = set().union(*(leaves[child] for child in node.children))
+        weights[node.id] = sum(of_leaf[leaf] for leaf in leaves[node.id])
+    least = {node_id: LEAST_SHARE * len(part) / len(of_leaf) for node_id, part in leaves.items()}
+    return under, weights, least
 
 
 def _describe(nodes: Sequence[Node], documents: Mapping[str, set[str]]) -> Descent:
