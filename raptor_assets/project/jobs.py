@@ -108,6 +108,8 @@ def drop_all(
             turn.require()
             context.instance.delete_dynamic_partition(corpus.partitions, partition)
         context.log.info(f"dropped partition {partition!r} with {n_nodes} nodes")
+    for store in resources.store.open_each():
+        store.optimize()
 
 
 def drop_config(
