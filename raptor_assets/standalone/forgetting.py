@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from raptor_assets.project.home import Home
-from raptor_assets.standalone.file_texts import file_texts
+from raptor_assets.standalone.file_texts import delete_rows, file_texts
 from raptor_core.disk import replace_file
 from raptor_core.errors import SourceError
 from raptor_core.home.folder import HomeFolder, hint
@@ -29,6 +29,7 @@ from raptor_core.store.base import Where
 PASSAGE_WORDS = 5
 """Words in a row that count as a passage of the document, unless a remaining document has them."""
 
+_ERASE = "verify --erase --gone DOCUMENT --text TEXT"
 _ESCAPES = re.compile(r"\\+u([0-9a-fA-F]{4})")
 _BREAKS = re.compile(r"\\+[nrt]")
 _WORDS = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]|[^\W_]+")
@@ -106,21 +107,35 @@ def _passages(text: str, n_words: int) -> Iterator[str]:
 
 
 def verify_forgotten(
-    home: Home, settings: Settings, document: str, text: str, also: Sequence[Path] = ()
+    home: Home,
+    settings: Settings,
+    document: str,
+    text: str,
+    also: Sequence[Path] = (),
+    *,
+    erased: bool = False,
 ) -> Forgetting:
     """Search a home, and further files and folders, for what remains of a deleted document.
+
+    ``erased`` first erases deleted points, and events of Dagster with passages of the text.
 
     Raises:
         SourceError: the document is still published, or a path of ``also`` does not exist.
     """
     published = _published_nodes(home, settings)
-    leaves = [(node.documents[0], node.text) for node in published if node.layer == 0]
+    chunks: dict[str, list[str]] = {}  # passages of a document may cross the end of a chunk
+    for node in sorted(published, key=lambda node: (node.documents, node.order)):
+        if node.is_leaf and not node.stands_for:
+            chunks.setdefault(node.documents[0], []).append(node.text)
+    remaining = [(name, " ".join(texts)) for name, texts in chunks.items()]
     if any(document in node.documents for node in published):
         raise SourceError(
             f"{document!r} is still published in {home.path}: delete it in the source and run "
             f"`{hint('build', home.path)}`, or `{hint('drop', home.path)}` its tree, and repeat"
         )
-    traces = Traces(document, text, leaves)
+    traces = Traces(document, text, remaining)
+    if erased:
+        _erase(home, settings, traces)
     result = Forgetting(hashlib.sha256(document.encode()).hexdigest(), len(traces.passages))
     result.limits = _limits(settings, text, result.n_passages)
     for node in published:
@@ -184,9 +199,9 @@ def _remedy(home: Home, path: Path) -> str:
         return "delete the file, or write the export or report again"
     folder = path.relative_to(home.path).parts[0]
     remedies = {
-        "qdrant": f"run `{hint('verify --erase --gone DOCUMENT', home.path)}`",
+        "qdrant": f"run `{hint(_ERASE, home.path)}`",
         "answers": "delete this folder: it holds unfinished work",
-        HOME_RECORDS: "delete the runs in the Dagster UI; this folder may also be moved away",
+        HOME_RECORDS: f"run `{hint(_ERASE, home.path)}`; or delete the runs in the Dagster UI",
         HOME_SETTINGS: "take it out of the settings",
         "tables": f"delete the file, and {_rebuild(home)}",
         "corpus_tree": _rebuild(home),
@@ -194,8 +209,8 @@ def _remedy(home: Home, path: Path) -> str:
     return remedies.get(folder, "delete the file: it is written again where it is needed")
 
 
-def erase(home: Home, settings: Settings) -> None:
-    """Remove the bytes of deleted points from embedded stores, also large ones."""
+def _erase(home: Home, settings: Settings, traces: Traces) -> None:
+    """Remove the bytes of deleted points, also in large stores, and events with a passage."""
     places: list[tuple[HomeFolder, Settings]] = [(home, settings)]
     if has_corpus_tree(home, settings):
         places.append(corpus_tree_folder(home, settings))
@@ -203,6 +218,9 @@ def erase(home: Home, settings: Settings) -> None:
         if stored_identity(chosen.store, place.qdrant) is not None:
             with open_store(chosen.store, place.qdrant) as store:
                 store.optimize(erase=True)
+    log = home.dagster / "history" / "runs" / "event_log.db"
+    if home.has_default_instance() and log.exists():
+        delete_rows(log, lambda row: traces.find(row) == "text")
 
 
 def write_result(path: Path, values: dict[str, object]) -> None:

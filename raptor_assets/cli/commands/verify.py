@@ -22,7 +22,12 @@ from raptor_assets.project.home import Home
     type=click.Path(path_type=Path),
     help="Export, report or folder to search too; may be repeated.",
 )
-@click.option("--erase", "erased", is_flag=True, help="First erase deleted points in the store.")
+@click.option(
+    "--erase",
+    "erased",
+    is_flag=True,
+    help="First erase deleted points, and events of Dagster with its text.",
+)
 @click.option(
     "--output", type=click.Path(dir_okay=False, path_type=Path), help="File for the result as JSON."
 )
@@ -42,12 +47,11 @@ def verify_command(
     if a text or the id still stands there. Dagster's history keeps the names of dropped partitions,
     which are listed apart. --output writes the places and the digest of each file.
     """
-    from raptor_assets.standalone.forgetting import erase, verify_forgotten, write_result
+    from raptor_assets.standalone.forgetting import verify_forgotten, write_result
 
     opened, settings = Home.open(home)
-    if erased:
-        erase(opened, settings)
-    result = verify_forgotten(opened, settings, document, _read_text(text), also)
+    passages = _read_text(text)
+    result = verify_forgotten(opened, settings, document, passages, also, erased=erased)
     values = asdict(result)
     if output is not None:
         write_result(output, values)
