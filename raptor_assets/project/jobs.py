@@ -15,6 +15,7 @@ from raptor_assets.project.store_state import read_store_state
 from raptor_assets.project.turns import Turn, begin_turn
 from raptor_assets.provenance import MATERIALIZED, version_tags
 from raptor_assets.versions import DROPPED
+from raptor_core.identity import safe_name
 from raptor_core.tree.cache import NodeCache
 
 BUILD = "build"
@@ -108,6 +109,8 @@ def drop_all(
             turn.require()
             context.instance.delete_dynamic_partition(corpus.partitions, partition)
         context.log.info(f"dropped partition {partition!r} with {n_nodes} nodes")
+    for store in resources.store.open_each():
+        store.optimize()
 
 
 def drop_config(
@@ -130,6 +133,8 @@ def _drop(partition: str, resources: Resources, cache: NodeCache) -> int:
     for store in place.open_each():
         with store.publishing() as publishing:
             n_nodes += publishing.drop(trees)
+    for tree in trees:
+        (resources.home.path / "maps" / f"{safe_name(tree)}.map").unlink(missing_ok=True)
     cache.forget({*trees, *TreeIndex(cache.unfinished, grouping)(partition)})
     for path in reversed(keys.table_paths()):
         tables.delete(path, partition)
