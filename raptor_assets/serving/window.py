@@ -84,18 +84,17 @@ def _partition_row(part: PartitionStatus) -> dict[str, Any]:
     """Return the totals of a partition in the fields of a tree."""
     return {
         "name": part.name,
-        "title": "",
         "partition": part.name,
-        "above": False,
         "n_trees": part.n_trees,
+        "title": "",
+        "above": False,
         "n_documents": 0,
         "documents": [],
         "layers": [part.n_nodes],
         "tokens": part.n_tokens,
         "published": part.published_at,
         **_check_values(part),
-        "cost": None,
-        "change": None,
+        **dict.fromkeys(("cost", "change")),
     }
 
 
