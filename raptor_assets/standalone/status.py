@@ -99,7 +99,12 @@ class HomeStatus:
     @property
     def structural_passed(self) -> bool:
         """Whether every tree and partition passed; see ``TreeStatus``."""
-        return all(part.structural_passed for part in (*self.trees, *self.partitions))
+        return all(part.structural_passed for part in self.parts)
+
+    @property
+    def parts(self) -> tuple[TreeStatus | PartitionStatus, ...]:
+        """Partitions, then trees."""
+        return (*self.partitions, *self.trees)
 
 
 LISTED_TREES = 1000  # a larger home is described by partition, unless the caller wants each tree

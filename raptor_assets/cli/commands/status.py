@@ -129,9 +129,11 @@ def _cost_text(figures: Cost) -> str:
 
 def _print(state: HomeStatus, home: Path, sources: Sequence[str]) -> None:
     say(f"{home} holds {', '.join(sources) or 'no source yet'}", dim=True)
-    for parts in filter(None, (state.partitions, state.trees)):
-        _print_rows(parts)
-    for part in (*state.partitions, *state.trees):
+    if state.partitions:
+        _print_rows(state.partitions)
+    if state.trees:
+        _print_rows(state.trees)
+    for part in state.parts:
         for result in part.checks:
             if not result.passed:
                 _print_check(part.name, result)
@@ -148,7 +150,7 @@ def _print(state: HomeStatus, home: Path, sources: Sequence[str]) -> None:
 
 
 def _print_totals(state: HomeStatus, home: Path) -> None:
-    parts = (*state.partitions, *state.trees)
+    parts = state.parts
     counts = (
         (state.n_trees, "tree"),
         (sum(part.n_nodes for part in parts), "node"),
