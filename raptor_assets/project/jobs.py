@@ -100,10 +100,11 @@ def drop_all(
     """Drop partitions one by one, and yield their tombstones."""
     corpus, max_layers = resources.names, resources.settings.tree.max_layers
     shown = [keys.shown(corpus, key) for key in keys.chain_keys(max_layers)]
+    stored = TreeIndex(resources.store.trees, resources.settings.grouping)
     for partition in partitions:
         with turn.take([partition]):
             cache = resources.components(context.instance).cache
-            n_nodes = _drop(partition, resources, cache)
+            n_nodes = _drop(partition, resources, cache, stored)
             resources.reports.delete(partition)
             yield from _tombstones(context.instance, partition, shown, n_nodes)
             turn.require()
@@ -121,13 +122,12 @@ def drop_config(
     return {"ops": {corpus.of(_DROP_OP): {"config": config}}}
 
 
-def _drop(partition: str, resources: Resources, cache: NodeCache) -> int:
+def _drop(partition: str, resources: Resources, cache: NodeCache, stored: TreeIndex) -> int:
     """Drop a partition's trees, then its tables, and return the number of nodes.
 
     Without tables, as after a build by another home, all trees go that belong to the partition.
     """
     tables, place, grouping = resources.tables, resources.store, resources.settings.grouping
-    stored = TreeIndex(place.trees, grouping)
     trees = abandoned_trees(tables, grouping, partition, stored) or sorted(stored(partition))
     n_nodes = 0
     for store in place.open_each():

@@ -151,9 +151,9 @@ class StoreReader:
         with self._open():
             return self._reader.scroll(condition, fields, dense=dense)
 
-    def titles(self) -> dict[str, str]:
-        """Return the titles of all documents that have one, by document; no text is read."""
-        leaves = live_condition(Where(layers=(0,)))
+    def titles(self, trees: Sequence[str] | None = None) -> dict[str, str]:
+        """Return the titles of the documents that have one, by document, of all trees for None."""
+        leaves = live_condition(Where(trees=None if trees is None else tuple(trees), layers=(0,)))
         records = self._points(leaves, ("documents", "metadata"))
         titles = ((r.payload["documents"][0], r.payload["metadata"].get("title")) for r in records)
         return {document: str(title) for document, title in titles if title}
@@ -191,6 +191,11 @@ class StoreReader:
         for at in range(0, len(distinct), READ_POINTS):
             match = Match(field, distinct[at : at + READ_POINTS])
             yield from self._points(Condition((match,)), fields, dense=dense)
+
+    def count_trees(self) -> int:
+        """Return the number of published trees, and read none of them."""
+        with self._open():
+            return self._reader.count(Condition((MANIFEST,)))
 
     def manifests(self, trees: Sequence[str] | None = None) -> list[Manifest]:
         """See ``Searcher``."""
