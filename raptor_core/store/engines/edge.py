@@ -90,7 +90,7 @@ UPDATE_POINTS = 2000
 SCROLL_POINTS = 10_000
 
 VACUUM_POINTS = 100
-ERASED_POINTS = 20_000
+ERASED_POINTS = 5_000
 """Number of points up to which ``optimize`` erases the bytes of every deleted one. It takes 0.2 s
 for a small store, and grows with the segments that held them."""
 
