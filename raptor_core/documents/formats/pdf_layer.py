@@ -49,8 +49,10 @@ _DOTLESS = str.maketrans("ıȷ", "ij")
 _ROW_END = re.compile(f"(?<={DIVIDED})|\n")
 _MARGIN = f" \t\r\xa0\u3000{_FILLER}{DIVIDED}"
 _NEAR = 4
+_CELL_REACHES = 16  # so large that most places near a letter are in its own cell
 _TWICE = re.compile(r"\b(\w{3,})\s?\1\b|(?:(\w)\s?\2\s?){3}")
 _SPACED = re.compile(rf"(?<=[{IDEOGRAM}]) (?=[{IDEOGRAM}])")
+_IDEOGRAMS = re.compile(rf"[{IDEOGRAM}]")
 _CLOSE = re.compile(rf"[{IDEOGRAM}]{{2}}")
 _HIDDEN, _PASSWORD = 2 | 32, 1 << 13
 
@@ -81,7 +83,7 @@ def read_page(document: Any, at: int, ocr: str) -> PageText:
         glyphs = _Glyphs(layer)
         n_unknown = glyphs.repair()
         lines = list(glyphs.lines())
-        shown = _solid("".join(line.text for line in lines))
+        shown = _solid("".join(line.text for line in lines)) if notes else ""
         notes = [note for note in notes if _solid(note) not in shown]
         if ocr and not lines:
             lines = recognize(page, ocr)
@@ -145,10 +147,13 @@ class _Glyphs:
     def __init__(self, layer: Any) -> None:
         import pypdfium2.raw as pdfium
 
-        self._pdfium, self._layer = pdfium, layer
+        self._pdfium, self._layer = pdfium, layer.raw
+        self._place, self._matrix = (c_double(), c_double()), pdfium.FS_MATRIX()
+        self._place_refs, self._matrix_ref = tuple(map(byref, self._place)), byref(self._matrix)
         n_chars = layer.count_chars()
         self._text: str = layer.get_text_range() if n_chars else ""
         self._is_aligned = n_chars == len(self._text)
+        self._has_ideograms = bool(_IDEOGRAMS.search(self._text))
         self._measures: dict[tuple[int, int], tuple[float, tuple[float, float], float]] = {}
 
     def repair(self) -> int:
@@ -166,7 +171,7 @@ class _Glyphs:
         for first, last, row in self._rows():
             size, (edge, base), _ = self._measure(first, last)
             text = one_line(row.replace(_FILLER, ""))
-            if not _CLOSE.search(text):
+            if self._has_ideograms and not _CLOSE.search(text):
                 text = _SPACED.sub("", text)
             yield PrintedLine(text, round(size, 1), base, edge)
 
@@ -181,13 +186,14 @@ class _Glyphs:
             start += len(row) + (not row.endswith(DIVIDED))
 
     def _measure(self, first: int, last: int) -> tuple[float, tuple[float, float], float]:
-        """Return the font size of a line, the place of its first letter, and its last edge."""
+        """Return the font size of a line, the place of its first letter, and its length."""
         if (first, last) not in self._measures:
             sizes = {self._size(first), self._size(last)}
             if len(sizes) > 1:
                 sizes = {*sizes, self._size((first + last) // 2)}
-            measure = median_low(sizes), self._origin(first), self._origin(last)[0]
-            self._measures[first, last] = measure
+            start, end = self._origin(first), self._origin(last)
+            length = hypot(end[0] - start[0], end[1] - start[1])
+            self._measures[first, last] = median_low(sizes), start, length
         return self._measures[first, last]
 
     def _is_visible(self, at: int) -> bool:
@@ -199,16 +205,14 @@ class _Glyphs:
         return int(self._pdfium.FPDFText_GetCharIndexFromTextIndex(self._layer, at))
 
     def _origin(self, at: int) -> tuple[float, float]:
-        x, y = c_double(), c_double()
-        self._pdfium.FPDFText_GetCharOrigin(self._layer, self._index(at), byref(x), byref(y))
-        return x.value, y.value
+        self._pdfium.FPDFText_GetCharOrigin(self._layer, self._index(at), *self._place_refs)
+        return self._place[0].value, self._place[1].value
 
     def _size(self, at: int) -> float:
-        matrix = self._pdfium.FS_MATRIX()
         index = self._index(at)
-        self._pdfium.FPDFText_GetMatrix(self._layer, index, byref(matrix))
+        self._pdfium.FPDFText_GetMatrix(self._layer, index, self._matrix_ref)
         scale: float = self._pdfium.FPDFText_GetFontSize(self._layer, index)
-        return scale * hypot(matrix.c, matrix.d)
+        return scale * hypot(self._matrix.c, self._matrix.d)
 
     def _sides(self, at: int) -> tuple[float, float]:
         """Return the left and the right edge of a letter."""
@@ -225,10 +229,10 @@ class _Glyphs:
         rows = []
         known: dict[str, list[tuple[int, int]]] = {}
         for first, last, text in self._rows():
-            size, (edge, base), right = self._measure(first, last)
-            advance = (right - edge) / max(last - first, 1)
-            least = MIN_ADVANCE_EMS * size * (1 + bool(_CLOSE.search(text)))
-            if _TWICE.search(text) or (last - first > _NEAR and advance < least):
+            size, (edge, base), length = self._measure(first, last)
+            is_wide = self._has_ideograms and _CLOSE.search(text)
+            least = MIN_ADVANCE_EMS * size * (2 if is_wide else 1) * (last - first)
+            if (last - first > _NEAR and length < least) or _TWICE.search(text):
                 rows.append((first, last))
             for row in known.get(text, ()):
                 other_edge, other_base = self._measure(*row)[1]
@@ -244,7 +248,7 @@ class _Glyphs:
         for first, last in rows:
             size = max(self._measure(first, last)[0], 1.0)
             reach, kind = OVERPRINT_EMS * size, round(size)
-            side = 2 * reach  # of a cell; what is near lies in four of them at most
+            side = _CELL_REACHES * reach  # of a cell; equal letters lie in four of them at most
             for at in filter(self._is_visible, range(first, last + 1)):
                 char, (x, y) = self._text[at], self._origin(at)
                 columns = {(x - reach) // side, (x + reach) // side}
