@@ -27,6 +27,9 @@ MIN_ADVANCE_EMS = 0.25
 WORD_GAP_EMS = 0.15
 """Distance of two letters from which on they are in different words, in font sizes."""
 
+LOST_SHARE = 2
+"""Pieces of text for each readable letter, above which letters of a page are lost."""
+
 MAX_PAGES_TO_NAME = 50
 """Maximum number of pages that are searched for the contents of a file without text."""
 
@@ -88,10 +91,23 @@ def read_page(document: Any, at: int, ocr: str) -> PageText:
         if ocr and not lines:
             lines = recognize(page, ocr)
             return PageText(lines, notes, n_unknown, has_fields, bool(lines))
+        n_unknown += _count_lost(page, layer.count_chars())
         return PageText(lines, notes, n_unknown, has_fields)
     finally:
         layer.close()
         page.close()
+
+
+def _count_lost(page: Any, n_chars: int) -> int:
+    """Return the number of letters that PDFium cannot read, if they are most of a page."""
+    import pypdfium2.raw as pdfium
+
+    places = range(pdfium.FPDFPage_CountObjects(page))
+    if len(places) <= LOST_SHARE * n_chars:
+        return 0
+    kinds = (pdfium.FPDFPageObj_GetType(pdfium.FPDFPage_GetObject(page, at)) for at in places)
+    n_pieces = sum(kind == pdfium.FPDF_PAGEOBJ_TEXT for kind in kinds)
+    return n_pieces - n_chars if n_pieces > LOST_SHARE * n_chars else 0
 
 
 def _solid(text: str) -> str:
