@@ -217,9 +217,12 @@ def test_a_field_of_the_manifest_that_is_wrong_is_named(forge, reason):
 @pytest.mark.parametrize(
     "data",
     [
-        b"[" * 10**6,
-        b'{"format": "raptor-export", "version": 1, "x": ' + b"[" * 5000 + b"]" * 5000 + b"}",
-        b"[" + b"[]," * 10**7 + b"[]]",
+        pytest.param(b"[" * 10**6, id="deep"),
+        pytest.param(
+            b'{"format": "raptor-export", "version": 1, "x": ' + b"[" * 5000 + b"]" * 5000 + b"}",
+            id="deep in a field",
+        ),
+        pytest.param(b"[" + b"[]," * 10**7 + b"[]]", id="wide"),
     ],
 )
 def test_a_manifest_of_nested_json_takes_no_memory(tmp_path, data):
