@@ -51,7 +51,7 @@ def test_a_build_records_three_assets_and_every_check_of_the_layers(project):
     graph = project.load().resolve_asset_graph()
     assert graph.get_all_asset_keys() == KEYS
     checks = statuses(project)["a.md"]["checks"]
-    recorded = {(check["asset"], check["check"]) for check in checks}
+    recorded = {(check["asset"], check["name"]) for check in checks}
     keys = {(key.asset_key.path[-1], key.name) for key in graph.asset_check_keys}
     assert recorded == keys
     assert {"chunk_length", "coverage", "cluster_size", "embedding"} <= {n for _, n in recorded}
@@ -68,8 +68,9 @@ def test_an_edit_materializes_three_assets_with_the_metadata_of_the_layers(proje
         (key, "b.md") for key in KEYS
     }
     (tree,) = [event for event in events if event.asset_key.path[-1] == "tree"]
-    assert tree.metadata["layer_1/summaries/n_nodes"].value == tree.metadata["n_nodes_layer_1"].value
-    assert "layer_1/clusters" in tree.metadata["layers"].value
+    n_summaries = tree.metadata["layer_1/summaries/n_nodes"].value
+    assert n_summaries == tree.metadata["n_nodes_layer_1"].value == 3
+    assert "/clusters | 3 |" in tree.metadata["layers"].value
     assert plan(project)["n_unchanged"] == 3
 
 
@@ -92,7 +93,7 @@ def test_a_failure_is_told_at_the_tree_and_in_its_checks(tmp_path):
 
 
 def test_a_check_of_clusters_blocks_before_summaries_are_paid_for(tmp_path):
-    checks = {"cluster_size_blocks": True}
+    checks = {"on_cluster_size": "block", "min_children": 20.0}
     project = make_project(tmp_path, "blocked", {**COMPACT, "checks": checks})
     n_answers = CountedSummarizer.n_answers
     assert not project.execute("handbook_sync").success
@@ -123,7 +124,7 @@ def test_a_switched_form_costs_no_call(tmp_path):
     assert project.trees("handbook") == before
     config = {"ops": {"handbook_sync_step": {"config": {"partitions": NAMES}}}}
     assert project.execute("handbook_sync", config).success
-    checks = {check["check"] for check in statuses(project)["a.md"]["checks"]}
+    checks = {check["name"] for check in statuses(project)["a.md"]["checks"]}
     assert {"chunk_length", "embedding"} <= checks
     project.add_corpus("handbook", {})
     assert project.execute("handbook_sync").success
@@ -139,3 +140,52 @@ def test_chosen_checks_of_the_tree_are_executed_on_recorded_layers(project):
         result = done.execute_in_process(instance=instance)
     found = {(e.asset_check_key, e.partition) for e in result.get_asset_check_evaluations()}
     assert found == {(key, name) for name in NAMES}
+
+
+READER = """
+import dagster as dg
+from raptor_assets import corpus_partitions
+
+
+@dg.asset(
+    partitions_def=corpus_partitions("handbook"),
+    ins={
+        "layer": dg.AssetIn(
+            key=["handbook", "tree"],
+            metadata={"table": "layer_1/embeddings"},
+            input_manager_key="handbook_qdrant_layers_io_manager",
+        )
+    },
+)
+def columns(layer):
+    return [len(layer), *layer.columns]
+"""
+
+
+def test_an_asset_downstream_reads_a_layer_by_the_name_of_its_table(project):
+    reader = project.package / "defs" / "reader.py"
+    reader.write_text(READER)
+    job = project.load().resolve_implicit_global_asset_job_def()
+    reader.unlink()
+    with project.instance() as instance:
+        chosen = job.get_subset(asset_selection={dg.AssetKey("columns")})
+        result = chosen.execute_in_process(instance=instance, partition_key="a.md")
+    n_nodes, *columns = result.output_for_node("columns")
+    assert n_nodes == 2
+    assert {"text", "children", "vector"} <= set(columns)
+
+
+def test_the_corpus_tree_has_the_form_of_its_corpus(tmp_path):
+    project = make_project(tmp_path, "twin", {**COMPACT, "corpus_tree": {"enabled": True}})
+    above = {
+        dg.AssetKey(["handbook", "corpus_tree", name])
+        for name in ("source", "documents", "tree", "tree_report")
+    }
+    assert project.load().resolve_asset_graph().get_all_asset_keys() == KEYS | above
+    assert project.execute("handbook_sync").success
+    done = project.execute("handbook_corpus_tree_sync")
+    assert {event.asset_key for event in materializations(project, done.run_id)} == {
+        key for key in above if key.path[-1] != "source"
+    }
+    assert len(statuses(project)) == 4
+    assert plan(project)["n_unchanged"] == 3
