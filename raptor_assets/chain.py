@@ -55,6 +55,7 @@ from raptor_core.errors import EndpointError, ModelError, RaptorError, StoreRefu
 from raptor_core.quality.checks import blocking_failures
 from raptor_core.quality.document_text import document_text
 from raptor_core.store import check_writable
+from raptor_core.tracing import span
 
 _TREE = keys.of(names.TREE)
 
@@ -296,7 +297,8 @@ class ChainRun:
         self._at.begin(step.key.to_user_string(), tuple(state.name for state in states))
         self._at.report(0, 0)
         tall = {state.name: state for state in states if self._has(step, state)}
-        results = self._attempt(step, list(tall.values())) if tall else []
+        with span(f"step {step.key.to_user_string()}", {"raptor.partitions": len(tall)}):
+            results = self._attempt(step, list(tall.values())) if tall else []
         seconds = self._at.seconds
         results += self._retire(step, [state for state in states if state.name not in tall])
         failed = [state for state in states if state.failure]

@@ -84,9 +84,9 @@ def _metadata(layers: Mapping[str, StepResult]) -> dict[str, Any]:
         return {}
     rows = []
     for asset, result in layers.items():
-        made = [result.metadata.get(name, "") for name in ("n_made", "n_computed")]
+        counts = [result.metadata.get(name, "") for name in ("n_made", "n_computed")]
         state = "reused" if result.reused else "made"
-        rows.append((asset, str(result.n_rows), "".join(map(str, made)), state))
+        rows.append((asset, str(result.n_rows), "".join(map(str, counts)), state))
     return {
         "layers": dg.MetadataValue.md(markdown_table(("table", "rows", "new", "state"), rows)),
         **{

@@ -14,12 +14,15 @@ import signal
 import sys
 import threading
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, NoReturn
 
 import click
 
 from raptor_assets.cli.exits import EXITS, fail
 from raptor_assets.cli.terminal import clean_streams, say_text
+from raptor_core.errors import MissingExtraError
+from raptor_core.tracing import set_up, span
 
 COMMANDS = {
     "ask": ("questions", "Answer a question from the trees, with its sources."),
@@ -40,6 +43,7 @@ COMMANDS = {
     "status": ("status", "Show what is published, and whether its checks passed."),
     "tree": ("trees", "Print a tree, from the top down to its chunks."),
     "ui": ("servers", "Open the Dagster UI on this home."),
+    "verify": ("verify", "Prove that a deleted document is forgotten."),
 }
 """Module of each command, and its line of help."""
 
@@ -95,7 +99,8 @@ class RaptorGroup(LazyGroup):
         arguments = list(sys.argv[1:] if args is None else args)
         as_json = "--json" in arguments
         try:
-            result = super().main(arguments, *rest, **{**extra, "standalone_mode": False})
+            with _command_span(arguments):
+                result = super().main(arguments, *rest, **{**extra, "standalone_mode": False})
         except click.ClickException as error:
             if not as_json:
                 shown = io.StringIO()
@@ -111,6 +116,19 @@ class RaptorGroup(LazyGroup):
             message = "interrupted; what was published stays, and the next build goes on from there"
             fail("Interrupted", message, _INTERRUPTED, as_json=as_json)
         raise SystemExit(result if isinstance(result, int) else 0)
+
+
+_SERVERS = {"mcp", "serve", "ui"}  # commands whose spans begin with a request
+
+
+def _command_span(arguments: Sequence[str]) -> AbstractContextManager[object]:
+    """Return the span of a command, after the environment was asked for an exporter of spans."""
+    try:
+        set_up()
+    except MissingExtraError as error:
+        raise click.ClickException(str(error)) from error
+    name = next((each for each in arguments if each in COMMANDS), "")
+    return nullcontext() if name in _SERVERS or not name else span(f"raptor {name}")
 
 
 def _interrupt_on_signals() -> None:

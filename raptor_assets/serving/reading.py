@@ -21,7 +21,7 @@ from raptor_assets.serving.answers import (
 )
 from raptor_core.errors import MissingKeyError
 from raptor_core.home import HomeRetriever
-from raptor_core.home.corpus_tree import answer_by, layer_answer, refuse_narrowing
+from raptor_core.home.corpus_tree import answer_by, refuse_narrowing, summary_answer
 from raptor_core.home.store_retriever import StoreRetriever
 from raptor_core.identity import MAX_ID_BYTES
 from raptor_core.models.reading.reader import Answer, Passage
@@ -148,8 +148,9 @@ class HomeReader:
         """Answer a question from the hits of a search, by the reader of the home's settings."""
         question = parameters.question
         if parameters.scope == "corpus":
-            refuse_narrowing(parameters.model_dump(exclude={"question", "budget_tokens", "scope"}))
-            return self._ask_corpus(question, parameters.budget_tokens)
+            accepted = {"question", "budget_tokens", "scope", "layers", "kind"}
+            refuse_narrowing(parameters.model_dump(exclude=accepted))
+            return self._ask_corpus(parameters)
         retrieval = self._search(**dict(parameters))
         if not retrieval.hits:
             return AskResponse.of(Answer("", ()), retrieval)
@@ -157,20 +158,26 @@ class HomeReader:
         reader = reader_of(self._retriever.settings)
         return AskResponse.of(reader.read(question, passages), retrieval)
 
-    def _ask_corpus(self, question: str, budget_tokens: int | None) -> AskResponse:
-        """Answer from the corpus tree; without a reader, quote its summaries."""
-        retriever, query = self._retriever, self._retriever.query
-        query = replace(query, budget_tokens=budget_tokens or query.budget_tokens)
-        plan = retriever.plan_answer(query)
+    def _ask_corpus(self, parameters: SearchParameters) -> AskResponse:
+        """Answer from the corpus tree; without a reader, quote the context."""
+        retriever, question, query = self._retriever, parameters.question, self._retriever.query
+        query = replace(
+            query,
+            budget_tokens=parameters.budget_tokens or query.budget_tokens,
+            kind=parameters.kind or query.kind,
+            where=Where(layers=_tuple(parameters.layers)),
+        )
+        plan = retriever.plan_answer(question, query)
         read = plan.nodes
         try:
             answer = answer_by(plan, question, retriever.settings)
         except MissingKeyError:
-            answer = layer_answer(retriever.nodes(CORPUS_TREE_NAME), query.budget_tokens)
-            read = retriever.corpus_tree.nodes_of([passage.node_id for passage in answer.citations])
+            nodes = retriever.nodes(CORPUS_TREE_NAME)
+            answer, read = summary_answer(plan, nodes, query.budget_tokens)
         hits = tuple(Hit(node, 0.0) for node in read)
         n_tokens = sum(node.n_tokens for node in read)
-        retrieval = Retrieval(question, query, hits, n_tokens, len(hits), 0)
+        reason = "; ".join(filter(None, (f"read {plan.reads}", plan.caution)))
+        retrieval = Retrieval(question, query, hits, n_tokens, len(hits), 0, reason=reason)
         return AskResponse.of(answer, retrieval)
 
     def _search(
@@ -202,12 +209,13 @@ class HomeReader:
         query = replace(self._retriever.query, strategy="lexical")
         return SearchResponse.of(Retrieval(words, query, tuple(hits), n_tokens, len(hits), 0))
 
-    def corpus(self) -> dict[str, Any]:
+    def corpus(self, partition: str | None = None) -> dict[str, Any]:
         """See ``window.corpus_values``."""
         from raptor_assets.serving.window import corpus_values
 
         retriever, home = self._home_of(None)
-        return retriever.read(lambda store: corpus_values(home, retriever.settings, store))
+        settings = retriever.settings
+        return retriever.read(lambda store: corpus_values(home, settings, store, partition))
 
     def report(self, tree: str) -> dict[str, Any]:
         """Return the values of a tree's page."""

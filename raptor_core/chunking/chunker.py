@@ -12,12 +12,7 @@ from typing import ClassVar
 
 from raptor_core.chunking.base import Chunk
 from raptor_core.chunking.overlong import Measure, cut_sentence
-from raptor_core.chunking.packing import (
-    Opens,
-    SentenceSpan,
-    key_of,
-    pack_stably,
-)
+from raptor_core.chunking.packing import Opens, SentenceSpan, key_of, pack_stably
 from raptor_core.chunking.paragraphs import Paragraph, paragraphs, strip_spans
 from raptor_core.chunking.sections import SectionPaths, heading_starts
 from raptor_core.chunking.sentences import Span, sentences_of

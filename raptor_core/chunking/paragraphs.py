@@ -104,7 +104,8 @@ def paragraphs(text: str, headings: Sequence[int] = ()) -> list[Paragraph]:
     ``headings`` are the characters at which sections begin, ascending. A line there is a heading
     even without a mark.
     """
-    lines, sections = _lines(text), set(headings)
+    lines = [_Line(match.start(), match[0]) for match in _LINE.finditer(text) if match[0]]
+    sections = set(headings)
     fences = _fences(lines)
     blocks: list[Paragraph] = []
     block: list[_Line] = []
@@ -125,10 +126,6 @@ def paragraphs(text: str, headings: Sequence[int] = ()) -> list[Paragraph]:
             block.append(lines[at])
         at = end
     return [*blocks, *_close(block)]
-
-
-def _lines(text: str) -> list[_Line]:
-    return [_Line(match.start(), match[0]) for match in _LINE.finditer(text) if match[0]]
 
 
 def _fences(lines: list[_Line]) -> dict[int, int]:

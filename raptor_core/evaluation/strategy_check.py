@@ -85,10 +85,7 @@ def _evaluate(
     fallen = drift.z < -checks.max_drift
     numbers = {measure: round(value, 4), f"{measure}_{BASELINE}": round(flat, 4)}
     if drift.is_known:
-        numbers |= {
-            f"{measure}_median": round(drift.median, 4),
-            f"{measure}_z": round(drift.z, 4),
-        }
+        numbers |= {f"{measure}_median": round(drift.median, 4), f"{measure}_z": round(drift.z, 4)}
     summary = f"{measure} of {strategy} is {value:.3f} on average over the budgets"
     if strategy != BASELINE:
         summary += f", of {BASELINE} {flat:.3f}"

@@ -1,4 +1,7 @@
-"""Answers about the whole corpus, from a layer of the corpus tree."""
+"""Answers about the whole corpus: by a descent from the corpus tree, or from a layer of it.
+
+The context of a descent is chosen in ``descent``.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +9,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from raptor_core.errors import SettingsError
+from raptor_core.home.descent import Descent
 from raptor_core.models.money.ledger import Ledger
 from raptor_core.models.money.usage import cost_usd, price_of
 from raptor_core.models.reading.reader import Answer, Passage, read_parts
 from raptor_core.nodes import Node, grouped
+from raptor_core.retrieval.general.exhaustive import exhaustive_kind
 from raptor_core.settings import Settings
 from raptor_core.tree.custom_components import reader_of
 
@@ -19,22 +24,28 @@ MAX_PARTS = 8
 _PROMPT_TOKENS = 160
 """Estimated tokens of the reader's instructions."""
 
+_ASKED = {"count": "a count", "list": "a complete list", "extreme": "the extreme"}
+
 
 @dataclass(frozen=True)
 class CorpusAnswerPlan:
     """Plan of an answer about the corpus: the nodes to read and the cost, before any call.
 
-    ``layer`` is the most detailed one that fits into ``MAX_PARTS`` contexts. ``parts`` are its
-    nodes in document order, cut into contexts. There is a call for each part, and one to join
-    several answers. Tokens and ``usd`` are estimated maxima; ``usd`` is None without a price.
+    ``layer`` is the most detailed one that fits into ``MAX_PARTS`` contexts; None for a descent.
+    ``parts`` are its nodes in document order, cut into contexts. There is a call for each part,
+    and one to join several answers. Tokens and ``usd`` are estimated maxima; ``usd`` is None
+    without a price. ``reads`` names what is read; ``caution`` is empty, or says that the question
+    needs every passage, and what helps.
     """
 
-    layer: int
+    layer: int | None
     parts: tuple[tuple[Node, ...], ...]
     calls: int
     prompt_tokens: int
     completion_tokens: int
     usd: float | None
+    reads: str
+    caution: str = ""
 
     @property
     def nodes(self) -> list[Node]:
@@ -43,7 +54,7 @@ class CorpusAnswerPlan:
 
 
 def refuse_narrowing(filters: Mapping[str, object]) -> None:
-    """Raise SettingsError for filters: an answer about the whole corpus reads a complete layer.
+    """Raise SettingsError for filters: an answer about the whole corpus is from all of it.
 
     ``filters`` are values that narrow a search, by name; empty values narrow nothing.
     """
@@ -54,17 +65,60 @@ def refuse_narrowing(filters: Mapping[str, object]) -> None:
         )
 
 
-def plan_answer(nodes: Sequence[Node], settings: Settings, budget_tokens: int) -> CorpusAnswerPlan:
-    """Plan an answer from all nodes of the corpus tree; each context takes ``budget_tokens``."""
-    layers = grouped(nodes, lambda node: node.layer)
-    cut = {number: _parts(members, budget_tokens) for number, members in layers.items()}
+def plan_layer(
+    nodes: Sequence[Node], settings: Settings, budget_tokens: int, layers: Sequence[int] = ()
+) -> CorpusAnswerPlan:
+    """Plan an answer from a layer of the corpus tree, in contexts of ``budget_tokens``.
+
+    ``nodes`` are all of the corpus tree; empty ``layers`` are all layers.
+
+    Raises:
+        SettingsError: the corpus tree has none of ``layers``.
+    """
+    members = grouped(nodes, lambda node: node.layer)
+    cut = {n: _parts(members[n], budget_tokens) for n in members if not layers or n in layers}
+    if not cut:
+        raise SettingsError(
+            f"expected a layer of the corpus tree, 0 to {max(members)}, got "
+            f"{', '.join(map(str, layers))}; name one of these, or none"
+        )
     layer = min((n for n, parts in cut.items() if len(parts) <= MAX_PARTS), default=max(cut))
-    parts, reader = cut[layer], settings.reader
+    reads = f"the {len(members[layer])} nodes of layer {layer} of the corpus tree"
+    return _plan(layer, cut[layer], settings, reads)
+
+
+def plan_descent(question: str, descent: Descent, settings: Settings) -> CorpusAnswerPlan:
+    """Plan an answer from the context of a descent, which is read once."""
+    reads = (
+        f"{descent.n_read} of {descent.n_documents} documents, {descent.n_detailed} of them in "
+        "detail, and the others through summaries"
+    )
+    kind, caution = exhaustive_kind(question), ""
+    if kind:
+        caution = (
+            f"this question asks for {_ASKED[kind]} over all documents, and summaries leave "
+            "passages out: the answer holds for the documents that were read. A search with the "
+            "scope trees, a high token budget and top_k shows the passages to go through"
+        )
+    return _plan(None, (descent.nodes,), settings, reads, caution)
+
+
+def _plan(
+    layer: int | None,
+    parts: tuple[tuple[Node, ...], ...],
+    settings: Settings,
+    reads: str,
+    caution: str = "",
+) -> CorpusAnswerPlan:
+    reader = settings.reader
     between = len(parts) * reader.max_tokens if len(parts) > 1 else 0
     calls = len(parts) + bool(between)
-    read = sum(node.n_tokens for node in layers[layer]) + between + calls * _PROMPT_TOKENS
+    n_tokens = sum(node.n_tokens for part in parts for node in part)
+    read = n_tokens + between + calls * _PROMPT_TOKENS
     usd = cost_usd(price_of(reader, settings), read, calls * reader.max_tokens)
-    return CorpusAnswerPlan(layer, parts, calls, read, calls * reader.max_tokens, usd)
+    return CorpusAnswerPlan(
+        layer, parts, calls, read, calls * reader.max_tokens, usd, reads, caution
+    )
 
 
 def _parts(nodes: Sequence[Node], budget_tokens: int) -> tuple[tuple[Node, ...], ...]:
@@ -95,13 +149,21 @@ def answer_by(plan: CorpusAnswerPlan, question: str, settings: Settings) -> Answ
     return read_parts(read_by, question, parts)
 
 
-def layer_answer(nodes: Sequence[Node], budget_tokens: int) -> Answer:
-    """Return the most detailed layer that fits the budget, as the answer without a reader."""
-    layers = grouped(nodes, lambda node: node.layer)
-    sizes = {number: sum(node.n_tokens for node in members) for number, members in layers.items()}
-    shown = layers[min((n for n in sizes if sizes[n] <= budget_tokens), default=max(sizes))]
+def summary_answer(
+    plan: CorpusAnswerPlan, nodes: Sequence[Node], budget_tokens: int
+) -> tuple[Answer, list[Node]]:
+    """Return what fits the budget as the answer without a reader, and its nodes.
+
+    It is the plan's nodes, or else the most detailed layer of ``nodes``, all of the corpus tree.
+    """
+    shown = plan.nodes
+    if sum(node.n_tokens for node in shown) > budget_tokens:
+        layers = grouped(nodes, lambda node: node.layer)
+        sizes = {n: sum(node.n_tokens for node in members) for n, members in layers.items()}
+        shown = layers[min((n for n in sizes if sizes[n] <= budget_tokens), default=max(sizes))]
     lines = [
         f"{node.name}: {node.text} [{number}]" if node.name else f"{node.text} [{number}]"
         for number, node in enumerate(shown, 1)
     ]
-    return Answer("\n\n".join(lines), tuple(Passage.from_node(node) for node in shown))
+    answer = Answer("\n\n".join(lines), tuple(Passage.from_node(node) for node in shown))
+    return answer, list(shown)

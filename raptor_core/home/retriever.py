@@ -12,7 +12,8 @@ from pathlib import Path
 
 from raptor_core.errors import UnknownTreeError
 from raptor_core.home.corpus_retriever import CorpusTreeRetriever
-from raptor_core.home.corpus_tree import CorpusAnswerPlan, plan_answer
+from raptor_core.home.corpus_tree import CorpusAnswerPlan, plan_descent, plan_layer
+from raptor_core.home.descent import descend
 from raptor_core.home.folder import HomeFolder
 from raptor_core.home.published import has_corpus_tree
 from raptor_core.home.store_retriever import StoreRetriever
@@ -120,10 +121,18 @@ class HomeRetriever(StoreRetriever):
             return self.corpus_tree.nodes(tree)
         return super().nodes(tree)
 
-    def plan_answer(self, query: Query | None = None) -> CorpusAnswerPlan:
-        """Plan an answer about the whole corpus, from the corpus tree; no model is called."""
-        budget_tokens = (query or self.query).budget_tokens
-        return plan_answer(self.corpus_tree.nodes(CORPUS_TREE_NAME), self.settings, budget_tokens)
+    def plan_answer(self, question: str, query: Query | None = None) -> CorpusAnswerPlan:
+        """Plan an answer about the whole corpus, from the corpus tree; no chat model is called.
+
+        A query for ``layers`` reads the most detailed of these that fits; others descend.
+        """
+        query = query or self.query
+        if layers := query.where.layers:
+            nodes = self.corpus_tree.nodes(CORPUS_TREE_NAME)
+            return plan_layer(nodes, self.settings, query.budget_tokens, layers)
+        return plan_descent(
+            question, descend(question, query, self, self.corpus_tree), self.settings
+        )
 
     def close(self) -> None:
         """Close the open stores of a server; the next call opens them again."""

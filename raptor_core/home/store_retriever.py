@@ -15,12 +15,13 @@ from raptor_core.home.folder import HomeFolder
 from raptor_core.home.published import open_published, require_store, require_trees
 from raptor_core.nodes import Node
 from raptor_core.retrieval import Family, Query, Retrieval, Retriever, Trace, family, trace
-from raptor_core.retrieval.retriever import AsyncSearch
+from raptor_core.retrieval.retriever import AsyncSearch, run_traced
 from raptor_core.settings import Settings
 from raptor_core.store.base import Manifest, Where
 from raptor_core.store.corpus import check_identity
 from raptor_core.store.store import VectorStore
 from raptor_core.tree.components import Components
+from raptor_core.vectors import Vectors
 
 Result = TypeVar("Result")
 
@@ -66,16 +67,19 @@ class StoreRetriever(AsyncSearch):
         if self._open is None:
             require_store(self.home, self.settings)  # before a model is loaded
         embedder = self.components.embedder
-        vectors = embedder.embed_queries(questions)
 
-        def search(store: VectorStore) -> list[Retrieval]:
+        def search(store: VectorStore, vectors: Vectors) -> list[Retrieval]:
             check_identity(store.identity, self.components.store_identity, str(self.home.path))
             retrievals = Retriever(store, embedder).search_vectors(questions, vectors, query)
             published = {hit.node.tree for retrieval in retrievals for hit in retrieval.hits}
             require_trees(store, [tree for tree in trees if tree not in published])
             return retrievals
 
-        return self.read(search)
+        def run() -> list[Retrieval]:
+            vectors = embedder.embed_queries(questions)
+            return self.read(lambda store: search(store, vectors))
+
+        return run_traced(self.settings.store.corpus, questions, run)
 
     def trace(self, node_id: str) -> Trace:
         """Return the exact spans of the documents under a node."""

@@ -19,13 +19,7 @@ from numpy.typing import NDArray
 
 from raptor_core.audit.collage import folded
 from raptor_core.nodes import Node, grouped
-from raptor_core.quality.checks import (
-    CheckedLayer,
-    CheckMeasurement,
-    WorstNode,
-    check,
-    percent,
-)
+from raptor_core.quality.checks import CheckedLayer, CheckMeasurement, WorstNode, check, percent
 from raptor_core.quality.statistics import DIGITS
 from raptor_core.settings import CheckSettings
 

@@ -48,11 +48,7 @@ LAYER_CHECKS: tuple[Check[[CheckedLayer]], ...] = (
 )
 VECTOR_CHECKS: tuple[Check[[CheckedLayer]], ...] = (summary_coverage,)
 """Checks on a layer of summaries that need its vectors; ``embedding`` is on leaves, too."""
-TREE_CHECKS: tuple[Check[[CheckedTrees]], ...] = (
-    shrink,
-    tree_coverage,
-    prompt_injection,
-)
+TREE_CHECKS: tuple[Check[[CheckedTrees]], ...] = (shrink, tree_coverage, prompt_injection)
 STORE_CHECKS: tuple[CheckInfo, ...] = (store, staleness)
 PUBLISHED_CHECKS: tuple[CheckInfo, ...] = (*TREE_CHECKS, *STORE_CHECKS)
 """Checks on finished trees, then on what the store holds of them."""

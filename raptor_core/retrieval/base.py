@@ -16,6 +16,7 @@ from raptor_core.nodes import Node
 from raptor_core.settings import HybridSettings, Settings
 from raptor_core.store.base import Hit, Where
 from raptor_core.store.protocols import Searcher
+from raptor_core.tracing import span
 from raptor_core.vectors import Vectors
 
 LAYER_TOP_K = 20
@@ -214,6 +215,7 @@ def fit_budget(
     return Retrieval(question, query, tuple(hits), spent, len(candidates), passed_over)
 
 
+@span("packing")
 def fit_budgets(
     questions: Questions,
     query: Query,

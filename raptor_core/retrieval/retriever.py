@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 
 from raptor_core.errors import EmptySourceError, SettingsError, StoreMismatchError
@@ -22,6 +22,7 @@ from raptor_core.retrieval.walks import Beam, Traversal
 from raptor_core.settings import StoreSettings
 from raptor_core.store import open_store
 from raptor_core.store.protocols import Searcher
+from raptor_core.tracing import record_documents, span
 from raptor_core.tree.components import Components
 from raptor_core.tree.publish import make_manifest
 from raptor_core.vectors import Vectors
@@ -119,7 +120,12 @@ class Retriever(AsyncSearch):
 
     def search_many(self, questions: Sequence[str], query: Query | None = None) -> list[Retrieval]:
         """Retrieve for each question; see ``search_vectors``."""
-        return self.search_vectors(questions, self._embedder.embed_queries(questions), query)
+
+        def search() -> list[Retrieval]:
+            vectors = self._embedder.embed_queries(questions)
+            return self.search_vectors(questions, vectors, query)
+
+        return run_traced(self._store.identity.corpus, questions, search)
 
     def search_vectors(
         self, questions: Sequence[str], vectors: Vectors, query: Query | None = None
@@ -143,9 +149,10 @@ class Retriever(AsyncSearch):
         if not questions:
             return []
         batch = Questions(tuple(questions), vectors, self._embedder)
-        retrievals = self._store.read_consistently(
-            lambda store: strategy.retrieve(batch, query, store)
-        )
+        with span(f"search {query.strategy}"):
+            retrievals = self._store.read_consistently(
+                lambda store: strategy.retrieve(batch, query, store)
+            )
         return [retrieval.with_words for retrieval in retrievals]
 
     def trace(self, node_id: str) -> Trace:
@@ -155,6 +162,18 @@ class Retriever(AsyncSearch):
             UnknownTreeError: no published node has this id.
         """
         return trace(self._store, node_id)
+
+
+def run_traced(
+    corpus: str, questions: Sequence[str], search: Callable[[], list[Retrieval]]
+) -> list[Retrieval]:
+    """Return the retrievals of ``search``, which runs in a span with the ids and scores of hits."""
+    values = {"gen_ai.operation.name": "retrieval", "gen_ai.data_source.id": corpus}
+    with span(f"retrieval {corpus}", {**values, "gen_ai.provider.name": "raptor"}) as current:
+        retrievals = search()
+        hits = (hit for retrieval in retrievals for hit in retrieval.hits)
+        record_documents(current, questions, [(hit.node.id, hit.score) for hit in hits])
+        return retrievals
 
 
 def _check_embedder(trees: Sequence[Tree], embedder: Embedder) -> None:

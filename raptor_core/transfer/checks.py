@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import groupby, pairwise
+from operator import attrgetter
 
 import numpy as np
 
@@ -42,7 +43,7 @@ def check_tree(
     ``nodes`` come layer by layer from the leaves up, ``rows`` are their vectors, and ``identity``
     is that of the exported store. The message names the file ``where`` and the row, from 1.
     """
-    layers = [(layer, len(list(group))) for layer, group in groupby(nodes, key=_layer)]
+    layers = [(layer, len(list(group))) for layer, group in groupby(nodes, key=attrgetter("layer"))]
     if layers != list(enumerate(manifest.layer_sizes)):
         raise ExportError(
             f"{where} is not the tree {manifest.tree!r} of its manifest: (layer, nodes) are "
@@ -55,10 +56,6 @@ def check_tree(
             raise ExportError(f"{where}, row {row} (node {node.id!r:.50}): {problem}; export again")
     for problem in checks.problems_of_tree(nodes):
         raise ExportError(f"{where} is not the tree {manifest.tree!r} of its manifest: {problem}")
-
-
-def _layer(node: Node) -> int:
-    return node.layer
 
 
 def has_derived_id(node: Node, n_layer: int) -> bool:

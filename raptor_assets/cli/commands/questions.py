@@ -26,7 +26,7 @@ from raptor_assets.tables_markdown import shorten
 from raptor_assets.tree_picture import tree_svg
 from raptor_core.errors import MissingKeyError, SettingsError, UnknownTreeError
 from raptor_core.home import HomeRetriever
-from raptor_core.home.corpus_tree import answer_by, layer_answer, refuse_narrowing
+from raptor_core.home.corpus_tree import answer_by, refuse_narrowing, summary_answer
 from raptor_core.models.reading.reader import Answer, Passage, Quote, best_sentences
 from raptor_core.nodes import Node, format_pages
 from raptor_core.redaction import printable
@@ -114,9 +114,10 @@ def ask_command(
 
     With --beside the question is answered from the context of each strategy, side by side.
 
-    With --scope corpus the question is about all documents: a layer of the corpus tree is read in
-    parts, then the answers to the parts, within [budget]. Without a reader the answer quotes the
-    corpus tree.
+    With --scope corpus the question is about all documents: the corpus tree leads down to what is
+    worth reading, and that is read once. With --layer N that layer of the corpus tree is read in
+    parts, then the answers to the parts, within [budget]. Without a reader the answer quotes what
+    would be read.
 
     Needs a chat endpoint (settings [reader]). Without its key the command prints the context, the
     sentences nearest to the question and the name of the missing key, and exits with 7.
@@ -125,7 +126,8 @@ def ask_command(
     retriever = HomeRetriever(home)
     settings = retriever.settings
     if values["scope"] == "corpus":
-        narrowing = {k: v for k, v in values.items() if k not in ("scope", "budget_tokens")}
+        accepted = ("scope", "budget_tokens", "layers", "kind")
+        narrowing = {name: value for name, value in values.items() if name not in accepted}
         refuse_narrowing({**narrowing, "beside": compared})
         query = make_query(settings, values)
         _ask_corpus(retriever, question, query, only_plan=plan, as_json=as_json)
@@ -166,16 +168,18 @@ def _search_all(
 def _ask_corpus(
     retriever: HomeRetriever, question: str, query: Query, *, only_plan: bool, as_json: bool
 ) -> None:
-    plan = retriever.plan_answer(query)
-    names = ("layer", "calls", "prompt_tokens", "completion_tokens", "usd")
+    plan = retriever.plan_answer(question, query)
+    names = ("layer", "calls", "prompt_tokens", "completion_tokens", "usd", "reads", "caution")
     figures = {name: getattr(plan, name) for name in names}
     values = {"plan": {**figures, "n_nodes": len(plan.nodes)}}
     tokens = plan.prompt_tokens + plan.completion_tokens
     text = (
-        f"reads the {len(plan.nodes)} nodes of layer {plan.layer} of the corpus tree: "
+        f"reads {plan.reads}: "
         f"{counted(plan.calls, 'call')}, at most about {tokens:,} tokens, "
         f"{usd_text(plan.usd, '.4f')}"
     )
+    if plan.caution and not as_json:
+        say(plan.caution, fg="yellow", err=True)
     if only_plan:
         print_json(values) if as_json else say(text)
         return
@@ -184,8 +188,9 @@ def _ask_corpus(
     try:
         answer = answer_by(plan, question, retriever.settings)
     except MissingKeyError as error:
-        answer = layer_answer(retriever.nodes(CORPUS_TREE_NAME), query.budget_tokens)
-        say(f"summaries of the corpus tree, as no reader is set up: {error}", dim=True, err=True)
+        nodes = retriever.nodes(CORPUS_TREE_NAME)
+        answer, _ = summary_answer(plan, nodes, query.budget_tokens)
+        say(f"the context itself, as no reader is set up: {error}", dim=True, err=True)
     spans = [retriever.trace(passage.node_id).spans for passage in answer.citations]
     _print(answer, values, spans, as_json=as_json)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache
@@ -14,6 +14,8 @@ from typing import Any, Literal, TypeVar
 from raptor_core.errors import ModelError
 from raptor_core.models.embedding.base import PrefixingEmbedder
 from raptor_core.settings import EmbedderSettings
+from raptor_core.tracing import model_values, span
+from raptor_core.vectors import Vectors
 
 Batch = TypeVar("Batch")
 Result = TypeVar("Result")
@@ -111,6 +113,11 @@ class LocalEmbedder(PrefixingEmbedder):
             values["precision"] = resolved.precision
         super().__init__(resolved, kind, **values)
         self._turn = RLock()
+
+    def _embed(self, texts: Sequence[str]) -> Vectors:
+        values = model_values("embeddings", self.model, self._settings.kind)
+        with span(f"embeddings {self.model}", values):
+            return super()._embed(texts)
 
     def _warn_of_slow_precision(self) -> None:
         """Log that the store's precision is slow on this machine."""

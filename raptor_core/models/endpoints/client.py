@@ -22,6 +22,13 @@ from raptor_core.models.money.ledger import Account, Ledger
 from raptor_core.models.money.usage import estimate_tokens
 from raptor_core.retrying import RetryPolicy
 from raptor_core.settings.base import EndpointPart
+from raptor_core.tracing import (
+    model_values,
+    record_messages,
+    record_response,
+    record_usage,
+    span,
+)
 from raptor_core.vectors import Vectors
 
 if TYPE_CHECKING:
@@ -136,8 +143,18 @@ class EndpointClient:
             response = self._chat(ask.for_retry(n_unusable), user, counter, stop)
             return read_kept(response, ask, self.require_key(), self.endpoint.purpose)
 
-        label = self._label("chat")
-        text, is_cut = self._retrier.run(attempt, label=label, stop=stop, on_retry=note)
+        label, previous = self._label("chat"), counter.usage
+        values = self._span_values("chat")
+        details = {"gen_ai.request.max_tokens": ask.max_tokens}
+        with span(f"chat {self.endpoint.shown_model}", values | details, "CLIENT") as current:
+            try:
+                text, is_cut = self._retrier.run(attempt, label=label, stop=stop, on_retry=note)
+            finally:
+                usage = counter.usage
+                n_input = usage.prompt_tokens - previous.prompt_tokens
+                n_output = usage.completion_tokens - previous.completion_tokens
+                record_usage(values, n_input, n_output)
+            record_messages(current, ask.system, ask.user, text)
         return ChatAnswer(text, counter.usage, is_cut)
 
     def embed(
@@ -177,14 +194,23 @@ class EndpointClient:
         def send(fields: Mapping[str, Any], connection: OpenAI) -> Any:
             return connection.embeddings.with_raw_response.create(**fields)
 
+        meter = Meter()
+
         def attempt() -> Vectors:
-            response = self._adapted(send, body, worst, Meter(), stop)
+            response = self._adapted(send, body, worst, meter, stop)
             return read_embeddings(response, len(texts), self.require_key())
 
-        label = self._label("embeddings")
-        return self._retrier.run(
-            attempt, label=label, stop=stop, on_retry=lambda _fault: self._account.count_retry()
-        )
+        label, values = self._label("embeddings"), self._span_values("embeddings")
+        with span(f"embeddings {self.endpoint.shown_model}", values, "CLIENT"):
+            try:
+                return self._retrier.run(
+                    attempt,
+                    label=label,
+                    stop=stop,
+                    on_retry=lambda _fault: self._account.count_retry(),
+                )
+            finally:
+                record_usage(values, meter.usage.prompt_tokens)
 
     def _chat(self, ask: ChatAsk, user: str, meter: Meter, stop: Stop) -> Any:
         """Return the parsed answer to a chat request, which the endpoint may stream."""
@@ -218,6 +244,12 @@ class EndpointClient:
             except FaultError as fault:
                 if not self._dialect.learn(fault.field, fields) and body() == fields:
                     raise  # neither this refusal nor one of another thread changes the request
+
+    def _span_values(self, operation: str) -> dict[str, Any]:
+        endpoint = self.endpoint
+        address = "" if endpoint.is_local else endpoint.base_url
+        provider = "llama.cpp" if endpoint.is_local else "openai"
+        return model_values(operation, endpoint.shown_model, provider, address)
 
     def _label(self, kind: str) -> str:
         endpoint = self.endpoint
@@ -256,6 +288,7 @@ class EndpointClient:
                     raise
                 answered(headers)
             meter.usage += hold.charge(read_usage(response, worst.prompt_tokens))
+        record_response(response)
         return response
 
     def _send(self, call: Callable[[OpenAI], Result]) -> Result:

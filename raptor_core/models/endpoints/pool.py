@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError, ThreadPoolExecutor, as_completed
 from typing import TypeVar
 
+from raptor_core.tracing import with_context
+
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
@@ -36,7 +38,8 @@ def run_concurrently(
 
     pool = ThreadPoolExecutor(min(concurrency, len(items)), thread_name_prefix="endpoint")
     try:
-        pending = [pool.submit(run, item) for item in items]
+        traced = with_context(run)
+        pending = [pool.submit(traced, item) for item in items]
         for future in as_completed(pending):
             error = future.exception()
             if error is None:

@@ -15,6 +15,7 @@ from raptor_core.retrieval.hybrid.passages import Passages
 from raptor_core.retrieval.hybrid.pool import Pool, Ranked, add_surroundings, gather, theme_score
 from raptor_core.retrieval.hybrid.reranking import SENTENCES, rerank, rerank_by_sentences
 from raptor_core.store.protocols import Searcher
+from raptor_core.tracing import span
 
 
 class Hybrid:
@@ -42,6 +43,7 @@ class Hybrid:
         ]
 
 
+@span("packing")
 def _retrieval(
     question: Questions, decision: Decision, pool: Pool, query: Query, store: Searcher
 ) -> Retrieval:

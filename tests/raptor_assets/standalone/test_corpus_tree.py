@@ -223,7 +223,7 @@ def test_with_too_few_trees_there_is_none(workshop):
         "01.md",
     ]
     with pytest.raises(UnknownTreeError):
-        workshop.reader.plan_answer()
+        workshop.reader.plan_answer("what?")
     assert workshop.above() is None
 
 
@@ -294,26 +294,52 @@ def test_a_question_is_led_past_a_tree_that_was_dropped_since(workshop):
             read(leaf.id)
 
 
-def test_a_question_about_everything_is_planned_over_a_layer(built):
-    plan = built.reader.plan_answer(Query(budget_tokens=200))
+def test_a_layer_of_the_corpus_tree_is_read_in_parts(built):
+    depth = max(node.layer for node in built.nodes_above())
+    layers = tuple(range(depth + 1))
+    plan = built.reader.plan_answer("what?", Query(budget_tokens=200, where=Where(layers=layers)))
     assert len(plan.parts) <= 8
     assert plan.calls == len(plan.parts) + (len(plan.parts) > 1)
     assert all(sum(node.n_tokens for node in part) <= 200 for part in plan.parts)
     layer = [node for node in built.nodes_above() if node.layer == plan.layer]
     assert sorted(node.id for node in plan.nodes) == sorted(node.id for node in layer)
+    with pytest.raises(SettingsError, match=f"0 to {depth}, got 9"):
+        built.reader.plan_answer("what?", Query(where=Where(layers=(9,))))
+
+
+def test_a_descent_reads_one_context_down_to_the_passages_of_the_right_document(built):
+    chunk = next(node for node in built.reader.nodes("05.md") if node.is_leaf)
+    plan = built.reader.plan_answer(chunk.text, Query(budget_tokens=300))
+    assert (plan.layer, plan.calls) == (None, 1)
+    assert sum(node.n_tokens for node in plan.nodes) <= 300
+    assert chunk.text in "".join(node.text for node in plan.nodes if node.tree == "05.md")
+    n_detailed = len({node.tree for node in plan.nodes if node.tree != CORPUS_TREE_NAME})
+    assert f" of {N_DOCUMENTS} documents, {n_detailed} of them in detail" in plan.reads
+    for node in plan.nodes:
+        for span in built.reader.trace(node.id).spans:
+            text = (built.docs / span.document).read_text()
+            assert text[span.start : span.end] == span.text
+
+
+def test_a_question_that_names_nothing_is_answered_from_the_corpus_tree_alone(built):
+    plan = built.reader.plan_answer("Summarize everything.", Query(budget_tokens=400))
+    assert plan.nodes
+    assert {node.tree for node in plan.nodes} == {CORPUS_TREE_NAME}
 
 
 def test_an_answer_about_everything_names_what_it_was_made_from(built):
-    asked = {"question": "what is it about?", "scope": "corpus", "budget_tokens": 200}
-    told = HomeReader(built.reader).ask(SearchParameters.model_validate(asked))
-    cited = [citation.node for citation in told.citations]
+    query = {"question": "how many are there?", "scope": "corpus", "budget_tokens": 200}
+    response = HomeReader(built.reader).ask(SearchParameters.model_validate(query))
+    cited = [citation.node for citation in response.citations]
     assert cited
-    assert cited == [node.id for node in told.found.nodes]
-    assert told.found.n_tokens == sum(node.n_tokens for node in told.found.nodes)
+    assert cited == [node.id for node in response.found.nodes]
+    assert response.found.n_tokens == sum(node.n_tokens for node in response.found.nodes)
+    assert f" of {N_DOCUMENTS} documents" in response.found.reason
+    assert "asks for a count over all documents" in response.found.reason
 
 
 @pytest.mark.parametrize(
-    ("name", "value"), [("trees", ["00.md"]), ("layers", [0]), ("strategy", "flat")]
+    ("name", "value"), [("trees", ["00.md"]), ("documents", ["00.md"]), ("strategy", "flat")]
 )
 def test_an_answer_about_everything_refuses_what_would_narrow_it(built, name, value):
     asked = SearchParameters.model_validate({"question": "what?", "scope": "corpus", name: value})

@@ -4,7 +4,7 @@ import pytest
 from support.openai_server import FakeOpenAI
 
 from raptor_core.errors import BudgetError
-from raptor_core.home.corpus_tree import answer_by, plan_answer
+from raptor_core.home.corpus_tree import answer_by, plan_layer
 from raptor_core.nodes import Node
 from raptor_core.settings import Settings
 
@@ -37,7 +37,7 @@ def test_the_parts_answers_are_read_together_and_cite_the_nodes(server):
         "Together [2], and [1]." if "Seen:" in body["messages"][-1]["content"] else "Seen: [2]."
     )
     given = settings(server)
-    plan = plan_answer([node(n) for n in range(4)], given, 200)
+    plan = plan_layer([node(n) for n in range(4)], given, 200)
     assert (len(plan.parts), plan.calls) == (2, 3)
     found = answer_by(plan, "What?", given)
     assert server.n_requests == plan.calls == found.usage.calls
@@ -48,7 +48,7 @@ def test_the_parts_answers_are_read_together_and_cite_the_nodes(server):
 def test_what_fits_one_context_takes_one_call(server):
     server.answer = lambda _body: "So it is [1]."
     given = settings(server)
-    found = answer_by(plan_answer([node(n) for n in range(4)], given, 2000), "What?", given)
+    found = answer_by(plan_layer([node(n) for n in range(4)], given, 2000), "What?", given)
     assert server.n_requests == 1
     assert found.citations[0].node_id == "node-0"
 
@@ -56,11 +56,11 @@ def test_what_fits_one_context_takes_one_call(server):
 def test_the_budget_bounds_it(server):
     given = settings(server, calls=1)
     with pytest.raises(BudgetError):
-        answer_by(plan_answer([node(n) for n in range(4)], given, 200), "What?", given)
+        answer_by(plan_layer([node(n) for n in range(4)], given, 200), "What?", given)
     assert server.n_requests <= 1
 
 
 def test_a_layer_that_is_too_long_gives_way_to_the_one_above(server):
     nodes = [*(node(n, 0) for n in range(40)), *(node(n) for n in range(40, 44))]
-    assert plan_answer(nodes, settings(server), 200).layer == 1
-    assert plan_answer(nodes, settings(server), 2000).layer == 0
+    assert plan_layer(nodes, settings(server), 200).layer == 1
+    assert plan_layer(nodes, settings(server), 2000).layer == 0

@@ -1,0 +1,185 @@
+"""Spans and the token metric of OpenTelemetry, by its conventions for generative AI (1.41).
+
+Here are the names of attributes and the switch for texts. A span costs next to nothing until an
+application, or ``set_up`` for the `raptor` command, installs a provider. See docs/traces.md.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import copy_context
+from typing import Any, TypeVar
+from urllib.parse import urlsplit
+
+from raptor_core.errors import MissingExtraError
+
+Result = TypeVar("Result")
+
+SCOPE = "raptor_core"
+TEXTS = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
+"""Environment variable that adds questions, prompts and answers to spans."""
+
+_BUCKETS = [4**power for power in range(14)]  # boundaries that the conventions advise
+
+
+def records_texts() -> bool:
+    """Return whether spans hold texts; by default they do not."""
+    return os.environ.get(TEXTS, "").lower() in {"true", "span_only", "span_and_event"}
+
+
+def set_up() -> None:
+    """Install the SDK in this process if ``OTEL_TRACES_EXPORTER`` is "otlp".
+
+    The other variables of the standard, such as ``OTEL_EXPORTER_OTLP_ENDPOINT``, are read, too.
+
+    Raises:
+        MissingExtraError: the extra ``otel`` is not installed.
+    """
+    if os.environ.get("OTEL_TRACES_EXPORTER") != "otlp":
+        return
+    try:
+        from opentelemetry import metrics, trace
+        from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter
+        from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+        from opentelemetry.sdk.metrics import MeterProvider
+        from opentelemetry.sdk.metrics.export import PeriodicExportingMetricReader
+        from opentelemetry.sdk.trace import TracerProvider
+        from opentelemetry.sdk.trace.export import BatchSpanProcessor
+    except ModuleNotFoundError as error:
+        raise MissingExtraError("otel", "OTEL_TRACES_EXPORTER=otlp") from error
+    os.environ.setdefault("OTEL_SERVICE_NAME", "raptor")
+    provider = TracerProvider()
+    provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
+    trace.set_tracer_provider(provider)
+    if os.environ.get("OTEL_METRICS_EXPORTER", "otlp") == "otlp":
+        reader = PeriodicExportingMetricReader(OTLPMetricExporter())
+        metrics.set_meter_provider(MeterProvider([reader]))
+
+
+@contextmanager
+def span(
+    name: str, values: Mapping[str, Any] | None = None, kind: str = "INTERNAL"
+) -> Iterator[Any]:
+    """Run a block in a span, and yield the span; None while nothing records spans.
+
+    A failure is recorded by its type alone, since messages may hold texts.
+    """
+    trace = sys.modules.get("opentelemetry.trace")  # no provider without it
+    if trace is None:
+        yield None
+        return
+    tracer = trace.get_tracer(SCOPE)
+    with tracer.start_as_current_span(
+        name,
+        kind=trace.SpanKind[kind],
+        attributes=values,
+        record_exception=False,
+        set_status_on_exception=False,
+    ) as current:
+        if not current.is_recording():
+            yield None
+            return
+        try:
+            yield current
+        except BaseException as error:
+            current.set_attribute("error.type", type(error).__name__)
+            current.set_status(trace.StatusCode.ERROR)
+            raise
+
+
+def is_in_span() -> bool:
+    """Return whether a span is open in this context, as newer versions of FastAPI open one."""
+    trace = sys.modules.get("opentelemetry.trace")
+    return trace is not None and bool(trace.get_current_span().get_span_context().is_valid)
+
+
+@contextmanager
+def remote_parent(headers: Mapping[str, str]) -> Iterator[None]:
+    """Run a block below the span that the ``traceparent`` of a caller names, or below none."""
+    if "opentelemetry.trace" not in sys.modules:
+        yield
+        return
+    from opentelemetry import context, propagate
+
+    token = context.attach(propagate.extract(headers, context.Context()))
+    try:
+        yield
+    finally:
+        context.detach(token)
+
+
+def with_context(function: Callable[..., Result]) -> Callable[..., Result]:
+    """Return a function whose spans in other threads stand below the current span."""
+    if "opentelemetry.trace" not in sys.modules:
+        return function
+    context = copy_context()
+    return lambda *values: context.copy().run(function, *values)
+
+
+def model_values(operation: str, model: str, provider: str, address: str = "") -> dict[str, Any]:
+    """Return the attributes of a call to a model; ``address`` is the URL of its endpoint."""
+    values: dict[str, Any] = {
+        "gen_ai.operation.name": operation,
+        "gen_ai.provider.name": provider,
+        "gen_ai.request.model": model,
+    }
+    parts = urlsplit(address)
+    if parts.hostname:
+        port = parts.port or (443 if parts.scheme == "https" else 80)
+        values |= {"server.address": parts.hostname, "server.port": port}
+    return values
+
+
+def record_response(response: object) -> None:
+    """Add the model that an endpoint names in its answer to the current span."""
+    trace = sys.modules.get("opentelemetry.trace")
+    model = response.get("model") if isinstance(response, Mapping) else None
+    if trace is not None and isinstance(model, str):
+        trace.get_current_span().set_attribute("gen_ai.response.model", model)
+
+
+def record_usage(values: Mapping[str, Any], input_tokens: int, output_tokens: int = 0) -> None:
+    """Add the tokens of a call to the current span and to ``gen_ai.client.token.usage``."""
+    trace = sys.modules.get("opentelemetry.trace")
+    if trace is None:
+        return
+    from opentelemetry import metrics
+
+    histogram = metrics.get_meter(SCOPE).create_histogram(
+        "gen_ai.client.token.usage",
+        "{token}",
+        "Number of input and output tokens used.",
+        explicit_bucket_boundaries_advisory=_BUCKETS,
+    )
+    for kind, tokens in (("input", input_tokens), ("output", output_tokens)):
+        if tokens:
+            trace.get_current_span().set_attribute(f"gen_ai.usage.{kind}_tokens", tokens)
+            histogram.record(tokens, {**values, "gen_ai.token.type": kind})
+
+
+def record_messages(current: Any, system: str, user: str, answer: str) -> None:
+    """Add a prompt and its answer to a span, if texts are switched on."""
+    if current is not None and records_texts():
+        current.set_attribute(
+            "gen_ai.system_instructions", json.dumps([{"type": "text", "content": system}])
+        )
+        for name, role, text in (("input", "user", user), ("output", "assistant", answer)):
+            message: dict[str, Any] = {"role": role, "parts": [{"type": "text", "content": text}]}
+            if name == "output":
+                message["finish_reason"] = "stop"
+            current.set_attribute(f"gen_ai.{name}.messages", json.dumps([message]))
+
+
+def record_documents(
+    current: Any, questions: Sequence[str], scores: Sequence[tuple[str, float]]
+) -> None:
+    """Add the ids of retrieved nodes with their scores to a span; and questions, if switched on."""
+    if current is not None:
+        documents = [{"id": node_id, "score": score} for node_id, score in scores]
+        current.set_attribute("gen_ai.retrieval.documents", json.dumps(documents))
+        if records_texts():
+            current.set_attribute("gen_ai.retrieval.query.text", "\n".join(questions))
