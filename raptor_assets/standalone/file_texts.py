@@ -91,14 +91,14 @@ def _rows(path: Path) -> Iterator[tuple[str, str]]:
             yield f"table {name}", "\n".join(_value(value) for row in rows for value in row)
 
 
-def delete_rows(path: Path, is_gone: Callable[[str], bool]) -> None:
+def delete_rows(path: Path, is_deleted: Callable[[str], bool]) -> None:
     """Delete events and check results of a home's Dagster log by their text, with their bytes."""
     with closing(sqlite3.connect(path)) as database:
         database.execute("pragma secure_delete=on")
         for table in ("event_logs", "asset_check_executions"):
             rows = database.execute(f"select rowid, * from {table}").fetchall()  # noqa: S608
-            gone = [row[:1] for row in rows if is_gone("\n".join(map(_value, row)))]
-            database.executemany(f"delete from {table} where rowid = ?", gone)  # noqa: S608
+            rowids = [row[:1] for row in rows if is_deleted("\n".join(map(_value, row)))]
+            database.executemany(f"delete from {table} where rowid = ?", rowids)  # noqa: S608
         database.commit()
         database.execute("vacuum")
         database.execute("pragma wal_checkpoint(truncate)")

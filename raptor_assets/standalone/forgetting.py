@@ -37,11 +37,11 @@ _WORDS = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]|[^\W_]+")
 
 @dataclass(frozen=True, slots=True)
 class Remnant:
-    """Place where something of a document stands; ``what`` is "text" or "id"."""
+    """Place with something of a document; ``kind`` is "text" or "id"."""
 
     path: str
     part: str
-    what: str
+    kind: str
     remedy: str
 
 
@@ -54,7 +54,7 @@ class Forgetting:
 
     document_sha256: str
     n_passages: int
-    found: list[Remnant] = field(default_factory=list)
+    remnants: list[Remnant] = field(default_factory=list)
     names: list[Remnant] = field(default_factory=list)
     limits: list[str] = field(default_factory=list)
     files: dict[str, str] = field(default_factory=dict)
@@ -73,15 +73,15 @@ class Traces:
         known = list(remaining)
         self._words = min(PASSAGE_WORDS, len(_words(text))) or PASSAGE_WORDS
         self.passages = set(_passages(text, self._words))
-        for _, other in known:
-            self.passages.difference_update(_passages(other, self._words))
+        for _, kept in known:
+            self.passages.difference_update(_passages(kept, self._words))
         names = {document, percent_encode(document), document.replace("/", "%2F")}
         self._longer = tuple({name for name, _ in known if name.endswith(f"/{document}")})
         spelled = "|".join(map(re.escape, sorted(names)))
         self._id = re.compile(rf"(?<![\w.-])(?:{spelled})(?!\w)")
 
     def find(self, text: str) -> str:
-        """Return "text" or "id" for what of the document stands in a text, else ""."""
+        """Return "text" or "id" for a part of the document within a text, else ""."""
         plain = _plain(text)
         if self.passages and not self.passages.isdisjoint(_passages(plain, self._words)):
             return "text"
@@ -139,17 +139,17 @@ def verify_forgotten(
     result = Forgetting(hashlib.sha256(document.encode()).hexdigest(), len(traces.passages))
     result.limits = _limits(settings, text, result.n_passages)
     for node in published:
-        if what := traces.find(node.text):
-            result.found.append(Remnant(f"store: {node.tree}", node.id, what, _rebuild(home)))
+        if kind := traces.find(node.text):
+            result.remnants.append(Remnant(f"store: {node.tree}", node.id, kind, _rebuild(home)))
     for path in _files((home.path, *also)):
         data = path.read_bytes()
         result.files[str(path)] = hashlib.sha256(data).hexdigest()
         parts = [("name", str(path)), *file_texts(path, data)]
         for part, content in parts:
-            if what := traces.find(content):
-                is_history = what == "id" and path.is_relative_to(home.path / HOME_RECORDS)
-                places = result.names if is_history else result.found
-                places.append(Remnant(str(path), part, what, _remedy(home, path)))
+            if kind := traces.find(content):
+                is_history = kind == "id" and path.is_relative_to(home.path / HOME_RECORDS)
+                places = result.names if is_history else result.remnants
+                places.append(Remnant(str(path), part, kind, _remedy(home, path)))
     return result
 
 
@@ -181,7 +181,7 @@ def _limits(settings: Settings, text: str, n_passages: int) -> list[str]:
     if not text:
         limits.append("without --text only the id is looked for: texts cannot be recognised")
     elif not n_passages:
-        limits.append("every passage of the text stands in a remaining document as well")
+        limits.append("a remaining document has every passage of the text as well")
     if settings.store.kind == "server":
         limits.append("files of a server are not read: it erases deleted points when it vacuums")
     if settings.tables.url:
@@ -194,7 +194,7 @@ def _rebuild(home: Home) -> str:
 
 
 def _remedy(home: Home, path: Path) -> str:
-    """Return how to remove what stands in a file."""
+    """Return how to remove remnants from a file."""
     if not path.is_relative_to(home.path):
         return "delete the file, or write the export or report again"
     folder = path.relative_to(home.path).parts[0]

@@ -58,14 +58,14 @@ def verify_command(
     if as_json:
         print_json(values)
     else:
-        for remnant in result.found:
-            say(f"{remnant.what} in {remnant.path} ({remnant.part}): {remnant.remedy}")
+        for remnant in result.remnants:
+            say(f"{remnant.kind} in {remnant.path} ({remnant.part}): {remnant.remedy}")
         for path in dict.fromkeys(remnant.path for remnant in result.names):
             say(f"history: the id names a dropped partition in {path}", dim=True)
         for limit in result.limits:
             say(f"limit: {limit}", dim=True)
-        say(f"{len(result.found)} places found in {len(result.files):,} files")
-    if result.found:
+        say(f"{len(result.remnants)} places found in {len(result.files):,} files")
+    if result.remnants:
         raise SystemExit(1)
 
 

@@ -50,7 +50,7 @@ def verify(place, *options):
 def test_nothing_of_a_deleted_document_stands_in_the_home_nor_in_the_result(home):
     output = home.root / "result.json"
     code, values = verify(home, "--output", output)
-    assert (code, values["found"]) == (0, [])
+    assert (code, values["remnants"]) == (0, [])
     assert values["n_passages"] > 5
     result = json.loads(output.read_text())
     assert any("payload_storage" in path for path in result["files"])
@@ -100,8 +100,8 @@ def test_a_leftover_in_the_home_is_found_with_its_file_and_a_remedy(home, plant)
     plant(home, CANARY.format("dddddx"))
     code, values = verify(home)
     assert code == 1
-    assert {remnant["what"] for remnant in values["found"]} == {"text"}
-    assert all(remnant["remedy"] for remnant in values["found"])
+    assert {remnant["kind"] for remnant in values["remnants"]} == {"text"}
+    assert all(remnant["remedy"] for remnant in values["remnants"])
 
 
 def test_a_packed_export_is_found_and_its_deletion_ends_it(home):
@@ -109,7 +109,7 @@ def test_a_packed_export_is_found_and_its_deletion_ends_it(home):
     export.write_bytes(gzip.compress(CANARY.format("dddddx").encode()))
     code, values = verify(home, "--also", export)
     assert code == 1
-    assert values["found"][0]["path"] == str(export)
+    assert values["remnants"][0]["path"] == str(export)
 
 
 def test_text_that_remaining_documents_share_is_no_leftover(home):
@@ -121,7 +121,7 @@ def test_without_its_text_the_result_says_what_cannot_be_known(home):
     (home.home / "reports" / "old.html").write_text("see docs/letter3.txt")
     printed = home.call("verify", "--gone", "letter3.txt", "--json")
     assert printed.code == 1
-    assert [remnant["what"] for remnant in printed.json["found"]] == ["id"]
+    assert [remnant["kind"] for remnant in printed.json["remnants"]] == ["id"]
     assert any("only the id" in limit for limit in printed.json["limits"])
 
 
