@@ -220,16 +220,8 @@ def _score(
     measured = measurer.measure(questions, contexts)
     for question, context, worth in zip(questions, contexts, measured, strict=True):
         layers = Counter(node.layer for node in context.nodes)
-        yield QuestionScore(
-            question,
-            system.name,
-            budget,
-            context.n_tokens,
-            layers,
-            worth.values,
-            worth.answer,
-            context,
-        )
+        figures = (context.n_tokens, layers, worth.values, worth.answer, context)
+        yield QuestionScore(question, system.name, budget, *figures)
 
 
 def _rows(
@@ -295,8 +287,6 @@ def compare_preset(first: Comparison, name: str, index: Index) -> Comparison:
         ValueError: ``first`` has a system of this name, or another data set.
     """
     system = make_system(index.components.settings.retrieval.strategy)
-    with_contexts = any(item.context for item in first.scores)
-    comparison = compare(
-        index, [system], first.budgets, pooled=first.pooled, with_contexts=with_contexts
-    )
+    kept = any(item.context for item in first.scores)
+    comparison = compare(index, [system], first.budgets, pooled=first.pooled, with_contexts=kept)
     return join(first, [replace(item, system=name) for item in comparison.scores])

@@ -47,12 +47,10 @@ def write_exports(scores: Sequence[QuestionScore], exports: Iterable[tuple[str, 
     for form, path in exports:
         names = COLUMNS[form]
         rows = [{names.get(name, name): v for name, v in _values(s).items()} for s in scores]
-        if form == "csv":
-            text = _csv_text(rows)
-        elif form == "ragas":
-            text = "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows)
+        if form == "ragas":
+            text = "".join(f"{_json(row)}\n" for row in rows)
         else:
-            text = json.dumps(rows, ensure_ascii=False, indent=1)
+            text = _csv_text(rows) if form == "csv" else _json(rows)
         replace_file(path, text.encode())
 
 
@@ -60,19 +58,18 @@ def golden_scores(report: GoldenReport) -> list[QuestionScore]:
     """Return the judged cases of a golden set as scores with contexts."""
     scores = []
     for hit in report.hits:
-        query, layers = hit.retrieved.query, Counter(h.node.layer for h in hit.retrieved.hits)
-        figures = {"evidence": hit.evidence, "documents_found": hit.documents_found}
-        measures = {"rank": hit.rank, **{k: v for k, v in figures.items() if v is not None}}
-        size = (query.budget_tokens, hit.retrieved.n_tokens, layers)
-        context = Context.of(hit.retrieved)
+        query, context = hit.retrieved.query, Context.of(hit.retrieved)
+        size = (query.budget_tokens, context.n_tokens, Counter(n.layer for n in context.nodes))
+        figures = {name: getattr(hit, name) for name in ("rank", "evidence", "documents_found")}
+        measures = {name: value for name, value in figures.items() if value is not None}
         scores.append(QuestionScore(hit.case, query.strategy, *size, measures, context=context))
     return scores
 
 
 def _values(item: QuestionScore) -> dict[str, Any]:
     question, context = item.question, item.context or Context("", 0)
-    right = [] if question.gold is None else [question.options[question.gold]]
-    references = [*question.answers, *right]
+    right = () if question.gold is None else (question.options[question.gold],)
+    references = (*question.answers, *right)
     return {
         "id": question.id,
         "strategy": item.system,
@@ -83,11 +80,15 @@ def _values(item: QuestionScore) -> dict[str, Any]:
         "context_scores": list(context.scores),
         "answer": item.answer,
         "reference": references[0] if references else None,
-        "references": references,
+        "references": list(references),
         "evidence": list(question.evidence) or None,
         "documents": list(dict.fromkeys((*question.sources, *filter(None, [question.document])))),
         "scores": dict(item.measures),
     }
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False)
 
 
 def _csv_text(rows: Sequence[dict[str, Any]]) -> str:
@@ -98,6 +99,5 @@ def _csv_text(rows: Sequence[dict[str, Any]]) -> str:
     writer = csv.DictWriter(stream, columns, extrasaction="ignore")
     writer.writeheader()
     for row in flat:
-        lists = {k: json.dumps(v, ensure_ascii=False) for k, v in row.items() if type(v) is list}
-        writer.writerow(row | lists)
+        writer.writerow({k: _json(v) if isinstance(v, list) else v for k, v in row.items()})
     return stream.getvalue()

@@ -35,12 +35,7 @@ from raptor_core.tree.components import Components
 @EXPORT
 @home_and_json
 def golden_command(
-    file: Path | None,
-    min_hit_rate: float | None,
-    exports: tuple[tuple[str, Path], ...],
-    home: Path,
-    as_json: bool,
-    **values: Any,
+    file: Path | None, min_hit_rate: float | None, home: Path, as_json: bool, **values: Any
 ) -> None:
     """Measure retrieval on questions with known answers.
 
@@ -52,8 +47,7 @@ def golden_command(
     if path is None:
         raise SettingsError("no golden set is named; give a FILE, or set checks.golden")
     report = ask_published(opened, settings, load_golden(path), make_query(settings, values))
-    if exports:
-        write_exports(golden_scores(report), exports)
+    write_exports(golden_scores(report), values["exports"])
     if as_json:
         print_json({"file": str(path), "min_hit_rate": min_hit_rate, **golden_values(report)})
     else:
