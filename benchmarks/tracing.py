@@ -26,6 +26,7 @@ from raptor_core.home import HomeRetriever
 EXAMPLES = Path(__file__).parents[1] / "examples"
 COMMAND = "from raptor_assets.cli import main; main()"
 RECEIVER = """
+import sys, threading
 from http.server import BaseHTTPRequestHandler, HTTPServer
 class Handler(BaseHTTPRequestHandler):
     def do_POST(self):
@@ -36,7 +37,8 @@ class Handler(BaseHTTPRequestHandler):
         pass
 server = HTTPServer(("127.0.0.1", 0), Handler)
 print(server.server_port, flush=True)
-server.serve_forever()
+threading.Thread(target=server.serve_forever, daemon=True).start()
+sys.stdin.read()  # until the benchmark ends
 """
 
 
@@ -83,8 +85,7 @@ def measure(n_rounds: int) -> None:
                     if number:
                         taken[name].append(milliseconds)
         for process in (*searches.values(), receiver):
-            process.terminate()
-            process.wait()
+            process.communicate()
     show(taken)
 
 
