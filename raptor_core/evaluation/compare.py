@@ -16,7 +16,7 @@ import numpy as np
 
 from raptor_core.errors import SettingsError
 from raptor_core.evaluation.bootstrap import Difference, Interval, mean_interval, paired_difference
-from raptor_core.evaluation.contexts import Measurer, QuestionBatch, System
+from raptor_core.evaluation.contexts import Context, Measurer, QuestionBatch, System
 from raptor_core.evaluation.datasets.base import Question
 from raptor_core.evaluation.index import Index
 from raptor_core.evaluation.measures import ContextMeasurer
@@ -28,7 +28,8 @@ class QuestionScore:
     """Scores of one question, by one system at one budget.
 
     ``layers`` counts the context's nodes by layer. ``measures`` holds the measures that apply, and
-    ``answer`` the answer of a reader, if one read the context.
+    ``answer`` the answer of a reader, if one read the context. ``context`` is None unless an export
+    needs it.
     """
 
     question: Question
@@ -38,6 +39,7 @@ class QuestionScore:
     layers: Mapping[int, int]
     measures: Mapping[str, float]
     answer: str | None = None
+    context: Context | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,11 +134,13 @@ def compare(
     pooled: bool = False,
     measurer: Measurer | None = None,
     progress: Progress | None = None,
+    with_contexts: bool = False,
 ) -> Comparison:
     """Retrieve a context for every question by every system at every budget, and measure it.
 
     The other systems are compared with the first. ``pooled`` asks every question of all documents
-    instead of its own. ``measurer`` is None to measure contexts without a reader.
+    instead of its own. ``measurer`` is None to measure contexts without a reader. ``with_contexts``
+    keeps the contexts in the scores.
 
     Raises:
         SettingsError: there is no system or no budget, or the same one twice.
@@ -152,7 +156,8 @@ def compare(
         for system in systems:
             if progress:
                 progress(system.name, budget)
-            scores += _score(index, system, budget, batches, measurer)
+            measured = _score(index, system, budget, batches, measurer)
+            scores += measured if with_contexts else (replace(s, context=None) for s in measured)
     return Comparison.of(index.dataset.name, pooled, measurer.meanings, scores)
 
 
@@ -215,9 +220,8 @@ def _score(
     measured = measurer.measure(questions, contexts)
     for question, context, worth in zip(questions, contexts, measured, strict=True):
         layers = Counter(node.layer for node in context.nodes)
-        yield QuestionScore(
-            question, system.name, budget, context.n_tokens, layers, worth.values, worth.answer
-        )
+        figures = (context.n_tokens, layers, worth.values, worth.answer, context)
+        yield QuestionScore(question, system.name, budget, *figures)
 
 
 def _rows(
@@ -283,5 +287,6 @@ def compare_preset(first: Comparison, name: str, index: Index) -> Comparison:
         ValueError: ``first`` has a system of this name, or another data set.
     """
     system = make_system(index.components.settings.retrieval.strategy)
-    comparison = compare(index, [system], first.budgets, pooled=first.pooled)
+    kept = any(item.context for item in first.scores)
+    comparison = compare(index, [system], first.budgets, pooled=first.pooled, with_contexts=kept)
     return join(first, [replace(item, system=name) for item in comparison.scores])

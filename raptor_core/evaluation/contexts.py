@@ -30,18 +30,21 @@ class QuestionBatch:
 class Context:
     """Text that a reader would read.
 
-    ``nodes`` holds the nodes that it consists of, in order; a baseline may have none.
+    ``nodes`` holds the nodes that it consists of, in order, and ``scores`` the score of each; a
+    baseline may have none.
     """
 
     text: str
     n_tokens: int
     nodes: tuple[Node, ...] = ()
+    scores: tuple[float, ...] = ()
 
     @classmethod
     def of(cls, retrieval: Retrieval) -> Context:
         """Make the context of a retrieval."""
         nodes = tuple(hit.node for hit in retrieval.hits)
-        return cls(retrieval.context, retrieval.n_tokens, nodes)
+        scores = tuple(hit.score for hit in retrieval.hits)
+        return cls(retrieval.context, retrieval.n_tokens, nodes, scores)
 
 
 class System(Protocol):

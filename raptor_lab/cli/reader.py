@@ -88,7 +88,12 @@ def reader_command(file: Path, home: Path, as_json: bool, **values: Any) -> None
             reader = make_reader(settings.reader, ledger, kind, model or values["model"])
             measurer = AnswerMeasurer(index.dataset.name, reader, log)
             compared = compare(
-                index, systems, _budgets(values), pooled=values["pooled"], measurer=measurer
+                index,
+                systems,
+                _budgets(values),
+                pooled=values["pooled"],
+                measurer=measurer,
+                with_contexts=bool(values["exports"]),
             )
             comparisons.append(
                 with_suffix(compared, model or kind) if len(readers) > 1 else compared

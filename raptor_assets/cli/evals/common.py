@@ -16,6 +16,7 @@ from raptor_assets.project.home import Home
 from raptor_core.evaluation.compare import Comparison, by_kind
 from raptor_core.evaluation.contexts import System
 from raptor_core.evaluation.datasets import Dataset, open_dataset
+from raptor_core.evaluation.exports import COLUMNS, write_exports
 from raptor_core.evaluation.index import Index, TreeStatistics, open_index
 from raptor_core.evaluation.systems import make_system
 from raptor_core.evaluation.tables import comparison_tables
@@ -48,6 +49,17 @@ dataset_options = together(
     ),
 )
 """Options of a data set and its trees."""
+
+
+EXPORT = click.option(
+    "--export",
+    "exports",
+    multiple=True,
+    type=(click.Choice(list(COLUMNS)), click.Path(dir_okay=False, path_type=Path)),
+    metavar="FORMAT PATH",
+    help="Write questions, contexts, answers and scores to PATH for ragas or deepeval, or as csv. "
+    "May be repeated.",
+)
 
 
 def budgets_option(default: str) -> Callable[[Command], Command]:
@@ -91,6 +103,7 @@ def comparison_options(budgets: str) -> Callable[[Command], Command]:
         click.option(
             "--questions", "with_questions", is_flag=True, help="With --json: every question."
         ),
+        EXPORT,
     )
 
 
@@ -152,7 +165,8 @@ def show(
     *,
     as_json: bool,
 ) -> None:
-    """Print a comparison with sizes of trees, costs of the reader, and omitted documents."""
+    """Print a comparison with sizes of trees, costs and omitted documents; write its exports."""
+    write_exports(comparison.scores, values["exports"])
     kinds = by_kind(comparison) if values["by_kind"] else {}
     left_out = [f"{item.name}: {item.reason}" for item in dataset.left_out]
     if as_json:

@@ -14,6 +14,7 @@ from raptor_core.retrieval.general.kinds import Decision
 from raptor_core.retrieval.general.terms import Mask, TermTable, read_terms
 from raptor_core.store.base import Hit
 from raptor_core.store.protocols import Searcher
+from raptor_core.tracing import span
 
 TOKENS_POWER = 0.8
 """A node's gain is divided by its tokens to this power: under 1 it spares long nodes a little."""
@@ -25,6 +26,7 @@ PART_SHARE = 2 / 3
 """Least share of a summary's chunks in a part of the text, so that the summary is of the part."""
 
 
+@span("packing")
 def cover(question: str, decision: Decision, query: Query, store: Searcher) -> Retrieval:
     """Return nodes of all layers that cover the text, or the part of it that a question names."""
     where = query.where

@@ -82,6 +82,12 @@ def test_a_question_is_one_trace_from_the_embedding_to_the_reader(built, receive
     assert n_input > n_output > 0
 
 
+def test_a_general_question_has_its_packing_below_the_search(built, received):
+    done = run(built.home, "query", QUESTION, "--kind", "general", "--json", **received.environ)
+    assert done.returncode == 0, done.stderr
+    assert received.span("packing")["parentSpanId"] == received.span("search hybrid")["spanId"]
+
+
 def test_retrieved_ids_and_scores_are_recorded_but_no_text(built, received, endpoint):
     answer = ask(built, received, endpoint)
     retrieval = received.span("retrieval corpus")["attributes"]
