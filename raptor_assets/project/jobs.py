@@ -15,6 +15,7 @@ from raptor_assets.project.store_state import read_store_state
 from raptor_assets.project.turns import Turn, begin_turn
 from raptor_assets.provenance import MATERIALIZED, version_tags
 from raptor_assets.versions import DROPPED
+from raptor_core.identity import safe_name
 from raptor_core.tree.cache import NodeCache
 
 BUILD = "build"
@@ -99,15 +100,18 @@ def drop_all(
     """Drop partitions one by one, and yield their tombstones."""
     corpus, max_layers = resources.names, resources.settings.tree.max_layers
     shown = [keys.shown(corpus, key) for key in keys.chain_keys(max_layers)]
+    stored = TreeIndex(resources.store.trees, resources.settings.grouping)
     for partition in partitions:
         with turn.take([partition]):
             cache = resources.components(context.instance).cache
-            n_nodes = _drop(partition, resources, cache)
+            n_nodes = _drop(partition, resources, cache, stored)
             resources.reports.delete(partition)
             yield from _tombstones(context.instance, partition, shown, n_nodes)
             turn.require()
             context.instance.delete_dynamic_partition(corpus.partitions, partition)
         context.log.info(f"dropped partition {partition!r} with {n_nodes} nodes")
+    for store in resources.store.open_each():
+        store.optimize()
 
 
 def drop_config(
@@ -118,18 +122,19 @@ def drop_config(
     return {"ops": {corpus.of(_DROP_OP): {"config": config}}}
 
 
-def _drop(partition: str, resources: Resources, cache: NodeCache) -> int:
+def _drop(partition: str, resources: Resources, cache: NodeCache, stored: TreeIndex) -> int:
     """Drop a partition's trees, then its tables, and return the number of nodes.
 
     Without tables, as after a build by another home, all trees go that belong to the partition.
     """
     tables, place, grouping = resources.tables, resources.store, resources.settings.grouping
-    stored = TreeIndex(place.trees, grouping)
     trees = abandoned_trees(tables, grouping, partition, stored) or sorted(stored(partition))
     n_nodes = 0
     for store in place.open_each():
         with store.publishing() as publishing:
             n_nodes += publishing.drop(trees)
+    for tree in trees:
+        (resources.home.path / "maps" / f"{safe_name(tree)}.map").unlink(missing_ok=True)
     cache.forget({*trees, *TreeIndex(cache.unfinished, grouping)(partition)})
     for path in reversed(keys.table_paths()):
         tables.delete(path, partition)

@@ -223,8 +223,8 @@ def _window(reader: HomeReader) -> APIRouter:
         return Response(content, media_type="application/json")
 
     @router.get("/corpus")
-    def corpus() -> Response:
-        return encode(reader.corpus())
+    def corpus(partition: Name | None = None) -> Response:
+        return encode(reader.corpus(partition))
 
     @router.get("/report")
     def report(tree: Name) -> Response:

@@ -209,12 +209,13 @@ class HomeReader:
         query = replace(self._retriever.query, strategy="lexical")
         return SearchResponse.of(Retrieval(words, query, tuple(hits), n_tokens, len(hits), 0))
 
-    def corpus(self) -> dict[str, Any]:
+    def corpus(self, partition: str | None = None) -> dict[str, Any]:
         """See ``window.corpus_values``."""
         from raptor_assets.serving.window import corpus_values
 
         retriever, home = self._home_of(None)
-        return retriever.read(lambda store: corpus_values(home, retriever.settings, store))
+        settings = retriever.settings
+        return retriever.read(lambda store: corpus_values(home, settings, store, partition))
 
     def report(self, tree: str) -> dict[str, Any]:
         """Return the values of a tree's page."""

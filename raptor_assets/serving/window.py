@@ -17,7 +17,14 @@ from raptor_assets.costs import node_usages, read_usages
 from raptor_assets.project.home import Home
 from raptor_assets.report import TreeRecord, read_findings, read_records
 from raptor_assets.report_pages import ReportFolder
-from raptor_assets.standalone.status import TreeStatus, read_tree_records, status_of
+from raptor_assets.standalone.status import (
+    LISTED_TREES,
+    PartitionStatus,
+    TreeStatus,
+    partitions_of,
+    read_tree_records,
+    status_of,
+)
 from raptor_core.disk import replace_file
 from raptor_core.documents import partition_key
 from raptor_core.home.published import has_corpus_tree, require_trees
@@ -41,21 +48,53 @@ NAMED_DOCUMENTS = 20  # maximal number of documents of a tree on the corpus page
 ABOVE = "The corpus tree"
 
 
-def corpus_values(home: Home, settings: Settings, store: VectorStore) -> dict[str, Any]:
-    """Return each published tree with titles, sizes, checks, last change and cost."""
-    status = status_of(home, settings, store.manifests())
-    titles, has_top = store.titles(), has_corpus_tree(home, settings)
-    partitions = dict.fromkeys(tree.partition for tree in status.trees)
-    records = read_tree_records(home, settings, partitions)
+def corpus_values(
+    home: Home, settings: Settings, store: VectorStore, partition: str | None = None
+) -> dict[str, Any]:
+    """Return each published tree, or of one partition, with titles, sizes, checks and cost.
+
+    Of more than ``LISTED_TREES`` trees it returns the totals of each partition.
+    """
+    chosen = None if partition is None else _trees_of(home, settings, partition)
+    if chosen is None and (n_trees := store.count_trees()) > LISTED_TREES:
+        status = partitions_of(home, settings, n_trees)
+    else:
+        status = status_of(home, settings, store.manifests(chosen))
+    trees = [tree for tree in status.trees if partition in (None, tree.partition)]
+    titles = store.titles([tree.name for tree in trees])
+    has_top = has_corpus_tree(home, settings)
+    records = read_tree_records(home, settings, dict.fromkeys(tree.partition for tree in trees))
+    rows = [_row(tree, titles, records.get(tree.name), has_top=has_top) for tree in trees]
     return {
         "home": home.path.parent.name if home.path.name.startswith(".") else home.path.name,
         "sources": settings.source.shown_paths(),
-        "trees": [
-            _row(tree, titles, records.get(tree.manifest.tree), has_top=has_top)
-            for tree in status.trees
-        ],
+        "partition": partition,
+        "trees": [*map(_partition_row, status.partitions), *rows],
         "unpublished": list(status.unpublished),
         "checks": [_check(result) for result in status.checks],
+    }
+
+
+def _trees_of(home: Home, settings: Settings, partition: str) -> list[str]:
+    table = home.table_store(settings).find(names.TREE.split("/"), partition, ["tree"])
+    return [] if table is None else table.column(0).to_pylist()
+
+
+def _partition_row(part: PartitionStatus) -> dict[str, Any]:
+    """Return the totals of a partition in the fields of a tree."""
+    return {
+        "name": part.name,
+        "partition": part.name,
+        "n_trees": part.n_trees,
+        "title": "",
+        "above": False,
+        "n_documents": 0,
+        "documents": [],
+        "layers": [part.n_nodes],
+        "tokens": part.n_tokens,
+        "published": part.published_at,
+        **_check_values(part),
+        **dict.fromkeys(("cost", "change")),
     }
 
 
@@ -79,9 +118,7 @@ def _row(
         "tokens": manifest.n_tokens,
         "published": manifest.published_at,
         "build": manifest.build_id,
-        "checks": len(tree.checks),
-        "failed": [_check(result) for result in tree.checks if not result.passed],
-        "passed": tree.structural_passed,
+        **_check_values(tree),
         "cost": None if record is None or record.cost is None else dict(record.cost),
         "change": None
         if record is None
@@ -91,6 +128,14 @@ def _row(
             "added": len(record.change.added),
             "rebuilds": len(record.rebuilds),
         },
+    }
+
+
+def _check_values(part: TreeStatus | PartitionStatus) -> dict[str, Any]:
+    return {
+        "checks": len(part.checks),
+        "failed": [_check(result) for result in part.checks if not result.passed],
+        "passed": part.structural_passed,
     }
 
 

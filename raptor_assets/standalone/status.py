@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING
 
 from raptor_assets import names
@@ -42,23 +43,109 @@ class TreeStatus:
     checks: tuple[CheckResult, ...]
     n_absent_checks: int = 0
 
+    name = property(lambda self: self.manifest.tree)
+    n_nodes = property(lambda self: sum(self.manifest.layer_sizes))
+    n_tokens = property(lambda self: self.manifest.n_tokens)
+    published_at = property(lambda self: self.manifest.published_at)
+
     @property
     def structural_passed(self) -> bool:
         """Whether every check that blocks publishing, or has severity error, passed."""
-        return all(c.passed for c in self.checks if c.blocking or c.severity == "error")
+        return _structural_passed(self.checks)
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionStatus:
+    """Totals of a partition's published trees, with the results of checks on it."""
+
+    name: str
+    n_trees: int
+    n_nodes: int
+    n_tokens: int
+    published_at: str
+    checks: tuple[CheckResult, ...]
+
+    @property
+    def structural_passed(self) -> bool:
+        """See ``TreeStatus``."""
+        return _structural_passed(self.checks)
+
+
+def _structural_passed(checks: Iterable[CheckResult]) -> bool:
+    return all(check.passed for check in checks if check.blocking or check.severity == "error")
 
 
 @dataclass(frozen=True, slots=True)
 class HomeStatus:
     """Published trees, partitions without trees, and checks on all trees or on data sets.
 
-    Partitions that are ``orphaned`` are published, but not recorded in this home.
+    Partitions that are ``orphaned`` are published, but not recorded in this home. A summary has
+    ``partitions`` in place of more than ``LISTED_TREES`` trees; the store then has ``n_unlisted``
+    more trees than the tables of the partitions, or fewer.
     """
 
     trees: tuple[TreeStatus, ...]
     unpublished: tuple[str, ...]
     checks: tuple[CheckResult, ...] = ()
     orphaned: tuple[str, ...] = ()
+    partitions: tuple[PartitionStatus, ...] = ()
+    n_unlisted: int = 0
+
+    @property
+    def n_trees(self) -> int:
+        """Number of published trees."""
+        return len(self.trees) + sum(part.n_trees for part in self.partitions)
+
+    @property
+    def structural_passed(self) -> bool:
+        """Whether every tree and partition passed; see ``TreeStatus``."""
+        return all(part.structural_passed for part in self.parts)
+
+    @property
+    def parts(self) -> tuple[TreeStatus | PartitionStatus, ...]:
+        """Partitions, then trees."""
+        return (*self.partitions, *self.trees)
+
+
+LISTED_TREES = 1000  # a larger home is described by partition, unless the caller wants each tree
+
+
+def read_summary(home: Home, settings: Settings) -> HomeStatus:
+    """Return the state of a home, of more than ``LISTED_TREES`` by partition."""
+    n_stored = 0
+    if stored_identity(settings.store, home.qdrant) is not None:
+        with open_store(settings.store, home.qdrant) as store:
+            n_stored = store.count_trees()
+    if n_stored <= LISTED_TREES:
+        return read_status(home, settings)
+    return partitions_of(home, settings, n_stored)
+
+
+def partitions_of(home: Home, settings: Settings, n_stored: int) -> HomeStatus:
+    """Return the state of a home by partition, from the tables of its published trees."""
+    checks = names.partition_checks(settings)
+    together = names.golden_checks(settings) + names.dataset_checks(settings)
+    with recorded(home) as records:
+        existing = sorted(records.partitions())
+        outcomes = records.outcomes(checks + together)
+    tables = home.table_store(settings)
+    columns = ["layer_sizes", "n_nodes", "n_tokens", "published_at"]
+    partitions = []
+    for name in existing:
+        if table := tables.find(names.TREE.split("/"), name, columns):
+            sizes, n_nodes, n_tokens, times = (part.to_pylist() for part in table.columns)
+            top = max(text.count(",") for text in sizes)
+            results = _up_to(top, _results(checks, outcomes, name))
+            totals = len(sizes), sum(n_nodes), sum(n_tokens), max(times)
+            partitions.append(PartitionStatus(name, *totals, results))
+    published = {state.name for state in partitions}
+    return HomeStatus(
+        trees=_corpus_trees(home, settings),
+        unpublished=tuple(name for name in existing if name not in published),
+        checks=_results(together, outcomes, None),
+        partitions=tuple(partitions),
+        n_unlisted=n_stored - sum(state.n_trees for state in partitions),
+    )
 
 
 def read_status(home: Home, settings: Settings) -> HomeStatus:
@@ -78,26 +165,30 @@ def status_of(home: Home, settings: Settings, manifests: Sequence[Manifest]) -> 
     with recorded(home) as records:
         partitions = sorted(records.partitions())
         outcomes = records.outcomes(checks + together)
-    results = {name: _results(checks, outcomes, name) for name in set(owners.values())}
     published = set(owners.values())
-    trees = [_tree(m, owners[m.tree], results[owners[m.tree]], checks) for m in manifests]
-    if has_corpus_tree(home, settings):
-        trees += read_status(home.corpus_tree, corpus_tree_settings(settings)).trees
+    results = {name: _results(checks, outcomes, name) for name in published}
+
+    @cache
+    def described(partition: str, top: int) -> tuple[tuple[CheckResult, ...], int]:
+        n_absent = sum(names.layer_of(asset) > top for asset, _ in checks)
+        return _up_to(top, results[partition]), n_absent
+
+    trees = [
+        TreeStatus(m, owners[m.tree], *described(owners[m.tree], len(m.layer_sizes) - 1))
+        for m in manifests
+    ]
     return HomeStatus(
-        trees=tuple(trees),
+        trees=(*trees, *_corpus_trees(home, settings)),
         unpublished=tuple(name for name in partitions if name not in published),
         checks=_results(together, outcomes, None),
         orphaned=tuple(sorted(published.difference(partitions))),
     )
 
 
-def _tree(
-    manifest: Manifest, partition: str, results: Iterable[CheckResult], checks: names.Checks
-) -> TreeStatus:
-    top = len(manifest.layer_sizes) - 1
-    present = tuple(result for result in results if names.layer_of(result.asset) <= top)
-    n_absent = sum(names.layer_of(asset) > top for asset, _ in checks)
-    return TreeStatus(manifest, partition, present, n_absent)
+def _corpus_trees(home: Home, settings: Settings) -> tuple[TreeStatus, ...]:
+    if not has_corpus_tree(home, settings):
+        return ()
+    return read_status(home.corpus_tree, corpus_tree_settings(settings)).trees
 
 
 def read_costs(home: Home, settings: Settings, partitions: Iterable[str]) -> dict[str, Cost]:
@@ -114,6 +205,11 @@ def read_tree_records(
 
     tables = home.table_store(settings)
     return {tree: r for name in partitions for tree, r in read_records(tables, name).items()}
+
+
+def _up_to(top: int, results: Iterable[CheckResult]) -> tuple[CheckResult, ...]:
+    """Return the results of checks on the layers up to ``top``."""
+    return tuple(result for result in results if names.layer_of(result.asset) <= top)
 
 
 def _results(

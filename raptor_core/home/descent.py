@@ -80,11 +80,11 @@ def choose(above: Sequence[Node], passages: Sequence[Node], budget_tokens: int) 
             continue
         rated.add(node_id)
         node, is_spare = by_id[node_id], parent in chosen and parent not in tops
-        left = room - node.n_tokens + (chosen[parent].n_tokens if is_spare else 0)
-        if left >= 0:
+        remaining = room - node.n_tokens + (chosen[parent].n_tokens if is_spare else 0)
+        if remaining >= 0:
             if is_spare:
                 del chosen[parent]
-            chosen[node_id], room, parent = node, left, node_id
+            chosen[node_id], room, parent = node, remaining, node_id
         for child in under.get(node_id, ()):
             if weights[child] >= least.get(child, 0.0):
                 heappush(heap, (-weights[child], len(rated), child, parent))

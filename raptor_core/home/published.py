@@ -26,7 +26,7 @@ def open_published(
     """
     require_store(home, settings)
     with open_store(settings.store, home.qdrant, identity) as store:
-        if not any(mark.n_nodes for mark in store.marks()):
+        if not store.count():
             raise _nothing_published(home)
         yield store
 

@@ -5,9 +5,9 @@
   (``versions.py``), there each tree by itself.
 - A commit that fails closes the store: opening it again completes the commit.
 - Forgetting: after ``publish`` and ``drop`` no point holds removed text, and no search, lookup or
-  listing returns it. Bytes may stay in the engine's files for a while: Edge rewrites in
-  ``optimize()`` every segment of which a fifth is deleted, local mode's SQLite reuses freed pages,
-  a server vacuums on its own. To erase bytes at once, build into an empty home.
+  listing returns it. Bytes may stay in the engine's files for a while. Edge erases them in
+  ``optimize()``: in small stores all, in large ones those of segments of which a fifth is deleted;
+  ``erase`` removes all. Local mode's SQLite reuses freed pages, a server vacuums on its own.
 - One store object may be shared by threads. On embedded engines its calls take turns.
 """
 
@@ -151,9 +151,9 @@ class StoreReader:
         with self._open():
             return self._reader.scroll(condition, fields, dense=dense)
 
-    def titles(self) -> dict[str, str]:
-        """Return the titles of all documents that have one, by document; no text is read."""
-        leaves = live_condition(Where(layers=(0,)))
+    def titles(self, trees: Sequence[str] | None = None) -> dict[str, str]:
+        """Return the titles of the documents that have one, by document, of all trees for None."""
+        leaves = live_condition(Where(trees=None if trees is None else tuple(trees), layers=(0,)))
         records = self._points(leaves, ("documents", "metadata"))
         titles = ((r.payload["documents"][0], r.payload["metadata"].get("title")) for r in records)
         return {document: str(title) for document, title in titles if title}
@@ -191,6 +191,11 @@ class StoreReader:
         for at in range(0, len(distinct), READ_POINTS):
             match = Match(field, distinct[at : at + READ_POINTS])
             yield from self._points(Condition((match,)), fields, dense=dense)
+
+    def count_trees(self) -> int:
+        """Return the number of published trees, and read none of them."""
+        with self._open():
+            return self._reader.count(Condition((MANIFEST,)))
 
     def manifests(self, trees: Sequence[str] | None = None) -> list[Manifest]:
         """See ``Searcher``."""
@@ -359,10 +364,10 @@ class VectorStore(StoreReader, AbstractContextManager["VectorStore"]):
                 if node is None or node.id != record.id or lacks:
                     yield record.id
 
-    def optimize(self) -> None:
-        """Build search indexes, where the engine does not do so by itself."""
+    def optimize(self, *, erase: bool = False) -> None:
+        """Build search indexes; ``erase`` removes all bytes of deleted points, see ``Engine``."""
         with self._open():
-            self._engine.optimize()
+            self._engine.optimize(erase=erase)
 
 
 def _sound_vector(record: Point) -> Vectors | None:

@@ -17,9 +17,11 @@ from raptor_assets.project.home import Home
 from raptor_assets.standalone.status import (
     CheckResult,
     HomeStatus,
+    PartitionStatus,
     TreeStatus,
     read_costs,
     read_status,
+    read_summary,
 )
 from raptor_assets.tables_markdown import shorten
 from raptor_core.disk import disk_errors, replace_file
@@ -37,12 +39,16 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
 
 @click.command(epilog="\b\nExample:\n  raptor status --json | jq '.trees[].layer_sizes'")
 @click.option("--check", is_flag=True, help="Exit with 5 if a structural check failed.")
-@click.option("--cost", is_flag=True, help="Add the cost of each tree's last build.")
+@click.option("--cost", is_flag=True, help="List each tree with the cost of its last build.")
+@click.option("--trees", is_flag=True, help="List each tree of a home that has over 1,000.")
 @home_and_json
-def status_command(check: bool, cost: bool, home: Path, as_json: bool) -> None:
-    """Show the published trees, the results of their checks, and their costs."""
+def status_command(check: bool, cost: bool, trees: bool, home: Path, as_json: bool) -> None:
+    """Show the published trees, the results of their checks, and their costs.
+
+    A home of over 1,000 trees is shown by partition.
+    """
     opened, settings = Home.open(home)
-    state = read_status(opened, settings)
+    state = (read_status if trees or cost else read_summary)(opened, settings)
     partitions = dict.fromkeys(tree.partition for tree in state.trees)
     costs = read_costs(opened, settings, partitions) if cost else None
     sources = settings.source.shown_paths()
@@ -53,7 +59,7 @@ def status_command(check: bool, cost: bool, home: Path, as_json: bool) -> None:
         _print(state, opened.path, sources)
         for tree, figures in (costs or {}).items():
             say(f"{tree}: {_cost_text(figures)}")
-    if check and not all(tree.structural_passed for tree in state.trees):
+    if check and not state.structural_passed:
         raise SystemExit(5)
 
 
@@ -102,11 +108,12 @@ def _values(state: HomeStatus, home: Path, sources: Sequence[str]) -> dict[str, 
             }
             for tree in state.trees
         ],
+        "partitions": state.partitions,
         "unpublished": state.unpublished,
         "orphaned": state.orphaned,
         "checks": state.checks,
-        "n_trees": len(state.trees),
-        "all_structural_checks_passed": all(tree.structural_passed for tree in state.trees),
+        "n_trees": state.n_trees,
+        "all_structural_checks_passed": state.structural_passed,
     }
 
 
@@ -122,12 +129,14 @@ def _cost_text(figures: Cost) -> str:
 
 def _print(state: HomeStatus, home: Path, sources: Sequence[str]) -> None:
     say(f"{home} holds {', '.join(sources) or 'no source yet'}", dim=True)
+    if state.partitions:
+        _print_rows(state.partitions)
     if state.trees:
-        _print_trees(state.trees)
-    for tree in state.trees:
-        for result in tree.checks:
+        _print_rows(state.trees)
+    for part in state.parts:
+        for result in part.checks:
             if not result.passed:
-                _print_check(tree.manifest.tree, result)
+                _print_check(part.name, result)
     for result in state.checks:
         if not result.passed:
             _print_check("all trees" if result.asset == "tree" else "evaluation", result)
@@ -135,44 +144,61 @@ def _print(state: HomeStatus, home: Path, sources: Sequence[str]) -> None:
         why = f"a build is at it, or `{hint('build', home)}` says why"
         say(f"{name}: nothing published yet; {why}", fg="yellow")
     print_orphaned(state.orphaned)
-    n_nodes = sum(sum(tree.manifest.layer_sizes) for tree in state.trees)
-    n_tokens = sum(tree.manifest.n_tokens for tree in state.trees)
-    counts = ((len(state.trees), "tree"), (n_nodes, "node"), (n_tokens, "token"))
-    say(", ".join(counted(*count) for count in counts))
-    if not (state.trees or state.unpublished):
+    _print_totals(state, home)
+    if not (state.n_trees or state.unpublished):
         say(f"next: {hint('build' if sources else 'build SOURCE', home)}")
 
 
-def _print_trees(trees: Sequence[TreeStatus]) -> None:
+def _print_totals(state: HomeStatus, home: Path) -> None:
+    parts = state.parts
+    counts = (
+        (state.n_trees, "tree"),
+        (sum(part.n_nodes for part in parts), "node"),
+        (sum(part.n_tokens for part in parts), "token"),
+    )
+    say(", ".join(counted(*count) for count in counts))
+    if state.partitions:
+        say(f"`{hint('status --trees', home)}` lists each tree", dim=True)
+    if state.n_unlisted:
+        difference = f"{abs(state.n_unlisted):,} {'more' if state.n_unlisted > 0 else 'fewer'}"
+        why = f"`{hint('plan', home)}` says what a build changes"
+        say(f"the store holds {difference} trees than the tables; {why}", fg="yellow")
+
+
+def _print_rows(parts: Sequence[TreeStatus | PartitionStatus]) -> None:
     """Print a table with full names, which can be copied into a command."""
     from rich.cells import cell_len, set_cell_size
 
     head = ("tree", "title", "nodes by layer", "tokens", "published", "checks")
-    rows: list[tuple[str, ...]] = [head, *map(_row, trees)]
-    if not any(tree.manifest.title for tree in trees):
+    if isinstance(parts[0], PartitionStatus):
+        head = ("partition", "trees", "nodes", "tokens", "published", "checks")
+    rows: list[tuple[str, ...]] = [head, *map(_row, parts)]
+    if not any(title for _, title, *_ in rows[1:]):
         rows = [(tree, *rest) for tree, _, *rest in rows]
     widths = [max(map(cell_len, column)) for column in zip(*rows, strict=True)]
-    for tree, row in zip((None, *trees), rows, strict=True):
+    for part, row in zip((None, *parts), rows, strict=True):
         padded = [set_cell_size(text, width) for text, width in zip(row, widths, strict=True)]
-        say("  ".join(padded).rstrip(), bold=tree is None, fg=tree and _color(tree))
+        say("  ".join(padded).rstrip(), bold=part is None, fg=part and _color(part))
 
 
-def _color(tree: TreeStatus) -> str | None:
-    if all(check.passed for check in tree.checks):
+def _color(part: TreeStatus | PartitionStatus) -> str | None:
+    if all(check.passed for check in part.checks):
         return None
-    return "yellow" if tree.structural_passed else "red"
+    return "yellow" if part.structural_passed else "red"
 
 
-def _row(tree: TreeStatus) -> tuple[str, ...]:
-    manifest = tree.manifest
-    failed = sum(not check.passed for check in tree.checks)
-    checks = f"{failed} of {len(tree.checks)} failed" if failed else f"{len(tree.checks)} passed"
-    if tree.n_absent_checks:
-        checks += f", {tree.n_absent_checks} of layers that the tree does not have"
-    sizes = " → ".join(map(str, manifest.layer_sizes))
-    published = manifest.published_at.partition(".")[0].replace("+00:00", "") + "Z"
-    title = shorten(manifest.title, _TITLE_CHARS)
-    return manifest.tree, title, sizes, f"{manifest.n_tokens:,}", published, checks
+def _row(part: TreeStatus | PartitionStatus) -> tuple[str, ...]:
+    failed = sum(not check.passed for check in part.checks)
+    checks = f"{failed} of {len(part.checks)} failed" if failed else f"{len(part.checks)} passed"
+    published = part.published_at.partition(".")[0].replace("+00:00", "") + "Z"
+    if isinstance(part, PartitionStatus):
+        counts = f"{part.n_trees:,}", f"{part.n_nodes:,}", f"{part.n_tokens:,}"
+        return part.name, *counts, published, checks
+    if part.n_absent_checks:
+        checks += f", {part.n_absent_checks} of layers that the tree does not have"
+    sizes = " → ".join(map(str, part.manifest.layer_sizes))
+    title = shorten(part.manifest.title, _TITLE_CHARS)
+    return part.name, title, sizes, f"{part.n_tokens:,}", published, checks
 
 
 def _print_check(where: str, result: CheckResult) -> None:

@@ -25,7 +25,7 @@ from raptor_assets.cli.terminal import say
 from raptor_assets.costs import read_usages
 from raptor_assets.names import counted
 from raptor_assets.project.home import Home
-from raptor_assets.report_pages import write_page
+from raptor_assets.report_pages import ReportFolder, write_page
 from raptor_assets.tables_markdown import shorten
 from raptor_core.documents import partition_key
 from raptor_core.errors import UnknownTreeError
@@ -230,7 +230,9 @@ def _write_corpus(home: Home, settings: Settings, output: Path | None) -> Path:
     with open_published(home, settings) as store:
         values = corpus_values(home, settings, store)
     for row in values["trees"]:
-        page = report_address(home, settings, row["name"])
+        name = row["name"]
+        shared = ReportFolder(home.reports).path(name)
+        page = shared if "n_trees" in row else report_address(home, settings, name)
         if page.exists():
             row["page"] = quote(os.path.relpath(page, path.parent))
     write_page(path, render_corpus(values))

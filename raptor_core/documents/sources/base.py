@@ -182,7 +182,7 @@ class Rules:
             return "is hidden"
         name = f"{path}/" if is_folder else path
         for patterns, where in ((self.exclude, "source.exclude"), (self.ignore, IGNORE_FILE)):
-            if patterns.match_file(name):
+            if patterns.patterns and patterns.match_file(name):
                 return f"is left out by {where}"
         if not is_folder and self.include.patterns and not self.include.match_file(path):
             return "is not named in source.include"

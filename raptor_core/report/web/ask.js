@@ -17,7 +17,7 @@ async function showAsk(root) {
   const question = el('input', { id: 'ask-question', placeholder: 'A question, or words', required: true, maxlength: '10000', 'aria-label': 'Question' });
   question.value = formValues.question;
   question.addEventListener('input', () => { formValues.question = question.value; });
-  const options = el('datalist', { id: 'tree-names' }, (corpus?.trees ?? []).map((row) => el('option', { value: row.name }, titleOf(row))));
+  const options = el('datalist', { id: 'tree-names' }, (corpus?.trees ?? []).filter((row) => !isPartition(row)).map((row) => el('option', { value: row.name }, titleOf(row))));
   const form = el('form', { class: 'ask' }, question,
     el('button', { name: 'search', class: 'main' }, 'Search'), el('button', { name: 'ask' }, 'Ask the model'),
     el('div', { class: 'fields' },

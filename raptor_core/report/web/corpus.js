@@ -11,10 +11,13 @@ const ORDERS = {
   cost: ['Cost', (row) => row.cost?.spent_usd ?? -1, -1],
 };
 const sum = (numbers) => numbers.reduce((total, number) => total + number, 0);
-const treeAddress = (name, row = null) => (row?.page ? row.page : `#${new URLSearchParams({ tree: name })}`);
+const isPartition = (row) => row?.n_trees !== undefined;
+const treeAddress = (name, row = null) => (row?.page ? row.page : `#${new URLSearchParams({ [isPartition(row) ? 'corpus' : 'tree']: name })}`);
 
 async function showCorpus(root) {
-  corpus = page.corpus ?? await attempt('Reading the corpus …', () => call('window/corpus'));
+  const partition = new URLSearchParams(location.hash.slice(1)).get('corpus');
+  const query = partition && served ? `?${new URLSearchParams({ partition })}` : '';
+  corpus = page.corpus ?? await attempt('Reading the corpus …', () => call(`window/corpus${query}`));
   if (!corpus) return;
   head(corpusName());
   const { trees: rows } = corpus;
@@ -22,9 +25,9 @@ async function showCorpus(root) {
   const failed = rows.filter((row) => row.failed.length).length;
   const documentsIn = sum(rows.map((row) => (row.above ? 0 : row.n_documents)));
   const numbers = figures([
-    ['documents', whole(documentsIn)], ['trees', whole(rows.length)],
+    ...(documentsIn ? [['documents', whole(documentsIn)]] : []), ['trees', whole(sum(rows.map((row) => row.n_trees ?? 1)))],
     ['nodes', whole(sum(rows.map((row) => sum(row.layers))))], ['tokens', whole(sum(rows.map((row) => row.tokens)))],
-    ['trees with a failed check', whole(failed)],
+    [`${rows.some(isPartition) ? 'partitions' : 'trees'} with a failed check`, whole(failed)],
     ['spent on the last builds', money.length ? figure('usd', sum(money)) : 'unknown'],
   ]);
   const input = el('input', {
@@ -38,7 +41,8 @@ async function showCorpus(root) {
   const show = () => list.replaceChildren(...corpusTable(input.value, order.value));
   order.addEventListener('change', show);
   input.addEventListener('input', () => { show(); find(input, status, found); });
-  root.replaceChildren(numbers,
+  const back = corpus.partition ? [el('a', { class: 'back', href: '#corpus' }, '← All partitions'), el('h2', {}, corpus.partition)] : [];
+  root.replaceChildren(...back, numbers,
     el('div', { class: 'tools' }, el('label', { class: 'find' }, el('span', { class: 'hidden' }, 'Search the corpus'), input),
       el('label', {}, 'Order ', order), saveButton('corpus')),
     status, found, list, ...brokenSection());
@@ -87,7 +91,7 @@ function corpusTable(words, order) {
   if (!rows.length) return [el('p', { class: 'note' }, corpus.trees.length ? 'No title contains these words.' : 'Nothing is published yet.')];
   const most = Math.max(...corpus.trees.map((row) => row.tokens));
   const list = el('ul', { class: 'trees' });
-  return [el('h3', {}, `Trees (${whole(rows.length)})`), ...portioned(list, rows.length, (at) => treeRow(rows[at], most), 60)];
+  return [el('h3', {}, `${rows.some(isPartition) ? 'Partitions' : 'Trees'} (${whole(rows.length)})`), ...portioned(list, rows.length, (at) => treeRow(rows[at], most), 60)];
 }
 
 function treeRow(row, most) {
@@ -95,9 +99,9 @@ function treeRow(row, most) {
     : el('span', { class: 'good' }, row.checks ? `✓ ${counted(row.checks, 'check')}` : 'not checked');
   const fill = el('span', { class: 'fill layer-1' });
   fill.style.width = `${Math.max(2, 100 * row.tokens / most)}%`;
-  const change = row.change?.previous ? `${whole(row.change.added)} new, ${whole(row.change.removed)} removed` : 'first build';
-  const spent = row.cost ? figure('usd', row.cost.spent_usd ?? null) : 'cost unknown';
-  const named = row.above ? `corpus tree over ${counted(row.n_documents, 'tree')}` : row.n_documents > 1 ? `${counted(row.n_documents, 'document')}: ${row.documents.slice(0, 3).map(([id, title]) => title || id).join(', ')}${row.n_documents > 3 ? ' …' : ''}` : row.name;
+  const change = row.change?.previous ? `${whole(row.change.added)} new, ${whole(row.change.removed)} removed` : isPartition(row) ? '' : 'first build';
+  const spent = isPartition(row) ? '' : row.cost ? figure('usd', row.cost.spent_usd ?? null) : 'cost unknown';
+  const named = isPartition(row) ? counted(row.n_trees, 'tree') : row.above ? `corpus tree over ${counted(row.n_documents, 'tree')}` : row.n_documents > 1 ? `${counted(row.n_documents, 'document')}: ${row.documents.slice(0, 3).map(([id, title]) => title || id).join(', ')}${row.n_documents > 3 ? ' …' : ''}` : row.name;
   return el('li', {}, el('a', { class: 'tree-row', href: treeAddress(row.name, row) },
     el('span', { class: 'tree-title' }, titleOf(row), el('span', { class: 'meta' }, named)),
     el('span', { class: 'tree-size' }, el('span', { class: 'track', 'aria-hidden': 'true' }, fill), el('span', { class: 'meta' }, `${row.layers.map(whole).join(' → ')} nodes · ${whole(row.tokens)} tokens`)),

@@ -90,6 +90,10 @@ UPDATE_POINTS = 2000
 SCROLL_POINTS = 10_000
 
 VACUUM_POINTS = 100
+ERASED_POINTS = 5_000
+"""Number of points up to which ``optimize`` erases the bytes of every deleted one. It takes 0.2 s
+for a small store, and grows with the segments that held them."""
+
 SEALED_KB = 8_000
 """Size of a segment's vectors from which ``optimize`` seals it: 5,000 of 384 dimensions. Files of a
 sealed segment are mapped, not read: 30,000 nodes open in 30 ms of CPU, and in 240 ms unsealed. A
@@ -117,10 +121,10 @@ def engine_errors(path: Path, action: str, remedy: str) -> Iterator[None]:
         ) from error
 
 
-def create_shard(path: Path, n_dims: int) -> None:
-    """Create an empty shard with its vectors and indexes in the empty directory ``path``."""
+def _configure(n_dims: int, *, erasing: bool = False) -> Any:
+    """Return the options of a shard; an erasing one rewrites each segment with deleted points."""
     on_disk = edge.Memory.Cold
-    config = edge.EdgeConfig(
+    return edge.EdgeConfig(
         vectors={DENSE: edge.EdgeVectorParams(size=n_dims, distance=edge.Distance.Cosine)},
         sparse_vectors={
             LEXICAL: edge.EdgeSparseVectorParams(modifier=edge.Modifier.Idf, memory=on_disk)
@@ -129,14 +133,19 @@ def create_shard(path: Path, n_dims: int) -> None:
         id_tracker_memory=on_disk,
         hnsw_config=edge.HnswIndexConfig(m=0, ef_construct=100, full_scan_threshold=10_000),
         optimizers=edge.EdgeOptimizersConfig(
-            vacuum_min_vector_number=VACUUM_POINTS,
+            deleted_threshold=0.0 if erasing else None,
+            vacuum_min_vector_number=1 if erasing else VACUUM_POINTS,
             indexing_threshold=SEALED_KB,
             default_segment_number=SEGMENTS,
         ),
     )
+
+
+def create_shard(path: Path, n_dims: int) -> None:
+    """Create an empty shard with its vectors and indexes in the empty directory ``path``."""
     with engine_errors(path, "create a shard", f"move {path} away and build again"):
-        shard = edge.EdgeShard.create(str(path), config)
-        schema = edge.KeywordIndexParams(enable_hnsw=False, memory=on_disk)
+        shard = edge.EdgeShard.create(str(path), _configure(n_dims))
+        schema = edge.KeywordIndexParams(enable_hnsw=False, memory=edge.Memory.Cold)
         shard.update(edge.UpdateOperation.create_field_index(KEYS, schema))
         shard.flush()
         shard.close()
@@ -289,10 +298,22 @@ class EdgeEngine(Engine):
         with self._errors("flush"):
             self._shard.flush()
 
-    def optimize(self) -> None:
-        """Seal large segments and rewrite those with many deleted points."""
+    def optimize(self, *, erase: bool = False) -> None:
+        """Seal large segments, and rewrite those with many deleted points, or with any."""
+        erase = erase or self.count(Condition()) <= ERASED_POINTS
         with self._errors("optimize"):
+            if erase:
+                self._load(erasing=True)
             self._shard.optimize()
+            if erase:
+                self._load(erasing=False)
+
+    def _load(self, *, erasing: bool) -> None:
+        """Open the shard again with other options, which the engine keeps on disk."""
+        config = json.loads((self._path / "edge_config.json").read_bytes())
+        self._shard.close()
+        options = _configure(config["vectors"][DENSE]["size"], erasing=erasing)
+        self._shard = edge.EdgeShard.load(str(self._path), options)
 
     def close(self) -> None:
         """See ``Engine``."""

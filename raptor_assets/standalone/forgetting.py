@@ -1,0 +1,228 @@
+"""Proof that a deleted document is forgotten: a search of a home's files for its id and texts.
+
+``file_texts`` reads the files. A summary that says the same in other words is not recognised.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import html
+import json
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from raptor_assets.project.home import Home
+from raptor_assets.standalone.file_texts import delete_rows, file_texts
+from raptor_core.disk import replace_file
+from raptor_core.errors import SourceError
+from raptor_core.home.folder import HomeFolder, hint
+from raptor_core.home.published import corpus_tree_folder, has_corpus_tree
+from raptor_core.identity import percent_encode
+from raptor_core.layout import HOME_RECORDS, HOME_SETTINGS
+from raptor_core.nodes import Node
+from raptor_core.settings import Settings
+from raptor_core.store import open_store, stored_identity
+from raptor_core.store.base import Where
+
+PASSAGE_WORDS = 5
+"""Words in a row that count as a passage of the document, unless a remaining document has them."""
+
+_ERASE = "verify --erase --gone DOCUMENT --text TEXT"
+_ESCAPES = re.compile(r"\\+u([0-9a-fA-F]{4})")
+_BREAKS = re.compile(r"\\+[nrt]")
+_WORDS = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]|[^\W_]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Remnant:
+    """Place where something of a document stands; ``what`` is "text" or "id"."""
+
+    path: str
+    part: str
+    what: str
+    remedy: str
+
+
+@dataclass(slots=True)
+class Forgetting:
+    """Result of a search: places with the document's text or id, limits, and digests of files.
+
+    ``names`` are places in Dagster's history with the id alone, which names a dropped partition.
+    """
+
+    document_sha256: str
+    n_passages: int
+    found: list[Remnant] = field(default_factory=list)
+    names: list[Remnant] = field(default_factory=list)
+    limits: list[str] = field(default_factory=list)
+    files: dict[str, str] = field(default_factory=dict)
+
+
+class Traces:
+    """Words that tell a deleted document from all that remain.
+
+    Args:
+        document: id of the document.
+        text: its text, "" where it is lost.
+        remaining: ids and texts of the published documents.
+    """
+
+    def __init__(self, document: str, text: str, remaining: Iterable[tuple[str, str]]) -> None:
+        known = list(remaining)
+        self._words = min(PASSAGE_WORDS, len(_words(text))) or PASSAGE_WORDS
+        self.passages = set(_passages(text, self._words))
+        for _, other in known:
+            self.passages.difference_update(_passages(other, self._words))
+        names = {document, percent_encode(document), document.replace("/", "%2F")}
+        self._longer = tuple({name for name, _ in known if name.endswith(f"/{document}")})
+        spelled = "|".join(map(re.escape, sorted(names)))
+        self._id = re.compile(rf"(?<![\w.-])(?:{spelled})(?!\w)")
+
+    def find(self, text: str) -> str:
+        """Return "text" or "id" for what of the document stands in a text, else ""."""
+        plain = _plain(text)
+        if self.passages and not self.passages.isdisjoint(_passages(plain, self._words)):
+            return "text"
+        for hit in self._id.finditer(plain):
+            if not plain[: hit.end()].endswith(self._longer or ("\0",)):
+                return "id"
+        return ""
+
+
+def _plain(text: str) -> str:
+    """Return a text without the escapes of JSON and HTML."""
+    decoded = _ESCAPES.sub(lambda hit: chr(int(hit[1], 16)), text)
+    return html.unescape(_BREAKS.sub(" ", decoded).replace("\\/", "/"))
+
+
+def _words(text: str) -> list[str]:
+    return _WORDS.findall(text.casefold())
+
+
+def _passages(text: str, n_words: int) -> Iterator[str]:
+    words = _words(text)
+    return map(" ".join, zip(*(words[start:] for start in range(n_words)), strict=False))
+
+
+def verify_forgotten(
+    home: Home,
+    settings: Settings,
+    document: str,
+    text: str,
+    also: Sequence[Path] = (),
+    *,
+    erased: bool = False,
+) -> Forgetting:
+    """Search a home, and further files and folders, for what remains of a deleted document.
+
+    ``erased`` first erases deleted points, and events of Dagster with passages of the text.
+
+    Raises:
+        SourceError: the document is still published, or a path of ``also`` does not exist.
+    """
+    published = _published_nodes(home, settings)
+    chunks: dict[str, list[str]] = {}  # passages of a document may cross the end of a chunk
+    for node in sorted(published, key=lambda node: (node.documents, node.order)):
+        if node.is_leaf and not node.stands_for:
+            chunks.setdefault(node.documents[0], []).append(node.text)
+    remaining = [(name, " ".join(texts)) for name, texts in chunks.items()]
+    if any(document in node.documents for node in published):
+        raise SourceError(
+            f"{document!r} is still published in {home.path}: delete it in the source and run "
+            f"`{hint('build', home.path)}`, or `{hint('drop', home.path)}` its tree, and repeat"
+        )
+    traces = Traces(document, text, remaining)
+    if erased:
+        _erase(home, settings, traces)
+    result = Forgetting(hashlib.sha256(document.encode()).hexdigest(), len(traces.passages))
+    result.limits = _limits(settings, text, result.n_passages)
+    for node in published:
+        if what := traces.find(node.text):
+            result.found.append(Remnant(f"store: {node.tree}", node.id, what, _rebuild(home)))
+    for path in _files((home.path, *also)):
+        data = path.read_bytes()
+        result.files[str(path)] = hashlib.sha256(data).hexdigest()
+        parts = [("name", str(path)), *file_texts(path, data)]
+        for part, content in parts:
+            if what := traces.find(content):
+                is_history = what == "id" and path.is_relative_to(home.path / HOME_RECORDS)
+                places = result.names if is_history else result.found
+                places.append(Remnant(str(path), part, what, _remedy(home, path)))
+    return result
+
+
+def _published_nodes(home: HomeFolder, settings: Settings) -> list[Node]:
+    """Return the nodes of all trees, those of the corpus tree last."""
+    if stored_identity(settings.store, home.qdrant) is None:
+        return []
+    places = [(home, settings)]
+    if has_corpus_tree(home, settings):
+        places.append(corpus_tree_folder(home, settings))
+    nodes: list[Node] = []
+    for place, chosen in places:
+        with open_store(chosen.store, place.qdrant) as store:
+            nodes += store.nodes(Where())
+    return nodes
+
+
+def _files(paths: Iterable[Path]) -> Iterator[Path]:
+    for path in paths:
+        if not path.exists():
+            raise SourceError(f"{path} does not exist; correct the path, or leave it out")
+        for file in sorted(path.rglob("*")) if path.is_dir() else (path,):
+            if file.is_file():
+                yield file
+
+
+def _limits(settings: Settings, text: str, n_passages: int) -> list[str]:
+    limits = ["a text that says the same in other words is not recognised"]
+    if not text:
+        limits.append("without --text only the id is looked for: texts cannot be recognised")
+    elif not n_passages:
+        limits.append("every passage of the text stands in a remaining document as well")
+    if settings.store.kind == "server":
+        limits.append("files of a server are not read: it erases deleted points when it vacuums")
+    if settings.tables.url:
+        limits.append("tables outside the home are not read: copy them and name them by --also")
+    return limits
+
+
+def _rebuild(home: Home) -> str:
+    return f"run `{hint('build --force', home.path)}`"
+
+
+def _remedy(home: Home, path: Path) -> str:
+    """Return how to remove what stands in a file."""
+    if not path.is_relative_to(home.path):
+        return "delete the file, or write the export or report again"
+    folder = path.relative_to(home.path).parts[0]
+    remedies = {
+        "qdrant": f"run `{hint(_ERASE, home.path)}`",
+        "answers": "delete this folder: it holds unfinished work",
+        HOME_RECORDS: f"run `{hint(_ERASE, home.path)}`; or delete the runs in the Dagster UI",
+        HOME_SETTINGS: "take it out of the settings",
+        "tables": f"delete the file, and {_rebuild(home)}",
+        "corpus_tree": _rebuild(home),
+    }
+    return remedies.get(folder, "delete the file: it is written again where it is needed")
+
+
+def _erase(home: Home, settings: Settings, traces: Traces) -> None:
+    """Remove the bytes of deleted points, also in large stores, and events with a passage."""
+    places: list[tuple[HomeFolder, Settings]] = [(home, settings)]
+    if has_corpus_tree(home, settings):
+        places.append(corpus_tree_folder(home, settings))
+    for place, chosen in places:
+        if stored_identity(chosen.store, place.qdrant) is not None:
+            with open_store(chosen.store, place.qdrant) as store:
+                store.optimize(erase=True)
+    log = home.dagster / "history" / "runs" / "event_log.db"
+    if home.has_default_instance() and log.exists():
+        delete_rows(log, lambda row: traces.find(row) == "text")
+
+
+def write_result(path: Path, values: dict[str, object]) -> None:
+    """Write the result as JSON, which holds neither the id nor a text of the document."""
+    replace_file(path, json.dumps(values, indent=1, ensure_ascii=False).encode())
