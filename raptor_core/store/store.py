@@ -208,10 +208,10 @@ class StoreReader:
         return sorted((payload_to_mark(r.payload) for r in records), key=attrgetter("tree"))
 
     def _manifests(self, trees: Sequence[str] | None, fields: Fields) -> list[Point]:
-        matches = () if trees is None else (Match("tree", _unique(trees)),)
-        return (
-            self._points(Condition((MANIFEST, *matches)), fields) if trees or trees is None else []
-        )
+        if trees is None:
+            return self._points(Condition((MANIFEST,)), fields)
+        match = Match("tree", _unique(trees))
+        return self._points(Condition((MANIFEST, match)), fields) if trees else []
 
     def manifests_of(self, contents: Sequence[str]) -> list[Manifest]:
         """Return the manifests with one of these contents (``Manifest.content``), by tree name."""
