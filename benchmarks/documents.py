@@ -1,8 +1,9 @@
-"""Quality of the PDF parser: words, paragraphs, outline, CPU seconds and memory.
+"""Quality of the parsers of PDF, office and mail: words, paragraphs, outline, CPU and memory.
 
-    python benchmarks/documents.py FOLDER [--readers raptor pypdf markitdown]
+    python benchmarks/documents.py FOLDER [--readers raptor pypdf markitdown] [--baseline CHECKOUT]
 
-The benchmark reads all PDF files under the folder. Measures:
+The benchmark reads all files of these kinds under the folder, a table for each kind. With
+``--baseline`` it also reads them by the code of another checkout. Measures of PDF files:
 
 - words: share of the words of poppler's ``pdftotext`` that a reader returns, each as often as it
   occurs. Running heads and feet do not count: lines at an edge of a page that three pages have,
@@ -12,32 +13,51 @@ The benchmark reads all PDF files under the folder. Measures:
 - outline: share of the entries of outlines with a page of text that are sections, and share of
   these sections that begin with the words of their entry.
 
+Measures of office files and mails:
+
+- words: share of the words with a letter that the format's own library returns: python-docx,
+  python-pptx with notes, openpyxl (different words of a workbook), ``email`` (plain texts, else
+  pages). Files that the library refuses, or reads for 10 s, have none.
+
 Each reader has a process of its own; memory is what reading added to it.
 """
 
 from __future__ import annotations
 
 import argparse
+import email.policy
 import io
 import json
 import logging
+import os
 import re
+import signal
 import subprocess
 import tempfile
 import unicodedata
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import TypeVar
 
 from measuring import cpu_seconds, in_process, peak_bytes, print_head, print_row
 
-READERS = ("raptor", "pypdf", "markitdown")
+READERS = ("raptor", "pypdf", "markitdown", "before")
+KINDS = {
+    "PDF": (".pdf",),
+    "Word": (".docx", ".docm", ".dotx"),
+    "PowerPoint": (".pptx", ".pptm", ".ppsx", ".potx"),
+    "Excel": (".xlsx", ".xlsm", ".xltx"),
+    "mail": (".eml",),
+}
 EDGE_LINES = 3
 YARDSTICK_SECONDS = 10
 RUNNING_PAGES = 3
 MIN_WORDS = 20
 MAX_LETTERS = 0.3
 LOW_SHARE = 0.97
+
+T = TypeVar("T")
 
 _IDEOGRAM = "\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
 _WORD = re.compile(rf"[{_IDEOGRAM}]|[^\W_{_IDEOGRAM}]+")
@@ -76,7 +96,11 @@ def _normal(line: str) -> str:
 
 
 def expected_words(path: Path) -> Counter[str]:
-    """Return the words of a file that pdftotext finds outside of running heads and feet."""
+    """Return the words of a file by pdftotext, without running heads and feet, or by a library."""
+    if path.suffix != ".pdf":
+        found = words_of(" ".join(_bounded(lambda: _library_texts(path)) or ()))
+        words = Counter({word: n for word, n in found.items() if not word.isdecimal()})
+        return Counter(dict.fromkeys(words, 1)) if path.suffix in KINDS["Excel"] else words
     try:
         run = subprocess.run(
             ["pdftotext", path, "-"], capture_output=True, check=False, timeout=YARDSTICK_SECONDS
@@ -86,6 +110,63 @@ def expected_words(path: Path) -> Counter[str]:
     words = words_of(without_running(run.stdout.decode("utf-8", "replace")))
     n_letters = sum(n for word, n in words.items() if len(word) == 1 and word.isascii())
     return words if n_letters < MAX_LETTERS * words.total() else Counter()
+
+
+def _bounded(function: Callable[[], T]) -> T | None:
+    """Return the result of a function, or None if it fails or takes too long."""
+
+    def stop(*_: object) -> None:
+        raise TimeoutError
+
+    signal.signal(signal.SIGALRM, stop)
+    signal.alarm(YARDSTICK_SECONDS)
+    try:
+        return function()
+    except Exception:  # noqa: BLE001 - a hostile file fails in any way
+        return None
+    finally:
+        signal.alarm(0)
+
+
+def _library_texts(path: Path) -> list[str]:
+    if path.suffix in KINDS["Word"]:
+        return list(_word_texts(path))
+    if path.suffix in KINDS["PowerPoint"]:
+        return list(_slide_texts(path))
+    if path.suffix in KINDS["Excel"]:
+        import openpyxl
+
+        book = openpyxl.load_workbook(path, read_only=True, data_only=True)
+        rows = (row for sheet in book.worksheets for row in sheet.iter_rows(values_only=True))
+        return [value for row in rows for value in row if isinstance(value, str)]
+    message = email.message_from_bytes(path.read_bytes(), policy=email.policy.default)
+    bodies = [part for part in message.walk() if part.get_content_type() == "text/plain"]
+    shown = [part for part in bodies if part.get_content_disposition() != "attachment"]
+    return [str(part.get_content()) for part in shown]
+
+
+def _word_texts(path: Path) -> Iterator[str]:
+    import docx
+
+    document = docx.Document(str(path))
+    yield from (paragraph.text for paragraph in document.paragraphs)
+    for table in document.tables:
+        for row in table.rows:
+            cells = dict.fromkeys(cell.text for cell in row.cells)  # merged cells repeat
+            yield from cells
+
+
+def _slide_texts(path: Path) -> Iterator[str]:
+    import pptx
+
+    for slide in pptx.Presentation(str(path)).slides:
+        for shape in slide.shapes:
+            if shape.has_text_frame:
+                yield shape.text_frame.text
+            elif shape.has_table:
+                yield from (cell.text for row in shape.table.rows for cell in row.cells)
+        if slide.has_notes_slide and slide.notes_slide.notes_text_frame:
+            yield slide.notes_slide.notes_text_frame.text
 
 
 def outline_of(path: Path) -> Iterator[str]:
@@ -114,7 +195,9 @@ def _begins(text: str, title: str) -> bool:
 
 def read(reader: str, path: Path) -> tuple[str, list[tuple[str, int]]]:
     """Return the text of a file with its sections, or nothing if it cannot be read."""
-    if reader == "raptor":
+    if reader in ("raptor", "before") and path.suffix != ".pdf":
+        return _bounded(lambda: _read_office(path)) or "", []
+    if reader in ("raptor", "before"):
         from raptor_core.documents.formats import pdf
         from raptor_core.documents.formats.parsed import UnreadableError
 
@@ -123,10 +206,19 @@ def read(reader: str, path: Path) -> tuple[str, list[tuple[str, int]]]:
         except UnreadableError:
             return "", []
         return parsed.text, [(section.title, section.start) for section in parsed.sections]
-    try:
-        return _read_other(reader, path), []
-    except Exception:  # noqa: BLE001 - the reader failed, for whatever reason
-        return "", []
+    return _bounded(lambda: _read_other(reader, path)) or "", []
+
+
+def _read_office(path: Path) -> str:
+    from raptor_core.documents.sources.base import FORMATS, SourceFile
+    from raptor_core.documents.sources.parsing import parse_file
+    from raptor_core.settings import SourceSettings
+
+    if path.suffix not in FORMATS:
+        return ""
+    file = SourceFile(path.name, path.name, path.stat().st_size)
+    items = list(parse_file(file, path.read_bytes(), SourceSettings()))
+    return "\n".join(item[1].text for item in items if isinstance(item, tuple))
 
 
 def _read_other(reader: str, path: Path) -> str:
@@ -162,12 +254,12 @@ def measure(reader: str, yardstick: Path) -> None:
     print(json.dumps([rows, n_seconds, (peak_bytes() - before) // 2**20]))
 
 
-def save_yardstick(folder: Path, file: Path) -> None:
-    """Write the words and the outline of each file under the folder."""
+def save_yardstick(paths: Sequence[Path], file: Path) -> None:
+    """Write the words and the outline of each file."""
     rows = []
-    for path in sorted(folder.rglob("*.pdf"), key=lambda path: path.stat().st_size):
+    for path in sorted(paths, key=lambda path: path.stat().st_size):
         try:
-            outline = list(outline_of(path))
+            outline = list(outline_of(path)) if path.suffix == ".pdf" else []
         except Exception:  # noqa: BLE001 - a damaged file has no outline
             outline = []
         rows.append({"path": str(path), "words": expected_words(path), "outline": outline})
@@ -202,23 +294,39 @@ def main() -> None:
     """Print a row for each reader."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--readers", nargs="+", choices=READERS, default=READERS[:2])
+    parser.add_argument("--readers", nargs="+", choices=READERS, default=["raptor"])
+    parser.add_argument("--baseline", type=Path, help="checkout of the code to compare with")
     parser.add_argument("--reader", choices=READERS, help="of a process of its own")
     options = parser.parse_args()
     if options.reader:
         measure(options.reader, options.folder)
         return
-    paths = list(options.folder.rglob("*.pdf"))
-    print(f"{len(paths)} files, {sum(path.stat().st_size for path in paths) / 1e6:.0f} MB")
+    if options.baseline:
+        options.readers.append("before")
+    for kind, suffixes in KINDS.items():
+        paths = [path for path in options.folder.rglob("*") if path.suffix in suffixes]
+        if paths:
+            print(
+                f"\n{kind}: {len(paths)} files, {sum(p.stat().st_size for p in paths) / 1e6:.0f} MB"
+            )
+            compare(paths, options.readers, options.baseline)
+
+
+def compare(paths: Sequence[Path], readers: Sequence[str], baseline: Path | None) -> None:
+    """Print a table of the readers of files of a kind."""
     print_head(
         *("reader", "words found", f"files under {LOW_SHARE}", "broken", "outline"),
         *("at its words", "CPU seconds", "memory, MB"),
     )
     with tempfile.TemporaryDirectory() as scratch:
         yardstick = Path(scratch, "yardstick.json")
-        save_yardstick(options.folder, yardstick)
-        for reader in options.readers:
+        save_yardstick(paths, yardstick)
+        for reader in readers:
+            code = os.environ.get("PYTHONPATH", "")
+            if reader == "before":
+                os.environ["PYTHONPATH"] = f"{baseline}{os.pathsep}{code}"
             report(reader, yardstick)
+            os.environ["PYTHONPATH"] = code
 
 
 if __name__ == "__main__":

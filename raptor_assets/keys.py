@@ -61,12 +61,22 @@ def table_paths() -> list[Sequence[str]]:
 
 
 def dependencies(
-    max_layers: int, *, follows: bool = False
+    max_layers: int, *, follows: bool = False, form: str = "layers"
 ) -> dict[dg.AssetKey, tuple[dg.AssetKey, ...]]:
-    """Return the upstream keys of each asset; with ``follows`` the documents have one, too."""
+    """Return the upstream keys of each asset of a form (``CorpusNames.form``).
+
+    With ``follows`` the documents have an upstream asset, too.
+    """
     layers = range(1, max_layers + 1)
+    documents = [names.SOURCE] if follows else []
+    if form == "compact":
+        return {
+            of(names.DOCUMENTS): tuple(map(of, documents)),
+            of(names.TREE): (of(names.DOCUMENTS),),
+            of(names.REPORT): (of(names.TREE),),
+        }
     upstream: dict[str, list[str]] = {
-        names.DOCUMENTS: [names.SOURCE] if follows else [],
+        names.DOCUMENTS: documents,
         names.CHUNKS: [names.DOCUMENTS],
         names.embeddings(0): [names.CHUNKS],
         names.TREE: [names.embeddings(layer) for layer in (0, *layers)],

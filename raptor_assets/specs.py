@@ -96,7 +96,8 @@ def build_asset_specs(
 ) -> list[dg.AssetSpec]:
     """Return the specs of the chain in its order; ``custom`` holds fingerprints of components."""
     versions, kinds = code_versions(settings, custom), _kinds(settings)
-    depends = keys.dependencies(settings.tree.max_layers, follows=follows)
+    form = settings.runs.assets
+    depends = keys.dependencies(settings.tree.max_layers, follows=follows, form=form)
     return [
         dg.AssetSpec(
             key,
@@ -109,6 +110,7 @@ def build_asset_specs(
             kinds=kinds[key.path[-1]],
         ).with_io_manager_key(QDRANT if key.path[-1] == "embeddings" else TABLES)
         for key in keys.chain_keys(settings.tree.max_layers)
+        if key in depends
     ]
 
 
@@ -128,6 +130,7 @@ def _kinds(settings: Settings) -> dict[str, set[str]]:
 
 def _description(key: dg.AssetKey, settings: Settings) -> str:
     layer, custom = names.layer_of(key.to_user_string()), settings.components
+    form = settings.runs.assets
     is_bundled = settings.embedder.kind == "bundled"
     model = custom.embedder or ("all-MiniLM-L6-v2" if is_bundled else settings.embedder.model)
     descriptions = {
@@ -143,7 +146,9 @@ def _description(key: dg.AssetKey, settings: Settings) -> str:
         "findings": f"The audit (`{settings.audit.judge}`) of a sample of layer {layer}: sentence "
         "by sentence, whether the children support it.",
         "tree": "The published trees: what readers see in Qdrant. A structural check that fails "
-        "keeps the trees that were published before.",
+        "keeps the trees that were published before."
+        + " Its metadata and checks are also those of all layers."
+        * (form == "compact"),
         "tree_report": "One self-contained HTML page that shows the published trees: to explore "
         "down to the documents, to search, with findings marked, statistics and cost.",
     }
@@ -261,7 +266,7 @@ def build_check_specs(
     corpus = corpus or CorpusNames()
     partitions = keys.corpus_partitions(corpus.corpus)
     checks: list[tuple[str, CheckInfo, dg.PartitionsDefinition[str] | None]] = [
-        *((asset, check, partitions) for asset, check in names.partition_checks(settings)),
+        *((asset, check, partitions) for asset, check in corpus.checks(settings)),
         # Without partitions, since they concern all published trees together.
         *((asset, check, None) for asset, check in names.golden_checks(settings)),
     ]

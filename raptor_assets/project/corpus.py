@@ -148,21 +148,22 @@ def define_corpus(
         defaults = _default_specs(settings, follows=corpus.follows)
         _, specs = corpus_specs(defaults, corpus.corpus, lambda key: keys.shown(corpus, key))
     evaluations = build_dataset_assets(specs, resources)
-    chain_specs = [specs[key] for key in keys.chain_keys(settings.tree.max_layers)]
-    chain = build_chain(chain_specs, resources, progress, hooks)
+    chain = keys.chain_keys(settings.tree.max_layers)
+    chain_specs = [specs[key] for key in chain if key in specs]
+    builds = build_chain(chain_specs, resources, progress, hooks)
     description = (
         "Build, check and publish the trees of the partitions chosen at launch. The job "
         f"{corpus.of(SYNC)} needs no choice: it finds those that changed."
     )
     op_jobs = [build_drop_job(resources), build_sync_job(resources, progress)]
     drop_job, sync_job = (job.with_hooks(set(hooks)) for job in op_jobs)
-    jobs = [build_asset_job(corpus.of(BUILD), chain.keys, description), drop_job]
+    jobs = [build_asset_job(corpus.of(BUILD), builds.keys, description), drop_job]
     measuring = []  # nothing launches its job
     if evaluations:
         description = "Measure retrieval on the data sets of the settings."
         measuring = [build_asset_job(corpus.of(EVALUATE), evaluations, description)]
     definitions = dg.Definitions(
-        assets=[chain, *evaluations],
+        assets=[builds, *evaluations],
         jobs=[sync_job, *jobs, *measuring],
         sensors=[build_source_sensor(resources, jobs)],
         resources={

@@ -99,7 +99,7 @@ def drop_all(
 ) -> Iterator[dg.AssetMaterialization]:
     """Drop partitions one by one, and yield their tombstones."""
     corpus, max_layers = resources.names, resources.settings.tree.max_layers
-    shown = [keys.shown(corpus, key) for key in keys.chain_keys(max_layers)]
+    shown = {keys.shown(corpus, key): None for key in keys.chain_keys(max_layers)}
     stored = TreeIndex(resources.store.trees, resources.settings.grouping)
     for partition in partitions:
         with turn.take([partition]):
@@ -142,7 +142,7 @@ def _drop(partition: str, resources: Resources, cache: NodeCache, stored: TreeIn
 
 
 def _tombstones(
-    instance: dg.DagsterInstance, partition: str, chain: Sequence[dg.AssetKey], n_nodes: int
+    instance: dg.DagsterInstance, partition: str, chain: Iterable[dg.AssetKey], n_nodes: int
 ) -> Iterator[dg.AssetMaterialization]:
     """Yield a last version for each asset, so that the same documents are new if they return."""
     for key in chain:

@@ -62,7 +62,8 @@ class Resources:
     ) -> None:
         self.settings = settings
         self.home = home
-        self.names = home.names() if names is None else names
+        names = home.names() if names is None else names
+        self.names = replace(names, form=settings.runs.assets)
         self.source = SourceResource(self, scan)
         components = components or Components(settings, batches=home.answers / "batches")
         self._components = components.with_cache(SqliteCache(home.answers, settings.store.corpus))

@@ -160,7 +160,7 @@ def read_status(home: Home, settings: Settings) -> HomeStatus:
 def status_of(home: Home, settings: Settings, manifests: Sequence[Manifest]) -> HomeStatus:
     """Return the state of a home with these manifests."""
     owners = {m.tree: partition_key(m.tree, settings.grouping) for m in manifests}
-    checks = names.partition_checks(settings)
+    checks = home.names().checks(settings)
     together = names.golden_checks(settings) + names.dataset_checks(settings)
     with recorded(home) as records:
         partitions = sorted(records.partitions())

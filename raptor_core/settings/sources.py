@@ -71,7 +71,8 @@ class SourceSettings(Part):
             ``table`` or ``query``, and ``id_field``, ``text_field``, ``title_field``,
             ``updated_field``.
         include: patterns of relative paths, as in .gitignore, of files to read; empty is every
-            supported format.
+            supported format but JSON, YAML and source code, whose patterns have to end in their
+            type, such as ``*.py``.
         exclude: patterns of relative paths, as in .gitignore, of files and folders to leave out.
         protocols: protocols of fsspec URLs that may be read, in chained URLs too.
         private_hosts: hosts with a private address that http and https may reach.

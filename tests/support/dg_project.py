@@ -34,6 +34,9 @@ dev = ["dagster-webserver", "dagster-dg-cli"]
 requires = ["hatchling"]
 build-backend = "hatchling.build"
 
+[tool.hatch.build.targets.wheel]
+force-include = {{ "pyproject.toml" = "pyproject.toml" }}
+
 [tool.dg]
 directory_type = "project"
 
@@ -83,9 +86,8 @@ class DgProject:
     def __init__(self, root: Path, name: str = "team") -> None:
         self.root, self.name = root, name
         self.package = root / "src" / name
-        for folder in ("defs", "components"):
-            (self.package / folder).mkdir(parents=True)
-            (self.package / folder / "__init__.py").touch()
+        (self.package / "defs").mkdir(parents=True)
+        (self.package / "defs" / "__init__.py").touch()
         (self.package / "__init__.py").touch()
         (self.package / "definitions.py").write_text(DEFINITIONS)
         (root / "pyproject.toml").write_text(PYPROJECT.format(name=name))

@@ -1,24 +1,25 @@
 """Mail: the text of a message; subject, sender, date and attachments as metadata.
 
 All text parts are read in order, one of several alternatives, and forwarded messages as sections.
-``outlook`` reads the messages that Outlook stores.
+A mailbox (.mbox) has a document for each message. ``outlook`` reads messages that Outlook stores.
 """
 
 from __future__ import annotations
 
 import email
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from email import policy
 from email.message import EmailMessage
 from typing import cast
 
-from raptor_core.documents.base import MetadataValue
+from raptor_core.documents.base import Document, MetadataValue, Skipped
 from raptor_core.documents.formats.archive import refuse_damage
 from raptor_core.documents.formats.encoding import as_utf8, decode, find_codec, read_text
 from raptor_core.documents.formats.html import parse_html
 from raptor_core.documents.formats.parsed import (
+    EmptyFileError,
     Parsed,
     UnreadableError,
     clean_metadata,
@@ -27,6 +28,9 @@ from raptor_core.documents.formats.parsed import (
     join,
     one_line,
 )
+from raptor_core.documents.formats.records import Named, TableOrigin
+from raptor_core.identity import digest
+from raptor_core.settings import SourceSettings
 
 _HEADERS = {"subject": "subject", "sender": "from", "recipients": "to", "date": "date"}
 _PLAIN = frozenset(["text/plain", "text/markdown", "text/x-markdown"])
@@ -34,6 +38,9 @@ _FORWARDED = frozenset(["message/rfc822", "message/global", "message/news"])
 _END_OF_HEAD = re.compile(rb"\r?\n\r?\n")
 _ENCODED_WORD = re.compile(rb"=\?([\w.:-]+)(?=\?[bBqQ]\?)")
 _N_START = 64  # bytes; UTF-16 has a zero among them
+_BEGIN = re.compile(rb"(?:\A|(?<=\n\n)|(?<=\n\r\n))From [^\r\n]*\r?\n")
+_QUOTED = re.compile(rb"^>(>*From )", re.MULTILINE)
+_ID = re.compile(rb"^message-id:\s*<?([^>\s]+)", re.MULTILINE | re.IGNORECASE)
 UNNAMED = "Forwarded message"
 
 
@@ -126,3 +133,26 @@ class _Reading:
         lines = [f"{label}: {one_line(str(value))}" for label, value in named if value]
         body = join([Parsed("\n".join(lines)), *self.texts(message)])
         return head(one_line(str(message["subject"] or "")) or UNNAMED, body)
+
+
+def read_mailbox(
+    data: bytes, table: TableOrigin, settings: SourceSettings
+) -> Iterator[Named | Skipped]:
+    """Yield the messages, named by their numbers ("team.mbox:7"), with ids of their Message-IDs."""
+    starts = [match.span() for match in _BEGIN.finditer(data)]
+    if not starts:
+        raise UnreadableError('is no mailbox: no line begins with "From "')
+    ends = [start for start, _ in starts[1:]] + [len(data)]
+    for number, ((_, start), end) in enumerate(zip(starts, ends, strict=True), start=1):
+        message = _QUOTED.sub(rb"\1", data[start:end])
+        name = f"{table.name}:{number}"
+        try:
+            parsed = parse_eml(message, settings.encoding)
+        except UnreadableError as error:
+            yield Skipped(name, str(error), isinstance(error, EmptyFileError), table.name)
+            continue
+        known = _ID.search(message)
+        key = known[1].decode("ascii", "replace") if known else digest("document", parsed.text)
+        about = {**table.metadata, **parsed.metadata}
+        text, title, sections = parsed.text, parsed.title, parsed.sections
+        yield name, Document(f"{table.name}#{key}", text, title, table.source, sections, about)

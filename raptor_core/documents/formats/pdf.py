@@ -47,6 +47,7 @@ SENTENCE_PITCH = 2.6
 
 _PAGE_GAP = "\n\n"
 _NOTE_BASE = -1e6  # below any page, so that each note is a paragraph
+_HYPHENS = ("-", "\u2010", "\xad")
 _HYPHENED = re.compile(r"[^\W\d_][-\u2010\xad][^\W\d_]|\d-\d")
 _WORD = re.compile(r"\w+(?:-\w+)*")
 _LAST_WORD = re.compile(r"\w+\Z")
@@ -182,6 +183,8 @@ def _is_open(line: PrintedLine, following: PrintedLine) -> bool:
 def _is_divided(line: PrintedLine, following: PrintedLine) -> bool:
     if line.text.endswith(DIVIDED):
         return bool(following.text)
+    if not line.text.endswith(_HYPHENS):
+        return False
     pair = f"{line.text[-2:]}{following.text[:1]}"
     return bool(_HYPHENED.match(pair)) and not pair[-1].isupper() and _is_alike(line, following)
 

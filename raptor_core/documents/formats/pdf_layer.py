@@ -27,6 +27,9 @@ MIN_ADVANCE_EMS = 0.25
 WORD_GAP_EMS = 0.15
 """Distance of two letters from which on they are in different words, in font sizes."""
 
+LOST_SHARE = 2
+"""Pieces of text for each readable letter, above which letters of a page are lost."""
+
 MAX_PAGES_TO_NAME = 50
 """Maximum number of pages that are searched for the contents of a file without text."""
 
@@ -49,8 +52,10 @@ _DOTLESS = str.maketrans("ıȷ", "ij")
 _ROW_END = re.compile(f"(?<={DIVIDED})|\n")
 _MARGIN = f" \t\r\xa0\u3000{_FILLER}{DIVIDED}"
 _NEAR = 4
+_CELL_REACHES = 16  # so large that most places near a letter are in its own cell
 _TWICE = re.compile(r"\b(\w{3,})\s?\1\b|(?:(\w)\s?\2\s?){3}")
 _SPACED = re.compile(rf"(?<=[{IDEOGRAM}]) (?=[{IDEOGRAM}])")
+_IDEOGRAMS = re.compile(rf"[{IDEOGRAM}]")
 _CLOSE = re.compile(rf"[{IDEOGRAM}]{{2}}")
 _HIDDEN, _PASSWORD = 2 | 32, 1 << 13
 
@@ -81,15 +86,28 @@ def read_page(document: Any, at: int, ocr: str) -> PageText:
         glyphs = _Glyphs(layer)
         n_unknown = glyphs.repair()
         lines = list(glyphs.lines())
-        shown = _solid("".join(line.text for line in lines))
+        shown = _solid("".join(line.text for line in lines)) if notes else ""
         notes = [note for note in notes if _solid(note) not in shown]
         if ocr and not lines:
             lines = recognize(page, ocr)
             return PageText(lines, notes, n_unknown, has_fields, bool(lines))
+        n_unknown += _count_lost(page, layer.count_chars())
         return PageText(lines, notes, n_unknown, has_fields)
     finally:
         layer.close()
         page.close()
+
+
+def _count_lost(page: Any, n_chars: int) -> int:
+    """Return the number of letters that PDFium cannot read, if they are most of a page."""
+    import pypdfium2.raw as pdfium
+
+    places = range(pdfium.FPDFPage_CountObjects(page))
+    if len(places) <= LOST_SHARE * n_chars:
+        return 0
+    kinds = (pdfium.FPDFPageObj_GetType(pdfium.FPDFPage_GetObject(page, at)) for at in places)
+    n_pieces = sum(kind == pdfium.FPDF_PAGEOBJ_TEXT for kind in kinds)
+    return n_pieces - n_chars if n_pieces > LOST_SHARE * n_chars else 0
 
 
 def _solid(text: str) -> str:
@@ -145,10 +163,13 @@ class _Glyphs:
     def __init__(self, layer: Any) -> None:
         import pypdfium2.raw as pdfium
 
-        self._pdfium, self._layer = pdfium, layer
+        self._pdfium, self._layer = pdfium, layer.raw
+        self._place, self._matrix = (c_double(), c_double()), pdfium.FS_MATRIX()
+        self._place_refs, self._matrix_ref = tuple(map(byref, self._place)), byref(self._matrix)
         n_chars = layer.count_chars()
         self._text: str = layer.get_text_range() if n_chars else ""
         self._is_aligned = n_chars == len(self._text)
+        self._has_ideograms = bool(_IDEOGRAMS.search(self._text))
         self._measures: dict[tuple[int, int], tuple[float, tuple[float, float], float]] = {}
 
     def repair(self) -> int:
@@ -166,7 +187,7 @@ class _Glyphs:
         for first, last, row in self._rows():
             size, (edge, base), _ = self._measure(first, last)
             text = one_line(row.replace(_FILLER, ""))
-            if not _CLOSE.search(text):
+            if self._has_ideograms and not _CLOSE.search(text):
                 text = _SPACED.sub("", text)
             yield PrintedLine(text, round(size, 1), base, edge)
 
@@ -181,13 +202,14 @@ class _Glyphs:
             start += len(row) + (not row.endswith(DIVIDED))
 
     def _measure(self, first: int, last: int) -> tuple[float, tuple[float, float], float]:
-        """Return the font size of a line, the place of its first letter, and its last edge."""
+        """Return the font size of a line, the place of its first letter, and its length."""
         if (first, last) not in self._measures:
             sizes = {self._size(first), self._size(last)}
             if len(sizes) > 1:
                 sizes = {*sizes, self._size((first + last) // 2)}
-            measure = median_low(sizes), self._origin(first), self._origin(last)[0]
-            self._measures[first, last] = measure
+            start, end = self._origin(first), self._origin(last)
+            length = hypot(end[0] - start[0], end[1] - start[1])
+            self._measures[first, last] = median_low(sizes), start, length
         return self._measures[first, last]
 
     def _is_visible(self, at: int) -> bool:
@@ -199,16 +221,14 @@ class _Glyphs:
         return int(self._pdfium.FPDFText_GetCharIndexFromTextIndex(self._layer, at))
 
     def _origin(self, at: int) -> tuple[float, float]:
-        x, y = c_double(), c_double()
-        self._pdfium.FPDFText_GetCharOrigin(self._layer, self._index(at), byref(x), byref(y))
-        return x.value, y.value
+        self._pdfium.FPDFText_GetCharOrigin(self._layer, self._index(at), *self._place_refs)
+        return self._place[0].value, self._place[1].value
 
     def _size(self, at: int) -> float:
-        matrix = self._pdfium.FS_MATRIX()
         index = self._index(at)
-        self._pdfium.FPDFText_GetMatrix(self._layer, index, byref(matrix))
+        self._pdfium.FPDFText_GetMatrix(self._layer, index, self._matrix_ref)
         scale: float = self._pdfium.FPDFText_GetFontSize(self._layer, index)
-        return scale * hypot(matrix.c, matrix.d)
+        return scale * hypot(self._matrix.c, self._matrix.d)
 
     def _sides(self, at: int) -> tuple[float, float]:
         """Return the left and the right edge of a letter."""
@@ -225,10 +245,10 @@ class _Glyphs:
         rows = []
         known: dict[str, list[tuple[int, int]]] = {}
         for first, last, text in self._rows():
-            size, (edge, base), right = self._measure(first, last)
-            advance = (right - edge) / max(last - first, 1)
-            least = MIN_ADVANCE_EMS * size * (1 + bool(_CLOSE.search(text)))
-            if _TWICE.search(text) or (last - first > _NEAR and advance < least):
+            size, (edge, base), length = self._measure(first, last)
+            is_wide = self._has_ideograms and _CLOSE.search(text)
+            least = MIN_ADVANCE_EMS * size * (2 if is_wide else 1) * (last - first)
+            if (last - first > _NEAR and length < least) or _TWICE.search(text):
                 rows.append((first, last))
             for row in known.get(text, ()):
                 other_edge, other_base = self._measure(*row)[1]
@@ -244,7 +264,7 @@ class _Glyphs:
         for first, last in rows:
             size = max(self._measure(first, last)[0], 1.0)
             reach, kind = OVERPRINT_EMS * size, round(size)
-            side = 2 * reach  # of a cell; what is near lies in four of them at most
+            side = _CELL_REACHES * reach  # of a cell; equal letters lie in four of them at most
             for at in filter(self._is_visible, range(first, last + 1)):
                 char, (x, y) = self._text[at], self._origin(at)
                 columns = {(x - reach) // side, (x + reach) // side}

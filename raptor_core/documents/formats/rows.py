@@ -1,15 +1,20 @@
-"""Rows of tables: names of columns, merged cells. The readers of sheets are CSV, Excel and ODS."""
+"""Rows of tables: names of columns, merged cells, and CSV. Sheets are in ``xlsx`` and ``odt``."""
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, repeat, zip_longest
 
-from raptor_core.documents.formats.parsed import Blocks
+from raptor_core.documents.formats.archive import refuse_damage
+from raptor_core.documents.formats.encoding import decode
+from raptor_core.documents.formats.parsed import Blocks, Parsed, clean_text
 
 COVERED = "\0"
 """Text of a cell that a merged cell at its left covers."""
 
+_DELIMITERS = ",;\t|"
+_SNIFFED_CHARS = 20_000
 _SIGNS = str.maketrans("", "", "%$€£¥ \xa0\u202f',.()")
 
 
@@ -22,6 +27,19 @@ def carry_down(cells: Iterable[str | None], above: Sequence[str]) -> list[str]:
 def visible(row: Iterable[str]) -> Iterator[str]:
     """Yield the texts of a row without covered cells."""
     return (cell for cell in row if cell != COVERED)
+
+
+def parse_csv(data: bytes) -> Parsed:
+    """Parse rows of values with commas, semicolons, tabs or bars between them."""
+    text = clean_text(decode(data))
+    try:
+        dialect: type[csv.Dialect] = csv.Sniffer().sniff(text[:_SNIFFED_CHARS], _DELIMITERS)
+    except csv.Error:
+        dialect = csv.excel
+    blocks = Blocks()
+    with refuse_damage("CSV file"):
+        write_rows(blocks, csv.reader(text.splitlines(keepends=True), dialect))
+    return blocks.parsed()
 
 
 def write_rows(blocks: Blocks, rows: Iterable[Sequence[str]]) -> None:

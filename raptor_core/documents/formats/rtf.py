@@ -45,21 +45,20 @@ class _Reader:
     def __init__(self) -> None:
         self.blocks = Blocks()
         self._groups: list[tuple[bool, str, int]] = []
-        self._is_omitted = False
-        self._n_fallback = 1
+        self._is_omitted, self._n_fallback, self._n_skipped = False, 1, 0
         self._page = self._encoding = "cp1252"
         self._fonts: dict[int, str] = {}
-        self._font = 0
+        self._font = self._rank = 0
         self._bytes = bytearray()
-        self._n_skipped = 0
         self._pieces: list[str] = []
         self._cells: list[str] = []
-        self._rank = 0
 
     def read(self, token: re.Match[str]) -> None:
         word, number, byte, symbol, brace, text = token.groups()
-        if byte:
-            self._byte(int(byte, 16))
+        if byte and self._n_skipped:
+            self._n_skipped -= 1
+        elif byte:
+            self._bytes += b"" if self._is_omitted else bytes.fromhex(byte)
         elif text is not None:
             self._text(text)
         elif brace == "{":
@@ -83,12 +82,6 @@ class _Reader:
             self.blocks.begin_heading(self._rank)
         self.blocks.paragraph(text.encode("utf-16", "surrogatepass").decode("utf-16", "replace"))
 
-    def _byte(self, value: int) -> None:
-        if self._n_skipped:
-            self._n_skipped -= 1
-        elif not self._is_omitted:
-            self._bytes.append(value)
-
     def _text(self, text: str) -> None:
         self._decode()
         n_skipped = min(self._n_skipped, len(text))
@@ -97,9 +90,8 @@ class _Reader:
             self._pieces.append(text[n_skipped:])
 
     def _decode(self) -> None:
-        if self._bytes:
-            self._pieces.append(self._bytes.decode(self._encoding, "replace"))
-            self._bytes.clear()
+        self._pieces.append(self._bytes.decode(self._encoding, "replace"))
+        self._bytes.clear()
 
     def _word(self, word: str, number: int | None) -> None:
         self._decode()
@@ -116,9 +108,7 @@ class _Reader:
             self._font = number or 0
             self._encoding = self._fonts.get(self._font, self._page)
         elif word == "fcharset":
-            self._fonts[self._font] = (
-                _CHARSETS.get(number or 0, self._page) if number else self._page
-            )
+            self._fonts[self._font] = _CHARSETS.get(number, self._page) if number else self._page
         elif not self._is_omitted:
             self._layout(word, number)
 

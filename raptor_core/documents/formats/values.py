@@ -1,16 +1,32 @@
-"""JSON and YAML: each record a paragraph, each value a line with its path."""
+"""Data and programs: JSON, YAML, Python and notebooks.
+
+A record of JSON and YAML is a paragraph, each value a line with its path. A class or function of
+Python is a section.
+"""
 
 from __future__ import annotations
 
+import ast
 import json
-from collections.abc import Iterator
+import warnings
+from collections.abc import Iterator, Sequence
+from itertools import accumulate
 from typing import Any
 
 from raptor_core.documents.base import MEGABYTE
 from raptor_core.documents.formats.archive import MAX_TEXT_MB, refuse_damage
 from raptor_core.documents.formats.encoding import decode
-from raptor_core.documents.formats.parsed import Blocks, Parsed, UnreadableError, clean_text
+from raptor_core.documents.formats.markdown import parse_markdown
+from raptor_core.documents.formats.parsed import (
+    Blocks,
+    Heading,
+    Parsed,
+    UnreadableError,
+    clean_text,
+    nest,
+)
 
+_SHOWN_OUTPUTS = ("text", "text/plain")
 _TITLES = ("title", "name", "heading", "question", "id")
 
 
@@ -56,22 +72,16 @@ def _records(value: Any) -> Iterator[tuple[str, Iterator[str]]]:
         nested = {k: v for k, v in value.items() if isinstance(v, dict | list) and v}
         yield "", _lines("", {k: v for k, v in value.items() if k not in nested})
         for key, item in nested.items():
-            rows = (
-                item
-                if isinstance(item, list) and all(isinstance(r, dict) for r in item)
-                else [item]
-            )
-            for number, row in enumerate(rows):
+            is_table = isinstance(item, list) and all(isinstance(row, dict) for row in item)
+            for number, row in enumerate(item if is_table else [item]):
                 yield "" if number else str(key), _lines("", row)
     else:
         yield "", _lines("", value)
 
 
 def _title(item: Any) -> str:
-    keys = _TITLES if isinstance(item, dict) else ()
-    return next(
-        (str(item[k]) for k in keys if isinstance(item.get(k), str) and item[k].strip()), ""
-    )
+    texts = [item.get(key) for key in _TITLES] if isinstance(item, dict) else []
+    return next((text for text in texts if isinstance(text, str) and text.strip()), "")
 
 
 def _lines(path: str, value: Any) -> Iterator[str]:
@@ -91,3 +101,59 @@ def _lines(path: str, value: Any) -> Iterator[str]:
 
 def _scalar(value: object) -> str:
     return json.dumps(value) if isinstance(value, bool) or value is None else str(value)
+
+
+def parse_python(data: bytes) -> Parsed:
+    """Parse a module; the text is unchanged, and without sections if Python cannot parse it."""
+    text = clean_text(decode(data))
+    starts = [0, *accumulate(len(line) + 1 for line in text.split("\n"))]
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of the program, such as invalid escapes
+            module = ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return Parsed(text)
+    headings = list(_definitions(module.body, 1, starts))
+    return Parsed(text, "", nest(headings, len(text)))
+
+
+def _definitions(body: Sequence[ast.stmt], rank: int, starts: Sequence[int]) -> Iterator[Heading]:
+    for node in body:
+        if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            kind = "class" if isinstance(node, ast.ClassDef) else "def"
+            row = min([node.lineno, *(d.lineno for d in node.decorator_list)])
+            yield Heading(f"{kind} {node.name}", rank, starts[row - 1])
+            if kind == "class":
+                yield from _definitions(node.body, rank + 1, starts)
+
+
+def parse_notebook(data: bytes) -> Parsed:
+    """Parse a notebook as Markdown: its texts, its code, and outputs that are plain text."""
+    with refuse_damage("Jupyter notebook"):
+        notebook = json.loads(decode(data))
+        if not isinstance(notebook, dict) or not {"cells", "worksheets"} & notebook.keys():
+            raise UnreadableError("is no Jupyter notebook: it holds no cells")
+        sheets = notebook.get("worksheets", [notebook])  # of the versions before 4
+        cells = [cell for sheet in sheets for cell in sheet.get("cells", ())]
+        text = "\n\n".join(filter(str.strip, map(_cell_text, cells)))
+    return parse_markdown(text.encode("utf-8", "replace"))
+
+
+def _cell_text(cell: dict[str, Any]) -> str:
+    source = _joined(cell.get("source", cell.get("input", "")))
+    kind = cell.get("cell_type")
+    if kind == "heading":
+        return f"{'#' * int(cell.get('level', 1))} {source}"
+    if kind != "code":
+        return source
+    outputs = (_output_text(output) for output in cell.get("outputs", ()))
+    return "\n\n".join(f"```\n{text.rstrip()}\n```" for text in (source, *outputs) if text.strip())
+
+
+def _output_text(output: dict[str, Any]) -> str:
+    values = {**output, **output.get("data", {})}
+    return next((_joined(values[key]) for key in _SHOWN_OUTPUTS if key in values), "")
+
+
+def _joined(source: str | list[str]) -> str:
+    return source if isinstance(source, str) else "".join(source)

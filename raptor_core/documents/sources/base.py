@@ -22,6 +22,7 @@ from raptor_core.settings import SourceSettings
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
 
+_SOURCE_CODE = "c cc cpp cs go h hpp java js kt lua php pl r rb rs scala sh sql swift ts"
 _EXTENSIONS = {
     "docx": "docx docm dotx dotm",
     "html": "html htm xhtml",
@@ -33,7 +34,7 @@ _EXTENSIONS = {
     "pptx": "pptx pptm potx potm ppsx ppsm",
     "python": "py",
     "subtitles": "srt vtt",
-    "text": "txt c cc cpp cs go h hpp java js kt lua php pl r rb rs scala sh sql swift ts",
+    "text": f"txt {_SOURCE_CODE}",
     "xlsx": "xlsx xlsm xltx xltm",
     "yaml": "yaml yml",
     "csv": "csv tsv",
@@ -42,6 +43,9 @@ _EXTENSIONS = {
 }
 FORMATS = {f".{name}": kind for kind, names in _EXTENSIONS.items() for name in names.split()}
 """Name of the format by file name extension, lower case."""
+
+OPTIONAL = tuple(f".{name}" for name in f"json py yaml yml {_SOURCE_CODE}".split())
+"""Extensions of programs and data, which are read where ``source.include`` ends in one of them."""
 
 MANY_DOCUMENTS = frozenset({"jsonl", "mbox", "parquet"})
 """Formats whose files hold a document for each row or message."""
@@ -170,11 +174,14 @@ class Rules:
     include: GitIgnoreSpec
     exclude: GitIgnoreSpec
     ignore: GitIgnoreSpec
+    optional: GitIgnoreSpec
 
     @classmethod
     def of(cls, settings: SourceSettings, ignore_lines: Iterable[str]) -> Rules:
         """Return the rules of the settings and of the lines of the source's ignore file."""
-        return cls(*map(compile_patterns, (settings.include, settings.exclude, ignore_lines)))
+        include, exclude = settings.include, settings.exclude
+        optional = [line for line in include if line.rstrip().lower().endswith(OPTIONAL)]
+        return cls(*map(compile_patterns, (include, exclude, ignore_lines, optional)))
 
     def omission(self, path: str, *, is_folder: bool = False) -> str:
         """Return why a relative path is omitted, or ""; include patterns concern files only."""
@@ -186,6 +193,8 @@ class Rules:
                 return f"is left out by {where}"
         if not is_folder and self.include.patterns and not self.include.match_file(path):
             return "is not named in source.include"
+        if path.lower().endswith(OPTIONAL) and not is_folder and not self.optional.match_file(path):
+            return 'holds code or data; to read it, name its type in source.include: ["*", "*.py"]'
         return ""
 
 

@@ -7,13 +7,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 
 from raptor_core.documents.base import FOLDER, Document, MetadataValue, Skipped
-from raptor_core.documents.formats.code import parse_notebook, parse_python
 from raptor_core.documents.formats.docx import parse_docx
 from raptor_core.documents.formats.encoding import as_utf8, decode
 from raptor_core.documents.formats.epub import parse_epub
 from raptor_core.documents.formats.html import parse_html
-from raptor_core.documents.formats.mail import parse_eml
-from raptor_core.documents.formats.mailbox_file import read_mailbox
+from raptor_core.documents.formats.mail import parse_eml, read_mailbox
 from raptor_core.documents.formats.markdown import parse_markdown
 from raptor_core.documents.formats.odt import parse_odt
 from raptor_core.documents.formats.outlook import parse_msg
@@ -21,11 +19,16 @@ from raptor_core.documents.formats.parsed import EmptyFileError, Parsed, Unreada
 from raptor_core.documents.formats.parser_process import PARSER
 from raptor_core.documents.formats.pptx import parse_pptx
 from raptor_core.documents.formats.records import Named, TableOrigin, read_json_lines, read_parquet
+from raptor_core.documents.formats.rows import parse_csv
 from raptor_core.documents.formats.rst import parse_rst
 from raptor_core.documents.formats.rtf import parse_rtf
-from raptor_core.documents.formats.sheets import parse_csv
 from raptor_core.documents.formats.subtitles import parse_subtitles
-from raptor_core.documents.formats.values import parse_json, parse_yaml
+from raptor_core.documents.formats.values import (
+    parse_json,
+    parse_notebook,
+    parse_python,
+    parse_yaml,
+)
 from raptor_core.documents.formats.xlsx import parse_xlsx
 from raptor_core.documents.sources.base import FORMATS, Content, SourceFile
 from raptor_core.documents.sources.own_files import refuse_file

@@ -118,8 +118,9 @@ def put_table_of_a_team(made, docs):
 PLACES = [value for name, value in list(globals().items()) if name.startswith("put_")]
 
 
-def ids(source):
-    return {document.id for document in load_documents(source).documents}
+def ids(source, **settings):
+    documents = load_documents(source, settings=SourceSettings(**settings)).documents
+    return {document.id for document in documents}
 
 
 @pytest.mark.parametrize("put", PLACES, ids=lambda put: put.__name__)
@@ -210,8 +211,10 @@ def test_files_of_others_with_the_same_names_are_read(docs):
     (docs / "set" / "documents.jsonl").write_text(json.dumps({"id": "row", "text": "Words."}))
     (docs / "set" / "source.json").write_text(json.dumps({"name": "a set", "rows": 1}))
     others += ["export.json", "set/source.json"]
-    assert ids(docs) == {*DOCUMENTS, *others, "row"}
-    assert len(list_files([docs])) == len(DOCUMENTS) + len(others) + 1
+    include = ("*", "*.json")
+    assert ids(docs, include=include) == {*DOCUMENTS, *others, "row"}
+    files = list_files([docs], SourceSettings(include=include))
+    assert len(files) == len(DOCUMENTS) + len(others) + 1
 
 
 def test_a_page_of_somebody_else_that_tells_of_ours_is_read(docs):

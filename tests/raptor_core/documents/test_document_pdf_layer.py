@@ -106,6 +106,21 @@ class TestLetters:
         assert odd is not None
         assert odd.reason.endswith("% glyphs that stand for no letter, left out")
 
+    def test_letters_of_a_font_that_is_neither_embedded_nor_known_are_told(self):
+        font = (
+            b"<</Type/Font/Subtype/Type0/BaseFont/Song/Encoding/Identity-H/DescendantFonts[5 0 R]>>"
+        )
+        letters = b"".join(
+            b"BT /F3 10 Tf %d %d Td <%04x> Tj ET\n" % (50 + 10 * (at % 30), 500 - at, 2000 + at)
+            for at in range(400)
+        )
+        used = b"/Font<</F1 3 0 R/F3 7 0 R>>"
+        text = text_at(50, 600, "Lamp and oil. " * 8)
+        parsed = parse_pdf(pdf_of(text + letters, objects=[font], resources=used))
+        assert parsed.metadata["unknown_glyphs"] > 250
+        twice = text + text.replace(b" 600.00 ", b" 600.20 ")
+        assert "unknown_glyphs" not in parse_pdf(pdf_of(twice)).metadata
+
     def test_a_private_letter_before_an_item_is_its_bullet(self):
         parsed = parse_pdf(pdf_of(lines_at(50, 600, ["\uf0b7 灯塔", "\uf0a7 看守人"])))
         assert parsed.text.split() == ["•", "灯塔", "•", "看守人"]

@@ -105,6 +105,26 @@ def test_records_of_json_and_yaml_have_a_line_for_each_value():
     assert outline(document) == [(1, "ports")]
 
 
+@pytest.mark.parametrize(
+    ("include", "ids"),
+    [
+        ((), ["a.md"]),
+        (("*",), ["a.md"]),
+        (("*.PY", "*"), ["a.md"]),
+        (("*.py", "*"), ["a.md", "b/c.py"]),
+        (("*", "b/*.json"), ["a.md", "b/d.json"]),
+        (("*.md", "*.sql", "*.yml", "*.yaml"), ["a.md", "e.sql", "f.yml"]),
+    ],
+)
+def test_code_and_data_are_read_where_a_rule_names_their_type(tmp_path, include, ids):
+    (tmp_path / "b").mkdir()
+    for name in ("a.md", "b/c.py", "b/d.json", "d.json", "e.sql", "f.yml"):
+        (tmp_path / name).write_text('"words"')
+    documents = load_documents(tmp_path, settings=SourceSettings(include=include)).documents
+    assert [document.id for document in documents] == ids
+    assert load_documents(tmp_path / "b" / "c.py").documents[0].text == '"words"'
+
+
 def test_aliases_of_yaml_that_multiply_are_refused():
     lines = ["a0: &a0 [xxxxxxxx, xxxxxxxx]"]
     lines += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]" for n in range(1, 10)]
