@@ -1,10 +1,11 @@
 """Milliseconds of a search for a general question and for a detail, over the same store.
 
-Trees of random words, of 500 chunks with 50 summaries of ten chunks each. A detail's search without
-the decision (``kind="detail"``) is the baseline of the same run. "First" is the first general
-question after a publication, which reads the terms.
+Trees of random words, of 500 chunks (``--tree-chunks``) with a summary of every ten chunks. A
+detail's search without the decision (``kind="detail"``) is the baseline of the same run. "First" is
+the first general question after a publication, which reads the terms. "Part" is a question about
+the chunks that have its names.
 
-    python benchmarks/general.py [--sizes 1000 10000 100000] [--kind edge] [--root DIR]
+    python benchmarks/general.py [--sizes 1000 10000 100000] [--tree-chunks 500] [--root DIR]
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ CHILDREN = 10
 REPEATS = 15
 DETAIL = "Which w17 was seen beside w230 and w4100?"
 GENERAL = "Summarize the whole document."
+PART = "Summarize w230 and w4100."
 
 
 def summaries(leaves: list[Node]) -> list[Node]:
@@ -46,13 +48,13 @@ def summaries(leaves: list[Node]) -> list[Node]:
     return made
 
 
-def fill(store: VectorStore, n_chunks: int) -> None:
-    """Publish trees of ``TREE_NODES`` chunks and their summaries."""
-    leaves = make_nodes(n_chunks)
+def fill(store: VectorStore, n_chunks: int, tree_chunks: int) -> None:
+    """Publish trees of ``tree_chunks`` chunks and their summaries."""
+    leaves = make_nodes(n_chunks, tree_chunks)
     rows = unit_vectors(n_chunks, 1)
     vectors = {node.embedding_key: row for node, row in zip(leaves, rows, strict=True)}
-    for start in range(0, n_chunks, TREE_NODES):
-        chunks = leaves[start : start + TREE_NODES]
+    for start in range(0, n_chunks, tree_chunks):
+        chunks = leaves[start : start + tree_chunks]
         nodes = [*chunks, *summaries(chunks)]
         sizes = (len(chunks), len(nodes) - len(chunks))
         tree, documents = chunks[0].tree, {chunks[0].documents[0]: "hash"}
@@ -74,10 +76,10 @@ def milliseconds(*calls: Callable[[], object]) -> list[float]:
     return [1000 * median(seconds) for seconds in spent]
 
 
-def measure(n_chunks: int, kind: str, folder: Path) -> None:
+def measure(n_chunks: int, tree_chunks: int, kind: str, folder: Path) -> None:
     """Print a row for one size."""
     with open_store(StoreSettings(kind=kind), folder, IDENTITY) as store:
-        fill(store, n_chunks)
+        fill(store, n_chunks, tree_chunks)
         vector = unit_vectors(1, 9)
 
         def search(text: str, kind: str) -> object:
@@ -87,26 +89,30 @@ def measure(n_chunks: int, kind: str, folder: Path) -> None:
         start = time.perf_counter()
         search(GENERAL, "auto")
         first = 1000 * (time.perf_counter() - start)
-        baseline, detail, general = milliseconds(
+        baseline, detail, general, part = milliseconds(
             lambda: search(DETAIL, "detail"),
             lambda: search(DETAIL, "auto"),
             lambda: search(GENERAL, "auto"),
+            lambda: search(PART, "general"),
         )
-    cells = (baseline, detail, detail / baseline, general, general / baseline, first)
-    print(f"| {n_chunks:,} | " + " | ".join(f"{cell:.2f}" for cell in cells) + " |", flush=True)
+    repeated = [x for spent in (detail, general, part) for x in (spent, spent / baseline)]
+    cells = " | ".join(f"{cell:.2f}" for cell in (baseline, *repeated, first))
+    print(f"| {n_chunks:,} | {n_chunks // tree_chunks:,} | {cells} |", flush=True)
 
 
 def main() -> None:
     """Measure each size."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--sizes", type=int, nargs="+", default=[1000, 10_000, 100_000])
+    parser.add_argument("--tree-chunks", type=int, default=TREE_NODES)
     parser.add_argument("--kind", default="edge")
     parser.add_argument("--root", type=Path)
     arguments = parser.parse_args()
-    print_head("chunks", "baseline", "detail", "ratio", "general", "ratio", "first")
+    kinds = (cell for kind in ("detail", "general", "part") for cell in (kind, "ratio"))
+    print_head("chunks", "trees", "baseline", *kinds, "first")
     for n_chunks in arguments.sizes:
         with tempfile.TemporaryDirectory(dir=arguments.root) as folder:
-            measure(n_chunks, arguments.kind, Path(folder))
+            measure(n_chunks, arguments.tree_chunks, arguments.kind, Path(folder))
 
 
 if __name__ == "__main__":

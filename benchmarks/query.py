@@ -43,17 +43,16 @@ def unit_vectors(n: int, seed: int) -> Vectors:
     return (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
 
 
-def make_nodes(n: int) -> list[Node]:
+def make_nodes(n: int, tree_nodes: int = TREE_NODES) -> list[Node]:
     """Nodes of words whose frequencies fall as in natural text."""
     rng = np.random.default_rng(7)
     picks = np.minimum(rng.zipf(1.2, (n, 80)), len(WORDS)) - 1
-    return [
-        make_node(i, " ".join(WORDS[k] for k in row)[:TEXT_CHARS]) for i, row in enumerate(picks)
-    ]
+    texts = (" ".join(WORDS[k] for k in row)[:TEXT_CHARS] for row in picks)
+    return [make_node(i, text, tree_nodes) for i, text in enumerate(texts)]
 
 
-def make_node(i: int, text: str) -> Node:
-    tree = f"tree-{i // TREE_NODES}"
+def make_node(i: int, text: str, tree_nodes: int) -> Node:
+    tree = f"tree-{i // tree_nodes}"
     key = digest(tree, str(i))
     return Node(
         id=summary_id(tree, 0, key),
@@ -62,7 +61,7 @@ def make_node(i: int, text: str) -> Node:
         content_key=key,
         text=text,
         n_tokens=90,
-        position=i % TREE_NODES,
+        position=i % tree_nodes,
         documents=(f"{tree}.md",),
         children=(),
         fingerprint="chunking",

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Protocol, TypeVar
 
 from raptor_core.nodes import Node
-from raptor_core.store.base import Hit, Manifest, StoreIdentity, Where
+from raptor_core.store.base import Hit, Manifest, Mark, StoreIdentity, Where
 from raptor_core.store.outlines import Candidates
 from raptor_core.vectors import Vectors
 
@@ -52,6 +52,12 @@ class Searcher(Protocol):
 
     def manifests(self, trees: Sequence[str] | None = None) -> list[Manifest]:
         """Return the manifests of these trees, or of all, by tree name."""
+
+    def marks(self, trees: Sequence[str] | None = None) -> list[Mark]:
+        """Return short forms of these manifests, or of all, by tree name; cheaper than manifests.
+
+        Damaged nodes are not noticed.
+        """
 
     def read_consistently(self, read: Callable[[Searcher], Read]) -> Read:
         """Return the result of ``read``, whose searcher returns one version of each tree.

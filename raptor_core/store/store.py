@@ -199,17 +199,24 @@ class StoreReader:
 
     def manifests(self, trees: Sequence[str] | None = None) -> list[Manifest]:
         """See ``Searcher``."""
+        records = self._manifests(trees, None)
+        return sorted((payload_to_manifest(r.payload) for r in records), key=attrgetter("tree"))
+
+    def marks(self, trees: Sequence[str] | None = None) -> list[Mark]:
+        """See ``Searcher``."""
+        records = self._manifests(trees, ("mark",))
+        return sorted((payload_to_mark(r.payload) for r in records), key=attrgetter("tree"))
+
+    def _manifests(self, trees: Sequence[str] | None, fields: Fields) -> list[Point]:
         if trees is None:
-            return self._manifests(MANIFEST)
-        return self._manifests(MANIFEST, Match("tree", _unique(trees))) if trees else []
+            return self._points(Condition((MANIFEST,)), fields)
+        match = Match("tree", _unique(trees))
+        return self._points(Condition((MANIFEST, match)), fields) if trees else []
 
     def manifests_of(self, contents: Sequence[str]) -> list[Manifest]:
         """Return the manifests with one of these contents (``Manifest.content``), by tree name."""
         match = Match("content_key", _unique(contents))
-        return self._manifests(MANIFEST, match) if contents else []
-
-    def _manifests(self, *matches: Match) -> list[Manifest]:
-        records = self._points(Condition(matches), None)
+        records = self._points(Condition((MANIFEST, match)), None) if contents else []
         return sorted((payload_to_manifest(r.payload) for r in records), key=attrgetter("tree"))
 
 
@@ -258,11 +265,6 @@ class VectorStore(StoreReader, AbstractContextManager["VectorStore"]):
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-    def marks(self) -> list[Mark]:
-        """Return the short manifests by tree name; damaged nodes are not noticed."""
-        records = self._points(Condition((MANIFEST,)), ("mark",))
-        return sorted((payload_to_mark(r.payload) for r in records), key=attrgetter("tree"))
 
     # -- publishing
 

@@ -80,7 +80,8 @@ def choose(table: TermTable, query: Query, part: Mask) -> Iterator[tuple[int, fl
     heap = list(zip((-weights * table.sums(worths))[rows].tolist(), map(int, rows), strict=True))
     heapify(heap)
     room, n_chosen, n_chunks = query.budget_tokens, 0, Counter[str]()
-    while heap and n_chosen != query.top_k:
+    least = table.n_tokens[rows].min(initial=room)
+    while heap and room >= least and n_chosen != query.top_k:
         _, row = heappop(heap)
         document = table.nodes[row].documents[0]
         is_full = table.is_chunk[row] and n_chunks[document] == query.max_per_document

@@ -178,11 +178,11 @@ def read_terms(where: Where, store: Searcher) -> TermTable:
     Of a scope over ``MAX_NODES`` nodes it has the layers from the top and a spread of chunks.
     """
     where = replace(where, layers=None)
-    manifests = store.manifests(where.trees)
-    key = (tuple((item.build_id, item.quarantined) for item in manifests), repr(where))
+    key = (tuple(store.marks(where.trees)), repr(where))
     with _lock:
         table = _tables.pop(key, None)
     if table is None:
+        manifests = store.manifests(where.trees)
         hidden = {name for manifest in manifests for name in manifest.quarantined}
         nodes = _read_nodes(where, manifests, store)
         table = TermTable.from_nodes([node for node in nodes if node.id not in hidden])

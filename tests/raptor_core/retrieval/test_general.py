@@ -21,14 +21,21 @@ What is this document about?
 What's the gist of this book?
 What is the central theme of the story?
 What were the most important decisions of the meeting?
+How do the characters develop in the course of the story?
+Which problems come up again and again, and how are they solved?
+Walk me through the rules and procedures.
+What were the different opinions in the meeting?
 Fasse das ganze Treffen zusammen
 Worum geht es in diesem Buch?
 Was ist die Moral von der Geschichte?
+Wie verändern sich die Figuren in der Geschichte?
 Résume toute la réunion.
+Comment évoluent les personnages ?
 De quoi parle ce livre ?
 Quelle est l'intrigue de l'histoire ?
 Resume toda la reunión.
 ¿De qué trata este libro?
+¿Cómo cambian los personajes?
 ¿Cuál es el tema central de la historia?
 Riassumi tutta la riunione
 Resuma a reunião inteira.
@@ -46,6 +53,7 @@ What does the handbook say about fuel?
 Wer hat den Leuchtturm gebaut?
 Wie viele Teilnehmer hatte das Treffen?
 Was kostet das Buch?
+How did the captain change the rules for fuel?
 Combien de personnes étaient à la réunion ?
 Quelle main tient la lampe ?
 ¿Cuántas personas asistieron a la reunión?

@@ -250,7 +250,8 @@ def test_manifests_are_found_by_name_and_by_content(store):
     (found,) = store.manifests(["b"])
     assert found.content == content_of([digest("b.md")])
     assert store.manifests_of([found.content, content_of(["no"])]) == [found]
-    assert store.manifests_of([]) == store.manifests([]) == []
+    assert store.marks(["b", "no"]) == [found.mark]
+    assert store.manifests_of([]) == store.manifests([]) == store.marks([]) == []
 
 
 def test_what_trees_go_on_from_is_found_without_reading_every_manifest(store):
