@@ -79,8 +79,9 @@ def _structural_passed(checks: Iterable[CheckResult]) -> bool:
 class HomeStatus:
     """Published trees, partitions without trees, and checks on all trees or on data sets.
 
-    Partitions that are ``orphaned`` are published, but not recorded in this home. With more
-    than ``LISTED_TREES`` trees it has ``partitions`` alone; the store then has ``n_unlisted`` more trees than the tables of the partitions, or fewer.
+    Partitions that are ``orphaned`` are published, but not recorded in this home. With more than
+    ``LISTED_TREES`` trees it has ``partitions`` alone; the store then has ``n_unlisted`` more trees
+    than the tables of the partitions, or fewer.
     """
 
     trees: tuple[TreeStatus, ...]
