@@ -84,9 +84,9 @@ def _metadata(layers: Mapping[str, StepResult]) -> dict[str, Any]:
         return {}
     rows = []
     for asset, result in layers.items():
-        counts = [result.metadata.get(name, "") for name in ("n_made", "n_computed")]
+        n_new = result.metadata.get("n_made", result.metadata.get("n_computed", ""))
         state = "reused" if result.reused else "made"
-        rows.append((asset, str(result.n_rows), "".join(map(str, counts)), state))
+        rows.append((asset, str(result.n_rows), str(n_new), state))
     return {
         "layers": dg.MetadataValue.md(markdown_table(("table", "rows", "new", "state"), rows)),
         **{

@@ -130,7 +130,6 @@ def _kinds(settings: Settings) -> dict[str, set[str]]:
 
 def _description(key: dg.AssetKey, settings: Settings) -> str:
     layer, custom = names.layer_of(key.to_user_string()), settings.components
-    form = settings.runs.assets
     is_bundled = settings.embedder.kind == "bundled"
     model = custom.embedder or ("all-MiniLM-L6-v2" if is_bundled else settings.embedder.model)
     descriptions = {
@@ -147,8 +146,7 @@ def _description(key: dg.AssetKey, settings: Settings) -> str:
         "by sentence, whether the children support it.",
         "tree": "The published trees: what readers see in Qdrant. A structural check that fails "
         "keeps the trees that were published before."
-        + " Its metadata and checks are also those of all layers."
-        * (form == "compact"),
+        + ("" if settings.runs.assets == "layers" else " It has the checks of all layers, too."),
         "tree_report": "One self-contained HTML page that shows the published trees: to explore "
         "down to the documents, to search, with findings marked, statistics and cost.",
     }

@@ -13,6 +13,7 @@ from raptor_assets.project.settings_file import add_sources, settings_text
 from raptor_core.disk import disk_remedy, replace_file
 from raptor_core.errors import SettingsError
 from raptor_core.home.folder import HOME_VARIABLE, HomeFolder
+from raptor_core.identity import safe_name
 from raptor_core.layout import HOME_RECORDS, INSTANCE_MARK
 from raptor_core.redaction import hide_credentials
 from raptor_core.settings import Settings, load_settings
@@ -93,6 +94,10 @@ class Home(HomeFolder):
     def reports(self) -> Path:
         """Folder of the HTML reports."""
         return self.path / "reports"
+
+    def map_of(self, tree: str) -> Path:
+        """Return the path of the cached map of a tree, or of all trees for an empty name."""
+        return self.path / "maps" / f"{safe_name(tree)}.map"
 
     def golden(self, settings: Settings) -> Path | None:
         """Return the path of the golden set, None if the settings name none."""

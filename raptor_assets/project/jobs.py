@@ -15,7 +15,6 @@ from raptor_assets.project.store_state import read_store_state
 from raptor_assets.project.turns import Turn, begin_turn
 from raptor_assets.provenance import MATERIALIZED, version_tags
 from raptor_assets.versions import DROPPED
-from raptor_core.identity import safe_name
 from raptor_core.tree.cache import NodeCache
 
 BUILD = "build"
@@ -95,7 +94,7 @@ def still_removed(
 
 
 def drop_all(
-    context: dg.OpExecutionContext, resources: Resources, turn: Turn, partitions: Iterable[str]
+    context: dg.OpExecutionContext, resources: Resources, turn: Turn, partitions: Sequence[str]
 ) -> Iterator[dg.AssetMaterialization]:
     """Drop partitions one by one, and yield their tombstones."""
     corpus, max_layers = resources.names, resources.settings.tree.max_layers
@@ -110,7 +109,7 @@ def drop_all(
             turn.require()
             context.instance.delete_dynamic_partition(corpus.partitions, partition)
         context.log.info(f"dropped partition {partition!r} with {n_nodes} nodes")
-    for store in resources.store.open_each():
+    for store in resources.store.open_each() if partitions else ():
         store.optimize()
 
 
@@ -134,7 +133,7 @@ def _drop(partition: str, resources: Resources, cache: NodeCache, stored: TreeIn
         with store.publishing() as publishing:
             n_nodes += publishing.drop(trees)
     for tree in trees:
-        (resources.home.path / "maps" / f"{safe_name(tree)}.map").unlink(missing_ok=True)
+        resources.home.map_of(tree).unlink(missing_ok=True)
     cache.forget({*trees, *TreeIndex(cache.unfinished, grouping)(partition)})
     for path in reversed(keys.table_paths()):
         tables.delete(path, partition)

@@ -28,7 +28,6 @@ from raptor_assets.standalone.status import (
 from raptor_core.disk import replace_file
 from raptor_core.documents import partition_key
 from raptor_core.home.published import has_corpus_tree, require_trees
-from raptor_core.identity import safe_name
 from raptor_core.nodes import Node
 from raptor_core.report.data import settings_text
 from raptor_core.report.layout import LAYOUT_VERSION, atlas_values, lay_out, tree_titles
@@ -200,7 +199,7 @@ def read_points(
     builds = (f"{manifest.tree}\0{manifest.build_id}" for manifest in manifests)
     key = hashlib.sha256("\n".join([LAYOUT_VERSION, *builds]).encode()).digest()
     name = manifests[0].tree if len(manifests) == 1 else ""
-    path = home.path / "maps" / f"{safe_name(name)}.map"
+    path = home.map_of(name)
     cached = _read_layout(path, key, len(nodes))
     if cached is not None:
         return cached

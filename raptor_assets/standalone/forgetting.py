@@ -25,6 +25,7 @@ from raptor_core.nodes import Node
 from raptor_core.settings import Settings
 from raptor_core.store import open_store, stored_identity
 from raptor_core.store.base import Where
+from raptor_core.store.store import VectorStore
 
 PASSAGE_WORDS = 5
 """Words in a row that count as a passage of the document, unless a remaining document has them."""
@@ -137,7 +138,7 @@ def verify_forgotten(
     if erased:
         _erase(home, settings, traces)
     result = Forgetting(hashlib.sha256(document.encode()).hexdigest(), len(traces.passages))
-    result.limits = _limits(settings, text, result.n_passages)
+    result.limits = _limits(home, settings, text, result.n_passages)
     for node in published:
         if kind := traces.find(node.text):
             result.remnants.append(Remnant(f"store: {node.tree}", node.id, kind, _rebuild(home)))
@@ -153,18 +154,20 @@ def verify_forgotten(
     return result
 
 
-def _published_nodes(home: HomeFolder, settings: Settings) -> list[Node]:
+def _published_nodes(home: Home, settings: Settings) -> list[Node]:
     """Return the nodes of all trees, those of the corpus tree last."""
-    if stored_identity(settings.store, home.qdrant) is None:
-        return []
-    places = [(home, settings)]
+    return [node for store in _stores(home, settings) for node in store.nodes(Where())]
+
+
+def _stores(home: Home, settings: Settings) -> Iterator[VectorStore]:
+    """Yield the open store of the trees, then that of the corpus tree, where they exist."""
+    places: list[tuple[HomeFolder, Settings]] = [(home, settings)]
     if has_corpus_tree(home, settings):
         places.append(corpus_tree_folder(home, settings))
-    nodes: list[Node] = []
     for place, chosen in places:
-        with open_store(chosen.store, place.qdrant) as store:
-            nodes += store.nodes(Where())
-    return nodes
+        if stored_identity(chosen.store, place.qdrant) is not None:
+            with open_store(chosen.store, place.qdrant) as store:
+                yield store
 
 
 def _files(paths: Iterable[Path]) -> Iterator[Path]:
@@ -176,7 +179,7 @@ def _files(paths: Iterable[Path]) -> Iterator[Path]:
                 yield file
 
 
-def _limits(settings: Settings, text: str, n_passages: int) -> list[str]:
+def _limits(home: Home, settings: Settings, text: str, n_passages: int) -> list[str]:
     limits = ["a text that says the same in other words is not recognised"]
     if not text:
         limits.append("without --text only the id is looked for: texts cannot be recognised")
@@ -184,6 +187,8 @@ def _limits(settings: Settings, text: str, n_passages: int) -> list[str]:
         limits.append("a remaining document has every passage of the text as well")
     if settings.store.kind == "server":
         limits.append("files of a server are not read: it erases deleted points when it vacuums")
+    if not home.has_default_instance():
+        limits.append("history and cached answers in a Dagster instance elsewhere are not read")
     if settings.tables.url:
         limits.append("tables outside the home are not read: copy them and name them by --also")
     return limits
@@ -211,13 +216,8 @@ def _remedy(home: Home, path: Path) -> str:
 
 def _erase(home: Home, settings: Settings, traces: Traces) -> None:
     """Remove the bytes of deleted points, also in large stores, and events with a passage."""
-    places: list[tuple[HomeFolder, Settings]] = [(home, settings)]
-    if has_corpus_tree(home, settings):
-        places.append(corpus_tree_folder(home, settings))
-    for place, chosen in places:
-        if stored_identity(chosen.store, place.qdrant) is not None:
-            with open_store(chosen.store, place.qdrant) as store:
-                store.optimize(erase=True)
+    for store in _stores(home, settings):
+        store.optimize(erase=True)
     log = home.dagster / "history" / "runs" / "event_log.db"
     if home.has_default_instance() and log.exists():
         delete_rows(log, lambda row: traces.find(row) == "text")

@@ -123,7 +123,7 @@ def read_summary(home: Home, settings: Settings) -> HomeStatus:
 
 def partitions_of(home: Home, settings: Settings, n_stored: int) -> HomeStatus:
     """Return the state of a home by partition, from the tables of its published trees."""
-    checks = names.partition_checks(settings)
+    checks = home.names().checks(settings)
     together = names.golden_checks(settings) + names.dataset_checks(settings)
     with recorded(home) as records:
         existing = sorted(records.partitions())
