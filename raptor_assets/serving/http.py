@@ -194,7 +194,7 @@ def _router(reader: HomeReader) -> APIRouter:
         """Find what answers a question in a node and the nodes under it."""
         return reader.search_within(node_id=node_id, **dict(parameters))
 
-    failures = {status: {"model": Problem} for status in (501, 502)}
+    failures: dict[int | str, Any] = {status: {"model": Problem} for status in (501, 502)}
     router.post("/ask", responses=failures)(reader.ask)
     router.get("/outline")(reader.outline)
     router.get("/nodes/{node_id}")(reader.read_node)
