@@ -80,9 +80,10 @@ def call_python(folder, *arguments, **environment):
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory):
-    """The page's second block in a folder, a handbook of two files, a wiki of three pages."""
+    """The page's block with an upstream asset; a handbook of two files, a wiki of three pages."""
     folder = tmp_path_factory.mktemp("project")
-    (folder / "definitions.py").write_text(fenced(PAGE)[1])
+    (code,) = (block for block in fenced(PAGE) if "def pages()" in block)
+    (folder / "definitions.py").write_text(code)
     (folder / "handbook").mkdir()
     (folder / "instance").mkdir()
     (folder / "instance" / "dagster.yaml").write_text(CONFIG)
