@@ -5,7 +5,9 @@ Calls that produce them are in ``reading``.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
+from itertools import accumulate
 from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict
@@ -13,12 +15,14 @@ from pydantic import BaseModel, ConfigDict
 from raptor_assets.tables_markdown import shorten
 from raptor_core.documents.base import MetadataValue
 from raptor_core.models.reading.reader import Answer as ReaderAnswer
-from raptor_core.nodes import Node
+from raptor_core.nodes import Node, grouped
 from raptor_core.retrieval import Family, Retrieval, Trace
 from raptor_core.store.base import Hit, Manifest
+from raptor_core.tokens import TokenCounter
 
 NAMED_DOCUMENTS = 20  # maximal number of documents in a list; ``n_documents`` counts all
 BEGINNING_CHARS = 200
+NAME_CHARS = 80
 
 
 class ApiModel(BaseModel):
@@ -187,6 +191,86 @@ class ReadNode(FullNode):
             children=list(map(NearNode.of, family.children)),
             **_derived(family.node),
         )
+
+
+class NamedNode(ApiModel):
+    """Node without its text; a chunk's name is the beginning of its text.
+
+    ``n_tokens`` are those of its text, and ``n_children`` counts the nodes that browse gives.
+    """
+
+    id: str
+    name: str
+    layer: int
+    n_tokens: int
+    n_children: int
+
+    @classmethod
+    def of(cls, node: Node, **fields: Any) -> Self:
+        """Convert a node."""
+        name = shorten(node.name or (node.stands_for and _title(node)) or node.text, NAME_CHARS)
+        n_children = len(node.children) or int(bool(node.stands_for))
+        return cls.from_attributes(node, name=name, n_children=n_children, **fields)
+
+
+class OutlineResponse(ApiModel):
+    """Nodes from ``offset`` on, from the top layer down, in JSON of ``n_tokens`` tokens.
+
+    ``layer_tokens`` are those of the layers' texts; ``next_offset`` is null at the end.
+    """
+
+    tree: str
+    layer_sizes: list[int]
+    layer_tokens: list[int]
+    n_tokens: int
+    offset: int
+    next_offset: int | None
+    nodes: list[NamedNode]
+
+    @classmethod
+    def of(
+        cls, nodes: Sequence[Node], offset: int, budget_tokens: int, counter: TokenCounter
+    ) -> OutlineResponse:
+        """Show as many of a tree's nodes as the budget holds, at least one."""
+        layers = list(grouped(nodes, lambda node: node.layer).values())
+        from_top = [node for layer in reversed(layers) for node in layer]
+        shown = list(map(NamedNode.of, from_top[offset : offset + budget_tokens]))
+        spent = [0, *accumulate(counter.count([node.model_dump_json() for node in shown]))]
+        n_shown = min(len(shown), max(1, bisect_right(spent, budget_tokens) - 1))
+        end = offset + n_shown
+        return cls(
+            tree=nodes[0].tree,
+            layer_sizes=list(map(len, layers)),
+            layer_tokens=[sum(node.n_tokens for node in layer) for layer in layers],
+            n_tokens=spent[n_shown],
+            offset=offset,
+            next_offset=end if end < len(nodes) else None,
+            nodes=shown[:n_shown],
+        )
+
+
+class BrowseResponse(NamedNode):
+    """Node and its children from ``offset`` on; ``texts`` are theirs, or empty."""
+
+    tree: str
+    offset: int
+    children: list[NamedNode]
+    texts: list[str]
+
+    @classmethod
+    def of_family(cls, family: Family, offset: int, limit: int, *, texts: bool) -> BrowseResponse:
+        """Convert a node and at most ``limit`` of its children."""
+        shown = family.children[offset : offset + limit]
+        values = {"offset": offset, "children": list(map(NamedNode.of, shown))}
+        return cls.of(family.node, texts=[node.text for node in shown if texts], **values)
+
+
+class CompareResponse(ApiModel):
+    """Hits of two searches for a question, and the ids of nodes that both have."""
+
+    first: SearchResponse
+    second: SearchResponse
+    shared_nodes: list[str]
 
 
 class Span(ApiModel):

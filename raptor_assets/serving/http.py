@@ -17,24 +17,17 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from raptor_assets.serving.answers import (
-    ApiModel,
-    AskResponse,
-    ReadNode,
-    SearchResponse,
-    TraceResponse,
-    TreeList,
-)
+from raptor_assets.serving.answers import ApiModel, CompareResponse, SearchResponse
 from raptor_assets.serving.reading import (
+    CompareParameters,
     HomeReader,
     Limit,
     Line,
     Name,
-    NameContains,
     NodeId,
-    Offset,
     Question,
     SearchParameters,
+    WithinParameters,
 )
 from raptor_assets.standalone.curating import Author, Curator
 from raptor_core.curation import Decision, Kind
@@ -191,26 +184,23 @@ def _router(reader: HomeReader) -> APIRouter:
         """Find the chunks and summaries that answer a question, within a budget of tokens."""
         return reader.search(**dict(parameters))
 
-    @router.post("/ask", responses={status: {"model": Problem} for status in (501, 502)})
-    def ask(parameters: SearchParameters) -> AskResponse:
-        """Answer a question from the hits of a search; [k] in it cites citation k."""
-        return reader.ask(parameters)
+    @router.post("/compare")
+    def compare(parameters: CompareParameters) -> CompareResponse:
+        """Compare what two trees, or two strategies, give for a question, each in its budget."""
+        return reader.compare(**dict(parameters))
 
-    @router.get("/nodes/{node_id}")
-    def read_node(node_id: NodeId) -> ReadNode:
-        """Read a node's full text, the summaries above it, and the nodes that it summarizes."""
-        return reader.read_node(node_id)
+    @router.post("/nodes/{node_id}/search")
+    def search_within(node_id: NodeId, parameters: WithinParameters) -> SearchResponse:
+        """Find what answers a question in a node and the nodes under it."""
+        return reader.search_within(node_id=node_id, **dict(parameters))
 
-    @router.get("/nodes/{node_id}/spans")
-    def spans(node_id: NodeId, offset: Offset = 0, limit: Limit = 50) -> TraceResponse:
-        """Give the exact spans of the documents that a chunk or a summary was made from."""
-        return reader.trace(node_id, offset, limit)
-
-    @router.get("/trees")
-    def trees(name_contains: NameContains = "", offset: Offset = 0, limit: Limit = 50) -> TreeList:
-        """List the published trees with their layers and documents, by name."""
-        return reader.list_trees(name_contains, offset, limit)
-
+    failures: dict[int | str, Any] = {status: {"model": Problem} for status in (501, 502)}
+    router.post("/ask", responses=failures)(reader.ask)
+    router.get("/outline")(reader.outline)
+    router.get("/nodes/{node_id}")(reader.read_node)
+    router.get("/nodes/{node_id}/children")(reader.browse)
+    router.get("/nodes/{node_id}/spans")(reader.trace)
+    router.get("/trees")(reader.list_trees)
     return router
 
 

@@ -17,7 +17,9 @@ A library of documents as trees: layer 0 holds chunks of the documents, the laye
 summaries of ever more of them. Use `search` to answer a question: chunks give details, summaries
 give overviews. `read_node` goes up to broader summaries or down to the nodes of a summary, `trace`
 gives the exact characters of the documents under a node, to quote and to cite. `list_trees` lists
-all trees.
+all trees. To look around first, at few tokens: `outline` lists the names in a tree, `browse` the
+children of a node, and `search_within` searches under a node. `compare` searches twice, in two
+trees or by two strategies.
 """
 
 
@@ -37,7 +39,8 @@ def make_server(retriever: HomeRetriever) -> Any:
         name, package = "FastMCP", "mcp.server.fastmcp"  # names of mcp 1
     tool = import_module(f"{package}.tools").Tool
     error = import_module(f"{package}.exceptions").ToolError
-    calls = (reader.search, reader.read_node, reader.trace, reader.list_trees)
+    looks = (reader.outline, reader.browse, reader.search_within, reader.compare)
+    calls = (reader.search, *looks, reader.read_node, reader.trace, reader.list_trees)
     tools = [_make_tool(tool, _report(call, error)) for call in calls]
     return getattr(mcp.server, name)("raptor", tools=tools, **values)
 

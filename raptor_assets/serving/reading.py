@@ -13,6 +13,9 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 from raptor_assets.project.home import Home
 from raptor_assets.serving.answers import (
     AskResponse,
+    BrowseResponse,
+    CompareResponse,
+    OutlineResponse,
     PublishedTree,
     ReadNode,
     SearchResponse,
@@ -72,11 +75,10 @@ MetadataOnly = Annotated[
 ChosenStrategy = Annotated[
     Strategy | None, Field(description="How to search; by default the home's setting.")
 ]
+Tokens = Annotated[int, Field(ge=1, le=1_000_000), BeforeValidator(_refuse_truth_value)]
 Budget = Annotated[
-    Annotated[int, Field(ge=1, le=1_000_000), BeforeValidator(_refuse_truth_value)] | None,
-    Field(
-        description="Tokens of all texts together; by default the home's setting.",
-    ),
+    Tokens | None,
+    Field(description="Tokens of all texts together; by default the home's setting."),
 ]
 ChosenKind = Annotated[
     Kind | None,
@@ -98,22 +100,41 @@ NameContains = Annotated[
 ]
 Offset = Annotated[int, Field(ge=0, le=2**31, description="Number of items to skip.")]
 Limit = Annotated[int, Field(ge=1, le=500, description="Maximal number of items.")]
+TreeName = Annotated[Name, Field(description="A tree's name, as list_trees gives it.")]
+OneTree = Annotated[Name | None, Field(description="Only this tree; by default all trees.")]
+OutlineBudget = Annotated[Tokens, Field(description="Tokens of all nodes together, as JSON.")]
+Show = Annotated[
+    Literal["names", "texts"], Field(description='"texts" adds the whole text of each child.')
+]
 
 
-class SearchParameters(BaseModel):
-    """Question, filters and options of a search."""
+class WithinParameters(BaseModel):
+    """Question and options of a search under a node."""
 
     model_config = ConfigDict(extra="forbid")
 
     question: Question
+    strategy: ChosenStrategy = None
+    kind: ChosenKind = None
+    budget_tokens: Budget = None
+
+
+class SearchParameters(WithinParameters):
+    """Question, filters and options of a search."""
+
     trees: TreesOnly = None
     documents: DocumentsOnly = None
     layers: LayersOnly = None
     metadata: MetadataOnly = None
-    strategy: ChosenStrategy = None
-    kind: ChosenKind = None
-    budget_tokens: Budget = None
     scope: Scope = None
+
+
+class CompareParameters(WithinParameters):
+    """Question, two trees or strategies, and options; the second default to the first."""
+
+    tree: OneTree = None
+    second_tree: OneTree = None
+    second_strategy: ChosenStrategy = None
 
 
 class HomeReader:
@@ -135,17 +156,13 @@ class HomeReader:
         scope: Scope = None,
     ) -> SearchResponse:
         """Find the chunks and summaries that answer a question, within a budget of tokens."""
-        options = {
-            "strategy": strategy,
-            "kind": kind,
-            "budget_tokens": budget_tokens,
-            "scope": scope,
-        }
-        retrieval = self._search(question, trees, documents, layers, metadata, **options)
-        return SearchResponse.of(retrieval)
+        filters: dict[str, Any] = {"trees": trees, "documents": documents, "layers": layers}
+        options = {"strategy": strategy, "kind": kind, "budget_tokens": budget_tokens}
+        filters |= {"metadata": metadata, "scope": scope}
+        return SearchResponse.of(self._search(question, None, **filters, **options))
 
     def ask(self, parameters: SearchParameters) -> AskResponse:
-        """Answer a question from the hits of a search, by the reader of the home's settings."""
+        """Answer a question from the hits of a search; [k] in it cites citation k."""
         question = parameters.question
         if parameters.scope == "corpus":
             accepted = {"question", "budget_tokens", "scope", "layers", "kind"}
@@ -180,19 +197,65 @@ class HomeReader:
         retrieval = Retrieval(question, query, hits, n_tokens, len(hits), 0, reason=reason)
         return AskResponse.of(answer, retrieval)
 
-    def _search(
-        self,
-        question: str,
-        trees: Names,
-        documents: Names,
-        layers: LayersOnly,
-        metadata: MetadataOnly,
-        **options: Any,
-    ) -> Retrieval:
-        where = Where(_tuple(trees), _tuple(documents), _tuple(layers), metadata=metadata or {})
-        options = {name: value for name, value in options.items() if value is not None}
+    def _search(self, question: str, node_id: str | None = None, **parameters: Any) -> Retrieval:
+        """Search by the parameters that are not None, under a node if its id is not None."""
+        names = ("trees", "documents", "layers")
+        filters = {name: _tuple(parameters.pop(name, None)) for name in names}
+        where = Where(**filters, metadata=parameters.pop("metadata", None) or {})
+        options = {name: value for name, value in parameters.items() if value is not None}
         query = replace(self._retriever.query, where=where, **options)
-        return self._retriever.search(question, query)
+        if node_id is None:
+            return self._retriever.search(question, query)
+        return self._retriever.search_within(question, node_id, query)
+
+    def search_within(
+        self,
+        question: Question,
+        node_id: NodeId,
+        strategy: ChosenStrategy = None,
+        kind: ChosenKind = None,
+        budget_tokens: Budget = None,
+    ) -> SearchResponse:
+        """Find what answers a question under a node; of the corpus tree, in the trees under it."""
+        options = {"strategy": strategy, "kind": kind, "budget_tokens": budget_tokens}
+        return SearchResponse.of(self._search(question, node_id, **options))
+
+    def compare(
+        self,
+        question: Question,
+        tree: OneTree = None,
+        second_tree: OneTree = None,
+        strategy: ChosenStrategy = None,
+        second_strategy: ChosenStrategy = None,
+        kind: ChosenKind = None,
+        budget_tokens: Budget = None,
+    ) -> CompareResponse:
+        """Compare two trees, or two strategies: what a search of each gives within the budget."""
+        options = {"kind": kind, "budget_tokens": budget_tokens}
+        sides = ((tree, strategy), (second_tree or tree, second_strategy or strategy))
+        first, second = (
+            SearchResponse.of(
+                self._search(question, None, trees=name and [name], strategy=chosen, **options)
+            )
+            for name, chosen in sides
+        )
+        ids = {node.id for node in second.nodes}
+        shared = [node.id for node in first.nodes if node.id in ids]
+        return CompareResponse(first=first, second=second, shared_nodes=shared)
+
+    def outline(
+        self, tree: TreeName, offset: Offset = 0, budget_tokens: OutlineBudget = 1000
+    ) -> OutlineResponse:
+        """List the names of a tree's nodes from the top layer down, with their tokens."""
+        nodes, counter = self._retriever.nodes(tree), self._retriever.components.counter
+        return OutlineResponse.of(nodes, offset, budget_tokens, counter)
+
+    def browse(
+        self, node_id: NodeId, show: Show = "names", offset: Offset = 0, limit: Limit = 50
+    ) -> BrowseResponse:
+        """List the nodes that a node summarizes, by name, or with their texts."""
+        family = self._retriever.family(node_id)
+        return BrowseResponse.of_family(family, offset, limit, texts=show == "texts")
 
     def read_node(self, node_id: NodeId) -> ReadNode:
         """Read a node's full text, the summaries above it, and the nodes that it summarizes."""

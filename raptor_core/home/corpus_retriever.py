@@ -15,6 +15,7 @@ from raptor_core.home.published import corpus_tree_folder, has_corpus_tree
 from raptor_core.home.store_retriever import StoreRetriever
 from raptor_core.nodes import Node
 from raptor_core.retrieval import Family, Query, Retrieval, Trace
+from raptor_core.retrieval.trace import nodes_under
 from raptor_core.tree.corpus_tree import TREE
 
 Result = TypeVar("Result")
@@ -66,6 +67,14 @@ class CorpusTreeRetriever(StoreRetriever):
             required = query.where.trees or ()
             retrievals += self._trees.search_required([question], below, required)
         return retrievals
+
+    def search_within(self, question: str, node_id: str, query: Query | None = None) -> Retrieval:
+        """Retrieve from the trees that have a top node under a node of the corpus tree."""
+        nodes = self.read(lambda store: nodes_under(store, node_id))
+        trees = tuple(dict.fromkeys(str(node.metadata[TREE]) for node in nodes if node.is_leaf))
+        query = query or self.query
+        below = replace(query, where=replace(query.where, trees=trees), scope="trees")
+        return self._trees.search_required([question], below, ())[0]
 
     def trace(self, node_id: str) -> Trace:
         """Return the exact spans of the documents under a node of the corpus tree."""

@@ -87,6 +87,15 @@ class HomeRetriever(StoreRetriever):
             return self.corpus_tree.search_below(questions, query)
         return super().search_many(questions, query)
 
+    def search_within(self, question: str, node_id: str, query: Query | None = None) -> Retrieval:
+        """Retrieve from the nodes under a node; of the corpus tree, from the trees under it."""
+        try:
+            return super().search_within(question, node_id, query)
+        except UnknownTreeError:
+            if not self._has_corpus_tree:
+                raise
+        return self.corpus_tree.search_within(question, node_id, query)
+
     def trace(self, node_id: str) -> Trace:
         """Return the exact spans of the documents under a node."""
         try:

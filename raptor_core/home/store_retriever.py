@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from threading import Lock
 from typing import TypeVar
 
@@ -16,6 +17,7 @@ from raptor_core.home.published import open_published, require_store, require_tr
 from raptor_core.nodes import Node
 from raptor_core.retrieval import Family, Query, Retrieval, Retriever, Trace, family, trace
 from raptor_core.retrieval.retriever import AsyncSearch, run_traced
+from raptor_core.retrieval.trace import nodes_under
 from raptor_core.settings import Settings
 from raptor_core.store.base import Manifest, Where
 from raptor_core.store.corpus import check_identity
@@ -80,6 +82,15 @@ class StoreRetriever(AsyncSearch):
             return self.read(lambda store: search(store, vectors))
 
         return run_traced(self.settings.store.corpus, questions, run)
+
+    def search_within(self, question: str, node_id: str, query: Query | None = None) -> Retrieval:
+        """Retrieve from a node and the nodes under it; traversal and beam start at the node."""
+        query = query or self.query
+        nodes = self.read(lambda store: nodes_under(store, node_id))
+        ids = tuple(node.id for node in nodes)
+        where = replace(query.where, trees=(nodes[0].tree,), ids=ids)
+        query = replace(query, where=where, start_layer=nodes[0].layer, scope="trees")
+        return self.search_required([question], query, ())[0]
 
     def trace(self, node_id: str) -> Trace:
         """Return the exact spans of the documents under a node."""

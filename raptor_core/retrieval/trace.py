@@ -49,20 +49,29 @@ def trace(store: Searcher, node_id: str) -> Trace:
         UnknownTreeError: no published node has this id.
         InvariantError: the store lacks a child.
     """
+    nodes = nodes_under(store, node_id)
+    leaves = sorted((node for node in nodes if node.is_leaf), key=lambda leaf: leaf.order)
+    return Trace(nodes[0], tuple(_span(leaf) for leaf in leaves))
+
+
+def nodes_under(store: Searcher, node_id: str) -> list[Node]:
+    """Return a published node and the nodes under it, each once, layer by layer down.
+
+    Raises:
+        UnknownTreeError: no published node has this id.
+        InvariantError: the store lacks a child.
+    """
     node = published_node(store, node_id)
-    leaves: dict[str, Node] = {}
-    front = [node]
-    while front:
-        leaves.update((item.id, item) for item in front if item.is_leaf)
-        children = {child for item in front for child in item.children}
-        front = store.nodes(Where(ids=tuple(sorted(children)))) if children else []
+    nodes = front = [node]
+    while children := {child for item in front for child in item.children}:
+        front = store.nodes(Where(ids=tuple(sorted(children))))
         if len(front) != len(children):
             raise InvariantError(
                 f"{len(children) - len(front)} nodes under {node_id} are not in the store; "
                 f"build the tree {node.tree!r} again"
             )
-    ordered = sorted(leaves.values(), key=lambda leaf: leaf.order)
-    return Trace(node, tuple(_span(leaf) for leaf in ordered))
+        nodes = nodes + front
+    return nodes
 
 
 @dataclass(frozen=True, slots=True)

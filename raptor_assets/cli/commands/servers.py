@@ -146,8 +146,8 @@ def mcp_command(home: Path, port: int | None, as_json: bool) -> None:  # noqa: A
     """Serve the published trees to language models, until standard input ends.
 
     Speaks the Model Context Protocol on standard input and output, or with --port over HTTP at
-    http://127.0.0.1:PORT/mcp; tools: search, read_node, trace, list_trees. Clients start this
-    command: see docs/applications.md. Needs the extra 'mcp'.
+    http://127.0.0.1:PORT/mcp; tools: search, search_within, compare, outline, browse, read_node,
+    trace, list_trees. Clients start this command: see docs/applications.md. Needs the extra 'mcp'.
     """
     retriever = HomeRetriever(home)
     retriever.load_model()

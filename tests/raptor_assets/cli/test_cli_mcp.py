@@ -22,7 +22,8 @@ from raptor_core.store.locking import StoreLock
 
 pytestmark = pytest.mark.slow
 
-TOOLS = {"search", "read_node", "trace", "list_trees"}
+LOOKS = {"outline", "browse", "search_within", "compare"}
+TOOLS = {"search", "read_node", "trace", "list_trees", *LOOKS}
 KEEPER = "who kept the lamp burning in the storm?"
 
 
@@ -196,6 +197,120 @@ def test_trees_are_listed_by_name_in_parts(server):
     assert (second["n_trees"], [tree["tree"] for tree in second["trees"]]) == (3, names[1:2])
 
 
+def test_an_outline_lists_names_from_the_top_in_pages_within_their_tokens(server, built):
+    nodes = built.call("tree", "farness/harbour.md", "--json").json["nodes"]
+    pages, offset = [], 0
+    while offset is not None:
+        arguments = {"tree": "farness/harbour.md", "offset": offset, "budget_tokens": 150}
+        pages += map(values, conversation(server, ("outline", arguments)))
+        offset = pages[-1]["next_offset"]
+    listed = [node for page in pages for node in page["nodes"]]
+    assert len(pages) > 1
+    assert all(page["n_tokens"] <= 150 for page in pages)
+    assert sorted(node["id"] for node in listed) == sorted(node["id"] for node in nodes)
+    layers = [node["layer"] for node in listed]
+    assert layers == sorted(layers, reverse=True)
+    assert pages[0]["layer_sizes"] == [layers.count(k) for k in range(layers[0] + 1)]
+    tokens = [sum(n["n_tokens"] for n in listed if n["layer"] == k) for k in range(layers[0] + 1)]
+    assert pages[0]["layer_tokens"] == tokens
+    named = {node["id"]: node for node in nodes}
+    for node in listed:
+        assert node["n_children"] == len(named[node["id"]]["children"])
+        assert node["name"]
+        assert len(node["name"]) <= 80
+
+
+def test_a_page_of_an_outline_has_a_node_however_small_its_budget(server):
+    first, end = map(
+        values,
+        conversation(
+            server,
+            ("outline", {"tree": "soup.md", "budget_tokens": 1}),
+            ("outline", {"tree": "soup.md", "offset": 1000}),
+        ),
+    )
+    assert (len(first["nodes"]), first["next_offset"]) == (1, 1)
+    assert (end["nodes"], end["n_tokens"], end["next_offset"]) == ([], 0, None)
+
+
+def test_children_come_by_name_and_with_texts_on_request(server):
+    (outline,) = map(values, conversation(server, ("outline", {"tree": "farness/harbour.md"})))
+    top = outline["nodes"][0]["id"]
+    names, texts, rest, read = map(
+        values,
+        conversation(
+            server,
+            ("browse", {"node_id": top}),
+            ("browse", {"node_id": top, "show": "texts"}),
+            ("browse", {"node_id": top, "show": "texts", "offset": 1, "limit": 1}),
+            ("read_node", {"node_id": top}),
+        ),
+    )
+    children = [child["id"] for child in read["children"]]
+    assert [child["id"] for child in names["children"]] == children
+    assert (names["id"], names["n_children"], names["texts"]) == (top, len(children), [])
+    reads = conversation(server, *(("read_node", {"node_id": child}) for child in children))
+    assert texts["texts"] == [values(read)["text"] for read in reads]
+    assert (rest["children"], rest["texts"]) == (names["children"][1:2], texts["texts"][1:2])
+
+
+def nodes_below(server, node_id):
+    ids = [node_id]
+    for at in ids:
+        (read,) = map(values, conversation(server, ("browse", {"node_id": at})))
+        ids += [child["id"] for child in read["children"] if child["id"] not in ids]
+    return set(ids)
+
+
+@pytest.mark.parametrize("strategy", [*STRATEGIES])
+def test_a_search_within_a_node_gives_nodes_under_it_alone(server, strategy):
+    (outline,) = map(values, conversation(server, ("outline", {"tree": "farness/harbour.md"})))
+    for node in (outline["nodes"][0], outline["nodes"][1], outline["nodes"][-1]):
+        arguments = {"question": KEEPER, "node_id": node["id"], "strategy": strategy}
+        (hits,) = map(values, conversation(server, ("search_within", arguments)))
+        ids = {hit["id"] for hit in hits["nodes"]}
+        assert ids <= nodes_below(server, node["id"])
+        assert ids or strategy in ("lexical", "collapsed-lexical")
+
+
+def test_a_general_question_within_a_node_is_answered_from_what_lies_under_it(server):
+    (outline,) = map(values, conversation(server, ("outline", {"tree": "soup.md"})))
+    arguments = {"question": "Summarize it.", "node_id": outline["nodes"][0]["id"]}
+    (hits,) = map(values, conversation(server, ("search_within", arguments)))
+    assert hits["kind"] == "general"
+    assert {hit["tree"] for hit in hits["nodes"]} == {"soup.md"}
+
+
+def test_two_strategies_or_two_trees_are_compared_for_a_question(server):
+    flat, lexical, strategies, trees = map(
+        values,
+        conversation(
+            server,
+            ("search", {"question": KEEPER, "strategy": "flat", "trees": ["soup.md"]}),
+            ("search", {"question": KEEPER, "strategy": "lexical", "trees": ["soup.md"]}),
+            (
+                "compare",
+                {
+                    "question": KEEPER,
+                    "tree": "soup.md",
+                    "strategy": "flat",
+                    "second_strategy": "lexical",
+                },
+            ),
+            (
+                "compare",
+                {"question": KEEPER, "tree": "soup.md", "second_tree": "farness/lighthouse.md"},
+            ),
+        ),
+    )
+    assert (strategies["first"], strategies["second"]) == (flat, lexical)
+    ids = {node["id"] for node in flat["nodes"]} & {node["id"] for node in lexical["nodes"]}
+    assert set(strategies["shared_nodes"]) == ids
+    sides = [{node["tree"] for node in trees[side]["nodes"]} for side in ("first", "second")]
+    assert sides == [{"soup.md"}, {"farness/lighthouse.md"}]
+    assert trees["shared_nodes"] == []
+
+
 def test_a_long_trace_comes_in_parts(server, built):
     nodes = built.call("tree", "farness/harbour.md", "--json").json["nodes"]
     top = nodes[-1]["id"]
@@ -214,7 +329,7 @@ def test_a_long_trace_comes_in_parts(server, built):
 
 def test_errors_are_named_with_the_remedy(server):
     unknown = "00000000-0000-0000-0000-000000000000"
-    tree, node, strategy, empty, misspelt = map(
+    tree, node, strategy, empty, misspelt, *looks = map(
         refusal,
         conversation(
             server,
@@ -223,8 +338,13 @@ def test_errors_are_named_with_the_remedy(server):
             ("search", {"question": "why?", "strategy": "best"}),
             ("search", {"question": ""}),
             ("search", {"question": "why?", "tree": "soup.md"}),
+            ("outline", {"tree": "nosuch"}),
+            ("browse", {"node_id": unknown}),
+            ("search_within", {"question": "why?", "node_id": unknown}),
+            ("compare", {"question": "why?", "tree": "soup.md", "second_tree": "nosuch"}),
         ),
     )
+    assert all("UnknownTreeError" in message for message in looks)
     assert "UnknownTreeError" in tree
     assert "soup.md" in tree
     assert "no published node has the id" in node

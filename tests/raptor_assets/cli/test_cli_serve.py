@@ -91,6 +91,26 @@ def test_a_question_is_searched_read_up_and_down_and_traced_to_the_source(keyed,
         assert text[span["start"] : span["end"]] == span["text"]
 
 
+def test_a_tree_is_looked_at_by_names_before_texts_and_searched_under_a_node(keyed):
+    tree = "farness/lighthouse.md"
+    outline = keyed.get("/outline", params={"tree": tree, "budget_tokens": 100}).json()
+    assert outline["n_tokens"] <= 100
+    assert outline["next_offset"] == len(outline["nodes"])
+    top = outline["nodes"][0]["id"]
+    names = keyed.get(f"/nodes/{top}/children").json()
+    texts = keyed.get(f"/nodes/{top}/children", params={"show": "texts"}).json()
+    assert names["texts"] == []
+    assert [child["n_tokens"] > 0 for child in texts["children"]] == [True] * len(texts["texts"])
+    within = keyed.post(f"/nodes/{top}/search", json={"question": "crab soup"}).json()
+    assert {node["tree"] for node in within["nodes"]} == {tree}
+    body = {"question": "crab soup", "tree": tree, "second_tree": "soup.md"}
+    compared = keyed.post("/compare", json=body).json()
+    assert {node["tree"] for node in compared["first"]["nodes"]} == {tree}
+    assert {node["tree"] for node in compared["second"]["nodes"]} == {"soup.md"}
+    missing = keyed.get("/outline", params={"tree": "nosuch"})
+    assert (missing.status_code, missing.json()["error"]) == (404, "UnknownTreeError")
+
+
 def test_a_search_is_what_the_command_gives(keyed, built):
     found = keyed.post("/search", json={"question": KEEPER, "strategy": "flat"}).json()
     printed = built.call("query", KEEPER, "--strategy", "flat", "--json").json
@@ -150,10 +170,12 @@ def test_trees_are_listed_in_parts(keyed):
 def test_without_the_key_nothing_is_told_but_health(keyed, given):
     headers = {} if given is None else {"Authorization": given.encode()}
     window = ("/window/corpus", "/window/map", "/window/find?words=x", "/window/report?tree=x")
-    for path in ("/trees", "/nodes/x", "/nodes/x/spans", *window):
+    looks = ("/outline?tree=x", "/nodes/x/children")
+    for path in ("/trees", "/nodes/x", "/nodes/x/spans", *looks, *window):
         refused = httpx.get(f"{keyed.base_url}{path}", headers=headers)
         assert (refused.status_code, refused.json()["error"]) == (401, "WrongKeyError")
-    assert httpx.post(f"{keyed.base_url}/search", json={"question": "x"}).status_code == 401
+    for path in ("/search", "/compare", "/nodes/x/search"):
+        assert httpx.post(f"{keyed.base_url}{path}", json={"question": "x"}).status_code == 401
     assert httpx.get(f"{keyed.base_url}/health").json()["status"] == "ok"
 
 
@@ -290,6 +312,10 @@ ROUTES = [
     "GET /health",
     "POST /search",
     "POST /ask",
+    "POST /compare",
+    "POST /nodes/{node_id}/search",
+    "GET /outline",
+    "GET /nodes/{node_id}/children",
     "GET /nodes/{node_id}",
     "GET /nodes/{node_id}/spans",
     "GET /trees",

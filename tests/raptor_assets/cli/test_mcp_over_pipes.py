@@ -54,7 +54,8 @@ def test_tools_answer_and_refuse_unknown_parameters(tmp_path):
     assert hello["serverInfo"]["name"] == "raptor"
     assert "layer 0" in hello["instructions"]
     names = {tool["name"] for tool in tools["tools"]}
-    assert names == {"search", "read_node", "trace", "list_trees"}
+    looks = {"outline", "browse", "search_within", "compare"}
+    assert names == {"search", "read_node", "trace", "list_trees", *looks}
     assert all(tool["annotations"]["readOnlyHint"] for tool in tools["tools"])
     assert "nothing is published in" in trees["content"][0]["text"]
     assert wrong["isError"]

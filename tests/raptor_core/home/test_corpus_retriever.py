@@ -57,6 +57,16 @@ def test_a_search_by_the_corpus_tree_finds_chunks_of_the_trees(retriever):
     assert {hit.node.tree for hit in found.hits} <= {f"{n}.md" for n in range(N_DOCUMENTS)}
 
 
+def test_a_search_within_a_node_of_the_corpus_tree_goes_on_in_the_trees_under_it(retriever):
+    leaf, *_ = retriever.nodes(CORPUS_TREE_NAME)
+    top = retriever.nodes(CORPUS_TREE_NAME)[-1]
+    for strategy in ("hybrid", "beam"):
+        hits = retriever.search_within("the harbour", leaf.id, Query(strategy)).hits
+        assert {hit.node.tree for hit in hits} == set(leaf.documents)
+    every = retriever.search_within("the harbour", top.id, Query("flat", budget_tokens=100_000))
+    assert {hit.node.tree for hit in every.hits} == {f"{n}.md" for n in range(N_DOCUMENTS)}
+
+
 def test_close_closes_the_stores_of_the_trees_and_of_the_corpus_tree(retriever):
     stores = [reader.read(lambda store: store) for reader in (retriever, retriever.corpus_tree)]
     retriever.close()
