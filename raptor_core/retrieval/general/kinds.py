@@ -102,8 +102,10 @@ def _search_chunks(names: Sequence[str], query: Query, store: Searcher) -> list[
 def _are_scattered(names: Sequence[str], chunks: Sequence[Node]) -> bool:
     """Return whether no chunk has enough of many names, so that they are no subject."""
     sought = set(tokens(" ".join(names)))
-    together = max(len(sought.intersection(tokens(chunk.text))) for chunk in chunks)
-    return len(sought) >= SCATTERED_NAMES and together < TOGETHER_SHARE * len(sought)
+    least = TOGETHER_SHARE * len(sought)
+    return len(sought) >= SCATTERED_NAMES and all(
+        len(sought.intersection(tokens(chunk.text))) < least for chunk in chunks
+    )
 
 
 def _headings(names: Sequence[str], chunks: Sequence[Node]) -> Iterator[Heading]:
