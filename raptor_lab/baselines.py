@@ -3,8 +3,6 @@
 Strategies as systems are in ``raptor_core.evaluation.systems``, which finds these by entry points.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache

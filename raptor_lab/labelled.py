@@ -1,7 +1,5 @@
 """Labelled claims about documents, and scores of a judge on them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path

@@ -3,8 +3,6 @@
 Scores of answers are in ``answer_scores``.
 """
 
-from __future__ import annotations
-
 import importlib.util
 import threading
 from collections.abc import Iterator, Mapping, Sequence

@@ -8,8 +8,6 @@ The sheet is a folder of files. ``drawn.json`` keeps nodes, children and parents
 or in the page, which saves ``filled.csv``.
 """
 
-from __future__ import annotations
-
 import csv
 import heapq
 import io

@@ -4,8 +4,6 @@ Words are weighed by rarity among the siblings, so that the words of the topic, 
 share, count little. A model may also write other words, so a direction near the summary's counts.
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Judge that calls a chat model and checks its answer, in JSON, before it counts."""
 
-from __future__ import annotations
-
 import json
 import re
 import threading

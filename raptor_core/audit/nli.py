@@ -1,7 +1,5 @@
 """Judge by natural-language inference: a sentence is supported if a child entails it."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import cached_property
 from typing import Any

@@ -1,7 +1,5 @@
 """Baseline judge: words, numbers and names of a sentence that no child holds."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from raptor_core.audit.base import AuditedSummary, Judgement, SentenceFinding, Text, sentence_texts

@@ -1,7 +1,5 @@
 """Audit of a sample of summaries by one judge, which reuses earlier findings."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -87,7 +85,7 @@ class AuditReport:
     n_right: int = 0
     n_wrong: int = 0
 
-    def marked(self, curation: Curation) -> AuditReport:
+    def marked(self, curation: Curation) -> "AuditReport":
         """Return the report with people's marks on its findings; see ``with_marks``."""
         marks = [curation.mark(f.node_id, f.sentence) for f in self.unsupported]
         values = [mark.value for mark in marks if mark]

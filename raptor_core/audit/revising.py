@@ -1,7 +1,5 @@
 """Summarizer whose summaries are audited before they are kept, and made again if they fail."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice

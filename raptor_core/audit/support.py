@@ -3,8 +3,6 @@
 It embeds sentences with the bundled model, and calls no other model.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections import defaultdict

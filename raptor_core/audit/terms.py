@@ -3,8 +3,6 @@
 All are folded, so that equal terms compare equal.
 """
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence

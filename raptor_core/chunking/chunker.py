@@ -1,7 +1,5 @@
 """Chunkers: they find the units, pack them, and verify the limit on the text of each chunk."""
 
-from __future__ import annotations
-
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator

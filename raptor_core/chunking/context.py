@@ -1,7 +1,5 @@
 """Context that the embedder reads before a chunk: title and headings, never part of the span."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from raptor_core.tokens.base import TokenCounter

@@ -1,7 +1,5 @@
 """Token counts of any span of a text by one tokenization, and cuts of sentences over the limit."""
 
-from __future__ import annotations
-
 import re
 import unicodedata
 

@@ -11,8 +11,6 @@ continue alike.
 Each stretch is packed separately: a section, if it is large enough to stand alone.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections import deque
 from collections.abc import Sequence

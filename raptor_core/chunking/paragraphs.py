@@ -5,8 +5,6 @@ no other block. The only exception is a code fence, which Markdown reads up to i
 Sentences within a paragraph are in ``sentences``.
 """
 
-from __future__ import annotations
-
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence

@@ -1,7 +1,5 @@
 """Sentence boundaries: rules within single paragraphs, exact spans, linear time."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from pathlib import Path

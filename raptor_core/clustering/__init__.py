@@ -5,8 +5,6 @@ compare with are in ``raptor_lab.clustering``. The clusters of a whole tree are 
 ``raptor_core.tree.cluster``. Read ``base`` next.
 """
 
-from __future__ import annotations
-
 from raptor_core.clustering.base import Clusterer, Clusters
 from raptor_core.clustering.raptor import RaptorClusterer
 from raptor_core.laboratory import load_registered

@@ -9,8 +9,6 @@ merged into the nearest. Compare adRAP (arXiv:2410.01736) and EraRAG (arXiv:2506
 handle growth only.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field

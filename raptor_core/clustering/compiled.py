@@ -7,8 +7,6 @@ imported when a layer is clustered, never with the package. numba keeps the mach
 random generator below is shared between files.
 """
 
-from __future__ import annotations
-
 import atexit
 import logging
 import os

@@ -5,8 +5,6 @@ is split into proper parts, and merging only reduces the number of clusters. The
 construction that always exists.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -65,7 +63,7 @@ class GuardedClusterer:
     def _grid(self, vectors: Vectors) -> Grid:
         return on_grid(vectors)
 
-    def _cluster(self, grid: Any, guard: Guard) -> Clusters:
+    def _cluster(self, grid: Any, guard: "Guard") -> Clusters:
         raise NotImplementedError
 
 

@@ -4,8 +4,6 @@ A split into at most 32 parts takes time linear in the rows. About log(n / clust
 rounds of splits are needed. No step compares all rows with all clusters.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

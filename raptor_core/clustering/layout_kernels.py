@@ -3,8 +3,6 @@
 ``reduction`` calls them.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

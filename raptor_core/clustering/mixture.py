@@ -1,7 +1,5 @@
 """Gaussian mixtures: BIC chooses the number of components, a threshold decides soft membership."""
 
-from __future__ import annotations
-
 import math
 from concurrent.futures import Executor
 from dataclasses import dataclass

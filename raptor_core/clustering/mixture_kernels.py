@@ -4,8 +4,6 @@
 run over points.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Projection of vectors to a plane, so that clusters can be shown in a plot."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -4,8 +4,6 @@ It uses the compiled kernels of this package. The engine of umap-learn and sciki
 authors had it, is in ``raptor_lab.clustering.reference``.
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from concurrent.futures import Executor, ThreadPoolExecutor

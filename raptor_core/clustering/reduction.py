@@ -5,8 +5,6 @@ because the library compiles for seconds in every process, and its results depen
 of threads. The compiled loops are in ``layout_kernels``.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

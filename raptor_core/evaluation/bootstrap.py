@@ -4,8 +4,6 @@ Questions of one document share its text and its tree, so they are not independe
 documents are drawn with replacement, not questions. The draws are always the same.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache

@@ -4,8 +4,6 @@ Systems are made in ``systems.py``, contexts are measured in ``measures.py``, an
 written as tables in ``tables.py``.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -85,14 +83,14 @@ class Comparison:
         pooled: bool,
         meanings: Mapping[str, str],
         scores: Sequence[QuestionScore],
-    ) -> Comparison:
+    ) -> "Comparison":
         """Compute the rows; systems and budgets keep their order in ``scores``."""
         budgets = dict.fromkeys(item.budget_tokens for item in scores)
         systems = list(dict.fromkeys(item.system for item in scores))
         lines = tuple(_rows(scores, meanings, systems, list(budgets)))
         return cls(dataset, pooled, meanings, tuple(scores), lines)
 
-    def over(self, scores: Sequence[QuestionScore]) -> Comparison:
+    def over(self, scores: Sequence[QuestionScore]) -> "Comparison":
         """Return a comparison of the same data set and measures over other scores."""
         return Comparison.of(self.dataset, self.pooled, self.meanings, scores)
 

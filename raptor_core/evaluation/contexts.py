@@ -3,8 +3,6 @@
 Systems are in ``systems.py``, measures in ``measures.py``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -40,7 +38,7 @@ class Context:
     scores: tuple[float, ...] = ()
 
     @classmethod
-    def of(cls, retrieval: Retrieval) -> Context:
+    def of(cls, retrieval: Retrieval) -> "Context":
         """Make the context of a retrieval."""
         nodes = tuple(hit.node for hit in retrieval.hits)
         scores = tuple(hit.score for hit in retrieval.hits)

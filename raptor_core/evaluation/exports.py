@@ -4,8 +4,6 @@ Columns are those that the loaders of ragas and deepeval read; neither is import
 made in ``compare.py``.
 """
 
-from __future__ import annotations
-
 import csv
 import io
 import json

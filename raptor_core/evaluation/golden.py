@@ -3,8 +3,6 @@
 Loading one is in ``datasets/records.py``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace

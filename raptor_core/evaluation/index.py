@@ -1,7 +1,5 @@
 """Trees over the documents of a data set, in a store that is kept for the next evaluation."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace

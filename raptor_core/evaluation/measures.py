@@ -3,8 +3,6 @@
 Scores of answers are in ``raptor_lab.answer_scores``.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -58,7 +56,7 @@ class ContextMeasurer:
         return MEASURES
 
     @classmethod
-    def of(cls, index: Index, *, pooled: bool) -> ContextMeasurer:
+    def of(cls, index: Index, *, pooled: bool) -> "ContextMeasurer":
         """Make the judge of an index; all options are embedded at once, each after its question."""
         choices = [q for q in index.dataset.questions if q.gold is not None]
         texts = [f"{q.text} {option}" for q in choices for option in q.options]

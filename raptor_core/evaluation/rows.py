@@ -1,7 +1,5 @@
 """Rows of a data set's file that know their place, so that an error names it."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -59,14 +57,14 @@ class Row:
             raise self.wrong(key, f"a whole number from {low} to {high}", value)
         return int(value)
 
-    def row(self, key: str) -> Row:
+    def row(self, key: str) -> "Row":
         """Return a field that must hold an object."""
         value = self.values.get(key)
         if not isinstance(value, Mapping):
             raise self.wrong(key, "an object", value)
         return replace(self, values=value, where=f"{self.where}, {key}")
 
-    def rows(self, key: str) -> Iterator[Row]:
+    def rows(self, key: str) -> "Iterator[Row]":
         """Return the objects of a field that must hold a list of them."""
         value = self.values.get(key)
         if not isinstance(value, list) or not all(isinstance(item, Mapping) for item in value):

@@ -1,7 +1,5 @@
 """Check of the default strategy against flat retrieval and against earlier evaluations."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from statistics import mean
 

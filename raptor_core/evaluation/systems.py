@@ -4,8 +4,6 @@ Further systems, such as the laboratory's baselines, register themselves as entr
 group ``SYSTEMS``. Measures are in ``measures.py``, comparisons in ``compare.py``.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass, replace
 from importlib.metadata import entry_points

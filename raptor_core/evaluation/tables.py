@@ -1,7 +1,5 @@
 """Tables of results, before they are written as text or Markdown."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from raptor_core.evaluation.bootstrap import interval_text

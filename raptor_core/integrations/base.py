@@ -1,7 +1,5 @@
 """Shared parts of the integrations: number of results, and metadata of a result."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any, Literal
 

@@ -4,8 +4,6 @@ A check is a function under ``@check`` and an entry in a list of ``registry``. I
 such as ``CheckedLayer``, and returns a ``CheckMeasurement``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -36,7 +34,7 @@ class WorstNode:
     tree: str = ""
 
     @classmethod
-    def of(cls, node: Node, value: float, why: str) -> WorstNode:
+    def of(cls, node: Node, value: float, why: str) -> "WorstNode":
         """Make the entry of a node of a tree."""
         return cls(node.id, node.text, value, why, node.tree)
 

@@ -1,7 +1,5 @@
 """Check that a summary holds something of each of its children, and repeats none of them."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from raptor_core.audit.coverage import copied_child, held_children

@@ -5,8 +5,6 @@ raises none, and its text would be published like any other. So would headers an
 and a file in another language. ``languages`` tells which language a text is in.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping
@@ -92,7 +90,7 @@ class CommonText:
         return {"n_documents": self.n_documents, "languages": self.languages, "lines": lines}
 
     @classmethod
-    def of(cls, counts: Mapping[str, Any]) -> CommonText:
+    def of(cls, counts: Mapping[str, Any]) -> "CommonText":
         """Make counts of the values that ``counts`` returned."""
         lines = {line: (n, 0) for line, n in counts["lines"].items()}
         return cls(counts["n_documents"], Counter(counts["languages"]), _lines=lines)

@@ -5,8 +5,6 @@ MinHash signatures put texts into buckets by bands (Broder 1997); the exact Jacc
 between neighbours of a bucket. So the time is near-linear, also for many equal texts.
 """
 
-from __future__ import annotations
-
 import re
 import zlib
 from collections import defaultdict

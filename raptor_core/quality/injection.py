@@ -8,8 +8,6 @@ instructions, words to "the AI", chat markup, invisible characters. They are nar
 that says "ignore" or "instructions" is harmless.
 """
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from functools import cache

@@ -6,8 +6,6 @@ it: at the start, or as the whole text. A summary is junk only if its children d
 sign: a document about errors, a table of figures or a poem with a refrain may have such a summary.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import unicodedata

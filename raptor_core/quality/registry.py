@@ -1,7 +1,5 @@
 """Lists of the checks on a layer, on finished trees, and on the store."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from raptor_core.quality.checks import (

@@ -3,8 +3,6 @@
 ``statistics`` compares means with earlier builds; ``structure`` checks how layers connect.
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence

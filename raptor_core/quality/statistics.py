@@ -5,8 +5,6 @@ values (Iglewicz and Hoaglin 1993). So a single odd build neither moves the cent
 spread. The spread is at least a share of the median, since equal builds would have none.
 """
 
-from __future__ import annotations
-
 import statistics
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

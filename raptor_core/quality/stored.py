@@ -1,7 +1,5 @@
 """Checks of stored vectors, of published points (law 8), and of published documents."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Checks of the structure of a tree: coverage (law 3) and shrinking layers (law 4)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from itertools import chain, pairwise
 

@@ -5,8 +5,6 @@ written its act or not. Functions raise TableError where the place refuses, and 
 for an act that is damaged. The values are in ``raptor_core.curation``.
 """
 
-from __future__ import annotations
-
 import uuid
 from dataclasses import astuple, replace
 from datetime import UTC, datetime

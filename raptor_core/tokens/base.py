@@ -1,7 +1,5 @@
 """Interface of a token counter, and the counter of words."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from typing import Protocol

@@ -5,8 +5,6 @@ content by ``raptor_core.identity``, so no import changes the nodes of another t
 columns are checked in ``rows.py`` and ``manifest.py``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from itertools import groupby, pairwise
 from operator import attrgetter

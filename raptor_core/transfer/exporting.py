@@ -3,8 +3,6 @@
 ``importing.py`` reads them; the format of a tree's file is in ``rows.py``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any

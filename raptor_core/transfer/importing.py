@@ -3,8 +3,6 @@
 ``manifest.py``, ``rows.py`` and ``checks.py`` hold the rules, ``tables.py`` those of tables.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 

@@ -4,8 +4,6 @@ An export may come from anybody. So every field has a type and bounds, and nothi
 in the file. The values are in ``values.py``; the rows of trees are checked in ``checks.py``.
 """
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Hashable, Iterable

@@ -8,8 +8,6 @@ The names of files are derived from the names of trees, tables and partitions, s
 cannot name a file outside the folder. ``manifest.py`` and ``rows.py`` hold the formats.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 import stat
@@ -37,7 +35,7 @@ class Stamp:
     sha256: str
 
     @classmethod
-    def of(cls, data: bytes) -> Stamp:
+    def of(cls, data: bytes) -> "Stamp":
         """Return the stamp of a file's content."""
         return cls(len(data), hashlib.sha256(data).hexdigest())
 

@@ -6,8 +6,6 @@ published or dropped, the cache forgets them, unless another unfinished tree wan
 ``sqlite_cache`` keeps such a cache in a home.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Mapping
 from contextlib import AbstractContextManager
 from typing import Protocol

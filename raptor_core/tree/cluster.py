@@ -7,8 +7,6 @@ of a layer changed, its touched clusters are fitted again together, if that is m
 ``earlier`` holds the clusters of the published tree.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 

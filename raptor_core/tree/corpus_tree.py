@@ -5,8 +5,6 @@ that no search of ordinary trees finds a text twice. Each leaf is one top node, 
 names that node.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 
 from raptor_core.chunking.base import Chunk

@@ -4,8 +4,6 @@ Each package defines the protocol of its component; ``components`` chooses betwe
 built-in ones.
 """
 
-from __future__ import annotations
-
 import inspect
 import pkgutil
 from collections.abc import Callable, Iterable

@@ -7,8 +7,6 @@ shifted by the mean distance of published summaries from their children. ``clust
 ``published`` reads the tree from the store.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass

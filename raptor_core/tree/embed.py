@@ -1,7 +1,5 @@
 """Vectors of nodes: published or cached ones, and new ones, each distinct text embedded once."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 

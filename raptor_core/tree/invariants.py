@@ -3,8 +3,6 @@
 ``raptor_core.quality`` judges the quality of trees; these tests find defects of the program.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

@@ -3,8 +3,6 @@
 ``raptor_core.chunking`` cuts the documents; ``embed`` adds the vectors.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 

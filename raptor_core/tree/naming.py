@@ -10,8 +10,6 @@ A node that remains keeps its name, so an edit elsewhere changes no stored node.
 no identity.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections import Counter

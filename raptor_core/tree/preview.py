@@ -1,7 +1,5 @@
 """Preview of a build: figures on each document that it would read, before anything is paid."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path

@@ -4,8 +4,6 @@
 fingerprints are values here.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import fields

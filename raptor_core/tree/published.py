@@ -5,8 +5,6 @@ keys do not. So the published tree first gets the ids that it has under the new 
 takes the clusters out of it.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace

@@ -6,8 +6,6 @@ use one database at once, since each call is one transaction. ``sqlite_cache`` i
 home, ``raptor_assets.project.database_cache`` that of many machines.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import threading

@@ -6,8 +6,6 @@ an answer. Deleted rows are overwritten with zeros, and their pages are released
 in ``sql_cache``.
 """
 
-from __future__ import annotations
-
 import os
 import sqlite3
 from collections.abc import Iterator, Sequence

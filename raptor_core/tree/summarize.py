@@ -3,8 +3,6 @@
 Summarizers are in ``raptor_core.models.summarizing``; ``naming`` adds names, ``embed`` vectors.
 """
 
-from __future__ import annotations
-
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

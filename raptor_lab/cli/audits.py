@@ -1,7 +1,5 @@
 """Audits measured: `raptor eval audit`; by hand `raptor eval sheet` and `raptor eval verdicts`."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path

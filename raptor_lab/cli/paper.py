@@ -1,7 +1,5 @@
 """`raptor eval paper`: the paper's tables and figures as Markdown, pictures, and one page."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace

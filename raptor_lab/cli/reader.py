@@ -1,7 +1,5 @@
 """Comparison of strategies by a reader's answers: `raptor eval reader`."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from functools import reduce
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Windows of neighbouring nodes: the paper's ablation without clustering (section 4)."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from itertools import pairwise
 

@@ -6,8 +6,6 @@ comparisons; the paper's method is in
 ``raptor_core.clustering.raptor``.
 """
 
-from __future__ import annotations
-
 import warnings
 from dataclasses import dataclass, replace
 

@@ -4,8 +4,6 @@ They are here to be compared with the paper's: average linkage, communities of a
 neighbours, and cuts between neighbouring nodes that resemble each other least.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

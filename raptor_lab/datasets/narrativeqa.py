@@ -3,8 +3,6 @@
 The repository holds the questions; its ``download_stories.sh`` puts the stories into ``tmp/``.
 """
 
-from __future__ import annotations
-
 import csv
 import io
 import re

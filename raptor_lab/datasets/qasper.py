@@ -1,7 +1,5 @@
 """Loader of QASPER (Dasigi et al. 2021, arXiv:2105.03011): one JSON object of papers."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from raptor_core.documents.base import Document

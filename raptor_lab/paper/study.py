@@ -3,8 +3,6 @@
 Their tables are in ``tables``, pictures in ``raptor_lab.cli.paper``.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace

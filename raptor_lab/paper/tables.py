@@ -1,7 +1,5 @@
 """Tables of measurements in the order of the paper, followed by the tables of the paper."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import astuple
 from functools import cache

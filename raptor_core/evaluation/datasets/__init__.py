@@ -1,7 +1,5 @@
 """Loaders of data sets, chosen by content: plain forms here, published ones in ``raptor_lab``."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence

@@ -3,8 +3,6 @@
 The loaders of each form are in the modules beside this one.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 

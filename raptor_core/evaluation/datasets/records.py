@@ -15,8 +15,6 @@ A golden set holds a team's questions about documents of a source, one to a line
 ``docs/checks.md`` explains the fields; ``expected`` or ``span`` has to be present.
 """
 
-from __future__ import annotations
-
 import difflib
 import re
 from collections.abc import Sequence

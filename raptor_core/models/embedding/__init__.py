@@ -5,8 +5,6 @@ machine. Which texts of a tree are embedded is decided in ``raptor_core.tree.emb
 ``base`` next.
 """
 
-from __future__ import annotations
-
 from raptor_core.models.embedding.base import Embedder
 from raptor_core.models.money.ledger import Ledger
 from raptor_core.settings import EmbedderSettings

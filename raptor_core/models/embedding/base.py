@@ -1,7 +1,5 @@
 """Interface of an embedder, and the work that all share: distinct texts, longest first, checks."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from typing import Protocol, runtime_checkable
 

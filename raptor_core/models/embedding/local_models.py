@@ -1,7 +1,5 @@
 """Models on this machine: loading, precision, and batches that threads compute independently."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor

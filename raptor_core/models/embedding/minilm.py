@@ -3,8 +3,6 @@
 docs/adr/0007-vectors-of-their-text-alone.md explains why it is implemented here.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Embedders that run a sentence-transformers model on this machine."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from functools import cached_property, partial
 from itertools import groupby

@@ -4,8 +4,6 @@ An answer is parsed JSON, whatever endpoint, batch or model in this process gave
 reads errors, ``texts`` the borders of a text.
 """
 
-from __future__ import annotations
-
 import base64
 import re
 from collections.abc import Mapping

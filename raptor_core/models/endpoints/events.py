@@ -3,8 +3,6 @@
 ``transport`` reads the bytes with their time limits, ``answers`` reads the joined answer.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator, Mapping

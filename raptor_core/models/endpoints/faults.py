@@ -4,8 +4,6 @@
 outage, a key, money. ``messages`` makes faults of errors, ``answers`` of answers.
 """
 
-from __future__ import annotations
-
 import random
 import threading
 from collections.abc import Callable

@@ -4,8 +4,6 @@ A fence is a pair of tags. The bracket of such a tag inside a text is replaced, 
 the fence early.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from functools import lru_cache

@@ -1,7 +1,5 @@
 """Pace of calls: consecutive slots, pauses that move all slots, and limits from headers."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Mapping

@@ -4,8 +4,6 @@ A border is removed only where no summary would have it; a quoted tag stays. ``a
 fields of an answer and calls this module.
 """
 
-from __future__ import annotations
-
 import re
 from itertools import islice
 

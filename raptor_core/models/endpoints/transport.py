@@ -4,8 +4,6 @@ Its import imports the vendor, so ``dialects.connect`` imports it late. Retries 
 the reading of answers in ``answers``.
 """
 
-from __future__ import annotations
-
 import json
 import socket
 import threading

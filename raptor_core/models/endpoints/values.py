@@ -1,7 +1,5 @@
 """Questions to an endpoint, and its answers."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
@@ -53,7 +51,7 @@ class ChatAsk:
     n_unusable: int = 0
     response_format: Mapping[str, Any] | None = None
 
-    def for_retry(self, n_unusable: int) -> ChatAsk:
+    def for_retry(self, n_unusable: int) -> "ChatAsk":
         """Return the question for the attempt after ``n_unusable`` unusable answers.
 
         At temperature 0 the same request gets the same answer, so each of them raises the

@@ -3,8 +3,6 @@
 ``gate`` asks it before each attempt. Rates and pauses are in ``pacing``.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 FIRST_CALLS = 2

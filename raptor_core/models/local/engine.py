@@ -6,8 +6,6 @@ at a time, so that answers do not depend on concurrent requests. A prompt that b
 one reuses what was computed for it.
 """
 
-from __future__ import annotations
-
 import shutil
 import tempfile
 import threading

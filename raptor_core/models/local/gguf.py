@@ -1,7 +1,5 @@
 """Header of a GGUF file: name, context and chat template of a model, without loading it."""
 
-from __future__ import annotations
-
 import mmap
 import struct
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ A home keeps them in one JSON file. Everything in it can be computed again, so a
 as empty, and a file that cannot be written is no error.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from contextlib import suppress

@@ -4,8 +4,6 @@ The passages are fenced as data, so that the model does not follow instructions 
 the sentences of a context that are nearest to a question; they need no endpoint.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field, replace
@@ -42,7 +40,7 @@ class Passage:
     pages: tuple[int, ...] = ()
 
     @classmethod
-    def from_node(cls, node: Node) -> Passage:
+    def from_node(cls, node: Node) -> "Passage":
         """Create the passage of a node."""
         span = (node.start, node.end) if node.is_leaf and not node.stands_for else None
         return cls(node.text, node.id, node.documents, node.source, span, node.pages)

@@ -4,8 +4,6 @@ The calls of the batch endpoint are in ``raptor_core.models.endpoints.batches``;
 in ``chat``.
 """
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence

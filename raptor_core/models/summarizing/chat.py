@@ -1,7 +1,5 @@
 """Summaries by a chat model, one call each."""
 
-from __future__ import annotations
-
 import re
 import threading
 from collections.abc import Callable, Iterator, Sequence

@@ -1,7 +1,5 @@
 """Usage and budget for summarizers that call no endpoint."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Beginnings of answers that were cut off: their whole sentences, within a limit of tokens."""
 
-from __future__ import annotations
-
 from raptor_core.chunking.sentences import sentences
 from raptor_core.models.summarizing.sentence import ends_sentence
 from raptor_core.tokens.base import TokenCounter

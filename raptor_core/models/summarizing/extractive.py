@@ -3,8 +3,6 @@
 ``sentence`` describes single sentences, ``salience`` chooses among them.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Prompts of the chat summarizer, each with a version that is part of its fingerprint."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 

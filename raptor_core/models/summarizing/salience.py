@@ -6,8 +6,6 @@ and Favre, 2009). Greedy choice is near the best for such a function, and the fa
 avoid redundancy. No step compares all pairs of sentences.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass

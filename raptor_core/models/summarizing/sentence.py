@@ -3,8 +3,6 @@
 The boundaries of sentences are in ``raptor_core.chunking.sentences``.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from itertools import pairwise
