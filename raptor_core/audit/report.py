@@ -15,10 +15,7 @@ Known = Mapping[str, Sequence[SentenceFinding]]
 
 
 class RememberingJudge:
-    """Judge that asks another judge only about summaries that are not ``known``.
-
-    Summaries that could not be judged are asked about again.
-    """
+    """Judge that asks another judge only about summaries that are not ``known``."""
 
     def __init__(self, inner: Judge, known: Known | None = None) -> None:
         self._inner = inner
@@ -207,10 +204,7 @@ class Propagation:
 def measure_propagation(
     findings: Iterable[SentenceFinding], above: Iterable[tuple[str, Iterable[str]]]
 ) -> Propagation:
-    """Follow unsupported sentences to ``above``: texts of the next layer, their children's ids.
-
-    The paper reports no hallucination that a parent repeats.
-    """
+    """Follow unsupported sentences to ``above``: texts of the next layer, their children's ids."""
     parents: dict[str, list[SupportedTerms]] = {}
     for text, children in above:
         parent = terms(text)

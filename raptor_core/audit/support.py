@@ -185,11 +185,7 @@ _DECISIVE = ("numbers", "names", "relations")
 class SupportJudge:
     """Judge that weighs doubts about a sentence; some of them, as ``_DECISIVE``, decide alone.
 
-    The score is the probability that a sentence with these doubts is supported, at even odds
-    beforehand. It is calibrated on labelled summaries with all-MiniLM-L6-v2, so ``embedder`` should
-    be that model. A sentence that consists of the children's own words raises no doubt, and needs
-    no model. The judge does not reason: it accepts a wrong combination of the children's
-    statements.
+    ``embedder`` should be all-MiniLM-L6-v2, by which the score is calibrated; see docs/audits.md.
     """
 
     name = "support"

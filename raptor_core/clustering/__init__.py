@@ -17,11 +17,7 @@ CLUSTERERS = "raptor_core.clustering"
 
 
 def make_clusterer(settings: ClusteringSettings) -> Clusterer:
-    """Return the clusterer that ``settings.method`` and ``settings.engine`` name.
-
-    Raises:
-        MissingExtraError: the clusterer is in the laboratory, which is not installed.
-    """
+    """Return the clusterer that the settings name, or raise MissingExtraError without its extra."""
     key = "engine" if settings.method == "raptor" else "method"
     name = getattr(settings, key)
     if name == "compiled":

@@ -139,12 +139,8 @@ class _AnchoredLayer:
     def form_groups(self, rows: Rows, best: Doubles) -> set[int]:
         """Form groups of new rows that are closer to each other than to any earlier group.
 
-        Args:
-            rows: new rows.
-            best: similarity of each row to the nearest earlier group.
-
-        Returns:
-            The rows that now have a group.
+        ``best`` holds the similarity of each row to the nearest earlier group, shape ``(n_rows,)``.
+        Return the rows that now have a group.
         """
         if len(rows) < LEAST_NEW:
             return set()

@@ -46,10 +46,7 @@ class Difference:
 
 @lru_cache(maxsize=4)
 def draws(documents: tuple[str, ...]) -> tuple[NDArray[np.int64], ...]:
-    """Draw the rows of each bootstrap sample from the document of each row.
-
-    There is no sample without rows.
-    """
+    """Draw the rows of each bootstrap sample from the document of each row."""
     names, document_of = np.unique(documents, return_inverse=True)
     groups = [np.flatnonzero(document_of == at) for at in range(len(names))]
     rng = np.random.default_rng(0)

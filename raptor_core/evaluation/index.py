@@ -89,13 +89,8 @@ def open_index(
     The folder in the cache is named by the documents and by every setting that a tree depends on.
     A build that fails keeps the finished trees.
 
-    Args:
-        dataset: documents and questions.
-        components: components that build the trees.
-        cache: folder that keeps trees.
-        progress: gets the number of built trees.
-        counter: counts the tokens of nodes, so that budgets of several indexes agree; None for the
-            counter of ``components``.
+    ``counter`` counts the tokens of nodes, so that budgets of several indexes agree; None is the
+    counter of ``components``.
     """
     counter = counter or components.counter
     settings = StoreSettings(corpus=_CORPUS, lock_seconds=components.settings.store.lock_seconds)
@@ -108,10 +103,7 @@ def open_index(
 
 
 def index_key(dataset: Dataset, components: Components, counter: TokenCounter | None = None) -> str:
-    """Compute the digest of everything that the trees depend on.
-
-    ``counter`` is the counter of ``open_index``.
-    """
+    """Compute the digest of everything that the trees depend on."""
     versions = sorted(document.version for document in dataset.documents)
     settings = components.settings
     parts = (components.chunker, components.embedder, components.clusterer, components.summarizer)

@@ -153,9 +153,7 @@ def document_measures(sources: Sequence[str], nodes: Sequence[Node]) -> dict[str
 
 def nearest_option(options: Vectors, passages: Sequence[Vectors]) -> int:
     """Return the option most similar to any passage, the first of equals; -1 without passages."""
-    if not passages:
-        return -1
-    return int((options @ np.stack(list(passages)).T).max(axis=1).argmax())
+    return int((options @ np.stack(list(passages)).T).max(axis=1).argmax()) if passages else -1
 
 
 def content_recall(question: Question, context: str) -> float | None:
@@ -171,10 +169,7 @@ def content_recall(question: Question, context: str) -> float | None:
 
 
 def _passage_texts(context: Context) -> dict[str, str]:
-    """Return the texts of a context that an embedder reads, by embedding key.
-
-    A context without nodes is one passage.
-    """
+    """Return the texts of a context that an embedder reads, by embedding key."""
     if context.text and not context.nodes:
         return {context.text: context.text}
     return {node.embedding_key: node.embedding_text for node in context.nodes}

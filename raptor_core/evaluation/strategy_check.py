@@ -37,11 +37,8 @@ def evaluate_strategy(
     content recall. A strategy is worse where the whole interval of the paired difference is below
     0.
 
-    Args:
-        comparison: has ``BASELINE`` as its first system, and ``strategy``.
-        strategy: name of the strategy.
-        checks: bounds.
-        past: returns earlier means over all budgets.
+    ``comparison`` has ``BASELINE`` as its first system. ``past`` returns earlier means over all
+    budgets.
     """
     measures = [name for name in comparison.measures if not name.startswith(NEAR_CHANCE)]
     if not measures:

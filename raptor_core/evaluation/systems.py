@@ -33,8 +33,6 @@ class StrategySystem:
     """Strategy of the retriever as a system, with the weights of the index's settings.
 
     Attributes:
-        name: name of the system.
-        strategy: name of the strategy in ``STRATEGIES``.
         layers: layers to search, ascending; None for all. A traversal starts at the highest.
         top_k: most nodes, on each layer of a traversal; None is what fills the budget.
     """

@@ -134,11 +134,7 @@ def blocking_failures(results: Iterable[CheckResult]) -> list[CheckResult]:
 
 
 def require(results: Iterable[CheckResult]) -> None:
-    """Raise an error if a blocking check failed.
-
-    Raises:
-        InvariantError: a blocking check failed; the message has its summary and remedy.
-    """
+    """Raise InvariantError, with summaries and remedies, if a blocking check failed."""
     failed = blocking_failures(results)
     if failed:
         reasons = "; ".join(f"{r.name}: {r.summary} {r.remedy}" for r in failed)

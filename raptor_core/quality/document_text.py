@@ -264,10 +264,7 @@ def document_text(
     checks: CheckSettings,
     unknown_share: UnknownShare | None = None,
 ) -> CheckMeasurement:
-    """Measure the share of documents that look wrong, and of text in repeated lines.
-
-    Each document is judged alone, and against the documents that ``common`` counted.
-    """
+    """Measure the share of documents that look wrong, and of text in repeated lines."""
     findings = (
         find_odd_text(document, unknown_share)
         or find_foreign_text(document, common, checks.main_language)

@@ -117,10 +117,7 @@ Twin = tuple[Node, Node, float]
     "Share of summaries that say nearly the same words as another of their layer and tree.",
 )
 def near_duplicates(layer: CheckedLayer) -> CheckMeasurement:
-    """Measure the share of summaries that repeat another of their tree by their words.
-
-    Equal documents in two trees have equal summaries, so only pairs of one tree count.
-    """
+    """Measure the share of summaries that repeat another of their tree by their words."""
     checks = layer.settings.checks
     twins = [
         (nodes[pair.first], nodes[pair.second], pair.likeness)

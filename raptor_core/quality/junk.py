@@ -343,11 +343,7 @@ def find_cut(text: str, children: Sequence[str], *, full: bool = False) -> str |
     "put together from pieces of its children or they stop so themselves.",
 )
 def truncation(layer: CheckedLayer) -> CheckMeasurement:
-    """Measure the number of summaries that are cut off.
-
-    A summary of ``summarizer.max_tokens`` or more counts if its last line has no full stop, a
-    shorter one if it stops in mid sentence (see ``truncated``).
-    """
+    """Measure the number of summaries that are cut off."""
     limit = layer.settings.summarizer.max_tokens
     checked = layer.written
     ends = (

@@ -35,16 +35,7 @@ def embedding(
     identity: StoreIdentity,
     checks: CheckSettings,
 ) -> CheckMeasurement:
-    """Measure the faults of vectors, and the share of texts with the vector of another text.
-
-    The mean cosine of a layer of ten nodes or more may be at most ``max_mean_cosine``.
-
-    Args:
-        nodes: nodes of finished trees.
-        vectors: vectors by embedding key.
-        identity: identity of the store that will hold them.
-        checks: settings with the bounds.
-    """
+    """Measure the faults of vectors, and the share of texts with the vector of another text."""
     stored = [
         (node, vectors[node.embedding_key]) for node in nodes if node.embedding_key in vectors
     ]

@@ -86,11 +86,7 @@ class TableStore:
         return self.path(key, partition)
 
     def read(self, key: Sequence[str], partition: str) -> pa.Table:
-        """Return one table; ``table_properties`` gives its properties.
-
-        Raises:
-            TableError: the table does not exist.
-        """
+        """Return one table, or raise TableError; ``table_properties`` gives its properties."""
         table = self.find(key, partition)
         if table is None:
             path = self.path(key, partition)

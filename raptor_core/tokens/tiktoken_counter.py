@@ -19,14 +19,7 @@ class TiktokenCounter:
     """Counter with an encoding of tiktoken; special tokens in a text count as plain text."""
 
     def __init__(self, encoding: str | tiktoken.Encoding = "cl100k_base") -> None:
-        """Load the encoding.
-
-        Args:
-            encoding: name of an encoding, or the encoding itself.
-
-        Raises:
-            ModelError: the name is unknown, or its file is neither cached nor downloadable.
-        """
+        """Take an encoding, or load one by name; raise ModelError if that is impossible."""
         self._encoding = _load(encoding) if isinstance(encoding, str) else encoding
 
     @cached_property

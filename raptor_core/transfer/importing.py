@@ -27,11 +27,7 @@ class ImportedTree:
 
 
 def read_export(folder: ExportFolder) -> Export:
-    """Return the export that a folder holds.
-
-    Raises:
-        ExportError: the folder holds no complete export, a damaged one or one of a newer version.
-    """
+    """Return the export of a folder; raise ExportError if it is incomplete, damaged or newer."""
     data = folder.find(MANIFEST, MAX_BYTES)
     if data is None:
         raise ExportError(

@@ -173,13 +173,7 @@ def _load(data: bytes, where: str) -> Any:
 
 
 def _checked(model: type[Model], values: Any, where: str, path: str = "") -> Model:
-    """Return the values as a model of them; ``path`` names their place in the file.
-
-    Each tree and each table is checked by itself: Pydantic would list every error of all of them.
-
-    Raises:
-        ExportError: a field is missing, unknown, or wrong.
-    """
+    """Return the values as a model of them; ``path`` names their place in the file."""
     try:
         return model.model_validate(values)
     except ValidationError as error:

@@ -121,9 +121,7 @@ def end_reason(n_nodes: int, number: int, components: Components) -> str:
         return f"{n_nodes} nodes, at most tree.top_nodes = {limits.top_nodes}"
     if number >= limits.max_layers:
         return f"tree.max_layers = {limits.max_layers} reached with {n_nodes} nodes"
-    if n_nodes < 2:
-        return "one node"
-    return ""
+    return "one node" if n_nodes < 2 else ""
 
 
 _Arranged = tuple[Clusters, tuple[str, ...], Fit]
@@ -142,9 +140,7 @@ def why_from_scratch(previous: Tree | None, leaves: Sequence[Node], components: 
         return "the clustering settings changed"
     known = {node.id for node in previous.layers[0].nodes}
     n_new = sum(node.id not in known for node in leaves)
-    if n_new > NEW_SHARE * len(leaves):
-        return f"{n_new} of {len(leaves)} leaves are new"
-    return ""
+    return f"{n_new} of {len(leaves)} leaves are new" if n_new > NEW_SHARE * len(leaves) else ""
 
 
 @one_blas_thread

@@ -99,11 +99,7 @@ class Components:
 
     @classmethod
     def either(cls, settings: Settings | None, components: Components | None) -> Components:
-        """Return the components, or new ones of the settings where they are None.
-
-        Raises:
-            SettingsError: both are set.
-        """
+        """Return the components, or new ones of the settings; raise SettingsError for both."""
         if settings is not None and components is not None:
             raise SettingsError(
                 "settings and components are both given, and components have settings of their "

@@ -116,10 +116,7 @@ def build_corpus_tree(
     known: Known | None = None,
     previous: Tree | None = None,
 ) -> Tree:
-    """Build the corpus tree of trees that ``build_tree`` returned.
-
-    Settings and components are those of their build; for the other arguments see ``build_tree``.
-    """
+    """Build the corpus tree of trees that ``build_tree`` returned."""
     below = Components.either(settings, components)
     tops = (node for tree in trees for node in tree.layers[-1].nodes)
     return build_tree(

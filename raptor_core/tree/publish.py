@@ -31,10 +31,7 @@ _WITHOUT_EFFECT = HOW_ENDPOINTS_ARE_CALLED | {
 
 
 def build_settings_fingerprint(settings: Settings, custom: Mapping[str, str]) -> str:
-    """Return the fingerprint of every setting and component that a tree's content depends on.
-
-    ``custom`` holds the fingerprints of custom components, see ``custom_fingerprints``.
-    """
+    """Return the fingerprint of every setting and component that a tree's content depends on."""
     groups = (*BUILD_GROUPS, "tree")
     values = {group: content_settings(settings, group, custom) for group in groups}
     return fingerprint("build", values)
@@ -43,10 +40,7 @@ def build_settings_fingerprint(settings: Settings, custom: Mapping[str, str]) ->
 def content_settings(
     settings: Settings, group: str, custom: Mapping[str, str]
 ) -> dict[str, object]:
-    """Return the settings of one group that change a result, with its custom component.
-
-    ``custom`` holds the fingerprints of custom components by group.
-    """
+    """Return the settings of one group that change a result, with its custom component."""
     values: dict[str, object] = getattr(settings, group).model_dump(
         mode="json", exclude=set(_WITHOUT_EFFECT)
     )

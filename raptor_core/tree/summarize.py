@@ -35,11 +35,7 @@ Draft = tuple[Node, tuple[int, ...]]
 def draft_summaries(
     nodes: Sequence[Node], clustering: Clustering, components: Components
 ) -> list[Draft]:
-    """Make one draft for each cluster over ``nodes``, ordered by rows.
-
-    A draft with a text of people has another content key, so that its ancestors are summarized
-    again.
-    """
+    """Make one draft for each cluster over ``nodes``, ordered by rows."""
     summarizer, number = components.summarizer.fingerprint, clustering.layer + 1
     row_of = {node.id: row for row, node in enumerate(nodes)}
     groups = [tuple(sorted(row_of[member] for member in group)) for group in clustering.groups]
@@ -170,7 +166,6 @@ def summarize_clusters(
 
     Args:
         work: layers with their clusterings; a clustering without clusters is ignored.
-        components: components of the build.
         known: published texts; neither these nor texts in the components' cache are made again.
         on_answer: callback for each answer at once, so that its usage survives an error.
 

@@ -143,11 +143,7 @@ def _linear(weight: Any, bias: Any, gelu: bool, n_rows: int) -> Linear:
 
 
 def _packed(weight: Any, bias: Any, gelu: bool, n_rows: int) -> Linear | None:
-    """Return the product by oneDNN with packed weights, or None if torch or the device has none.
-
-    On processors of other makers than Intel it takes less than half the time of torch's own
-    product.
-    """
+    """Return the product by oneDNN with packed weights, or None if torch or the device has none."""
     import torch
 
     if weight.device.type != "cpu" or not torch.backends.mkldnn.is_available():

@@ -24,10 +24,6 @@ class SentenceTransformerEmbedder(LocalEmbedder):
     A vector depends only on its text, because texts are padded to a few lengths. Each length has
     batches of a fixed number of rows, and copies fill the last batch. A model that is no plain
     transformer, or that puts its own prompt before each text, gets one text at a time.
-
-    The model is loaded at the first use. Hub access follows the hub's own environment variables;
-    with ``HF_HUB_OFFLINE=1`` only cached or local models are used. Threads may share one object;
-    the model serves one at a time, because its tokenizer does.
     """
 
     def __init__(self, settings: EmbedderSettings) -> None:
@@ -86,11 +82,7 @@ _Batch = tuple[list[int], int]
 
 
 def _inputs(model: Any, texts: Sequence[str]) -> dict[str, Any] | None:
-    """Return the model's inputs for all texts, padded to the longest one, or None.
-
-    None means that the input is no matrix of tokens with a mask, or that the model puts its own
-    prompt before a text.
-    """
+    """Return the model's inputs for all texts, padded to the longest one, or None."""
     if getattr(model, "default_prompt_name", None):
         return None
     inputs: dict[str, Any] = getattr(model, "preprocess", model.tokenize)(list(texts))

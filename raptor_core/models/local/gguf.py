@@ -33,10 +33,6 @@ class ModelHeader:
 def read_header(model: str, setting: str) -> ModelHeader:
     """Return the header of a model's file.
 
-    Args:
-        model: path of the file.
-        setting: setting or option that names it, for errors.
-
     Raises:
         ModelError: the file is missing, is no GGUF file, is a part of one, or has no chat template.
     """

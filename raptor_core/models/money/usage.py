@@ -199,9 +199,5 @@ def _priced(work: Cost, price: PriceSettings | None, model: str) -> Cost:
 
 
 def estimate_tokens(text: str) -> int:
-    """Estimate the tokens of a text without a counter: a third of its UTF-8 bytes, at least 1.
-
-    The usual vocabularies give fewer tokens for prose in most scripts, so a reservation is more
-    likely too large than too small.
-    """
+    """Estimate the tokens of a text without a counter: a third of its UTF-8 bytes, at least 1."""
     return max(1, math.ceil(len(text.encode("utf-8", "surrogatepass")) / _BYTES_PER_TOKEN))

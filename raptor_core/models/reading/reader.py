@@ -135,7 +135,6 @@ class PassageReader(Protocol):
 
     def read(self, question: str, passages: Sequence[Passage]) -> Answer:
         """Answer a question from one or more passages, which citations number from 1."""
-        ...
 
 
 class Reader:
@@ -172,10 +171,7 @@ class Reader:
 
 
 def read_parts(reader: PassageReader, question: str, parts: Sequence[Sequence[Passage]]) -> Answer:
-    """Answer from each part, then join the answers; for more passages than a call holds.
-
-    The citations name passages of the parts.
-    """
+    """Answer from each part, then join the answers; for more passages than a call holds."""
     answers = [reader.read(question, part) for part in parts]
     cited = [answer for answer in answers if answer.citations] or answers[:1]
     usage = sum((answer.usage for answer in answers), Usage())
