@@ -30,7 +30,6 @@ from raptor_core.nodes import Node
 
 KINDS = ("added", "extrapolated", "contradicted")
 """Kinds of hallucination: no child says it; it does not follow from them; they contradict it."""
-
 VERDICTS = ("supported", *KINDS, "unsure")
 
 

@@ -14,7 +14,6 @@ from raptor_core.models.summarizing.sentence import content_terms
 
 HELD_SHARE = 0.15
 """Share of a child's weighed words from which its summary holds something of it."""
-
 HELD_COSINE = 0.65
 """Cosine of a child to its summary from which half of ``HELD_SHARE`` suffices."""
 

@@ -160,7 +160,6 @@ def _n_unnamed_relations(stems: set[str], known: frozenset[str]) -> int:
 
 QUOTED_CHARS = 40
 """Letters in a row of a quotation; a shorter one must be a child's complete sentence or line."""
-
 BIAS = 0.487
 WEIGHTS: Mapping[str, float] = {
     "far": -1.992,

@@ -28,7 +28,6 @@ _OPENING_REACH = 6
 _MAX_HEADING = 0.6
 _ENDINGS = (("ies", "y"), ("ied", "y"), ("ing", ""), ("ed", ""), ("ly", ""), ("es", ""), ("s", ""))
 _MIN_ACRONYM = 3
-
 MAX_CAPITALS = 0.2
 """Maximum share of content words with a capital; above it, as in German, capitals mark no names."""
 

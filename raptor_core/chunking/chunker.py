@@ -22,7 +22,6 @@ from raptor_core.tokens.base import TokenCounter
 
 # Part of the fingerprint: raise it when sentences or packing change.
 RULES_VERSION = 3
-
 _LINE = re.compile(r"\S(?:[^\n]*\S)?")
 """Line without the white space around it."""
 

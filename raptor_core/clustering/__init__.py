@@ -11,7 +11,6 @@ from raptor_core.laboratory import load_registered
 from raptor_core.settings.trees import ClusteringSettings
 
 __all__ = ["Clusterer", "Clusters", "make_clusterer"]
-
 CLUSTERERS = "raptor_core.clustering"
 """Group of entry points; each is a function of the settings that makes a clusterer."""
 

@@ -23,13 +23,10 @@ from raptor_core.vectors import Vectors
 
 MARGIN = 0.05
 """Similarity by which a cluster that changes anyhow is preferred to an unchanged one."""
-
 SOFT_MARGIN = 0.005
 """Similarity to the first cluster within which a second changed cluster takes the new row, too."""
-
 LEAST_NEW = 3
 """Least number of new rows that form a cluster of their own."""
-
 Doubles = NDArray[np.float64]
 
 

@@ -22,7 +22,6 @@ from raptor_core.store.store import VectorStore
 
 OpenStore = Callable[[], AbstractContextManager[VectorStore]]
 """Function that opens the published trees for reading."""
-
 RANKS = (1, 3, 5, 10)
 MIN_RUNS = 0.5
 """Least share of a passage's runs of words in a node that counts as a find."""

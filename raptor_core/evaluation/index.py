@@ -27,9 +27,7 @@ from raptor_core.tree.sqlite_cache import SqliteCache
 
 TREES_AT_ONCE = 16
 """Trees that are built together; a killed run keeps the finished ones."""
-
 _CORPUS = "evaluation"
-
 Progress = Callable[[int, int], None]
 """Function that gets the number of built trees and the number of all trees."""
 

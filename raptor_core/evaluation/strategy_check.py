@@ -20,10 +20,8 @@ DEFAULT_STRATEGY = CheckInfo(
 
 CONTENT_RECALL = "content_recall"
 """Measure of general questions, which name no evidence."""
-
 NEAR_CHANCE = "option_stand_in"
 """Prefix of measures in which no strategy differs beyond chance; the check ignores them."""
-
 Past = Callable[[str], Sequence[float]]
 """Earlier values of a measure, oldest first."""
 

@@ -16,10 +16,8 @@ from raptor_core.store.base import Where
 
 SYSTEMS = "raptor_core.evaluation.systems"
 """Group of entry points; each is a function of a name and of ``Encoders`` that makes a system."""
-
 Encoders = tuple[str, str] | None
 """Models of a question encoder and a passage encoder, for systems that embed by their own."""
-
 ROOT = "root"
 """The system that searches the top layer of each tree alone."""
 

@@ -20,7 +20,6 @@ from raptor_core.settings import CheckSettings
 
 MIN_DOCUMENTS = 20
 """Documents from which on the majority of them is judged."""
-
 _MIN_LINE_LETTERS = 8
 """Letters that a line needs to be counted."""
 _EDGE_CHARS = 10_000
@@ -133,7 +132,6 @@ MIN_PAGE_CHARS = 100
 """Mean number of characters below which pages are pictures."""
 MAX_EMPTY_PAGES = 0.2
 """Share of pages without text above which they are scans; books have blank pages, too."""
-
 MAX_UNKNOWN = 0.3
 """Share of tokens without a meaning for the embedding model, so that vectors become alike."""
 
@@ -144,7 +142,6 @@ UNKNOWN_REASON = (
 
 UnknownShare = Callable[[str], float]
 """Function that returns the share of a text's tokens that an embedding model does not know."""
-
 _MIN_CHARS = 200
 _EXCERPT_CHARS = 120
 _SHOWN_CHARS = 60

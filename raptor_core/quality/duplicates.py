@@ -24,7 +24,6 @@ from raptor_core.settings import CheckSettings
 RUN_WORDS = 3
 MIN_RUNS = 6
 """Runs of words that a text needs to be compared."""
-
 _BANDS, _ROWS = 20, 4
 _SEED = 20_010
 _NEIGHBOURS = 3

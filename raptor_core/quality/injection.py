@@ -24,7 +24,6 @@ MARKUP = "holds the markup of a chat"
 HIDDEN = "holds invisible characters"
 KINDS = {"forget": FORGET, "address": ADDRESS, "role": ROLE, "prompt": PROMPT}
 """Kind of order by section of ``injection_phrases.txt``."""
-
 _FEW_WORDS = r"(?:\W+\w+){0,4}?\W+"
 _PHRASES = read_phrases(Path(__file__).with_name("injection_phrases.txt"))
 _TAGS = "\U000e0020-\U000e007e"

@@ -30,7 +30,6 @@ MIN_LETTERS = 0.35
 """Share of letters and marks below which a text is no prose."""
 MIN_CHILD_LETTERS = 0.5
 """Share of letters below which a child is no prose, so that its summary may be none."""
-
 _MAX_REPLACED = 0.02
 _MAX_PERIOD = 48
 _MIN_REPEATS = 4

@@ -22,7 +22,6 @@ from raptor_core.quality.checks import (
 from raptor_core.settings import CheckSettings
 
 CheckedPart = TypeVar("CheckedPart", CheckedLayer, CheckedClusters)
-
 DIGITS = 4
 """Decimals of shown values; bounds apply to exact values."""
 

@@ -29,13 +29,10 @@ _PROPERTY_PREFIX = "raptor."
 _EXTENSION = ".parquet"
 _MARK = b"raptor-sha256:"
 _N_HEX = 64
-
 SEAL = f"{FOOTER_PREFIX}seal"
 """Name of the entry in the footer that holds the digest, behind ``_MARK``."""
-
 EMPTY = _MARK.decode() + "0" * _N_HEX
 """Value of that entry until ``seal`` writes the digest."""
-
 _SMALL_BYTES = 100_000
 """Largest table that Snappy packs: for small ones Zstandard takes longer only to start."""
 

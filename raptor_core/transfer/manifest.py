@@ -23,13 +23,10 @@ from raptor_core.transfer.values import Export, Stamp, TableFile, TreeFile
 FORMAT = EXPORT_FORMAT
 VERSION = 1
 """Version of the layout and of the columns; a newer one is refused."""
-
 MAX_BYTES = 2**29
 """Size of the largest manifest that is read: that of some 100,000 trees with their tables."""
-
 _BYTES_PER_BRACKET = 48
 """Bytes that a manifest has at least for each list or object in it; reading one takes 300."""
-
 _MAX_LAYERS = 100
 _MAX_DIMS = 2**16
 

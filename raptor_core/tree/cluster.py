@@ -31,10 +31,8 @@ from raptor_core.vectors import Vectors
 
 NEW_SHARE = 0.5
 """Share of new leaves above which a tree is built from scratch."""
-
 REFIT_SHARE = 0.25
 """Share of changed nodes above which the touched clusters of a layer may be fitted again."""
-
 Members = Sequence[Sequence[int]]
 
 

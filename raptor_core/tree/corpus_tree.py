@@ -21,10 +21,8 @@ from raptor_core.tree.components import Components
 
 CORPUS_TREE = "corpus_tree"
 """Folder of the corpus tree in a home, and first part of its asset keys."""
-
 CORPUS_TREE_NAME = CorpusTreeGrouping.corpus_name
 """Name of the corpus tree and of its partition; sources refuse documents of this name."""
-
 TREE = "raptor_tree"
 """Metadata key of a leaf: the tree of its top node, next to ``TOP_NODE``."""
 

@@ -37,11 +37,9 @@ PROTOCOLS: dict[str, type] = {
 
 ENTRY_POINTS = "raptor_core.components"
 """Group of the entry points that settings may name a custom component by."""
-
 _GROUPS = ("tokens", "chunking", "embedder", "clustering", "summarizer", "audit")
 _KINDS = dict(zip(_GROUPS, PROTOCOLS, strict=False))
 """Kind of the component that each group of settings describes; a reader changes no tree."""
-
 _cache: dict[tuple[str, str], Any] = {}
 """Custom components by kind and settings, so that all callers share one instance."""
 

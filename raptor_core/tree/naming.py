@@ -42,7 +42,6 @@ _WORD = re.compile(rf"[{UNSPACED}]+|[^\W_{UNSPACED}]+")
 _UNSPACED_RUN = re.compile(rf"[{UNSPACED}]")
 _JOINTS = (" ", "-", "\n")
 _MARKS = "#*_\"'“”‘’ \t"
-
 Key = tuple[str, ...]
 """Word stem, or two of them side by side."""
 

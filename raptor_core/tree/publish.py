@@ -19,7 +19,6 @@ from raptor_core.store.base import Manifest
 
 BUILD_GROUPS = ("chunking", "tokens", "embedder", "clustering", "summarizer")
 """Groups of settings that a tree's content depends on and that may name a custom component."""
-
 _LABELS = {"name", "key_terms", "paragraphs"}
 _values = attrgetter(*(field.name for field in fields(Node) if field.name not in _LABELS))
 

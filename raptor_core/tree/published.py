@@ -70,7 +70,6 @@ def _ordered(layer: Layer, by_id: Mapping[str, Node]) -> Layer:
 
 Grouped = Mapping[str, Sequence[Document]]
 """Documents by tree name."""
-
 LOOKUP_TREES = 500
 """Trees that one look-up reads."""
 

@@ -18,7 +18,6 @@ from raptor_core.errors import StoreError
 from raptor_core.tree.sql_cache import SCHEMA, Database, Row, SqlCache
 
 FILE = "cache.sqlite"
-
 WAIT_SECONDS = 30.0
 """Longest wait for other processes that write."""
 

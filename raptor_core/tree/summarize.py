@@ -97,7 +97,6 @@ def _common_metadata(children: Sequence[Node]) -> dict[str, MetadataValue]:
 
 FLUSH_SECONDS = 0.25
 """Least time between two writes of summaries to the cache; one from an endpoint is kept at once."""
-
 AnswerCallback = Callable[[Node, Usage], None]
 """Callback for each answer: the first node that requested it, still without text, and its usage."""
 

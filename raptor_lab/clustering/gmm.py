@@ -22,7 +22,6 @@ from raptor_core.errors import ClusteringError
 NODES_PER_COMPONENT = 10
 MAX_ROWS = 2048
 """Rows of one mixture; a component needs a matrix of ``n_dims`` squared numbers."""
-
 RIDGES = (1e-6, 1e-4, 1e-2)
 """Values added to the variances; the next one is tried if a covariance cannot be inverted."""
 

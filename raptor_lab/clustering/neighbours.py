@@ -13,7 +13,6 @@ from raptor_core.clustering.guards import Grid, Guard, GuardedClusterer
 
 N_NEIGHBOURS = 10
 """Edges of each node of the graph to its nearest nodes."""
-
 CONTEXT_ROWS = 3
 """Rows before and after a gap whose mean vectors are compared."""
 

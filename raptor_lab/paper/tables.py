@@ -162,7 +162,6 @@ def _curve_rows(study: Study) -> Iterator[tuple[str, ...]]:
 
 SPREAD = ("collapsed", "collapsed-lexical", "collapsed-dpr", "traversal", "hybrid")
 """Strategies that retrieve nodes of several layers."""
-
 N_SINGLE = 5  # documents with a separate table, as in the paper
 
 

@@ -16,7 +16,6 @@ from raptor_core.laboratory import load_registered
 from raptor_core.settings import SourceSettings
 
 __all__ = ["Dataset", "Question", "load_dataset", "load_golden", "needs_documents", "open_dataset"]
-
 LOADERS = "raptor_core.evaluation.datasets"
 """Group of entry points; each is a function of a path, and of its split or text."""
 

@@ -108,7 +108,6 @@ REMEDY = "expected one JSON object to a line with an id, text and questions"
 _PAPER = "paper_id"
 _NAMES = {_PAPER: "qasper", "article_id": "quality", "document_id": "narrativeqa"}
 """Data sets by the field that names their documents."""
-
 UNANSWERABLE = "Unanswerable"  # answer of a question without one, as QASPER has it
 _FLOAT = "FLOAT SELECTED"
 """Marks evidence that is a figure or a table, which the text does not hold."""

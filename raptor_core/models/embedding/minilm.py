@@ -16,10 +16,8 @@ N_DIMS = 384
 MAX_TOKENS = 256
 _N_LAYERS, _N_HEADS = 6, 12
 _EPSILON = 1e-12
-
 _CPU_ROWS, _GPU_ROWS = 64, 4096
 """Tokens of one matrix product: few enough for a question, enough to use a processor well."""
-
 Linear = Callable[[Any], Any]
 """Function from ``(n_tokens, n_in)`` to ``(n_tokens, n_out)``."""
 

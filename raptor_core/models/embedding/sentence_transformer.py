@@ -13,7 +13,6 @@ from raptor_core.vectors import Vectors
 
 _STEP_TOKENS = 16
 """Texts are padded to a multiple of this number of tokens."""
-
 _BATCH_TOKENS = {"cpu": 2048, "cuda": 32_768}
 _MAX_ROWS = {"cpu": 16, "cuda": 128}
 

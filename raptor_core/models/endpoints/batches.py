@@ -20,10 +20,8 @@ if TYPE_CHECKING:
 MAX_REQUESTS = 50_000
 MAX_BYTES = 190 * 2**20
 """Limits of a batch; OpenAI takes 50,000 requests and 200 MB."""
-
 FILE_SECONDS = 3600.0
 """Time limit of the transfer of a batch's file."""
-
 _PATH: Literal["/v1/chat/completions"] = "/v1/chat/completions"
 _UNKNOWN = "unknown"
 _OVER = frozenset({"completed", "failed", "expired", "cancelled", _UNKNOWN})

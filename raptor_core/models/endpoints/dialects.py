@@ -19,13 +19,11 @@ if TYPE_CHECKING:
 
 PLACEHOLDER = "no-key"
 """Key for endpoints that need none, such as vLLM and Ollama."""
-
 _OFFICIAL = "api.openai.com"
 
 
 IN_PROCESS_URL = "http://localhost/v1"
 """Address of a local model, whose socket needs none."""
-
 IN_PROCESS_SECONDS = 3600.0
 """Time limit of an attempt of a local model, which works as long as its process lives."""
 

@@ -26,7 +26,6 @@ CallFault = Literal[
 
 LOADING_SECONDS = 600.0
 """Longest wait for an endpoint that says that it loads its model."""
-
 LOADING_POLL_SECONDS = 2.0
 """Interval between two attempts at an endpoint that loads its model."""
 

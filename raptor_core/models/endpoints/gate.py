@@ -97,7 +97,6 @@ class Circuit:
 
 _ROOM_SECONDS = 0.02
 """Interval at which a call checks whether another one ended."""
-
 _LONGEST_NAP_SECONDS = 5.0
 """Interval at which a waiting call checks the pause."""
 

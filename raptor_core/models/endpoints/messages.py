@@ -24,10 +24,8 @@ if TYPE_CHECKING:
 
 MAX_MESSAGE_CHARS = 2000
 """Maximum of a provider's message that an error shows."""
-
 _READ_CHARS = 20_000
 """Maximum of a message whose words are read, so that no error takes long to understand."""
-
 _FIELDS = ("message", "detail", "msg", "error_msg", "status_msg", "faultstring", "title", "reason")
 _CONTAINERS = ("error", "errors", "fault", "base_resp", "exception")
 _ANSWERS = ("candidates", "data", "embeddings", "role")

@@ -9,7 +9,6 @@ from itertools import islice
 
 _MAX_BLOCKS = 50
 """Maximum of reasoning blocks that are looked for, so that no answer takes long to read."""
-
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ufeff\ufffe\uffff]")
 
 _NAMES = (

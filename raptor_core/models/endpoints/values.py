@@ -8,7 +8,6 @@ from raptor_core.models.money.usage import Usage, estimate_tokens
 
 RETRY_TEMPERATURE = 0.3
 """Least temperature after one unusable answer, for each of them."""
-
 _WORDS_PER_TOKEN = 0.6
 """Words for each token: fewer than the usual 0.75, so that an answer of that length fits."""
 

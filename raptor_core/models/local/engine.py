@@ -21,10 +21,8 @@ from raptor_core.settings.base import ChatPart
 
 SEED = 0
 """Seed of each answer, which matters above temperature 0 only."""
-
 _BATCH_TOKENS = 256
 """Tokens of a prompt that are computed at once; a cancelled call ends after so many."""
-
 _SILENT = -1
 
 

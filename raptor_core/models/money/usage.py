@@ -16,10 +16,8 @@ from raptor_core.settings.models import Settings
 SUMMARIES = "summaries"
 EMBEDDINGS = "embeddings"
 AUDITS = "audits"
-
 FREE = PriceSettings(input=0.0, output=0.0)
 """Price of everything that runs in this process."""
-
 _PER_PRICE_TOKENS = 1_000_000
 
 

@@ -32,7 +32,6 @@ from raptor_core.tokens.base import TokenCounter
 
 UnfitCheck = Callable[[str, Sequence[str]], Unfit | None]
 """Function from an answer and its sources to why it is no summary of them, or None."""
-
 Keep = Callable[[str, str], None]
 """Function that stores a paid answer safely: the key of its request, its text."""
 

@@ -26,10 +26,8 @@ from raptor_core.tokens.base import TokenCounter
 
 VERSION = 1
 """Version of the method; raise it with every change that changes a text."""
-
 BATCH = 64
 """Number of requests in one tokenizer call."""
-
 _NO_SPACE = re.compile(rf"[{UNSPACED}\u3000-\u303f\uff00-\uffef]")
 _CLAUSE_END = re.compile(r"[,;:，；：、،؛)\]]|\s[–—-](?=\s)")
 

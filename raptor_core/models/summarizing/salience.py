@@ -18,22 +18,16 @@ from raptor_core.models.summarizing.sentence import SummarySentence
 
 MAX_TERMS = 2048
 """Maximum terms of a cluster, the most frequent first; bounds memory for very large clusters."""
-
 REPEAT = 0.5
 """Share of a word's last gain that it earns each further time."""
-
 SPREAD = 0.5
 """Penalty on a child's other sentences for each sentence taken from it."""
-
 COST_POWER = 0.8
 """Exponent of the tokens that divide a sentence's gain: 0 favours long, 1 short sentences."""
-
 LEANING = 0.7
 """Weight of a sentence that depends on the one before it, if that is not in the summary."""
-
 DUPLICATE_OVERLAP = 0.7
 """Share of the shorter sentence's terms from which two sentences count as duplicates."""
-
 Floats = NDArray[np.float64]
 
 

@@ -36,10 +36,8 @@ _OPENERS = "\"'“‘«「"
 _LEANING_LIST = """he she it they this that these those his her its their him them such but and or
 so then however also thus therefore hence moreover furthermore instead otherwise yes no well oh"""
 _LEANING = frozenset(_LEANING_LIST.split())
-
 COMPLETE, PARTIAL, JUNK = 0, 1, 2
 """Tiers of a sentence: complete and readable, a fragment, or no prose at all."""
-
 _TIER_WEIGHTS = {COMPLETE: 1.0, PARTIAL: 0.4, JUNK: 0.1}
 
 
