@@ -69,10 +69,7 @@ LEFT_OUT_SHARE = 0.5
 
 
 def left_out(summary: str, children: Sequence[str]) -> list[str]:
-    """Return the children that a new summary must not leave out; none if the summary is fair.
-
-    A copy of one child leaves out all others.
-    """
+    """Return the children that a new summary must not leave out; none if the summary is fair."""
     copied = copied_child(summary, children)
     if copied is not None:
         return [child for child in children if child != children[copied]]

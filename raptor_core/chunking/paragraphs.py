@@ -61,10 +61,7 @@ def paragraphs_of(document: Document) -> list[Paragraph]:
 
 
 def parts_of(document: Document, chunks: Sequence[Chunk], counter: TokenCounter) -> list[Parts]:
-    """Return each chunk's parts of paragraphs.
-
-    A heading counts as part of the paragraph below it.
-    """
+    """Return each chunk's parts of paragraphs; a heading is part of the paragraph below it."""
     starts, begins = [], True
     for block in paragraphs_of(document):
         if begins:

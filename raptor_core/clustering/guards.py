@@ -86,12 +86,7 @@ class Guard:
     min_members: int = 2
 
     def check(self) -> None:
-        """Refuse a layer that no clustering can serve.
-
-        Raises:
-            ClusteringError: the tokens are not one number per row, a vector is not finite, or some
-                row fits with no other row; the message names the first or heaviest such row.
-        """
+        """Raise ClusteringError for a layer that no clustering can serve; name the row at fault."""
         if self.n_tokens.shape != (len(self.grid),):
             raise ClusteringError(
                 f"expected n_tokens of shape ({len(self.grid)},), one per vector, got "
@@ -182,10 +177,7 @@ class Guard:
         return np.sort(rows[order[:cut]]), np.sort(rows[order[cut:]])
 
     def join_singletons(self, groups: list[Rows], counts: Counter[str]) -> list[Rows]:
-        """Join every single row to the nearest group that has room for it.
-
-        If no group has room, the row forms a pair with the nearest row that it fits with.
-        """
+        """Join every single row to the nearest group with room, or else pair it with a row."""
         kept = [rows for rows in groups if len(rows) > 1]
         missing = uncovered_rows(kept, len(self.n_tokens))
         if not len(missing):

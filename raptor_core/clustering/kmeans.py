@@ -44,11 +44,7 @@ def round_to_grid(vectors: Vectors | Grid) -> Singles:
 
 
 def split(grid: Singles, rows: Rows, n_parts: Callable[[Rows], int], seed: int) -> list[Rows]:
-    """Split rows until ``n_parts`` returns 1 for each part; parts are disjoint.
-
-    Each part has two rows or more. The loop ends for any input, because every split gives proper
-    parts.
-    """
+    """Split rows into disjoint parts of two rows or more until ``n_parts`` returns 1 for each."""
     done: list[Rows] = []
     waiting = [rows]
     while waiting:
@@ -65,11 +61,7 @@ def split(grid: Singles, rows: Rows, n_parts: Callable[[Rows], int], seed: int) 
 
 
 def kmeans_labels(grid: Singles, rows: Rows, k: int, seed: int) -> NDArray[np.int64]:
-    """Return labels of the rows: at least two are in use, none for a single row.
-
-    Centers are fitted on a seeded sample. Rows that k-means cannot separate are cut into runs of
-    equal length.
-    """
+    """Return labels of the rows: at least two are in use, none for a single row."""
     generator = np.random.default_rng([seed, len(rows)])
     sample = rows
     if len(rows) > SAMPLE_PER_PART * k:

@@ -49,10 +49,7 @@ class Mixture:
 
 
 def fit_mixture(points: NDArray[np.float32], k: int, seed: int) -> Mixture:
-    """Fit a full-covariance mixture of ``k`` components to points ``(n, d)``, from k-means.
-
-    Defaults are scikit-learn's: covariance floor 1e-6, tolerance 1e-3, at most 100 rounds.
-    """
+    """Fit a full-covariance mixture of ``k`` components to points ``(n, d)``, from k-means."""
     from raptor_core.clustering import mixture_kernels as kernels
 
     by_dimension = np.ascontiguousarray(points.T, dtype=np.float64)

@@ -110,11 +110,7 @@ class _LayerClustering:
     def fit_groups(
         self, rows: Rows, n_neighbors: int, pool: ThreadPoolExecutor | None
     ) -> tuple[list[Rows], int]:
-        """Group rows by one reduction and one mixture; few rows form one group.
-
-        Returns:
-            The groups, and the number of rows above no threshold.
-        """
+        """Group rows by one reduction and mixture; also return the number above no threshold."""
         points = self.grid[rows]
         if len(rows) <= self.settings.dimensions + 1 or not (points != points[0]).any():
             return [rows], 0

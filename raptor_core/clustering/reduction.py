@@ -102,10 +102,7 @@ def umap_layout(
 
 
 def bandwidth_floors(distances: Doubles) -> Doubles:
-    """Return the least bandwidth of each row, a thousandth of a mean distance, shape ``(n,)``.
-
-    It is the row's mean distance, or the mean over all rows if that is zero.
-    """
+    """Return the least bandwidth of each row, a thousandth of a mean distance, shape ``(n,)``."""
     means = distances.mean(axis=1)
     floors: Doubles = 1e-3 * np.where(means > 0.0, means, distances.mean())
     return np.maximum(floors, 1e-12)

@@ -17,10 +17,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """A figure and its 95 % interval, bootstrapped over documents.
-
-    The values are None where the figure is not defined.
-    """
+    """A figure and its 95 % interval, bootstrapped over documents; None where it is undefined."""
 
     value: float | None
     low: float | None

@@ -160,11 +160,7 @@ def compare(
 
 
 def join(first: Comparison, scores: Sequence[QuestionScore]) -> Comparison:
-    """Return a comparison with further systems, measured on the same questions in their order.
-
-    Raises:
-        ValueError: a system is in both, or lacks a question or a budget.
-    """
+    """Return a comparison with further systems on the same questions, or raise ValueError."""
     known, systems = (dict.fromkeys(i.system for i in items) for items in (first.scores, scores))
     questions = [i.question.id for i in first.scores if i.system == first.scores[0].system]
     for system in systems:
@@ -247,10 +243,7 @@ def _rows(
 def figures(
     items: Sequence[QuestionScore], measures: Iterable[str], first: Sequence[QuestionScore] | None
 ) -> dict[str, Figure]:
-    """Compute the means of the measures, and their differences to ``first``.
-
-    ``first`` holds the same questions in the same order.
-    """
+    """Compute the means of the measures, and their differences to ``first``, row for row."""
     by_name = {}
     for name in measures:
         rows = [at for at, item in enumerate(items) if name in item.measures]

@@ -38,10 +38,7 @@ COLUMNS = {
 
 
 def write_exports(scores: Sequence[QuestionScore], exports: Iterable[tuple[str, Path]]) -> None:
-    """Write scores with contexts to files, each a format of ``COLUMNS`` and a path.
-
-    Ragas reads JSON Lines, deepeval a JSON list.
-    """
+    """Write scores with contexts to files, each a format of ``COLUMNS`` and a path."""
     for form, path in exports:
         names = COLUMNS[form]
         rows = [{names.get(name, name): v for name, v in _values(s).items()} for s in scores]

@@ -132,10 +132,7 @@ def find_runs(sought: Runs, text: str) -> Runs:
 
 
 def evidence_recall(evidence: Sequence[str], context: str) -> float:
-    """Compute the share of the evidence's runs of four words that the context holds.
-
-    Words of adjoining passages make runs too, as a reader would read them.
-    """
+    """Compute the share of the evidence's runs of four words that the context holds."""
     sought: Runs = frozenset().union(*map(runs, evidence))
     return len(find_runs(sought, context)) / len(sought) if sought else 0.0
 

@@ -37,10 +37,7 @@ class Row:
         return default if self.values.get(key) in (None, "") else self.text(key)
 
     def texts(self, key: str, *, blanks: bool = True) -> tuple[str, ...]:
-        """Return the texts of a field that holds a text or a list of texts, without blank ones.
-
-        The result is empty where the field is missing or null.
-        """
+        """Return the texts of a field, one or a list, without blank ones; none for null."""
         value = self.values.get(key)
         listed = [value] if isinstance(value, str) else value or []
         is_text = isinstance(listed, list) and all(isinstance(item, str) for item in listed)
@@ -79,11 +76,7 @@ class Row:
 
 
 def read_text(path: Path, remedy: str = "", error: type[RaptorError] = SourceError) -> str:
-    """Read the text of a file.
-
-    Raises:
-        error: the file cannot be read, or is not UTF-8.
-    """
+    """Read the text of a file; raise ``error`` if it cannot be read, or is not UTF-8."""
     advice = f"; {remedy}" if remedy else ""
     try:
         return path.read_text(encoding="utf-8").removeprefix("\ufeff")

@@ -22,10 +22,7 @@ N_WORST = 5
 
 @dataclass(frozen=True, slots=True)
 class WorstNode:
-    """Node to look at first; ``value`` is the number by which the check judged it.
-
-    ``node_id`` is empty if the fault is not one of a node.
-    """
+    """Node to look at first, with the number that judged it; ``node_id`` is empty for no node."""
 
     node_id: str
     text: str

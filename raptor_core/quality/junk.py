@@ -65,12 +65,7 @@ def empty(text: str) -> str | None:
 
 
 def truncated(text: str) -> str | None:
-    """Return the end of a ``text`` that stops in mid sentence, or None.
-
-    A missing full stop alone is no sign: list items, headings and some scripts have none. Signs are
-    a comma, an opening bracket or a function word at the end, and an unfinished clause of four
-    words or more after two finished sentences of the same line.
-    """
+    """Return the end of a ``text`` that stops in mid sentence, or None."""
     bare = text.rstrip()
     if not bare:
         return None

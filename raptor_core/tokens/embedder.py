@@ -118,10 +118,7 @@ def model_tokenizer(model: str, revision: str = "") -> Path | Tokenizer:
 
 
 def _named_tokenizer(model: str, revision: str) -> Any:
-    """Return the tokenizer by the name under which sentence-transformers loads the model.
-
-    sentence-transformers adds its own organisation to a name without one, except for some models.
-    """
+    """Return the tokenizer by the name under which sentence-transformers loads the model."""
     from transformers import AutoTokenizer
 
     has_owner = "/" in model or Path(model).exists()

@@ -129,12 +129,7 @@ def encode(export: Export) -> bytes:
 
 
 def decode(data: bytes, where: str) -> Export:
-    """Return the export that a manifest's file describes; ``where`` names the file in messages.
-
-    Raises:
-        ExportError: the file is damaged, of a newer version, or not a manifest; or a field of it
-            has a wrong type, or is out of bounds.
-    """
+    """Return the export of a manifest's file ``where``; raise ExportError if it is wrong."""
     values = _load(data, where)
     if not isinstance(values, dict) or values.get("format") != FORMAT:
         raise ExportError(f"{where} was not written by `raptor export`")

@@ -48,12 +48,7 @@ def encode_rows(nodes: Sequence[Node], vectors: Mapping[str, Vectors]) -> bytes:
 def decode_rows(
     data: bytes, where: str, n_rows: int | None = None
 ) -> tuple[tuple[Node, ...], tuple[Vectors | None, ...]]:
-    """Return the nodes, and their vectors row for row.
-
-    Raises:
-        ExportError: the file ``where`` is no Parquet file, unpacks to far more than its size, has
-            other columns or not ``n_rows`` rows, or a cell of a wrong type.
-    """
+    """Return the nodes and their vectors row for row; a file of another form raises ExportError."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 

@@ -92,10 +92,7 @@ def check_table(data: bytes, where: str, schema: Schema, trees: Collection[str] 
 
 
 def tree_of_act_file(data: bytes, where: str, name: str) -> str:
-    """Return the tree of an act, ``name``: a decision, or the undoing of one.
-
-    ExportError names the file ``where``, if it is not the table of this act.
-    """
+    """Return the tree of the act ``name``; raise ExportError if the file is not its table."""
     rows = list(ACTS.rows(check_table(data, where, ACTS, None)))
     if len(rows) != 1 or rows[0][0] != name or rows[0][1] not in ACT_KINDS:
         raise ExportError(f"{where} is not the table of the decision {name!r:.80}; export again")

@@ -70,11 +70,7 @@ class ExportFolder(Folder):
         return super().find(name)
 
     def read(self, name: str, stamp: Stamp | None = None) -> bytes:
-        """Return the content of a file.
-
-        Raises:
-            ExportError: the file is missing, or does not have the size and digest of ``stamp``.
-        """
+        """Return a file's content; raise ExportError if it is missing or not that of ``stamp``."""
         data = self.find(name, None if stamp is None else stamp.n_bytes)
         if data is None:
             raise ExportError(f"{self.shown(name)} is missing; copy the export again, whole")

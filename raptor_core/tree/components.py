@@ -108,10 +108,7 @@ class Components:
         return components or cls(settings)
 
     def with_cache(self, cache: NodeCache) -> Components:
-        """Return components that use a cache and share the ledger and all parts made so far.
-
-        Components that were constructed with a cache keep it.
-        """
+        """Return components with a cache, unless they have one, that share all finished parts."""
         if self._arguments["cache"] is not None:
             return self
         return self._copy(_SHARED, settings=self.settings, default_cache=cache)

@@ -45,10 +45,7 @@ _cache: dict[tuple[str, str], Any] = {}
 
 
 def custom_component(kind: str, settings: Settings) -> Any | None:
-    """Return the component that the settings name for a kind of ``PROTOCOLS``; None without a name.
-
-    A SettingsError says why it cannot be imported or made, or what it lacks.
-    """
+    """Return the custom component of a kind, or None without a name, or raise SettingsError."""
     name = getattr(settings.components, kind)
     if not name:
         return None

@@ -76,11 +76,7 @@ class Previews:
             raise explain_empty(self._paths, self._components.settings.source, self.skipped)
 
     def document(self, name: str) -> tuple[Preview, Document, list[Chunk]]:
-        """Return the preview, the document and the chunks of one document id.
-
-        Raises:
-            SourceError: the source holds no such document; the message gives the reason, if known.
-        """
+        """Return preview, document and chunks of a document id, or raise SourceError."""
         listed: Listed = [
             (source, [file for file in files if file.only_id in (None, name)])
             for source, files in self._listed

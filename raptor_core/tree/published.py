@@ -130,11 +130,7 @@ def _content(documents: Sequence[Document]) -> str:
 
 
 def published_tree(store: VectorStore, name: str) -> Tree | None:
-    """Return the published tree of this name with its vectors; None if there is none.
-
-    Raises:
-        DamagedTreeError: a vector is missing, or the nodes differ from the manifest.
-    """
+    """Return a published tree with its vectors, or None; raise DamagedTreeError if incomplete."""
     manifests = store.manifests([name])
     if not manifests:
         return None

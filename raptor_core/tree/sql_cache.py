@@ -79,11 +79,7 @@ class Database(Protocol):
 
 
 class SqlCache:
-    """``NodeCache`` over a database that a subclass opens; threads may share it, call by call.
-
-    Args:
-        corpus: corpus of the trees; trees of other corpora may have the same names.
-    """
+    """``NodeCache`` over a database that a subclass opens, for one corpus; threads may share it."""
 
     def __init__(self, corpus: str = "") -> None:
         self._corpus = corpus

@@ -52,11 +52,7 @@ class GmmClusterer(GuardedClusterer):
 
 
 def responsibilities(points: Doubles, seed: int) -> NDArray[np.float64]:
-    """Return the probability of each component for each row, shape ``(n_components, len(points))``.
-
-    Raises:
-        ClusteringError: no covariance can be inverted.
-    """
+    """Return the probabilities ``(n_components, len(points))``, or raise ClusteringError."""
     n_components = len(points) // NODES_PER_COMPONENT
     if n_components < 2:
         return np.ones((1, len(points)))

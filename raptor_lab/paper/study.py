@@ -206,10 +206,7 @@ def measure_study(
     progress: Progress | None = None,
     curve_measurer: Measurer | None = None,
 ) -> Study:
-    """Measure all retrievers and all subsets of layers, by a measurer of the same index.
-
-    ``curve_measurer`` measures the curve instead.
-    """
+    """Measure all retrievers and subsets of layers; ``curve_measurer`` measures the curve."""
     names = [
         layers_name(start, queried)
         for start in range(index.n_layers)

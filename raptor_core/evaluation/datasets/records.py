@@ -34,10 +34,7 @@ HEADING = re.compile(r"^[A-Z0-9][^\n]{1,78}[^\s.?!:;,]$", re.MULTILINE)
 
 
 def line_sections(text: str) -> tuple[Section, ...]:
-    """Find sections that begin with a short line without a full stop.
-
-    It suits text whose paragraphs are lines. Elsewhere it would take sentences for headings.
-    """
+    """Find sections that begin with a short line without a full stop."""
     lines = HEADING.finditer(text)
     return nest([Heading(line.group(), 1, line.start()) for line in lines], len(text))
 

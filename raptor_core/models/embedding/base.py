@@ -56,10 +56,7 @@ class BatchEmbedder(Protocol):
 
 
 class PrefixingEmbedder:
-    """Base of embedders that puts the settings' prefixes before texts.
-
-    A subclass implements ``_encode``, which embeds distinct texts.
-    """
+    """Base of embedders with prefixes; a subclass embeds distinct texts by ``_encode``."""
 
     def __init__(self, settings: EmbedderSettings, kind: str, **values: str) -> None:
         """Compute the fingerprint from the kind, the values and the prefixes."""

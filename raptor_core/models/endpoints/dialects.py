@@ -44,10 +44,7 @@ def is_official(base_url: str) -> bool:
 
 
 def find_key(api_key_env: str, base_url: str, purpose: str) -> str:
-    """Return the key in the environment variable ``api_key_env``, or a placeholder.
-
-    Raise MissingKeyError if OpenAI's own API needs a key, or if the variable holds no usable key.
-    """
+    """Return the key in a variable, or a placeholder; raise MissingKeyError if one is needed."""
     key = os.environ.get(api_key_env, "").strip()
     if not key and is_official(base_url):
         raise MissingKeyError(

@@ -86,11 +86,7 @@ _ENGINES: dict[tuple[str, int, int], Engine] = {}
 
 
 def engine_of(part: ChatPart) -> Engine:
-    """Return the engine of a local model, which all parts of this process with its file share.
-
-    Raises:
-        MissingExtraError, ModelError: see ``Engine``.
-    """
+    """Return the engine of a local model, one for each file in this process; see ``Engine``."""
     path = Path(part.model).expanduser()
     with _LOCK:
         digest = digest_of(path) if path.is_file() else ""

@@ -31,11 +31,7 @@ class ModelHeader:
 
 
 def read_header(model: str, setting: str) -> ModelHeader:
-    """Return the header of a model's file.
-
-    Raises:
-        ModelError: the file is missing, is no GGUF file, is a part of one, or has no chat template.
-    """
+    """Return the header of a model's file; raise ModelError unless it is a whole chat model."""
     path = Path(model).expanduser()
     if not path.is_file():
         raise ModelError(

@@ -58,11 +58,7 @@ Chat = TypeVar("Chat", bound=ChatPart)
 
 
 def identify(part: Chat) -> Chat:
-    """Return the settings of a chat model; a local one is checked and has its file's SHA-256.
-
-    Raises:
-        ModelError: the file of a local model is missing, or is no chat model.
-    """
+    """Return the settings of a chat model; a local one gets its file's SHA-256, or a ModelError."""
     if not part.is_local:
         return part
     read_header(part.model, f"{part.purpose}.model")

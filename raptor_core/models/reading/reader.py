@@ -208,11 +208,7 @@ class Quote:
 def best_sentences(
     question: str, passages: Sequence[Passage], embedder: Embedder, limit: int = 3
 ) -> list[Quote]:
-    """Return the distinct sentences nearest to the question, best first.
-
-    It needs no chat endpoint. A shorter sentence than ``MIN_WORDS`` counts only as a complete
-    passage.
-    """
+    """Return the distinct sentences nearest to the question, best first; it calls no endpoint."""
     quoted: dict[str, tuple[Passage, int, int]] = {}
     for passage in passages:
         for start, end in sentences(passage.text):
