@@ -214,7 +214,6 @@ def read_verdicts(path: Path, drawn: Drawn, *, partly: bool) -> dict[tuple[str, 
 
     Args:
         path: CSV file, with commas, semicolons or tabs between its cells.
-        drawn: sample of the sheet.
         partly: accept sentences without a verdict; they are left out.
 
     Raises:

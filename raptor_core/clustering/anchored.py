@@ -70,7 +70,6 @@ def cluster_anchored(
             has some.
         touched: numbers of earlier clusters whose summary is made again anyhow.
         clusterer: clusterer of the layer, for new rows that resemble no earlier cluster.
-        bounds: bounds of a cluster.
 
     Raises:
         ClusteringError: no clustering can keep the token budget.

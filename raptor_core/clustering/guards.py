@@ -74,7 +74,6 @@ class Guard:
     Attributes:
         grid: vectors of the layer, shape ``(n, n_dims)``, all of about the same norm.
         n_tokens: tokens of each row, shape ``(n,)``.
-        max_tokens: maximum tokens of a cluster.
         as_fitted: keep clusters that are subsets of another, and more clusters than half the rows.
         min_members: least rows of a cluster, 1 or 2.
     """

@@ -83,9 +83,7 @@ def umap_layout(
     Args:
         grid: rows from ``on_grid``, shape ``(n, n_source_dims)``, n >= 3.
         n_neighbors: neighbours including the row itself, as umap-learn counts.
-        n_dims: dimensions of the layout.
         epochs: rounds of the layout; 0 is umap-learn's choice, 500, or 200 above 10,000 rows.
-        seed: seed of the initial layout and of the negative samples.
     """
     from raptor_core.clustering import layout_kernels as kernels
 

@@ -32,7 +32,6 @@ class Difference:
     """Mean difference of two systems on the same questions.
 
     Attributes:
-        interval: interval of the difference.
         p: two-sided p-value: twice the share of draws on the opposite side of 0, at least
             2 / (``N_SAMPLES`` + 1). It is 1 where both are equal on every question.
     """

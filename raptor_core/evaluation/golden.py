@@ -32,11 +32,9 @@ class GoldenHit:
     """Retrieval for one case, judged.
 
     Attributes:
-        case: the question.
         rank: rank of the first node that answers, from 1; 0 where none does.
         evidence: share of the passages' runs of four words in the context; None without passages.
         documents_found: share of the expected documents in the context; None without documents.
-        retrieved: the retrieval.
     """
 
     case: Question

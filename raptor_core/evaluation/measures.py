@@ -39,7 +39,6 @@ class ContextMeasurer:
     """Judge of contexts of one data set, without a reader.
 
     Attributes:
-        index: the data set with its trees.
         pooled: questions are asked of all documents.
         options: vectors of the options by question id, shape ``(n_options, n_dims)``.
         has_evidence: the data set names evidence, so only general questions count words of answers.

@@ -14,7 +14,6 @@ class Row:
     """JSON object of a file. A wrong field raises ``error`` with its place.
 
     Attributes:
-        values: the fields.
         where: file, line, and place in the line.
         remedy: advice at the end of error messages.
         error: class of the errors.

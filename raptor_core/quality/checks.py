@@ -41,7 +41,6 @@ class CheckResult:
     """Result of one check.
 
     Attributes:
-        name: name of the check.
         passed: false if a bound is broken.
         severity: "error" stops the publication.
         summary: one sentence for people.
@@ -149,7 +148,6 @@ class CheckedLayer:
     Attributes:
         nodes: nodes in order of position.
         below: nodes of the layer below, by id.
-        settings: settings with the bounds.
         past: means of earlier builds, oldest first.
         quotes: true if the summaries quote sentences of their children, so that no model can have
             written junk or a cut text.
@@ -180,13 +178,7 @@ class CheckedLayer:
 
 @dataclass(frozen=True)
 class CheckedClusters:
-    """Clusters over one layer of one or more trees, before their summaries are made.
-
-    Attributes:
-        clusters: nodes of each cluster.
-        settings: settings with the bounds.
-        past: means of earlier builds, oldest first.
-    """
+    """Clusters over one layer, before their summaries are made; see ``CheckedLayer``."""
 
     clusters: Sequence[Sequence[Node]]
     settings: Settings

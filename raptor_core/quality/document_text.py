@@ -40,7 +40,6 @@ class CommonText:
     the documents contain, and keeps few others.
 
     Attributes:
-        n_documents: number of documents.
         languages: number of documents by language, or by script if that is not Latin; documents of
             no clear language are not counted.
         named: first ids of each language.

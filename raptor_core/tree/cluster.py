@@ -41,10 +41,8 @@ class Clustering:
     """Clusters over one layer, or the reason why it is the tree's top.
 
     Attributes:
-        layer: layer that was clustered.
         groups: node ids of each cluster, in document order; empty for the top layer.
         end: reason why the tree ends; set exactly when ``groups`` is empty.
-        details: numbers that explain the clustering.
         slots: identity of each cluster.
         fit: last fit of the layer; None for the top layer.
         responsibilities: see ``Clusters``; empty for a cluster that was kept or changed since its

@@ -25,7 +25,6 @@ class Embedded:
     Attributes:
         vectors: shape ``(n_nodes, n_dims)``, float32.
         reused: embedding keys whose vectors existed already.
-        usage: tokens and calls of an endpoint.
     """
 
     vectors: Vectors

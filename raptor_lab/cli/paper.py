@@ -124,7 +124,10 @@ def _measure(file: Path, home: Path, values: Mapping[str, Any]) -> tuple[Study, 
         study = measure_study(index, budgets, measurer, values["encoders"], _print_system, read)
         components, documents = index.components, index.dataset.documents
     if is_local(components) and not values["no_timing"]:
-        study = replace(study, times=tuple(time_builds(documents, components, _print_build)))
+        times = time_builds(
+            documents, components, lambda n: say(f"building {n:,} tokens", err=True)
+        )
+        study = replace(study, times=tuple(times))
     if values["no_contiguous"] or settings.clustering.method == CONTIGUOUS:
         return study, settings
     with open_evaluation(file, home, {**values, "clustering": CONTIGUOUS}) as index:
@@ -143,10 +146,6 @@ def _answer_measurer(index: Index, home: Path, values: Mapping[str, Any]) -> Mea
 
 def _print_system(system: str, budget_tokens: int) -> None:
     say(f"{system} at {budget_tokens:,} tokens", err=True)
-
-
-def _print_build(n_tokens: int) -> None:
-    say(f"building {n_tokens:,} tokens", err=True)
 
 
 @dataclass(frozen=True)

@@ -145,9 +145,7 @@ class Study:
     Attributes:
         retrievers: comparison without and with the tree; the first is flat.
         layers: collapsed tree by start layer and number of layers.
-        n_layers: number of layers of the highest tree.
         curve: rows of the collapsed tree by budget, and of the traversal by ``top_k``.
-        titles: titles of documents by id.
         tokens, times: builds by length of the document; tokens have a point for each tree.
     """
 

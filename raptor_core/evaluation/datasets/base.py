@@ -18,7 +18,6 @@ class Question:
 
     Attributes:
         id: unique in the data set.
-        text: the question.
         document: id of the document that the question is about; None for all documents.
         sources: ids of documents that answer it.
         evidence: passages that answer it, as the documents hold them.

@@ -21,7 +21,6 @@ class ModelHeader:
 
     Attributes:
         name: the model's name, else the name of its file.
-        n_bytes: size of the file.
         context_tokens: most tokens of prompt and answer together; 0 if the file names none.
     """
 

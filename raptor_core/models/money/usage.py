@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import astuple, dataclass, field, replace
+from typing import Any
 
 from raptor_core.settings.base import ChatPart, PriceSettings
 from raptor_core.settings.models import Settings
@@ -28,7 +29,6 @@ class Usage:
     Attributes:
         calls: answered calls; a summary made without a model counts as one.
         prompt_tokens: by the endpoint's count; the children's tokens if no model was called.
-        completion_tokens: tokens of the answers.
         retries: attempts after the first of each call.
         usd: US dollars by the settings' prices, 0 if no endpoint was called; None if a model has no
             price.
@@ -47,13 +47,7 @@ class Usage:
 
     def __add__(self, usage: Usage) -> Usage:
         """Add field by field; the price is unknown if one of the two is."""
-        return Usage(
-            self.calls + usage.calls,
-            self.prompt_tokens + usage.prompt_tokens,
-            self.completion_tokens + usage.completion_tokens,
-            self.retries + usage.retries,
-            _sum_usd(self.usd, usage.usd),
-        )
+        return Usage(*map(_sum, astuple(self), astuple(usage)))
 
     def __sub__(self, earlier: Usage) -> Usage:
         """Subtract field by field: the usage since ``earlier``."""
@@ -74,16 +68,11 @@ class Usage:
         return parts
 
     def _times(self, factor: float) -> Usage:
-        return Usage(
-            round(self.calls * factor),
-            round(self.prompt_tokens * factor),
-            round(self.completion_tokens * factor),
-            round(self.retries * factor),
-            None if self.usd is None else self.usd * factor,
-        )
+        *counts, usd = astuple(self)
+        return Usage(*(round(n * factor) for n in counts), None if usd is None else usd * factor)
 
 
-def _sum_usd(first: float | None, second: float | None) -> float | None:
+def _sum(first: Any, second: Any) -> Any:
     return None if first is None or second is None else first + second
 
 
@@ -152,7 +141,7 @@ class Cost:
             self.calls + cost.calls,
             self.prompt_tokens + cost.prompt_tokens,
             self.completion_tokens + cost.completion_tokens,
-            _sum_usd(self.usd, cost.usd),
+            _sum(self.usd, cost.usd),
             tuple(sorted({*self.unpriced, *cost.unpriced})),
         )
 

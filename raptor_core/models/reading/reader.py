@@ -61,7 +61,6 @@ class Answer:
     Attributes:
         text: the answer; ``[k]`` cites ``citations[k - 1]``.
         citations: the cited passages without duplicates, in the order of their first citation.
-        usage: tokens and cost of the calls.
         unknown_citations: how many numbers the model cited that no passage has. They are removed
             from the text.
     """

@@ -7,10 +7,9 @@ in ``chat``.
 import json
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from raptor_core.disk import disk_errors, file_lock, write_durably
 from raptor_core.errors import EndpointError, StoreError
@@ -253,7 +252,8 @@ class BatchSummarizer:
                 counted = read_usage(answer, asks[key].worst().prompt_tokens)
                 reservation = reservations.get(key)
                 usage = reservation.charge(counted) if reservation else self._account.count(counted)
-                kept = _kept_text(answer, asks[key])
+                with suppress(FaultError):  # an unusable answer is requested again
+                    kept = read_kept(answer, asks[key])
             if kept is None:
                 usage += self._account.count_retry()
             yield key, usage, kept
@@ -271,11 +271,3 @@ class BatchSummarizer:
             n_bytes += size
         if part:
             yield part
-
-
-def _kept_text(answer: Mapping[str, Any], ask: ChatAsk) -> tuple[str, bool] | None:
-    """Return the text of an answer, or None if it is incomplete or fails the request's check."""
-    try:
-        return read_kept(answer, ask)
-    except FaultError:
-        return None

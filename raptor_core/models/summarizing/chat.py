@@ -7,6 +7,7 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property, partial
 
+from raptor_core.chunking.sentences import sentences
 from raptor_core.errors import AnswerError, BudgetError, EndpointError
 from raptor_core.identity import fingerprint
 from raptor_core.models.endpoints.client import EndpointClient
@@ -17,7 +18,6 @@ from raptor_core.models.local.records import identify
 from raptor_core.models.money.ledger import Ledger
 from raptor_core.models.money.usage import SUMMARIES
 from raptor_core.models.summarizing.base import FailedSummary, Summary, SummaryRequest, Unfit
-from raptor_core.models.summarizing.cut_answers import whole_sentences
 from raptor_core.models.summarizing.prompts import (
     language_line,
     limit_line,
@@ -26,6 +26,7 @@ from raptor_core.models.summarizing.prompts import (
     prompt_overhead,
     prompt_tokens,
 )
+from raptor_core.models.summarizing.sentence import ends_sentence
 from raptor_core.retrying import RetryPolicy
 from raptor_core.settings.models import SummarizerSettings
 from raptor_core.tokens.base import TokenCounter
@@ -47,15 +48,7 @@ _REFUSAL = re.compile(
 
 
 class ChatSummarizer:
-    """Summarizer that calls a chat model for each summary, with at most ``concurrency`` open calls.
-
-    An answer that is refused, filtered, empty, cut off, unfit or longer than ``max_tokens`` by the
-    tree's own counter leads to a retry at a higher temperature; a long answer also lowers the limit
-    of words. ``on_cut_off`` may keep the whole sentences of a long answer instead. After
-    ``max_retries`` the node fails, and its name is reported. An answer that repeats one text is
-    requested once more. Texts that are too long for the model together are summarized in halves.
-    ``keep`` receives each answer first, in the thread of its call.
-    """
+    """Summarizer that calls a chat model for each summary, at most ``concurrency`` at once."""
 
     def __init__(
         self,
@@ -208,3 +201,16 @@ class ChatSummarizer:
         if unfit is not None and not unfit.omissions:
             advice = language_line(unfit.language) if unfit.language else ""
             raise CallFaultError(unfit.reason, plea=advice)
+
+
+def whole_sentences(text: str, counter: TokenCounter, limit: int, *, is_cut: bool) -> str:
+    """Return the longest beginning of whole sentences of at most ``limit`` tokens, or "".
+
+    The last sentence of a text that was cut off counts only if it is closed.
+    """
+    ends = [end for _, end in sentences(text)]
+    if is_cut and ends and not ends_sentence(text[: ends[-1]]):
+        ends.pop()
+    while ends and counter.count([text[: ends[-1]]])[0] > limit:
+        ends.pop()
+    return text[: ends[-1]].strip() if ends else ""

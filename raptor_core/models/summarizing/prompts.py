@@ -24,7 +24,6 @@ class SummaryPrompt:
 
     Attributes:
         version: part of the fingerprint.
-        system: system message.
         user: template of the user message, with ``{context}``.
         fences: the text is in a fence, and the first question already limits the summary's length.
         titles: the answer must begin with a title.
