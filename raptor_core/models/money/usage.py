@@ -69,7 +69,8 @@ class Usage:
 
     def _times(self, factor: float) -> Usage:
         *counts, usd = astuple(self)
-        return Usage(*(round(n * factor) for n in counts), None if usd is None else usd * factor)
+        usd = None if usd is None else usd * factor
+        return Usage(*(round(count * factor) for count in counts), usd=usd)
 
 
 def _sum(first: Any, second: Any) -> Any:
