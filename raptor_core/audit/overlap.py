@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from raptor_core.audit.base import AuditedSummary, Judgement, SentenceFinding, Text, sentence_texts
-from raptor_core.audit.terms import Needs, SupportedTerms, find_missing, find_needs, terms, union
+from raptor_core.audit.terms import find_missing, find_needs, terms, union
 
 MIN_SUPPORT = 0.5
 """Share of supported content words below which a sentence is unsupported."""
@@ -32,14 +32,8 @@ def _judge(node: Text, children: Sequence[Text]) -> list[SentenceFinding]:
         supported = score >= MIN_SUPPORT and not no_exact
         judgement: Judgement = "supported" if supported else "unsupported"
         missing = tuple(dict.fromkeys(no_exact + no_word))
-        evidence = _closest(needs, children, known)
+        items = (*needs.content, *needs.exact)
+        counts = [sum(child.supports(item.forms) for item in items) for child in known]
+        evidence = children[counts.index(max(counts))].id if any(counts) else None  # the first
         findings.append(SentenceFinding(node.id, sentence, judgement, score, missing, evidence))
     return findings
-
-
-def _closest(needs: Needs, children: Sequence[Text], known: Sequence[SupportedTerms]) -> str | None:
-    """Return the id of the first child that holds most of what is needed, or None."""
-    items = (*needs.content, *needs.exact)
-    counts = [sum(child.supports(item.forms) for item in items) for child in known]
-    best = max(counts, default=0)
-    return children[counts.index(best)].id if best else None

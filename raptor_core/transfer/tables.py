@@ -11,21 +11,10 @@ from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING, Any
 
 from raptor_core.errors import DamagedTableError, ExportError
+from raptor_core.tables import values
 from raptor_core.tables.curation import ACT_KINDS, ACTS
 from raptor_core.tables.files import check_seal, check_unpacked, table_properties
 from raptor_core.tables.schema import Schema
-from raptor_core.tables.values import (
-    CLUSTERS,
-    DOCUMENTS,
-    FINDINGS,
-    NODES,
-    USAGES,
-    table_to_clusterings,
-    table_to_documents,
-    table_to_findings,
-    table_to_nodes,
-    table_to_usages,
-)
 from raptor_core.transfer.checks import has_derived_id
 from raptor_core.transfer.rows import wrong_cells
 
@@ -35,7 +24,7 @@ if TYPE_CHECKING:
 
 def _check_nodes(table: pa.Table) -> None:
     """Raise ValueError for a cell of a wrong type, or an id that its content does not give."""
-    nodes = table_to_nodes(table)
+    nodes = values.table_to_nodes(table)
     sizes = Counter(node.layer for node in nodes)
     for row, node in enumerate(nodes, 1):
         problem = next(wrong_cells(node), "")
@@ -46,11 +35,11 @@ def _check_nodes(table: pa.Table) -> None:
 
 
 _READERS: dict[Schema, Callable[..., Any]] = {
-    CLUSTERS: table_to_clusterings,
-    DOCUMENTS: table_to_documents,
-    FINDINGS: table_to_findings,
-    NODES: _check_nodes,
-    USAGES: table_to_usages,
+    values.CLUSTERS: values.table_to_clusterings,
+    values.DOCUMENTS: values.table_to_documents,
+    values.FINDINGS: values.table_to_findings,
+    values.NODES: _check_nodes,
+    values.USAGES: values.table_to_usages,
 }
 """Functions by which a build reads the tables of a schema."""
 

@@ -90,7 +90,8 @@ class ExportFolder(Folder):
         with suppress(FileNotFoundError), self._errors(name):
             links = [p for p in (path, *path.parents) if p.is_symlink() and root in p.parents]
             # Opening a pipe would wait for its writer; the type of an open file cannot change.
-            with open(path, "rb", opener=_open_unblocked) as file:
+            flag = getattr(os, "O_NONBLOCK", 0)
+            with open(path, "rb", opener=lambda name, flags: os.open(name, flags | flag)) as file:
                 status = os.fstat(file.fileno())
                 if links or not stat.S_ISREG(status.st_mode):
                     raise ExportError(
@@ -107,10 +108,6 @@ class ExportFolder(Folder):
             f"{self.shown(name)} is damaged: it has {n_bytes} bytes, expected at most {max_bytes}; "
             "copy it again, or export again"
         )
-
-
-def _open_unblocked(path: str, flags: int) -> int:
-    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 
 
 @dataclass(frozen=True, slots=True)

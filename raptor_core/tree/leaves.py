@@ -41,7 +41,10 @@ def _document_leaves(
         for key, value in {"title": document.title, **document.metadata}.items()
         if not isinstance(value, str) or len(value) <= MAX_METADATA_CHARS
     }
-    contexts = _contexts(document, chunks, components)
+    limits = components.settings.chunking
+    paths = ((document.title, chunk.section) for chunk in chunks)
+    max_tokens = limits.max_context_tokens if limits.context else 0
+    contexts = context_lines(paths, components.counter, max_tokens)
     parts = parts_of(document, chunks, components.counter)
     leaves = []
     for position, (chunk, context) in enumerate(zip(chunks, contexts, strict=True)):
@@ -74,11 +77,3 @@ def _document_leaves(
             )
         )
     return leaves
-
-
-def _contexts(document: Document, chunks: Sequence[Chunk], components: Components) -> list[str]:
-    chunking = components.settings.chunking
-    if not chunking.context:
-        return [""] * len(chunks)
-    paths = ((document.title, chunk.section) for chunk in chunks)
-    return context_lines(paths, components.counter, chunking.max_context_tokens)

@@ -45,6 +45,7 @@ from raptor_core.settings import Settings
 from raptor_core.tree.sqlite_cache import SqliteCache
 from raptor_lab.cli.reader import make_reader, parse_readers
 from raptor_lab.pages import render_tables
+from raptor_lab.paper import tables
 from raptor_lab.paper.study import (
     CONTIGUOUS,
     Study,
@@ -52,15 +53,6 @@ from raptor_lab.paper.study import (
     measure_study,
     time_builds,
     with_contiguous,
-)
-from raptor_lab.paper.tables import (
-    SPREAD,
-    compression_tables,
-    curve_tables,
-    layer_tables,
-    retriever_tables,
-    scaling_tables,
-    share_tables,
 )
 from raptor_lab.readers import AnswerMeasurer
 
@@ -181,7 +173,7 @@ def _write_tables(
 
 
 def _sections(studies: Sequence[Study]) -> Iterator[StudyFile]:
-    retrievers = [table for study in studies for table in retriever_tables(study)]
+    retrievers = [table for study in studies for table in tables.retriever_tables(study)]
     curved = [study for study in studies if study.curve_measure]
     yield StudyFile(
         "retrievers.md", "Retrievers with and without the tree", "Tables 1 to 7 and 9", retrievers
@@ -190,25 +182,27 @@ def _sections(studies: Sequence[Study]) -> Iterator[StudyFile]:
         "curve.md",
         "The collapsed tree and traversal by length of the context",
         "Figure 3",
-        curve_tables(studies),
+        tables.curve_tables(studies),
         {f"curve-{at}.svg": curve_svg(study) for at, study in enumerate(curved, 1)},
     )
     yield StudyFile(
-        "layers.md", "Subsets of layers", "Tables 8 and 14 to 17", layer_tables(studies)
+        "layers.md", "Subsets of layers", "Tables 8 and 14 to 17", tables.layer_tables(studies)
     )
     yield StudyFile(
         "shares.md",
         "Nodes by layer",
         "Tables 18 to 21, Figure 7",
-        share_tables(studies),
+        tables.share_tables(studies),
         {f"shares-{at}.svg": shares_svg(study) for at, study in enumerate(studies, 1)},
     )
-    yield StudyFile("compression.md", "Sizes of the trees", "Table 10", compression_tables(studies))
+    yield StudyFile(
+        "compression.md", "Sizes of the trees", "Table 10", tables.compression_tables(studies)
+    )
     yield StudyFile(
         "scaling.md",
         "Tokens and time by length of the document",
         "Figures 5 and 6",
-        scaling_tables(studies),
+        tables.scaling_tables(studies),
         {f"scaling-{at}.svg": scaling_svg(study) for at, study in enumerate(studies, 1)},
     )
 
@@ -314,7 +308,7 @@ def shares_svg(study: Study) -> str:
     """Draw the nodes of a context by layer at the largest budget, by strategy (Figure 7)."""
     budget = max(study.retrievers.budgets)
     at_budget = study.retrievers.at(budget).values()
-    lines = [line for line in at_budget if line.system in SPREAD and line.layers]
+    lines = [line for line in at_budget if line.system in tables.SPREAD and line.layers]
     height = _TITLE + ROW * study.n_layers
     drawing = Drawing(WIDTH * len(lines), height)
     for at, line in enumerate(lines):

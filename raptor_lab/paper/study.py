@@ -22,7 +22,7 @@ from raptor_core.evaluation.compare import (
     join,
     with_suffix,
 )
-from raptor_core.evaluation.contexts import Measurer, System
+from raptor_core.evaluation.contexts import Measurer
 from raptor_core.evaluation.index import Index, TreeStatistics, tree_statistics
 from raptor_core.evaluation.measures import ContextMeasurer
 from raptor_core.evaluation.systems import Encoders, make_system
@@ -212,7 +212,10 @@ def measure_study(
     ]
     walks = [make_system(f"traversal:{top_k}") for top_k in CURVE_TOP_K]
     measured = partial(compare, index, measurer=measurer, progress=progress)
-    retrievers = measured(_retrievers(index, encoders), budgets)
+    systems = [*WITHOUT_TREE, *(DPR if encoders else ())]
+    systems += ["title-abstract"] if any(index.dataset.abstracts.values()) else []
+    compared = [make_system(name, encoders) for name in (*systems, *WITH_TREE)]
+    retrievers = measured(compared, budgets)
     layers = measured([make_system(name) for name in names], budgets)
     curved = partial(measured, measurer=curve_measurer or measurer)
     collapsed = curved([make_system("collapsed")], CURVE_TOKENS)
@@ -243,10 +246,3 @@ def with_contiguous(
     comparison = compare(index, systems, budgets, measurer=here, progress=progress)
     retrievers = join(study.retrievers, with_suffix(comparison, f"{CONTIGUOUS} tree").scores)
     return replace(study, retrievers=retrievers, contiguous=tree_statistics(index))
-
-
-def _retrievers(index: Index, encoders: Encoders) -> list[System]:
-    names = [*WITHOUT_TREE, *(DPR if encoders else ())]
-    if any(index.dataset.abstracts.values()):
-        names.append("title-abstract")
-    return [make_system(name, encoders) for name in (*names, *WITH_TREE)]

@@ -17,15 +17,8 @@ from raptor_core.models.endpoints.values import ChatAnswer, ChatAsk, Meter
 from raptor_core.models.local.records import identify
 from raptor_core.models.money.ledger import Ledger
 from raptor_core.models.money.usage import SUMMARIES
+from raptor_core.models.summarizing import prompts
 from raptor_core.models.summarizing.base import FailedSummary, Summary, SummaryRequest, Unfit
-from raptor_core.models.summarizing.prompts import (
-    language_line,
-    limit_line,
-    objection_lines,
-    prompt_of,
-    prompt_overhead,
-    prompt_tokens,
-)
 from raptor_core.models.summarizing.sentence import ends_sentence
 from raptor_core.retrying import RetryPolicy
 from raptor_core.settings.models import SummarizerSettings
@@ -64,7 +57,7 @@ class ChatSummarizer:
         self._counter = counter
         self._keep = keep
         self._unfit = unfit
-        self._prompt = prompt_of(settings)
+        self._prompt = prompts.prompt_of(settings)
         self._client = EndpointClient(settings, policy, ledger=ledger, purpose=SUMMARIES)
         identified = identify(settings)
         # The URL is left out: the same model on another endpoint gives the same summaries.
@@ -81,7 +74,7 @@ class ChatSummarizer:
 
     @cached_property
     def _overhead(self) -> int:
-        return prompt_overhead(self._settings, self._counter)
+        return prompts.prompt_overhead(self._settings, self._counter)
 
     def summarize(self, requests: Sequence[SummaryRequest]) -> Iterator[Summary | FailedSummary]:
         """Yield one answer for each request as they finish; closing the iterator cancels the rest.
@@ -165,7 +158,7 @@ class ChatSummarizer:
     def ask(self, request: SummaryRequest) -> ChatAsk:
         """Return the chat request for a summary, with the check of its answers."""
         settings = self._settings
-        objections = objection_lines(request.objections, request.omissions)
+        objections = prompts.objection_lines(request.objections, request.omissions)
         question = self._prompt.question(request.texts, settings.max_tokens)
         counted = self._counter.count([objections])[0] if objections else 0
         return ChatAsk(
@@ -173,10 +166,10 @@ class ChatSummarizer:
             user=f"{question}\n\n{objections}" if objections else question,
             max_tokens=settings.max_tokens,
             temperature=settings.temperature,
-            shorten=partial(limit_line, settings.max_tokens),
+            shorten=partial(prompts.limit_line, settings.max_tokens),
             trim=self._trim,
             check=partial(self._check, request),
-            prompt_tokens=prompt_tokens(request.n_tokens, self._overhead) + counted,
+            prompt_tokens=prompts.prompt_tokens(request.n_tokens, self._overhead) + counted,
             n_unusable=request.n_unusable,
         )
 
@@ -199,7 +192,7 @@ class ChatSummarizer:
             raise CallFaultError(reason, "cut off", text, too_long=True)
         unfit = self._unfit(text, request.texts) if self._unfit is not None else None
         if unfit is not None and not unfit.omissions:
-            advice = language_line(unfit.language) if unfit.language else ""
+            advice = prompts.language_line(unfit.language) if unfit.language else ""
             raise CallFaultError(unfit.reason, plea=advice)
 
 
