@@ -1,12 +1,7 @@
 """Anchored clustering: unchanged rows keep their clusters, and new rows join them.
 
-A new fit looks at all rows, so one changed row moves most of the others and costs most summaries
-again. Here only the clusters that a change touches are changed. A new row joins the most similar
-cluster; among about equally similar ones it prefers a changed one. New rows that resemble no
-earlier cluster form clusters of their own. A changed cluster over its bounds is halved, because
-each part costs a summary and a fit would give about six. A cluster that lost all rows but one is
-merged into the nearest. Compare adRAP (arXiv:2410.01736) and EraRAG (arXiv:2506.20963), which
-handle growth only.
+Only the clusters that a change touches are changed; ``docs/adr/0004`` says why. Compare adRAP
+(arXiv:2410.01736) and EraRAG (arXiv:2506.20963), which handle growth only.
 """
 
 from collections import Counter

@@ -2,10 +2,6 @@
 
 Every prompt fences documents, so that a model summarizes an order like any other text. No fence is
 sure, and other applications may give the published texts to other models.
-
-The patterns are common to published collections of such attacks: an order to forget earlier
-instructions, words to "the AI", chat markup, invisible characters. They are narrow, since most text
-that says "ignore" or "instructions" is harmless.
 """
 
 import re

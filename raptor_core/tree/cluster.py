@@ -1,10 +1,7 @@
 """Clusters over the top layer of a tree, or the reason why the tree ends there.
 
-A layer without earlier clusters is fitted as a whole. An anchored layer keeps the memberships of
-all nodes that remain (``raptor_core.clustering.anchored``). Their anchors identify them: a leaf's
-id, a summary's slot. So a summary whose text changed keeps its place in the layer above. Where much
-of a layer changed, its touched clusters are fitted again together, if that is more cohesive.
-``earlier`` holds the clusters of the published tree.
+A layer without earlier clusters is fitted as a whole; ``docs/adr/0004`` says how the others are
+anchored. ``earlier`` holds the clusters of the published tree.
 """
 
 from collections.abc import Collection, Mapping, Sequence

@@ -1,10 +1,7 @@
 """Published tree as a rebuild uses it: its clusters, and planning vectors of its layers.
 
-Both exist before any summary is written, so a plan knows the calls of a rebuild exactly. Content
-keys need no texts. A *planning vector* replaces the vector of a summary: it is the published vector
-of the same slot. For a new slot, or other children, it is the mean direction of the children,
-shifted by the mean distance of published summaries from their children. ``cluster`` uses both;
-``published`` reads the tree from the store.
+Both exist before any summary is written, so a plan knows the calls of a rebuild exactly.
+``docs/adr/0004`` defines planning vectors. ``cluster`` uses both; ``published`` reads the tree.
 """
 
 import json

@@ -2,8 +2,7 @@
 
 There is no reduction and no BIC: one component per ten nodes, with full covariances
 (scikit-learn's EM). In hundreds of dimensions the memberships are nearly hard. The method serves
-comparisons; the paper's method is in
-``raptor_core.clustering.raptor``.
+comparisons; the paper's method is in ``raptor_core.clustering.raptor``.
 """
 
 import warnings

@@ -1,18 +1,7 @@
 """Loaders of the plain forms: documents with their questions, and golden sets.
 
-One document to a line, with its questions:
-
-    {"paper_id": "a", "title": "On mills", "text": "The mill …", "questions": [
-        {"question": "Who owned it?", "answers": ["Aud"], "evidence": ["It was owned by Aud."]}]}
-
-Their fields are those of ``docs/evaluation.md``; a question may be ``unanswerable``, too.
-
-A golden set holds a team's questions about documents of a source, one to a line:
-
-    {"question": "Why was hybrid propulsion rejected?", "expected": ["vessel/refit-plan.md"]}
-    {"question": "When was the lamp lit?", "span": "The lamp was lit in 1872.", "tree": "point.md"}
-
-``docs/checks.md`` explains the fields; ``expected`` or ``span`` has to be present.
+``docs/evaluation.md`` has the fields of a document with its questions, and ``docs/checks.md`` those
+of a golden set: a team's questions about documents of a source. Each is one line of JSON.
 """
 
 import difflib
