@@ -19,10 +19,7 @@ HELD_COSINE = 0.65
 
 
 def word_shares(summary: str, children: Sequence[str]) -> list[float]:
-    """Return the share of each child's weighed content words that the summary has, in [0, 1].
-
-    A child without content words has the share 1, since there is nothing to hold.
-    """
+    """Return the share of each child's weighed content words in the summary; 1 without words."""
     terms = [content_terms(child) for child in children]
     counts = Counter(term for of_child in terms for term in of_child)
     weights = {term: math.log((len(children) + 1) / (n + 0.5)) for term, n in counts.items()}
@@ -52,10 +49,7 @@ def copied_child(summary: str, children: Sequence[str]) -> int | None:
 def held_children(
     summary: str, children: Sequence[str], cosines: Sequence[float] | None = None
 ) -> list[bool]:
-    """Return for each child whether the summary holds something of it.
-
-    ``cosines`` are those of the children's vectors to the summary's; None judges by words alone.
-    """
+    """Return for each child whether the summary holds something of it, by words and ``cosines``."""
     shares = word_shares(summary, children)
     nearness = cosines if cosines is not None else [0.0] * len(children)
     return [

@@ -134,10 +134,7 @@ def with_marks(
 
 @dataclass(frozen=True, slots=True)
 class Audit:
-    """Summaries of a layer of one or more trees, to sample.
-
-    ``below`` maps ids to nodes of the layer below. ``known`` are findings of earlier audits.
-    """
+    """Layer of summaries to sample, nodes ``below`` it by id, and findings of earlier audits."""
 
     nodes: Sequence[Node]
     below: Mapping[str, Node]
@@ -176,11 +173,7 @@ def run_audits(
 
 
 def sample(nodes: Sequence[Node], rate: float, minimum: int) -> list[Node]:
-    """Return the summaries of a layer with the smallest hashes of their ids, in order.
-
-    The sample has ``rate`` (0 to 1) of all summaries, rounded up, and at least ``minimum``. A
-    choice by hash is stable over rebuilds.
-    """
+    """Return the ``rate`` of summaries with the smallest hashes, at least ``minimum``, in order."""
     n_sampled = max(minimum, math.ceil(rate * len(nodes)))
     by_hash = sorted((digest("audit", node.id), node.id) for node in nodes)
     chosen = {node_id for _, node_id in by_hash[:n_sampled]}

@@ -130,10 +130,7 @@ def numbers(text: str) -> list[str]:
 
 
 def possible_values(number: str) -> set[str]:
-    """Return the values that ``number`` may have, as canonical decimals.
-
-    "1,000" is 1000; "1.000" is 1000 or 1, because countries differ.
-    """
+    """Return the decimals that ``number`` may mean: "1,000" is 1000, "1.000" is 1000 or 1."""
     digits = "".join(str(unicodedata.decimal(c)) if c.isdecimal() else c for c in number)
     values = set()
     if _GROUPED.fullmatch(digits):
@@ -210,11 +207,7 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class Needs:
-    """Terms that a sentence needs from its sources, in order.
-
-    ``text`` lacks the mark of a list item. ``content`` has distinct content words, or pairs of
-    characters in unspaced scripts.
-    """
+    """Terms that a sentence needs from its sources, in order; ``text`` has no mark of an item."""
 
     text: str
     words: tuple[Word, ...]

@@ -11,10 +11,7 @@ _GAP = "…"
 def context_lines(
     paths: Iterable[tuple[str, tuple[str, ...]]], counter: TokenCounter, max_tokens: int
 ) -> list[str]:
-    """Return a line "Title > Section > Subsection" for each pair of title and section path.
-
-    ``max_tokens`` bounds a line; 0 writes none. A line is empty if there are no words or no room.
-    """
+    """Return a line "Title > Section" of at most ``max_tokens`` for each pair, or ""."""
     names = [_names(title, section) for title, section in paths]
     candidates = {path: _candidates(path) if max_tokens else [""] for path in names}
     counts = iter(counter.count([line for lines in candidates.values() for line in lines]))

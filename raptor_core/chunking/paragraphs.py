@@ -34,11 +34,7 @@ _CODE = re.compile(r"[{}<>=;]|\w\(|^\s*(?:[$#@]|//|import |return\b|def |class )
 
 @dataclass(frozen=True, slots=True)
 class Paragraph:
-    """Block of text from character ``start`` to ``end``, without white space around it.
-
-    Kind "prose" is cut into sentences, kind "lines" (code, tables) into lines; a "heading" is not
-    cut.
-    """
+    """Block of text without white space around it, to cut into sentences, into lines, or never."""
 
     start: int
     end: int

@@ -81,10 +81,7 @@ def cluster_anchored(
 
 @dataclass(eq=False)
 class _AnchoredLayer:
-    """Anchored clustering of one layer in progress.
-
-    ``changed`` holds the numbers of the groups whose summary is made again anyhow.
-    """
+    """Anchored clustering of a layer in progress; ``changed`` groups get a new summary anyhow."""
 
     vectors: Vectors
     n_tokens: NDArray[np.int64]

@@ -32,10 +32,7 @@ def coarse_parts(grid: Grid, max_rows: int, seed: int) -> list[Rows]:
 
 
 def round_to_grid(vectors: Vectors | Grid) -> Singles:
-    """Round unit vectors to whole numbers, ``round(v * 4096)``.
-
-    float32 adds the products of such vectors exactly.
-    """
+    """Round unit vectors to numbers, ``round(v * 4096)``, whose products float32 adds exactly."""
     result = np.empty(vectors.shape, dtype=np.float32)
     for start in range(0, len(vectors), GATHER_ROWS):
         block = slice(start, start + GATHER_ROWS)

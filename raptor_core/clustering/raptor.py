@@ -70,10 +70,7 @@ class RaptorClusterer(GuardedClusterer):
 
 @dataclass(frozen=True, eq=False)
 class _LayerClustering:
-    """Clustering of one layer in progress.
-
-    ``counts`` explains the result. ``fitted`` holds each component's responsibilities for its rows.
-    """
+    """Clustering of a layer in progress; ``fitted`` has each component's responsibilities."""
 
     grid: Doubles
     clusterer: RaptorClusterer

@@ -30,11 +30,7 @@ def on_grid(vectors: Vectors | Doubles, grid: float = GRID) -> Doubles:
 
 
 def nearest(grid: Doubles, k: int) -> tuple[Ints, Doubles]:
-    """Return the ``k`` nearest other rows of each row and their cosine distances, both ``(n, k)``.
-
-    The search is exact, in blocks of rows: memory is linear in n. Neighbours are sorted by
-    distance, then by row.
-    """
+    """Return the ``k`` nearest other rows, sorted, and their cosine distances, both ``(n, k)``."""
     n = len(grid)
     norms = np.sqrt(np.einsum("ij,ij->i", grid, grid))
     norms = np.maximum(norms, 1.0)

@@ -70,11 +70,7 @@ def mean_interval(values: Sequence[float], documents: Sequence[str]) -> Interval
 def paired_difference(
     values: Sequence[float], baseline: Sequence[float], documents: Sequence[str]
 ) -> Difference:
-    """Compute the mean of ``values`` less ``baseline``, question by question.
-
-    Raises:
-        ValueError: the lengths differ, or there is no question.
-    """
+    """Compute the mean of ``values`` less ``baseline``; raise ValueError if the lengths differ."""
     if not len(values) == len(baseline) == len(documents) > 0:
         raise ValueError(
             f"expected equally many values, got {len(values)}, {len(baseline)} and {len(documents)}"

@@ -42,10 +42,7 @@ class QuestionScore:
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """Mean of a measure over the questions that it applies to.
-
-    ``difference`` is the difference from the first system of the comparison; None for that system.
-    """
+    """Mean of a measure over its questions, and its difference from the first system, or None."""
 
     n_questions: int
     mean: Interval
@@ -65,10 +62,7 @@ class ComparisonRow:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Rows of figures by budget and system, and the scores that they summarize.
-
-    ``meanings`` holds the meaning of each measure that may apply, in the order of tables.
-    """
+    """Rows of figures by budget and system, their scores, and the meaning of each measure."""
 
     dataset: str
     pooled: bool

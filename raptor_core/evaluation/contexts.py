@@ -26,11 +26,7 @@ class QuestionBatch:
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """Text that a reader would read.
-
-    ``nodes`` holds the nodes that it consists of, in order, and ``scores`` the score of each; a
-    baseline may have none.
-    """
+    """Text that a reader would read, its nodes in order, and the score of each, if it has any."""
 
     text: str
     n_tokens: int

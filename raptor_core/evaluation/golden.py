@@ -179,10 +179,7 @@ GOLDEN_RETRIEVAL = CheckInfo(
 def evaluate_golden(
     report: GoldenReport, checks: CheckSettings, past: Sequence[float] = ()
 ) -> CheckResult:
-    """Check the hit rate against ``min_golden_hit_rate`` and against earlier builds.
-
-    ``past`` holds the hit rates of earlier builds, oldest first. A higher rate is no drift.
-    """
+    """Check the hit rate against its bound, and against ``past`` rates of builds, oldest first."""
     rate = report.hit_rate
     drift = measure_drift(rate, past, checks.history_builds)
     numbers = report.numbers()

@@ -153,10 +153,7 @@ def nearest_option(options: Vectors, passages: Sequence[Vectors]) -> int:
 
 
 def content_recall(question: Question, context: str) -> float | None:
-    """Compute the largest share of an answer's content words that the context holds.
-
-    None where every answer consists of common words and words of the question.
-    """
+    """Compute the largest share of an answer's content words in the context; None without any."""
     common = STOPWORDS.union(words(question.text))
     content = [set(words(answer)) - common for answer in question.answers]
     present = set(words(context))

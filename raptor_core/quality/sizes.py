@@ -125,10 +125,7 @@ class Compression:
 
 
 def compressions(nodes: Iterable[Node], below: Mapping[str, Node]) -> list[Compression]:
-    """Return the compression of every summary in ``nodes``; ``below`` maps id to node.
-
-    Summaries with an unknown child, or whose children have no tokens, are omitted.
-    """
+    """Return the compression of every summary whose children, by id in ``below``, have tokens."""
     measured = []
     for node in nodes:
         children = children_of(node, below)

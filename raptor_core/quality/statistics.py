@@ -70,10 +70,7 @@ class Drift:
 
 
 def measure_drift(value: float, past: Sequence[float], last: int) -> Drift:
-    """Compute the robust z-score of ``value`` against the ``last`` of ``past``, oldest first.
-
-    All values are finite. The z-score is limited to 1000, also where the spread is 0.
-    """
+    """Compute the robust z-score of ``value`` against the ``last`` of ``past``, within 1000."""
     kept = list(past)[-last:]
     if len(kept) < MIN_HISTORY:
         return Drift(value, len(kept))

@@ -72,11 +72,7 @@ class TableStore:
         table: pa.Table | pd.DataFrame,
         properties: Properties | None = None,
     ) -> str:
-        """Write one table and return its path.
-
-        An Arrow table keeps its types. Arrow infers the types of a data frame; a column without any
-        value becomes text.
-        """
+        """Write one table and return its path; Arrow infers the types of a data frame."""
         notes = {f"{_PROPERTY_PREFIX}{name}": text for name, text in (properties or {}).items()}
         data = _encode(table, {**notes, SEAL: EMPTY})
         self._folder.write(table_name(key, partition), data)

@@ -99,14 +99,7 @@ def bundled_counter() -> TokenizerCounter:
 
 
 def model_tokenizer(model: str, revision: str = "") -> Path | Tokenizer:
-    """Return the tokenizer of a sentence-transformers model, by local folder or hub name.
-
-    A local folder is read directly. A name is resolved by transformers, and the result is the
-    tokenizer inside its fast tokenizer.
-
-    Raises:
-        ModelError: the model has no fast tokenizer, or does not exist.
-    """
+    """Return the tokenizer of a model by local folder or hub name, or raise ModelError."""
     local = Path(model) / "tokenizer.json"
     if local.is_file():
         return local

@@ -57,10 +57,7 @@ def select_trees(export: Export, trees: Sequence[str]) -> Export:
 
 
 def check_embedder(export: Export, identity: StoreIdentity, where: str) -> None:
-    """Raise StoreMismatchError for vectors of another embedder than that of the settings.
-
-    ``identity`` is that of the store that the settings name; the export's corpus may differ.
-    """
+    """Raise StoreMismatchError if the export's embedder is not that of the store ``identity``."""
     if replace(export.identity, corpus=identity.corpus) != identity:
         raise StoreMismatchError(
             f"{where} holds vectors of {export.identity.embedder}; the settings ask for "

@@ -41,10 +41,7 @@ class Stamp:
 
 
 class ExportFolder(Folder):
-    """Folder of an export, which raises ExportError; see ``Folder``.
-
-    On this machine only regular files are read: a link, a pipe or a device is refused.
-    """
+    """Folder of an export, which raises ExportError and reads regular files alone."""
 
     def __init__(self, url: str) -> None:
         super().__init__(url, ExportError)

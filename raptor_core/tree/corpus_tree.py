@@ -70,11 +70,7 @@ def corpus_tree_settings(settings: Settings) -> Settings:
 
 
 def top_documents(nodes: Iterable[Node]) -> list[Document]:
-    """Make a document of each top node.
-
-    Its id is the name of the tree, with a number if the tree has several top nodes. Its title is
-    that of the tree's document, or the name of the node.
-    """
+    """Make a document of each top node, named by its tree, with a number if there are several."""
     by_tree = grouped(nodes, lambda node: node.tree)
     return [
         Document(

@@ -65,10 +65,7 @@ def make_manifest(
     settings_fingerprint: str,
     quarantined: Collection[str] = (),
 ) -> Manifest:
-    """Make the manifest of a finished tree over ``documents``, with the current time.
-
-    ``quarantined`` are ids of nodes that no search may return; ids of other trees are ignored.
-    """
+    """Make the manifest of a finished tree, with the current time and ``quarantined`` nodes."""
     nodes = list(tree.nodes())
     return Manifest(
         tree=tree.name,

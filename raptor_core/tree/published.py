@@ -75,10 +75,7 @@ LOOKUP_TREES = 500
 
 
 class PublishedTrees:
-    """Manifests of published trees, by name and by content, from which rebuilds continue.
-
-    They are those of trees that were looked up, never all of a store.
-    """
+    """Manifests of the trees that were looked up, by name and content, for rebuilds to continue."""
 
     def __init__(self) -> None:
         self._by_name: dict[str, Manifest] = {}

@@ -123,10 +123,7 @@ class Summarized:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Draft:
-    """Summary node without its text; drafts of one ``key`` get the same text.
-
-    ``curated`` is a text that a person wrote or pinned; empty for a text to be made.
-    """
+    """Summary node without its text, which all drafts of one ``key`` share."""
 
     node: Node
     layer: Layer

@@ -52,12 +52,7 @@ EXAMPLE = '{"question": "When was it built?", "expected": ["history.md"]}'
 
 
 def load_golden(path: Path) -> tuple[Question, ...]:
-    """Load the questions of a golden set in order, without blank lines.
-
-    Raises:
-        SettingsError: the file cannot be read, is empty or not UTF-8, or a line is malformed; it
-            names the line and what to write there.
-    """
+    """Load the questions of a golden set in order; a SettingsError names the line to correct."""
     remedy = f"write one question to a line, such as {EXAMPLE}"
     if not path.exists():
         raise SettingsError(f"there is no golden set at {path}; {remedy}")

@@ -49,10 +49,7 @@ class MiniLM:
             ]
 
     def vectors(self, texts: Sequence[Sequence[int]]) -> Vectors:
-        """Return mean-pooled vectors of ids with special tokens, shape ``(len(texts), 384)``.
-
-        Each text has 1 to 256 ids. Vectors are float32.
-        """
+        """Return mean-pooled vectors, ``(len(texts), 384)`` float32, of 1 to 256 ids each."""
         import torch
 
         lengths = [len(ids) for ids in texts]

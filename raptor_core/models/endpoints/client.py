@@ -97,10 +97,7 @@ class EndpointClient:
         return find_key(endpoint.api_key_env, endpoint.base_url, endpoint.purpose)
 
     def look_up(self) -> None:
-        """Check the key and the model's name for free.
-
-        An endpoint without a list passes, and so does one that answers in another form or late.
-        """
+        """Check the key and the model's name for free; an endpoint without a list passes."""
         model = self.endpoint.model
 
         def ask() -> None:

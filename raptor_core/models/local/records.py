@@ -73,10 +73,7 @@ def _with_digest(part: Chat, records: Path | None = None) -> Chat:
 
 
 def resolve_models(settings: Settings, records: Path | None = None) -> Settings:
-    """Return the settings with the SHA-256 of each local model that names none.
-
-    A file that cannot be read keeps none; reading published trees does not need it.
-    """
+    """Return the settings with the SHA-256 of each readable local model that names none."""
     parts: dict[str, ChatPart] = {}
     for name in ("summarizer", "reader", "audit"):
         part: ChatPart = getattr(settings, name)

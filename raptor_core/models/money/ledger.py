@@ -208,10 +208,7 @@ class Account:
 
 
 class Reservation:
-    """Reservation of one call; a context manager.
-
-    If it is neither charged nor released when the context ends, its call counts as lost.
-    """
+    """Reservation of one call, a context manager; a call that it leaves open counts as lost."""
 
     def __init__(self, account: Account, worst: Usage, prompt_tokens: int) -> None:
         self.worst = worst

@@ -54,10 +54,7 @@ class Usage:
         return self + earlier._times(-1)
 
     def shares(self, weights: Sequence[int]) -> list[Usage]:
-        """Split the usage by weights; all weights of 0 give equal parts.
-
-        Counts are whole numbers, and the sum of the parts is the usage.
-        """
+        """Split the usage by weights into whole counts that sum up to it; 0 weights are equal."""
         counted = list(weights) if any(weights) else [1] * len(weights)
         total, at, previous, parts = sum(counted), 0, Usage(), []
         for weight in counted:
@@ -155,11 +152,7 @@ def price_of(part: ChatPart, settings: Settings) -> PriceSettings | None:
 def summary_cost(
     n_calls: int, prompt_tokens: int, completion_tokens: int, settings: Settings
 ) -> Cost:
-    """Return the cost of ``n_calls`` summaries with these tokens in all.
-
-    The batch price applies if they are enough for a batch. A run may put summaries of many trees
-    into one batch, and pay less than the sum of the trees' costs.
-    """
+    """Return the cost of ``n_calls`` summaries; the batch price applies from ``batch_from`` on."""
     part = settings.summarizer
     price = FREE if part.kind == "extractive" else price_of(part, settings)
     if part.batch_from and n_calls >= part.batch_from:
@@ -168,10 +161,7 @@ def summary_cost(
 
 
 def embedding_cost(n_tokens: int, settings: Settings, *, n_texts: int = 0) -> Cost:
-    """Return the cost of embedding distinct texts of ``n_tokens`` in all; 0 for a local model.
-
-    ``n_texts`` gives the number of calls, one per batch; without it no call is counted.
-    """
+    """Return the cost of embedding ``n_tokens`` in batches of ``n_texts``; 0 for a local model."""
     part = settings.embedder
     if part.kind != "openai":
         return Cost()

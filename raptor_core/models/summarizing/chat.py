@@ -197,10 +197,7 @@ class ChatSummarizer:
 
 
 def whole_sentences(text: str, counter: TokenCounter, limit: int, *, is_cut: bool) -> str:
-    """Return the longest beginning of whole sentences of at most ``limit`` tokens, or "".
-
-    The last sentence of a text that was cut off counts only if it is closed.
-    """
+    """Return the longest beginning of whole sentences within ``limit`` tokens, or ""."""
     ends = [end for _, end in sentences(text)]
     if is_cut and ends and not ends_sentence(text[: ends[-1]]):
         ends.pop()

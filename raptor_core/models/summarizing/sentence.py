@@ -79,11 +79,7 @@ def ends_sentence(text: str) -> bool:
 
 
 def _split_headings(text: str) -> list[str]:
-    """Separate headings from the first sentence.
-
-    A line is a heading if it ends without punctuation although the next line's first word, with a
-    capital, had room in it.
-    """
+    """Separate headings: lines without a stop that had room for the next line's capital word."""
     if "\n" not in text:
         return [text]
     lines = text.strip().splitlines()
