@@ -104,8 +104,7 @@ class Dpr:
         nodes = store.nodes(self._where(query))
         if not nodes:
             return [fit_budget(text, query, ()) for text in questions.texts]
-        passages = _encode_nodes(nodes, self.passage_model)
-        return self._rank(questions.texts, query, nodes, passages)
+        return self._rank(questions.texts, query, nodes, _encode_nodes(nodes, self.passage_model))
 
     def _where(self, query: Query) -> Where:
         return chunks_only(query) if self.name == "dpr" else query.where

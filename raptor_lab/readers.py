@@ -220,8 +220,7 @@ class UnifiedQa:
                 tokenizer = AutoTokenizer.from_pretrained(self._model)
             except (ImportError, ValueError) as error:
                 if "sentencepiece" in str(error) and not importlib.util.find_spec("sentencepiece"):
-                    needs = f"the tokenizer of {self._model}"
-                    raise MissingExtraError("lab", needs) from error
+                    raise MissingExtraError("lab", f"the tokenizer of {self._model}") from error
                 raise
         return tokenizer, model.eval()
 

@@ -231,8 +231,7 @@ def read_verdicts(path: Path, drawn: Drawn, *, partly: bool) -> dict[tuple[str, 
             message = f"the verdict {verdict!r} is unknown; write one of {', '.join(VERDICTS)}"
             raise _row_error(path, at, message)
         if verdict:
-            note = normalize_text(row["note"])
-            verdicts[key] = SheetVerdict(verdict, note)
+            verdicts[key] = SheetVerdict(verdict, normalize_text(row["note"]))
         else:
             empty.append(str(at))
     n_sentences = sum(len(node.sentences) for node in drawn.nodes)

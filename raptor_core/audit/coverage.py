@@ -78,5 +78,4 @@ OMISSION_WORDS = 12
 
 def omissions(summary: str, children: Sequence[str]) -> tuple[str, ...]:
     """Return the beginnings of the children that ``left_out`` names."""
-    missing = left_out(summary, children)
-    return tuple(" ".join(child.split()[:OMISSION_WORDS]) for child in missing)
+    return tuple(" ".join(child.split()[:OMISSION_WORDS]) for child in left_out(summary, children))

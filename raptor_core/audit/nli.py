@@ -38,8 +38,7 @@ class NliJudge:
         findings: list[list[SentenceFinding]] = [[] for _ in summaries]
         for number, sentence, premises in questions:
             rows, probabilities = probabilities[: len(premises)], probabilities[len(premises) :]
-            node_id = summaries[number].node.id
-            findings[number].append(_finding(node_id, sentence, premises, rows))
+            findings[number].append(_finding(summaries[number].node.id, sentence, premises, rows))
         return findings
 
     def _probabilities(self, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float64]:

@@ -175,8 +175,7 @@ def with_suffix(comparison: Comparison, suffix: str) -> Comparison:
 
 def restrict(comparison: Comparison, questions: Collection[str]) -> Comparison:
     """Return the comparison over some of its questions, by id; without rows where it has none."""
-    kept = [item for item in comparison.scores if item.question.id in questions]
-    return comparison.over(kept)
+    return comparison.over([item for item in comparison.scores if item.question.id in questions])
 
 
 def by_kind(comparison: Comparison) -> dict[str, Comparison]:

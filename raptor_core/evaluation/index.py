@@ -132,8 +132,7 @@ def _build_missing(
             for name in names:
                 tree = _count_by(counter, new_trees[name], components)
                 manifest = make_manifest(tree, trees[name], components.settings_fingerprint)
-                edition = Edition(manifest, tuple(tree.nodes()), tree.vectors())
-                publishing.publish([edition])
+                publishing.publish([Edition(manifest, tuple(tree.nodes()), tree.vectors())])
         components.cache.forget(names)
         built.update(names)
         if progress:

@@ -106,6 +106,5 @@ def parse_row(text: str, where: str, remedy: str, error: type[RaptorError] = Sou
     except (json.JSONDecodeError, RecursionError) as cause:
         raise error(f"{where}: it is no JSON ({cause}); {remedy}") from cause
     if not isinstance(values, Mapping):
-        came = text.strip()[:40]
-        raise error(f"{where}: expected an object, got {came!r}; {remedy}")
+        raise error(f"{where}: expected an object, got {text.strip()[:40]!r}; {remedy}")
     return Row(values, where, remedy, error)

@@ -44,8 +44,7 @@ class StrategySystem:
         """See ``System.contexts``."""
         query = self._query(index, batch.where, budget_tokens)
         texts = [question.text for question in batch.questions]
-        retrieved = index.retriever.search_vectors(texts, batch.vectors, query)
-        return list(map(Context.of, retrieved))
+        return list(map(Context.of, index.retriever.search_vectors(texts, batch.vectors, query)))
 
     def _query(self, index: Index, where: Where, budget_tokens: int) -> Query:
         query = replace(

@@ -165,8 +165,7 @@ def find_odd_text(document: Document, unknown_share: UnknownShare | None = None)
     """
     runs = data_runs(document.text)
     bounds = [0, *chain(*runs), len(document.text)]
-    parts = [document.text[a:b] for a, b in zip(bounds[::2], bounds[1::2], strict=True)]
-    text = "\n".join(parts)
+    text = "\n".join([document.text[a:b] for a, b in zip(bounds[::2], bounds[1::2], strict=True)])
     odd = _find_doubt(document) or _find_misread_text(document, text[:_READ_CHARS])
     if odd is None and unknown_share:
         share = unknown_share(_sample(text))

@@ -97,8 +97,7 @@ def _mean_cosines(
 
 
 def _is_of_embedder(node: Node, identity: StoreIdentity) -> bool:
-    expected = embedding_key(node.embedding_text, identity.embedder_fingerprint)
-    return node.embedding_key == expected
+    return node.embedding_key == embedding_key(node.embedding_text, identity.embedder_fingerprint)
 
 
 def _equal(stored: Sequence[tuple[Node, Vectors]]) -> list[Node]:

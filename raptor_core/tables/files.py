@@ -74,8 +74,7 @@ class TableStore:
     ) -> str:
         """Write one table and return its path; Arrow infers the types of a data frame."""
         notes = {f"{_PROPERTY_PREFIX}{name}": text for name, text in (properties or {}).items()}
-        data = _encode(table, {**notes, SEAL: EMPTY})
-        self._folder.write(table_name(key, partition), data)
+        self._folder.write(table_name(key, partition), _encode(table, {**notes, SEAL: EMPTY}))
         return self.path(key, partition)
 
     def read(self, key: Sequence[str], partition: str) -> pa.Table:

@@ -100,8 +100,7 @@ def _read(
 ) -> tuple[tuple[Node, ...], dict[str, Vectors]]:
     """Return the checked nodes of a tree, and its vectors by embedding key."""
     where, manifest = folder.shown(file.name), file.manifest
-    data = folder.read(file.name, file.stamp)
-    nodes, rows = decode_rows(data, where, sum(manifest.layer_sizes))
+    nodes, rows = decode_rows(folder.read(file.name, file.stamp), where, sum(manifest.layer_sizes))
     check_tree(nodes, rows, manifest, export.identity, where)
     known = zip(nodes, rows, strict=True)
     return nodes, {node.embedding_key: row for node, row in known if row is not None}

@@ -52,8 +52,7 @@ def custom_component(kind: str, settings: Settings) -> Any | None:
     key = kind, settings.model_dump_json()
     if key not in _cache:
         label = f'components.{kind} = "{name}"'
-        component = _make(kind, _load(name, label), settings, label)
-        _cache[key] = check_interface(kind, component, label)
+        _cache[key] = check_interface(kind, _make(kind, _load(name, label), settings, label), label)
     return _cache[key]
 
 

@@ -24,8 +24,7 @@ def make_leaves(
     """Make the leaves of one tree in document order, without chunks that people set aside."""
     leaves: list[Node] = []
     for document in sorted(documents, key=lambda document: document.id):
-        chunks = components.chunker.chunk(document)
-        leaves += _document_leaves(tree, document, chunks, components)
+        leaves += _document_leaves(tree, document, components.chunker.chunk(document), components)
     aside = components.curation.chunks
     return tuple(leaf for leaf in leaves if leaf.id not in aside)
 

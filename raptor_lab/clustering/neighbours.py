@@ -28,8 +28,7 @@ class LinkageClusterer(GuardedClusterer):
         from sklearn.cluster import AgglomerativeClustering
 
         n_clusters = max(1, len(grid) // self.settings.cluster_size)
-        model = AgglomerativeClustering(n_clusters, linkage="average")
-        labels = model.fit_predict(grid)
+        labels = AgglomerativeClustering(n_clusters, linkage="average").fit_predict(grid)
         groups = [np.flatnonzero(labels == label) for label in range(n_clusters)]
         return guard.finish(groups, None, {"cluster_size": float(self.settings.cluster_size)})
 

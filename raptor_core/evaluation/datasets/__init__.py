@@ -80,8 +80,7 @@ def _load(path: Path, documents: Sequence[Document], split: str) -> Dataset:
     if "document" in first and "questions" in first:
         return _published("squality", path, text)
     if "questions" in first:
-        is_quality = "article" in first
-        return _published("quality", path, text) if is_quality else load_records(path, text)
+        return _published("quality", path, text) if "article" in first else load_records(path, text)
     if "question" in first:
         return load_own(path, documents)
     if first and all(isinstance(p, Mapping) and "qas" in p for p in first.values()):

@@ -174,8 +174,7 @@ class EndpointClient:
                 size = (len(texts) + 1) // 2
                 if error.kind == "batch":
                     self._max_texts = min(size, self._max_texts or size)
-        starts = range(0, len(texts), size)
-        parts = [texts[start : start + size] for start in starts]
+        parts = [texts[start : start + size] for start in range(0, len(texts), size)]
         return np.concatenate([self.embed(p, stop=stop, encoding=encoding) for p in parts])
 
     def _embed(self, texts: Sequence[str], stop: Stop, encoding: Encoding) -> Vectors:

@@ -154,8 +154,7 @@ def fault_of(error: Exception, timeout_seconds: float, secret: str, purpose: str
         return FaultError(f"the answer is no JSON ({scrub(detail, secret)})")
     unsent = type(cause).__name__ in _UNSENT
     if isinstance(error, openai.APITimeoutError):
-        reason = f"no answer within {timeout_seconds:g} s"
-        return FaultError(reason, unbilled=unsent, is_down=True)
+        return FaultError(f"no answer within {timeout_seconds:g} s", unbilled=unsent, is_down=True)
     if isinstance(error, openai.APIConnectionError):
         detail = f"{type(cause).__name__}: {cause}" if cause is not None else error.message
         hint = proxy_hint(str(error.request.url))

@@ -54,8 +54,7 @@ def _load(part: ChatPart, socket: str, model_tokens: int) -> Any:
     params.n_ctx = min(part.context_tokens, model_tokens or part.context_tokens)
     params.n_parallel = 1
     params.n_batch = params.n_ubatch = _BATCH_TOKENS
-    n_threads = part.threads or n_cores()
-    params.cpuparams.n_threads = params.cpuparams_batch.n_threads = n_threads
+    params.cpuparams.n_threads = params.cpuparams_batch.n_threads = part.threads or n_cores()
     params.sampling.seed = SEED
     params.enable_reasoning = 0  # else a short limit is used up before the answer begins
     params.cache_ram_mib = 0  # the last prompt is reused where it stands; copies would take memory

@@ -68,8 +68,7 @@ def identify(part: Chat) -> Chat:
 def _with_digest(part: Chat, records: Path | None = None) -> Chat:
     if part.sha256:
         return part
-    digest = digest_of(Path(part.model).expanduser(), records)
-    return part.model_copy(update={"sha256": digest})
+    return part.model_copy(update={"sha256": digest_of(Path(part.model).expanduser(), records)})
 
 
 def resolve_models(settings: Settings, records: Path | None = None) -> Settings:

@@ -207,8 +207,7 @@ class BatchSummarizer:
         """Yield the answers of a batch that an earlier run sent and paid for."""
         batch = record.batch or self._client.find(record.mark)
         if batch is not None:
-            known = self._records.keep(record, batch)
-            yield from self._collect(self._wait(known), asks, {})
+            yield from self._collect(self._wait(self._records.keep(record, batch)), asks, {})
         self._records.drop(record)
 
     def _submit(self, asks: Asks) -> Iterator[BatchAnswer]:

@@ -152,8 +152,7 @@ class ChatSummarizer:
             for part in (slice(middle), slice(middle, None))
         )
         joined = replace(request, texts=texts, n_tokens=tuple(self._counter.count(texts)))
-        answer = self._client.chat(self.ask(joined), meter=meter, stop=stop)
-        return replace(answer, cut_off=True)
+        return replace(self._client.chat(self.ask(joined), meter=meter, stop=stop), cut_off=True)
 
     def ask(self, request: SummaryRequest) -> ChatAsk:
         """Return the chat request for a summary, with the check of its answers."""

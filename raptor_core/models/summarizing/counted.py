@@ -54,8 +54,7 @@ class CountedSummarizer:
         try:
             for answer in self._inner.summarize(requests):
                 request, reservation = open_calls.pop(answer.key)
-                usage = reservation.charge(self._usage(request, answer))
-                yield replace(answer, usage=usage)
+                yield replace(answer, usage=reservation.charge(self._usage(request, answer)))
         finally:
             for _, reservation in open_calls.values():  # requests that were never sent
                 reservation.release()
