@@ -3,8 +3,6 @@
 Neither torch nor transformers is imported: counting the tokens of a chunk loads no model.
 """
 
-from __future__ import annotations
-
 import importlib.util
 import json
 import re
@@ -36,7 +34,7 @@ class TokenizerCounter:
     that word counts one token for every ``UNKNOWN_CHARS`` characters.
     """
 
-    def __init__(self, tokenizer: str | Path | Tokenizer) -> None:
+    def __init__(self, tokenizer: "str | Path | Tokenizer") -> None:
         """Read a ``tokenizer.json``, or copy a ``Tokenizer``; raise ModelError for neither."""
         self._tokenizer = _load(tokenizer)
 
@@ -98,7 +96,7 @@ def bundled_counter() -> TokenizerCounter:
     return TokenizerCounter(bundled_model_folder() / "tokenizer.json")
 
 
-def model_tokenizer(model: str, revision: str = "") -> Path | Tokenizer:
+def model_tokenizer(model: str, revision: str = "") -> "Path | Tokenizer":
     """Return the tokenizer of a model by local folder or hub name, or raise ModelError."""
     local = Path(model) / "tokenizer.json"
     if local.is_file():
@@ -126,7 +124,7 @@ def _named_tokenizer(model: str, revision: str) -> Any:
     ) from failure
 
 
-def _load(source: str | Path | Tokenizer) -> Tokenizer:
+def _load(source: "str | Path | Tokenizer") -> "Tokenizer":
     """Load a private copy, because truncation is switched off in it."""
     from tokenizers import Tokenizer
 

@@ -1,7 +1,5 @@
 """Counts by tiktoken."""
 
-from __future__ import annotations
-
 from bisect import bisect_right
 from collections.abc import Sequence
 from functools import cached_property
@@ -18,7 +16,7 @@ if TYPE_CHECKING:
 class TiktokenCounter:
     """Counter with an encoding of tiktoken; special tokens in a text count as plain text."""
 
-    def __init__(self, encoding: str | tiktoken.Encoding = "cl100k_base") -> None:
+    def __init__(self, encoding: "str | tiktoken.Encoding" = "cl100k_base") -> None:
         """Take an encoding, or load one by name; raise ModelError if that is impossible."""
         self._encoding = _load(encoding) if isinstance(encoding, str) else encoding
 
@@ -49,7 +47,7 @@ class TiktokenCounter:
         ]
 
 
-def _load(name: str) -> tiktoken.Encoding:
+def _load(name: str) -> "tiktoken.Encoding":
     try:
         import tiktoken
     except ImportError as error:

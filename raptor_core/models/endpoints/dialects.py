@@ -1,7 +1,5 @@
 """Differences between OpenAI-compatible endpoints: keys, connections, names of fields."""
 
-from __future__ import annotations
-
 import os
 import threading
 from collections.abc import Mapping
@@ -72,7 +70,7 @@ def is_azure(endpoint: EndpointPart) -> bool:
     return bool(endpoint.api_version) or host.endswith(_AZURE)
 
 
-def connect(endpoint: EndpointPart, key: str) -> OpenAI:
+def connect(endpoint: EndpointPart, key: str) -> "OpenAI":
     """Return a new client of the endpoint; both APIs of Azure take the key in "api-key"."""
     from openai import AzureOpenAI, OpenAI
 
@@ -111,7 +109,7 @@ class Dialect:
         self._refused = set() if endpoint.sends_temperature else {"temperature"}
 
     @classmethod
-    def of(cls, endpoint: EndpointPart) -> Dialect:
+    def of(cls, endpoint: EndpointPart) -> "Dialect":
         """Return the dialect that all clients of an endpoint share."""
         values = (endpoint.base_url, endpoint.model, endpoint.max_tokens_field)
         with _LOCK:

@@ -4,8 +4,6 @@ Providers agree on neither the status, the place nor the words of an error. ``fa
 classes of faults, ``answers`` reads answers that are no errors.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import time
@@ -290,7 +288,7 @@ def _implied_status(words: str, codes: str) -> int:
     return next(numbers, None) or next(by_words, 200)
 
 
-def _status_fault(error: APIStatusError, secret: str, purpose: str) -> FaultError:
+def _status_fault(error: "APIStatusError", secret: str, purpose: str) -> FaultError:
     response = error.response
     body = parse(response.content)
     message = message_of(body)
