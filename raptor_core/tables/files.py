@@ -184,7 +184,12 @@ def _encode(table: pa.Table | pd.DataFrame, notes: Mapping[str, str]) -> bytes:
 
     file = io.BytesIO()
     if not isinstance(table, pa.Table):
-        pq.write_table(_from_frame(table).replace_schema_metadata(notes), file, compression="zstd")
+        inferred = pa.Table.from_pandas(table, preserve_index=False)
+        fields = [
+            f.with_type(pa.string()) if pa.types.is_null(f.type) else f for f in inferred.schema
+        ]
+        typed = inferred.cast(pa.schema(fields)).replace_schema_metadata(notes)
+        pq.write_table(typed, file, compression="zstd")
         return seal(file.getvalue())
     with pq.ParquetWriter(
         file,
@@ -197,14 +202,6 @@ def _encode(table: pa.Table | pd.DataFrame, notes: Mapping[str, str]) -> bytes:
         writer.write_table(table)
         writer.add_key_value_metadata(notes)
     return seal(file.getvalue())
-
-
-def _from_frame(frame: pd.DataFrame) -> pa.Table:
-    import pyarrow as pa
-
-    table = pa.Table.from_pandas(frame, preserve_index=False)
-    fields = [f.with_type(pa.string()) if pa.types.is_null(f.type) else f for f in table.schema]
-    return table.cast(pa.schema(fields))
 
 
 def seal(data: bytes) -> bytes:

@@ -100,17 +100,12 @@ class _Greedy:
         self._open[row] = False
         self._covered += self._holds[row]
         self._from_child[self._children[row]] += 1
-        self._support(row + 1, self._candidates[row].order + 1)
+        following = self._candidates[row + 1] if row + 1 < len(self._candidates) else None
+        if following and following.order == self._candidates[row].order + 1:
+            self._scale[row + 1] /= LEANING if following.sentence.dependent else 1.0
         shared = self._holds @ self._holds[row]
         smaller = np.minimum(self._sizes, self._sizes[row])
         self._open &= (shared < DUPLICATE_OVERLAP * smaller) | (smaller < 3)
-
-    def _support(self, row: int, order: int) -> None:
-        """Lift the penalty of the next sentence if it depends on the one just taken."""
-        if row == len(self._candidates) or self._candidates[row].order != order:
-            return
-        if self._candidates[row].sentence.dependent:
-            self._scale[row] /= LEANING
 
 
 def _weigh_terms(
