@@ -65,9 +65,8 @@ class Usage:
         return parts
 
     def _times(self, factor: float) -> Usage:
-        *counts, usd = astuple(self)
-        usd = None if usd is None else usd * factor
-        return Usage(*(round(count * factor) for count in counts), usd=usd)
+        counts = Usage(*(round(count * factor) for count in astuple(self)[:-1]))
+        return replace(counts, usd=None if self.usd is None else self.usd * factor)
 
 
 def _sum(first: Any, second: Any) -> Any:
