@@ -12,12 +12,7 @@ from typing import Any
 import click
 from markdown_it import MarkdownIt
 
-from raptor_assets.cli.evals.common import (
-    budgets_option,
-    cache_of,
-    dataset_options,
-    open_evaluation,
-)
+from raptor_assets.cli.evals import common
 from raptor_assets.cli.options import ENCODERS, bounded, budget_options, home_and_json
 from raptor_assets.cli.output import print_json
 from raptor_assets.cli.terminal import say
@@ -67,7 +62,7 @@ TITLE = "The RAPTOR paper, measured here"
 @click.argument(
     "files", nargs=-1, required=True, metavar="FILE...", type=click.Path(path_type=Path)
 )
-@budgets_option("400,1000,2000")
+@common.budgets_option("400,1000,2000")
 @ENCODERS
 @click.option(
     "--reader",
@@ -80,7 +75,7 @@ TITLE = "The RAPTOR paper, measured here"
 @budget_options("the reader")
 @click.option("--no-contiguous", is_flag=True, help="Leave the ablation with contiguous trees out.")
 @click.option("--no-timing", is_flag=True, help="Leave the timed builds (Figure 6) out.")
-@dataset_options
+@common.dataset_options
 @home_and_json
 def paper_command(
     folder: Path, files: tuple[Path, ...], home: Path, as_json: bool, **values: Any
@@ -109,7 +104,7 @@ def paper_command(
 def _measure(file: Path, home: Path, values: Mapping[str, Any]) -> tuple[Study, Settings]:
     """Measure one data set, without contiguous trees where they would be the same."""
     budgets = values["budgets"]
-    with open_evaluation(file, home, values) as index:
+    with common.open_evaluation(file, home, values) as index:
         settings = index.components.settings
         measurer = ContextMeasurer.of(index, pooled=False)
         read = _answer_measurer(index, home, values)
@@ -122,7 +117,7 @@ def _measure(file: Path, home: Path, values: Mapping[str, Any]) -> tuple[Study, 
         study = replace(study, times=tuple(times))
     if values["no_contiguous"] or settings.clustering.method == CONTIGUOUS:
         return study, settings
-    with open_evaluation(file, home, {**values, "clustering": CONTIGUOUS}) as index:
+    with common.open_evaluation(file, home, {**values, "clustering": CONTIGUOUS}) as index:
         return with_contiguous(study, index, budgets, measurer, _print_system), settings
 
 
@@ -131,7 +126,7 @@ def _answer_measurer(index: Index, home: Path, values: Mapping[str, Any]) -> Mea
     for kind, model in values["readers"]:
         settings = bounded(index.components.settings, values)
         reader = make_reader(settings.reader, Ledger.of(settings), kind, model)
-        log = SqliteCache(cache_of(home, values) / "read")
+        log = SqliteCache(common.cache_of(home, values) / "read")
         return AnswerMeasurer(index.dataset.name, reader, log)
     return None
 

@@ -22,13 +22,7 @@ from raptor_core.models.money.ledger import Account, Ledger
 from raptor_core.models.money.usage import estimate_tokens
 from raptor_core.retrying import RetryPolicy
 from raptor_core.settings.base import EndpointPart
-from raptor_core.tracing import (
-    model_values,
-    record_messages,
-    record_response,
-    record_usage,
-    span,
-)
+from raptor_core.tracing import model_values, record_messages, record_response, record_usage, span
 from raptor_core.vectors import Vectors
 
 if TYPE_CHECKING:

@@ -14,14 +14,8 @@ from pathlib import Path
 from raptor_core.disk import disk_errors, file_lock, write_durably
 from raptor_core.errors import EndpointError, StoreError
 from raptor_core.identity import digest
+from raptor_core.models.endpoints import batches
 from raptor_core.models.endpoints.answers import read_usage
-from raptor_core.models.endpoints.batches import (
-    MAX_BYTES,
-    MAX_REQUESTS,
-    BatchClient,
-    BatchState,
-    batch_line,
-)
 from raptor_core.models.endpoints.client import EndpointClient, read_kept
 from raptor_core.models.endpoints.faults import FaultError
 from raptor_core.models.endpoints.values import ChatAsk
@@ -154,7 +148,7 @@ class BatchSummarizer:
         self.fingerprint = inner.fingerprint  # a batch uses the same model
         self._settings = settings
         self._keep = keep
-        self._client = BatchClient(EndpointClient(settings))
+        self._client = batches.BatchClient(EndpointClient(settings))
         self._records = BatchRecords(folder, f"{settings.base_url} {settings.model}")
         self._account = (ledger or Ledger()).account(
             SUMMARIES, settings.model, share=settings.batch_price
@@ -217,7 +211,9 @@ class BatchSummarizer:
         try:
             if not reservations:
                 return
-            lines = b"".join(batch_line(self._settings, key, asks[key]) for key in reservations)
+            lines = b"".join(
+                batches.batch_line(self._settings, key, asks[key]) for key in reservations
+            )
             with self._records.begin(reservations, digest("batch", lines.hex())) as intent:
                 record = self._records.keep(intent, self._client.create(lines, intent.mark))
                 yield from self._collect(self._wait(record), asks, reservations)
@@ -227,7 +223,7 @@ class BatchSummarizer:
                 if reservation.is_open:
                     reservation.release()
 
-    def _wait(self, record: BatchRecord) -> BatchState:
+    def _wait(self, record: BatchRecord) -> batches.BatchState:
         """Wait until the batch is over, and return its state; raise if it was refused."""
         batch = record.batch or ""
         while not (state := self._client.state(batch)).is_over:
@@ -241,7 +237,7 @@ class BatchSummarizer:
         return state
 
     def _collect(
-        self, state: BatchState, asks: Asks, reservations: Mapping[str, Reservation]
+        self, state: batches.BatchState, asks: Asks, reservations: Mapping[str, Reservation]
     ) -> Iterator[BatchAnswer]:
         for key, answer in self._client.answers(state):
             if key not in asks:
@@ -262,8 +258,8 @@ class BatchSummarizer:
         part: dict[str, ChatAsk] = {}
         n_bytes = 0
         for key, ask in asks.items():
-            size = len(batch_line(self._settings, key, ask))
-            if part and (len(part) >= MAX_REQUESTS or n_bytes + size > MAX_BYTES):
+            size = len(batches.batch_line(self._settings, key, ask))
+            if part and (len(part) >= batches.MAX_REQUESTS or n_bytes + size > batches.MAX_BYTES):
                 yield part
                 part, n_bytes = {}, 0
             part[key] = ask
