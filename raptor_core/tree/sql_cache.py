@@ -1,9 +1,7 @@
 """Cache of unfinished work in SQL tables, by the same statements for every database.
 
-Table ``kept`` holds each text and each vector once, by key; ``wanted`` says which unfinished trees
-need it. A row without such a tree remains until its last tree is forgotten. Several processes may
-use one database at once, since each call is one transaction. ``sqlite_cache`` is the database of a
-home, ``raptor_assets.project.database_cache`` that of many machines.
+``docs/adr/0008`` explains tables ``kept`` and ``wanted``. ``sqlite_cache`` is the database of a home,
+``raptor_assets.project.database_cache`` that of many machines.
 """
 
 import hashlib
