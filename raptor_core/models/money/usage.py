@@ -160,7 +160,7 @@ def summary_cost(
 
 
 def embedding_cost(n_tokens: int, settings: Settings, *, n_texts: int = 0) -> Cost:
-    """Return the cost of embedding ``n_tokens`` in batches of ``n_texts``; 0 for a local model."""
+    """Return the cost of embedding ``n_texts`` texts of ``n_tokens`` in all; 0 if it is local."""
     part = settings.embedder
     if part.kind != "openai":
         return Cost()
