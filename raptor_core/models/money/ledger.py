@@ -81,7 +81,7 @@ class Ledger:
         """
         with self._turn:
             while True:
-                spent = self._counted()
+                spent = sum((s.usage + s.lost for s in self._spendings.values()), Usage())
                 bound = self._passed(spent + worst)
                 if self._end is None and bound is not None:
                     self._end = self._message(bound, spent, worst)
@@ -111,9 +111,6 @@ class Ledger:
             old = self._spendings.get(key, Spending(*key))
             usage, lost = old.usage + more.usage, old.lost + more.lost
             self._spendings[key] = replace(old, usage=usage, lost=lost)
-
-    def _counted(self) -> Usage:
-        return sum((s.usage + s.lost for s in self._spendings.values()), Usage())
 
     def _passed(self, usage: Usage) -> str | None:
         """Return the name of the first bound that ``usage`` would pass, or None."""
