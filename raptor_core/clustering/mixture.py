@@ -88,14 +88,10 @@ def best_mixture(
 def soft_members(
     responsibilities: NDArray[np.float64], threshold: float
 ) -> tuple[list[tuple[Rows, tuple[float, ...]]], int]:
-    """Assign rows to components softly; a row may belong to several components.
+    """Assign rows to all components above ``threshold``, or else to the most probable one.
 
-    A row belongs to every component whose responsibility for it exceeds ``threshold``. A row above
-    no threshold goes to its most probable component.
-
-    Returns:
-        Rows of each non-empty component with its responsibilities for them, and the number of rows
-        above no threshold.
+    Return the rows of each non-empty component with its responsibilities for them, and the number
+    of rows above no threshold.
     """
     above = responsibilities > threshold
     forced = np.flatnonzero(~above.any(axis=0))

@@ -56,9 +56,7 @@ def planning_vectors(
 ) -> Vectors:
     """Compute planning vectors for the last of ``layers``, row for row, without its texts.
 
-    Args:
-        layers: nodes of each layer from the leaves up, with slots.
-        leaf_vectors: vectors of layer 0, shape ``(len(layers[0]), n_dims)``.
+    The layers go from the leaves up; ``leaf_vectors`` has shape ``(len(layers[0]), n_dims)``.
     """
     below = {node.id: row for node, row in zip(layers[0], leaf_vectors, strict=True)}
     for number, nodes in enumerate(layers[1:], 1):
