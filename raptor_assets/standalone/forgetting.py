@@ -14,9 +14,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from raptor_assets.project.home import Home
-from raptor_assets.standalone.file_texts import delete_rows, file_texts
+from raptor_assets.standalone.file_texts import file_texts, row_text
+from raptor_assets.standalone.instance import open_instance
 from raptor_core.disk import replace_file
-from raptor_core.errors import SourceError
+from raptor_core.errors import RecordsError, SettingsError, SourceError
 from raptor_core.home.folder import HomeFolder, hint
 from raptor_core.home.published import corpus_tree_folder, has_corpus_tree
 from raptor_core.identity import percent_encode
@@ -31,6 +32,17 @@ PASSAGE_WORDS = 5
 """Words in a row that count as a passage of the document, unless a remaining document has them."""
 
 _ERASE = "verify --erase --gone DOCUMENT --text TEXT"
+_TRUNCATE = (
+    "run `truncate raptor.kept, raptor.wanted` in the database while nothing builds: they hold "
+    "unfinished work of all corpora"
+)
+_VACUUM = (
+    "files of PostgreSQL keep replaced rows: run `vacuum full event_logs, asset_check_executions, "
+    "asset_keys`; its write-ahead log and backups are not read"
+)
+_SELECT = "select id from event_logs where event like '%PASSAGE%'"
+_WINDOW_CHARS = 1 << 22  # of a long text that is searched at once
+_OVERLAP_CHARS = 1 << 12
 _ESCAPES = re.compile(r"\\+u([0-9a-fA-F]{4})")
 _BREAKS = re.compile(r"\\+[nrt]")
 _WORDS = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]|[^\W_]+")
@@ -60,6 +72,22 @@ class Forgetting:
     limits: list[str] = field(default_factory=list)
     files: dict[str, str] = field(default_factory=dict)
 
+    def add(
+        self,
+        traces: Traces,
+        path: str,
+        parts: Iterable[tuple[str, str]],
+        remedy: str,
+        *,
+        is_history: bool,
+    ) -> None:
+        """Add each part of a place with a trace, once."""
+        for part, text in parts:
+            if kind := traces.find(text):
+                places = self.names if is_history and kind == "id" else self.remnants
+                if (remnant := Remnant(path, part, kind, remedy)) not in places:
+                    places.append(remnant)
+
 
 class Traces:
     """Words that tell a deleted document from all that remain.
@@ -83,6 +111,11 @@ class Traces:
 
     def find(self, text: str) -> str:
         """Return "text" or "id" for a part of the document within a text, else ""."""
+        starts = range(0, max(1, len(text)), _WINDOW_CHARS)
+        windows = (text[at : at + _WINDOW_CHARS + _OVERLAP_CHARS] for at in starts)
+        return max(map(self._find, windows))  # "text" before "id" before ""
+
+    def _find(self, text: str) -> str:
         plain = _plain(text)
         if self.passages and not self.passages.isdisjoint(_passages(plain, self._words)):
             return "text"
@@ -118,7 +151,7 @@ def verify_forgotten(
 ) -> Forgetting:
     """Search a home, and further files and folders, for what remains of a deleted document.
 
-    ``erased`` first erases deleted points, and events of Dagster with passages of the text.
+    ``erased`` first erases deleted points, and passages of the text in Dagster's events.
 
     Raises:
         SourceError: the document is still published, or a path of ``also`` does not exist.
@@ -135,23 +168,51 @@ def verify_forgotten(
             f"`{hint('build', home.path)}`, or `{hint('drop', home.path)}` its tree, and repeat"
         )
     traces = Traces(document, text, remaining)
-    if erased:
-        _erase(home, settings, traces)
     result = Forgetting(hashlib.sha256(document.encode()).hexdigest(), len(traces.passages))
-    result.limits = _limits(home, settings, text, result.n_passages)
+    result.limits += _limits(settings, text, result.n_passages)
+    if erased:
+        for store in _stores(home, settings):
+            store.optimize(erase=True)
     for node in published:
         if kind := traces.find(node.text):
             result.remnants.append(Remnant(f"store: {node.tree}", node.id, kind, _rebuild(home)))
-    for path in _files((home.path, *also)):
+    records = [home.path / HOME_RECORDS, *_search_instance(home, traces, result, erased=erased)]
+    for path in _files((home.path, *records[1:], *also)):
         data = path.read_bytes()
         result.files[str(path)] = hashlib.sha256(data).hexdigest()
-        parts = [("name", str(path)), *file_texts(path, data)]
-        for part, content in parts:
-            if kind := traces.find(content):
-                is_history = kind == "id" and path.is_relative_to(home.path / HOME_RECORDS)
-                places = result.names if is_history else result.remnants
-                places.append(Remnant(str(path), part, kind, _remedy(home, path)))
+        is_history = any(path.is_relative_to(folder) for folder in records)
+        parts = [("name", str(path)), *file_texts(path, data, result.limits)]
+        result.add(traces, str(path), parts, _remedy(home, path), is_history=is_history)
     return result
+
+
+def _search_instance(home: Home, traces: Traces, result: Forgetting, *, erased: bool) -> list[Path]:
+    """Search the database of Dagster's instance, and return folders of its files elsewhere."""
+    is_own = home.has_default_instance() and not home.names().corpus
+    if is_own and not (erased and (home.path / HOME_RECORDS / "history").exists()):
+        return []
+    from raptor_assets.project.event_scrub import database_texts, erase_texts
+    from raptor_assets.project.records import is_postgres
+
+    try:
+        with open_instance(home) as instance:
+            if erased:
+                erase_texts(instance, lambda text: traces.find(text) == "text")
+            root, name = Path(instance.root_directory), type(instance.event_log_storage).__name__
+            for table, values in database_texts(instance) if is_postgres(instance) else ():
+                is_cache = table.startswith("raptor.")
+                remedy = _TRUNCATE if is_cache else f"run `{hint(_ERASE, home.path)}`"
+                parts = [(table, row_text(values))]
+                result.add(traces, "database", parts, remedy, is_history=not is_cache)
+            if is_postgres(instance):
+                result.limits.append(_VACUUM)
+            elif "Sqlite" not in name:
+                result.limits.append(f"tables of {name} are not searched: run `{_SELECT}` there")
+    except (RecordsError, SettingsError) as error:
+        result.limits.append(f"history and cached answers of Dagster are not searched: {error}")
+        return []
+    folders = (root / folder for folder in ("history", "schedules", "storage"))
+    return [] if is_own else [folder for folder in folders if folder.is_dir()]
 
 
 def _published_nodes(home: Home, settings: Settings) -> list[Node]:
@@ -171,15 +232,17 @@ def _stores(home: Home, settings: Settings) -> Iterator[VectorStore]:
 
 
 def _files(paths: Iterable[Path]) -> Iterator[Path]:
+    known: set[Path] = set()
     for path in paths:
         if not path.exists():
             raise SourceError(f"{path} does not exist; correct the path, or leave it out")
         for file in sorted(path.rglob("*")) if path.is_dir() else (path,):
-            if file.is_file():
+            if file.is_file() and file not in known:
+                known.add(file)
                 yield file
 
 
-def _limits(home: Home, settings: Settings, text: str, n_passages: int) -> list[str]:
+def _limits(settings: Settings, text: str, n_passages: int) -> list[str]:
     limits = ["a text that says the same in other words is not recognised"]
     if not text:
         limits.append("without --text only the id is looked for: texts cannot be recognised")
@@ -187,8 +250,6 @@ def _limits(home: Home, settings: Settings, text: str, n_passages: int) -> list[
         limits.append("a remaining document has every passage of the text as well")
     if settings.store.kind == "server":
         limits.append("files of a server are not read: it erases deleted points when it vacuums")
-    if not home.has_default_instance():
-        limits.append("history and cached answers in a Dagster instance elsewhere are not read")
     if settings.tables.url:
         limits.append("tables outside the home are not read: copy them and name them by --also")
     return limits
@@ -206,21 +267,12 @@ def _remedy(home: Home, path: Path) -> str:
     remedies = {
         "qdrant": f"run `{hint(_ERASE, home.path)}`",
         "answers": "delete this folder: it holds unfinished work",
-        HOME_RECORDS: f"run `{hint(_ERASE, home.path)}`; or delete the runs in the Dagster UI",
+        HOME_RECORDS: f"run `{hint(_ERASE, home.path)}`; delete files of captured output",
         HOME_SETTINGS: "take it out of the settings",
         "tables": f"delete the file, and {_rebuild(home)}",
         "corpus_tree": _rebuild(home),
     }
     return remedies.get(folder, "delete the file: it is written again where it is needed")
-
-
-def _erase(home: Home, settings: Settings, traces: Traces) -> None:
-    """Remove the bytes of deleted points, also in large stores, and events with a passage."""
-    for store in _stores(home, settings):
-        store.optimize(erase=True)
-    log = home.dagster / "history" / "runs" / "event_log.db"
-    if home.has_default_instance() and log.exists():
-        delete_rows(log, lambda row: traces.find(row) == "text")
 
 
 def write_result(path: Path, values: dict[str, object]) -> None:
