@@ -154,10 +154,10 @@ class RunContext:
 
         The documents of the corpus tree are summaries, in which a deletion changes the texts alone.
         """
-        removed = True  # where the table is damaged, it is not known
+        is_removed = True  # where the table is damaged, it is not known
         with suppress(DamagedTableError):
-            removed = any(document_id not in ids for document_id, _ in self._places(partition))
-        if removed or self._is_above:
+            is_removed = any(document_id not in ids for document_id, _ in self._places(partition))
+        if is_removed or self._is_above:
             self._forget(partition)
 
     @cached_property

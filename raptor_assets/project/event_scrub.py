@@ -28,16 +28,14 @@ _BLOCK_ROWS = 1000
 _CACHE_SCHEMA = "raptor"
 
 
-def _table(name: str, *columns: str) -> Any:
-    return sa.table(name, *map(sa.column, ("id", "asset_key", *columns)))
-
-
-_EVENTS = _table("event_logs", "partition", "run_id", "dagster_event_type", "event")
-_CHECKS = _table(
-    *("asset_check_executions", "partition", "run_id", "evaluation_event_storage_id"),
-    "evaluation_event",
+_EVENTS, _CHECKS, _ASSETS = (
+    sa.table(name, *map(sa.column, ("id", "asset_key", *columns.split(), event)))
+    for name, columns, event in (
+        ("event_logs", "partition dagster_event_type", "event"),
+        ("asset_check_executions", "partition evaluation_event_storage_id", "evaluation_event"),
+        ("asset_keys", "", "last_materialization"),
+    )
 )
-_ASSETS = _table("asset_keys", "last_materialization")
 
 
 def forget_texts(
@@ -52,25 +50,18 @@ def forget_texts(
         is_earlier = mark in text and run_id not in text
         return _scrub(text, lambda _: True) if is_earlier else text
 
-    log: Any = instance.event_log_storage
-    with log.index_connection() as connection:
-        events, checks = (
-            sa.and_(
-                table.c.asset_key.in_(stored),
-                table.c.partition == partition,
-                table.c.run_id != run_id,
-            )
-            for table in (_EVENTS, _CHECKS)
-        )
-        events &= _EVENTS.c.dagster_event_type.in_(_RECORDED)
-        runs = connection.execute(sa.select(_EVENTS.c.run_id).where(events).distinct()).scalars()
-        run_ids = list(runs)
-        evaluations = sa.select(_CHECKS.c.evaluation_event_storage_id).where(checks)
-        _rewrite(connection, _EVENTS, events, remove)
-        _rewrite(connection, _EVENTS, _EVENTS.c.id.in_(evaluations), remove)
-        _rewrite(connection, _CHECKS, checks, remove)
-        _rewrite(connection, _ASSETS, _ASSETS.c.asset_key.in_(stored), remove)
-    _rewrite_shards(log, run_ids, remove)
+    events, checks = (
+        table.c.asset_key.in_(stored) & (table.c.partition == partition)
+        for table in (_EVENTS, _CHECKS)
+    )
+    evaluations = sa.select(_CHECKS.c.evaluation_event_storage_id).where(checks)
+    rows = (
+        (_EVENTS, events & _EVENTS.c.dagster_event_type.in_(_RECORDED)),
+        (_EVENTS, _EVENTS.c.id.in_(evaluations)),
+        (_CHECKS, checks),
+        (_ASSETS, _ASSETS.c.asset_key.in_(stored)),
+    )
+    _rewrite_log(instance, rows, remove)
 
 
 def erase_texts(instance: dg.DagsterInstance, is_removed: Callable[[str], bool]) -> None:
@@ -79,16 +70,18 @@ def erase_texts(instance: dg.DagsterInstance, is_removed: Callable[[str], bool])
     def remove(text: str) -> str:
         return _scrub(text, is_removed, everywhere=True) if is_removed(text) else text
 
+    _rewrite_log(instance, [(table, sa.true()) for table in (_EVENTS, _CHECKS, _ASSETS)], remove)
+
+
+def _rewrite_log(
+    instance: dg.DagsterInstance, rows: Iterable[tuple[Any, Any]], change: Callable[[str], str]
+) -> None:
+    """Change events, also in the files of runs, which Dagster's default SQLite log has."""
     log: Any = instance.event_log_storage
     with log.index_connection() as connection:
-        for table in (_EVENTS, _CHECKS, _ASSETS):
-            _rewrite(connection, table, sa.true(), remove)
-    _rewrite_shards(log, instance.get_run_ids(), remove)
-
-
-def _rewrite_shards(log: Any, run_ids: Iterable[str], change: Callable[[str], str]) -> None:
-    """Change the events also in the files of runs, which Dagster's default SQLite log has."""
-    for run_id in run_ids if log.is_run_sharded else ():
+        for table, where in rows:
+            _rewrite(connection, table, where, change)
+    for run_id in instance.get_run_ids() if log.is_run_sharded else ():
         with log.run_connection(run_id) as connection:
             _rewrite(connection, _EVENTS, sa.true(), change)
 
@@ -96,15 +89,15 @@ def _rewrite_shards(log: Any, run_ids: Iterable[str], change: Callable[[str], st
 def _rewrite(connection: Any, table: Any, where: Any, change: Callable[[str], str]) -> None:
     if connection.dialect.name == "sqlite":  # without it, free pages keep the texts
         connection.exec_driver_sql("PRAGMA secure_delete=ON")
-    event = list(table.c)[-1]
-    rows, last = sa.select(table.c.id, event).where(where, event.is_not(None)), -1
+    event, last = list(table.c)[-1], -1
+    rows = sa.select(table.c.id, event).where(where, event.is_not(None))
     rows = rows.order_by(table.c.id).limit(_BLOCK_ROWS)
     while block := connection.execute(rows.where(table.c.id > last)).all():
         last = block[-1][0]
         for row_id, text in block:
             if (changed := change(text)) != text:
-                values = {event.name: changed}
-                connection.execute(sa.update(table).where(table.c.id == row_id).values(values))
+                update = sa.update(table).where(table.c.id == row_id)
+                connection.execute(update.values({event.name: changed}))
 
 
 def _scrub(text: str, is_removed: Callable[[str], bool], *, everywhere: bool = False) -> str:

@@ -22,17 +22,19 @@ from typing import IO, Any
 from urllib.parse import quote
 
 from raptor_assets.project.event_text import unpack
-from raptor_core.errors import RaptorError
 
 MAX_DEPTH = 3
 """Archives inside archives that are opened."""
 
-MAX_UNPACKED_BYTES = 1 << 28
+MAX_UNPACKED_BYTES = 1 << 26
 MAX_RATIO = 20
 """A file is unpacked up to these bytes, or to this multiple of its size if that is more."""
 
 _STREAMS: Mapping[bytes, Any] = {b"\x1f\x8b": gzip.open, b"BZh": bz2.open, b"\xfd7zXZ": lzma.open}
-_UNOPENED = {b"\x28\xb5\x2f\xfd": "zstd", b"7z\xbc\xaf": "7z", b"Rar!": "rar"}
+_DAMAGE = (
+    *(OSError, EOFError, KeyError, RuntimeError, zlib.error, lzma.LZMAError),
+    *(zipfile.BadZipFile, tarfile.TarError),
+)
 _BLOCK_ROWS = 1000
 _BLOCK_BYTES = 128  # alignment of values in a page of the embedded engine
 _MAX_VALUE_BYTES = 1 << 26
@@ -54,14 +56,6 @@ def file_texts(path: Path, data: bytes, limits: list[str]) -> Iterator[tuple[str
         yield "payloads", "\n".join(_blocks(data))
 
 
-class _BoundError(RaptorError):
-    """More comes out of a file than its bound allows."""
-
-
-_DAMAGE = (OSError, EOFError, KeyError, zlib.error, lzma.LZMAError, zipfile.BadZipFile)
-_REFUSED = (tarfile.TarError, RuntimeError)  # zipfile's error for a password or a method
-
-
 @dataclass(slots=True)
 class _Unpacking:
     """Unpacking of one file, with the bytes that may still come out of it."""
@@ -75,33 +69,24 @@ class _Unpacking:
         try:
             if data[:4] == b"PAR1":
                 yield from self._columns(data, part)
-            for name, member in self._members(data, depth):
+            for name, member in self._members(data):
+                if depth == MAX_DEPTH:
+                    self._add(f"an archive in {MAX_DEPTH} others is not opened")
+                    return
                 yield from self.texts(member, f"{part}/{name}".lstrip("/"), depth + 1)
-        except _BoundError as error:
-            if not depth:
-                self.reasons.append(str(error))
-                return
-            raise
-        except (*_DAMAGE, *_REFUSED) as error:
-            self.reasons.append(f"{part or 'it'} cannot be unpacked ({error})")
+        except _DAMAGE as error:
+            self._add(f"{part or 'it'} cannot be unpacked ({error})")
 
-    def _members(self, data: bytes, depth: int) -> Iterator[tuple[str, bytes]]:
-        opener = next((_STREAMS[mark] for mark in _STREAMS if data.startswith(mark)), None)
-        is_zip, is_tar = data[:4] == b"PK\x03\x04", data[257:262] == b"ustar"
-        form = _UNOPENED.get(data[:4], "")
-        if depth == MAX_DEPTH and (opener or is_zip or is_tar):
-            form = f"an archive in {MAX_DEPTH} others"
-        if form:
-            self.reasons.append(f"{form} is not opened; unpack it, and name it by --also")
-        elif opener:
+    def _members(self, data: bytes) -> Iterator[tuple[str, bytes]]:
+        if opener := next((_STREAMS[mark] for mark in _STREAMS if data.startswith(mark)), None):
             with opener(io.BytesIO(data)) as stream:
                 yield "unpacked", self._read(stream)
-        elif is_zip:
+        elif data[:4] == b"PK\x03\x04":
             with zipfile.ZipFile(io.BytesIO(data)) as archive:
                 for name in archive.namelist():
                     with archive.open(name) as member:
                         yield name, self._read(member)
-        elif is_tar:
+        elif data[257:262] == b"ustar":
             with tarfile.open(fileobj=io.BytesIO(data)) as archive:
                 for entry in archive:
                     file = archive.extractfile(entry)
@@ -113,9 +98,13 @@ class _Unpacking:
         return data
 
     def _count(self, n_bytes: int) -> None:
-        self.bytes_left -= n_bytes
-        if self.bytes_left < 0:
-            raise _BoundError("far more comes out of it than its size; unpack it with care")
+        self.bytes_left = max(0, self.bytes_left - n_bytes)
+        if not self.bytes_left:
+            self._add("far more comes out of it than its size; unpack it with care")
+
+    def _add(self, reason: str) -> None:
+        if reason not in self.reasons:
+            self.reasons.append(reason)
 
     def _columns(self, data: bytes, part: str) -> Iterator[tuple[str, str]]:
         """Yield the columns of a Parquet file that may hold text, by rows, and its footer."""
@@ -133,8 +122,10 @@ class _Unpacking:
                 self._count(rows.nbytes)
                 for name, column in zip(rows.schema.names, rows.columns, strict=True):
                     yield f"{part} column {name}".strip(), row_text(column.to_pylist())
+                if not self.bytes_left:
+                    return
         except pa.ArrowException as error:
-            self.reasons.append(f"{part or 'it'} cannot be read as Parquet ({error})")
+            self._add(f"{part or 'it'} cannot be read as Parquet ({error})")
 
 
 def _rows(path: Path) -> Iterator[tuple[str, str]]:

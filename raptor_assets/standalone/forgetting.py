@@ -41,8 +41,6 @@ _VACUUM = (
     "asset_keys`; its write-ahead log and backups are not read"
 )
 _SELECT = "select id from event_logs where event like '%PASSAGE%'"
-_WINDOW_CHARS = 1 << 22  # of a long text that is searched at once
-_OVERLAP_CHARS = 1 << 12
 _ESCAPES = re.compile(r"\\+u([0-9a-fA-F]{4})")
 _BREAKS = re.compile(r"\\+[nrt]")
 _WORDS = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]|[^\W_]+")
@@ -72,21 +70,11 @@ class Forgetting:
     limits: list[str] = field(default_factory=list)
     files: dict[str, str] = field(default_factory=dict)
 
-    def add(
-        self,
-        traces: Traces,
-        path: str,
-        parts: Iterable[tuple[str, str]],
-        remedy: str,
-        *,
-        is_history: bool,
-    ) -> None:
-        """Add each part of a place with a trace, once."""
-        for part, text in parts:
-            if kind := traces.find(text):
-                places = self.names if is_history and kind == "id" else self.remnants
-                if (remnant := Remnant(path, part, kind, remedy)) not in places:
-                    places.append(remnant)
+    def add(self, place: Remnant, *, is_history: bool) -> None:
+        """Add a place with a trace, once."""
+        places = self.names if is_history and place.kind == "id" else self.remnants
+        if place.kind and place not in places:
+            places.append(place)
 
 
 class Traces:
@@ -111,11 +99,6 @@ class Traces:
 
     def find(self, text: str) -> str:
         """Return "text" or "id" for a part of the document within a text, else ""."""
-        starts = range(0, max(1, len(text)), _WINDOW_CHARS)
-        windows = (text[at : at + _WINDOW_CHARS + _OVERLAP_CHARS] for at in starts)
-        return max(map(self._find, windows))  # "text" before "id" before ""
-
-    def _find(self, text: str) -> str:
         plain = _plain(text)
         if self.passages and not self.passages.isdisjoint(_passages(plain, self._words)):
             return "text"
@@ -176,20 +159,21 @@ def verify_forgotten(
     for node in published:
         if kind := traces.find(node.text):
             result.remnants.append(Remnant(f"store: {node.tree}", node.id, kind, _rebuild(home)))
-    records = [home.path / HOME_RECORDS, *_search_instance(home, traces, result, erased=erased)]
-    for path in _files((home.path, *records[1:], *also)):
+    records = _search_instance(home, traces, result, erased=erased)
+    for path in _files((home.path, *records, *also)):
         data = path.read_bytes()
         result.files[str(path)] = hashlib.sha256(data).hexdigest()
-        is_history = any(path.is_relative_to(folder) for folder in records)
-        parts = [("name", str(path)), *file_texts(path, data, result.limits)]
-        result.add(traces, str(path), parts, _remedy(home, path), is_history=is_history)
+        is_history = any(path.is_relative_to(folder) for folder in (home.dagster, *records))
+        for part, content in (("name", str(path)), *file_texts(path, data, result.limits)):
+            place = Remnant(str(path), part, traces.find(content), _remedy(home, path))
+            result.add(place, is_history=is_history)
     return result
 
 
 def _search_instance(home: Home, traces: Traces, result: Forgetting, *, erased: bool) -> list[Path]:
     """Search the database of Dagster's instance, and return folders of its files elsewhere."""
     is_own = home.has_default_instance() and not home.names().corpus
-    if is_own and not (erased and (home.path / HOME_RECORDS / "history").exists()):
+    if is_own and not (erased and (home.dagster / "history").exists()):
         return []
     from raptor_assets.project.event_scrub import database_texts, erase_texts
     from raptor_assets.project.records import is_postgres
@@ -202,8 +186,8 @@ def _search_instance(home: Home, traces: Traces, result: Forgetting, *, erased: 
             for table, values in database_texts(instance) if is_postgres(instance) else ():
                 is_cache = table.startswith("raptor.")
                 remedy = _TRUNCATE if is_cache else f"run `{hint(_ERASE, home.path)}`"
-                parts = [(table, row_text(values))]
-                result.add(traces, "database", parts, remedy, is_history=not is_cache)
+                place = Remnant("database", table, traces.find(row_text(values)), remedy)
+                result.add(place, is_history=not is_cache)
             if is_postgres(instance):
                 result.limits.append(_VACUUM)
             elif "Sqlite" not in name:
@@ -211,8 +195,8 @@ def _search_instance(home: Home, traces: Traces, result: Forgetting, *, erased: 
     except (RecordsError, SettingsError) as error:
         result.limits.append(f"history and cached answers of Dagster are not searched: {error}")
         return []
-    folders = (root / folder for folder in ("history", "schedules", "storage"))
-    return [] if is_own else [folder for folder in folders if folder.is_dir()]
+    folders = [] if root.is_relative_to(home.path) else ["history", "schedules", "storage"]
+    return [root / folder for folder in folders if (root / folder).is_dir()]
 
 
 def _published_nodes(home: Home, settings: Settings) -> list[Node]:
@@ -232,13 +216,11 @@ def _stores(home: Home, settings: Settings) -> Iterator[VectorStore]:
 
 
 def _files(paths: Iterable[Path]) -> Iterator[Path]:
-    known: set[Path] = set()
     for path in paths:
         if not path.exists():
             raise SourceError(f"{path} does not exist; correct the path, or leave it out")
         for file in sorted(path.rglob("*")) if path.is_dir() else (path,):
-            if file.is_file() and file not in known:
-                known.add(file)
+            if file.is_file():
                 yield file
 
 

@@ -275,15 +275,12 @@ def test_a_file_that_unpacks_to_far_more_than_its_size_is_told(packed, form):
 def test_what_cannot_be_opened_is_told(packed, tmp_path):
     limits = []
     cut = packed("gz", b"lantern")
-    for data in (cut.read_bytes()[:-6], b"7z\xbc\xaf'\x1c", b"\x28\xb5\x2f\xfd"):
-        list(file_texts.file_texts(cut, data, limits))
+    list(file_texts.file_texts(cut, cut.read_bytes()[:-6], limits))
     for _ in range(file_texts.MAX_DEPTH):
         cut.write_bytes(gzip.compress(cut.read_bytes()))
     list(file_texts.file_texts(cut, cut.read_bytes(), limits))
     assert [limit.partition("its end: ")[2][:25] for limit in limits] == [
         "it cannot be unpacked (Co",
-        "7z is not opened; unpack ",
-        "zstd is not opened; unpac",
         "an archive in 3 others is",
     ]
 
