@@ -9,7 +9,7 @@ import logging
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 
 import dagster as dg
 from dagster._core.definitions.asset_checks.asset_check_evaluation import (
@@ -153,9 +153,7 @@ class ChainRun:
             lambda: self._partitions,
             warn=warn,
             working=self._at.report,
-            forget=lambda name: forget_texts(
-                context.instance, self._corpus, name, context.run.run_id
-            ),
+            forget=partial(forget_texts, context.instance, self._corpus, context.run.run_id),
         )
         self._steps = build_steps(self._settings.tree.max_layers)
 

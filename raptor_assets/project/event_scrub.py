@@ -20,12 +20,13 @@ from raptor_assets.project.records import database_explained, separate_engine
 REMOVED = "removed: a document was deleted"
 """Text in place of each removed one."""
 
-_TEXTS = ("entry_data", "metadata", "description", "message", "user_message")
+_TEXTS = ("entry_data", "metadata", "description", "message", "user_message", "error", "error_info")
 """Fields of an event in which texts of documents may stand."""
 
 _RECORDED = ("ASSET_MATERIALIZATION", "ASSET_OBSERVATION")
 _BLOCK_ROWS = 1000
 _CACHE_SCHEMA = "raptor"
+_Test = Callable[[str], bool]
 
 
 _EVENTS, _CHECKS, _ASSETS = (
@@ -39,16 +40,12 @@ _EVENTS, _CHECKS, _ASSETS = (
 
 
 def forget_texts(
-    instance: dg.DagsterInstance, corpus: names.CorpusNames, partition: str, run_id: str
+    instance: dg.DagsterInstance, corpus: names.CorpusNames, run_id: str, partition: str
 ) -> None:
     """Remove the texts of a partition from the events of all runs except this one."""
     chain = keys.chain_keys(names.MAX_LAYERS)
     stored = [keys.shown(corpus, key).to_string() for key in chain]
     mark = f'"partition": {json.dumps(partition)}'
-
-    def remove(text: str) -> str:
-        is_earlier = mark in text and run_id not in text
-        return _scrub(text, lambda _: True) if is_earlier else text
 
     events, checks = (
         table.c.asset_key.in_(stored) & (table.c.partition == partition)
@@ -61,32 +58,32 @@ def forget_texts(
         (_CHECKS, checks),
         (_ASSETS, _ASSETS.c.asset_key.in_(stored)),
     )
-    _rewrite_log(instance, rows, remove)
+    _rewrite_log(instance, rows, lambda text: mark in text and run_id not in text, bool)
 
 
-def erase_texts(instance: dg.DagsterInstance, is_removed: Callable[[str], bool]) -> None:
-    """Remove texts, also of messages and errors, from the events of all runs."""
-
-    def remove(text: str) -> str:
-        return _scrub(text, is_removed, everywhere=True) if is_removed(text) else text
-
-    _rewrite_log(instance, [(table, sa.true()) for table in (_EVENTS, _CHECKS, _ASSETS)], remove)
+def erase_texts(instance: dg.DagsterInstance, is_removed: _Test) -> None:
+    """Remove texts from the events of all runs."""
+    rows = [(table, sa.true()) for table in (_EVENTS, _CHECKS, _ASSETS)]
+    _rewrite_log(instance, rows, is_removed, is_removed)
 
 
 def _rewrite_log(
-    instance: dg.DagsterInstance, rows: Iterable[tuple[Any, Any]], change: Callable[[str], str]
+    instance: dg.DagsterInstance,
+    rows: Iterable[tuple[Any, Any]],
+    is_chosen: _Test,
+    is_removed: _Test,
 ) -> None:
-    """Change events, also in the files of runs, which Dagster's default SQLite log has."""
+    """Remove texts from chosen events, also in the files of runs that a default log has."""
     log: Any = instance.event_log_storage
     with log.index_connection() as connection:
         for table, where in rows:
-            _rewrite(connection, table, where, change)
+            _rewrite(connection, table, where, is_chosen, is_removed)
     for run_id in instance.get_run_ids() if log.is_run_sharded else ():
         with log.run_connection(run_id) as connection:
-            _rewrite(connection, _EVENTS, sa.true(), change)
+            _rewrite(connection, _EVENTS, sa.true(), is_chosen, is_removed)
 
 
-def _rewrite(connection: Any, table: Any, where: Any, change: Callable[[str], str]) -> None:
+def _rewrite(connection: Any, table: Any, where: Any, is_chosen: _Test, is_removed: _Test) -> None:
     if connection.dialect.name == "sqlite":  # without it, free pages keep the texts
         connection.exec_driver_sql("PRAGMA secure_delete=ON")
     event, last = list(table.c)[-1], -1
@@ -95,13 +92,13 @@ def _rewrite(connection: Any, table: Any, where: Any, change: Callable[[str], st
     while block := connection.execute(rows.where(table.c.id > last)).all():
         last = block[-1][0]
         for row_id, text in block:
-            if (changed := change(text)) != text:
+            if is_chosen(text) and (changed := _scrub(text, is_removed)) != text:
                 update = sa.update(table).where(table.c.id == row_id)
                 connection.execute(update.values({event.name: changed}))
 
 
-def _scrub(text: str, is_removed: Callable[[str], bool], *, everywhere: bool = False) -> str:
-    """Return an event's JSON without the texts of its metadata and messages, or of all fields."""
+def _scrub(text: str, is_removed: _Test) -> str:
+    """Return an event's JSON without texts in its metadata and messages."""
 
     def scrub(value: Any, is_text: bool) -> Any:
         if isinstance(value, str):
@@ -115,7 +112,7 @@ def _scrub(text: str, is_removed: Callable[[str], bool], *, everywhere: bool = F
             }
         return value
 
-    return json.dumps(scrub(json.loads(text), everywhere))
+    return json.dumps(scrub(json.loads(text), False))
 
 
 def database_texts(instance: dg.DagsterInstance) -> Iterator[tuple[str, list[Any]]]:

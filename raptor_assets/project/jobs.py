@@ -107,7 +107,7 @@ def drop_all(
             n_nodes = _drop(partition, resources, cache, stored)
             resources.reports.delete(partition)
             yield from _tombstones(context.instance, partition, shown, n_nodes)
-            forget_texts(context.instance, corpus, partition, context.run_id)
+            forget_texts(context.instance, corpus, context.run_id, partition)
             turn.require()
             context.instance.delete_dynamic_partition(corpus.partitions, partition)
         context.log.info(f"dropped partition {partition!r} with {n_nodes} nodes")

@@ -61,7 +61,7 @@ class _Unpacking:
     """Unpacking of one file, with the bytes that may still come out of it."""
 
     bytes_left: int
-    reasons: list[str] = field(default_factory=list)
+    reasons: dict[str, None] = field(default_factory=dict)
 
     def texts(self, data: bytes, part: str, depth: int) -> Iterator[tuple[str, str]]:
         dense = _ZEROS.sub(b"\0", data)  # pages of the engine are mostly empty
@@ -71,11 +71,11 @@ class _Unpacking:
                 yield from self._columns(data, part)
             for name, member in self._members(data):
                 if depth == MAX_DEPTH:
-                    self._add(f"an archive in {MAX_DEPTH} others is not opened")
+                    self.reasons[f"an archive in {MAX_DEPTH} others is not opened"] = None
                     return
                 yield from self.texts(member, f"{part}/{name}".lstrip("/"), depth + 1)
         except _DAMAGE as error:
-            self._add(f"{part or 'it'} cannot be unpacked ({error})")
+            self.reasons[f"{part or 'it'} cannot be unpacked ({error})"] = None
 
     def _members(self, data: bytes) -> Iterator[tuple[str, bytes]]:
         if opener := next((_STREAMS[mark] for mark in _STREAMS if data.startswith(mark)), None):
@@ -100,11 +100,7 @@ class _Unpacking:
     def _count(self, n_bytes: int) -> None:
         self.bytes_left = max(0, self.bytes_left - n_bytes)
         if not self.bytes_left:
-            self._add("far more comes out of it than its size; unpack it with care")
-
-    def _add(self, reason: str) -> None:
-        if reason not in self.reasons:
-            self.reasons.append(reason)
+            self.reasons["far more comes out of it than its size; unpack it with care"] = None
 
     def _columns(self, data: bytes, part: str) -> Iterator[tuple[str, str]]:
         """Yield the columns of a Parquet file that may hold text, by rows, and its footer."""
@@ -125,7 +121,7 @@ class _Unpacking:
                 if not self.bytes_left:
                     return
         except pa.ArrowException as error:
-            self._add(f"{part or 'it'} cannot be read as Parquet ({error})")
+            self.reasons[f"{part or 'it'} cannot be read as Parquet ({error})"] = None
 
 
 def _rows(path: Path) -> Iterator[tuple[str, str]]:
