@@ -165,7 +165,8 @@ def verify_forgotten(
         result.files[str(path)] = hashlib.sha256(data).hexdigest()
         is_history = any(path.is_relative_to(folder) for folder in (home.dagster, *records))
         for part, content in (("name", str(path)), *file_texts(path, data, result.limits)):
-            place = Remnant(str(path), part, traces.find(content), _remedy(home, path))
+            remedy = _remedy(home, home.dagster if is_history else path)
+            place = Remnant(str(path), part, traces.find(content), remedy)
             result.add(place, is_history=is_history)
     return result
 

@@ -17,6 +17,7 @@ from support.hashing import HashingEmbedder
 from support.servers import keep_records_in
 from support.workshop import prose, settings_text
 
+from raptor_assets.names import CorpusNames
 from raptor_assets.project.home import Home
 from raptor_assets.project.records import DagsterRecords, separate_engine
 from raptor_assets.standalone import file_texts
@@ -342,3 +343,20 @@ def test_a_database_that_does_not_answer_is_named_as_not_searched(postgres, tmp_
     keep_records_in(f"{url}_missing", Home(place.home), monkeypatch)
     limits = " ".join(verify(place, 3)["limits"])
     assert "are not searched: Dagster's database does not answer" in limits
+
+
+def test_history_and_output_below_dagster_home_are_searched(tmp_path, monkeypatch):
+    place = new_home(tmp_path, 6)
+    delete(place, [3])
+    home, settings = Home.open(place.home)
+    home.declare(CorpusNames("team"), settings)
+    output = tmp_path / "instance" / "storage" / "step.err"
+    output.parent.mkdir(parents=True)
+    output.write_text(text(3, "first"))
+    monkeypatch.delenv("DAGSTER_HOME", raising=False)
+    assert "DAGSTER_HOME, which is not set" in " ".join(verify(place, 3)["limits"])
+    monkeypatch.setenv("DAGSTER_HOME", str(tmp_path / "instance"))
+    values = verify(place, 3)
+    assert [remnant["path"] for remnant in values["remnants"]] == [str(output)]
+    assert "verify --erase" in values["remnants"][0]["remedy"]
+    assert any("instance/history" in path for path in values["files"])
