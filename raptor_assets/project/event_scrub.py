@@ -75,6 +75,8 @@ def _rewrite_log(
 ) -> None:
     """Remove texts from chosen events, also in the files of runs that a default log has."""
     log: Any = instance.event_log_storage
+    if not hasattr(log, "index_connection"):  # a service keeps the log, and offers no change of it
+        return
     with log.index_connection() as connection:
         for table, where in rows:
             _rewrite(connection, table, where, is_chosen, is_removed)
