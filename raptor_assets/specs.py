@@ -82,11 +82,7 @@ _COLUMN_SOURCES = {
         **{name: f"chunks.{name} summaries.{name}" for name in NODES.names},
         "vector": "chunks.text chunks.context summaries.text",
     },
-    "clusters": {
-        "tree": "embeddings.tree",
-        "cluster": "embeddings.vector",
-        "node_ids": "embeddings.id",
-    },
+    "clusters": {"tree": "embeddings.tree", "node_ids": "embeddings.id embeddings.vector"},
     "summaries": {
         "tree": "embeddings.tree",
         "text": "embeddings.text",
