@@ -162,3 +162,10 @@ def reader_of(settings: Settings, account: Callable[[], Account] | None = None) 
     """
     custom: PassageReader | None = custom_component("reader", settings)
     return custom or Reader(settings.reader, account=account() if account else None)
+
+
+def require_reader(settings: Settings) -> None:
+    """Raise MissingKeyError, ModelError or SettingsError if no reader is set up; send nothing."""
+    reader = reader_of(settings)
+    if isinstance(reader, Reader):
+        reader.require_model()
