@@ -273,7 +273,7 @@ class HomeReader:
         return SearchResponse.of(Retrieval(words, query, tuple(hits), n_tokens, len(hits), 0))
 
     def corpus(self, partition: str | None = None) -> dict[str, Any]:
-        """See ``window.corpus_values``; "no_reader" says what a reader needs, if that is missing."""
+        """See ``window.corpus_values``; "no_reader" says what a missing reader needs."""
         from raptor_assets.serving.window import corpus_values
 
         retriever, home = self._home_of(None)

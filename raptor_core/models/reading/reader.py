@@ -158,7 +158,7 @@ class Reader:
         self._client = EndpointClient(settings, policy, account=account)
 
     def require_model(self) -> None:
-        """Raise MissingKeyError without a key that is needed, ModelError for an unfit local file."""
+        """Raise MissingKeyError without a needed key, ModelError for an unfit local file."""
         self._client.require_key()
         if self._settings.is_local:
             read_header(self._settings.model, "reader.model")

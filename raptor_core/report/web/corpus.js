@@ -105,10 +105,9 @@ function corpusTable(words, order) {
 }
 
 function treeRow(row, most) {
-  const checks = row.failed.length ? el('span', { class: row.passed ? 'doubtful' : 'flag' }, `▲ ${row.failed.length} of ${whole(row.checks)} checks failed`)
-    : el('span', { class: 'good' }, row.checks ? `✓ ${counted(row.checks, 'check')}` : 'not checked');
   const shared = isShared(row) ? ' of its partition' : '';
-  if (shared) checks.append(shared);
+  const checks = row.failed.length ? el('span', { class: row.passed ? 'doubtful' : 'flag' }, `▲ ${row.failed.length} of ${whole(row.checks)} checks${shared} failed`)
+    : el('span', { class: 'good' }, row.checks ? `✓ ${counted(row.checks, 'check')}${shared}` : 'not checked');
   const fill = el('span', { class: 'fill layer-1' });
   fill.style.width = `${Math.max(2, 100 * row.tokens / most)}%`;
   const change = row.change?.previous ? `${whole(row.change.added)} new, ${whole(row.change.removed)} removed` : isPartition(row) ? '' : 'first build';

@@ -193,7 +193,7 @@ def test_an_answer_is_shown_with_its_citations(show):
     page.locator(".answer a").first.wait_for()
     assert "nineteen hours" in page.locator(".answer").inner_text()
     cited = page.locator(".answer a").first
-    assert cited.inner_text().startswith("[1] The lighthouse at Skerry Point > ")
+    assert cited.inner_text().startswith("[1] The lighthouse at Skerry Point (farness/")
     assert cited.get_attribute("title").startswith("Node ")
     page.locator(".answer a").first.click()
     assert page.locator("article:focus").count() == 1
