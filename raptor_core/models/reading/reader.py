@@ -14,7 +14,6 @@ from raptor_core.models.embedding.base import Embedder
 from raptor_core.models.endpoints.client import EndpointClient
 from raptor_core.models.endpoints.fencing import defused, fence, fence_all
 from raptor_core.models.endpoints.values import ChatAsk, max_words
-from raptor_core.models.local.gguf import read_header
 from raptor_core.models.money.ledger import Account
 from raptor_core.models.money.usage import Usage
 from raptor_core.nodes import Node, format_pages, labelled
@@ -153,11 +152,9 @@ class Reader:
         self._settings = settings
         self._client = EndpointClient(settings, policy, account=account)
 
-    def require_model(self) -> None:
-        """Raise MissingKeyError without a needed key, ModelError for an unfit local file."""
+    def require_key(self) -> None:
+        """Raise MissingKeyError without a key that the endpoint needs."""
         self._client.require_key()
-        if self._settings.is_local:
-            read_header(self._settings.model, "reader.model")
 
     def read(self, question: str, passages: Sequence[Passage]) -> Answer:
         """Answer ``question`` from ``passages``, which are numbered in their order.
