@@ -9,7 +9,7 @@ import logging
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 
 import dagster as dg
 from dagster._core.definitions.asset_checks.asset_check_evaluation import (
@@ -41,6 +41,7 @@ from raptor_assets.progress import (
     describe_step,
     ignore_progress,
 )
+from raptor_assets.project.event_scrub import forget_texts
 from raptor_assets.project.resources import Resources
 from raptor_assets.project.runs import names_tags
 from raptor_assets.project.turns import begin_turn
@@ -147,7 +148,12 @@ class ChainRun:
         components.curation = resources.curation()
         self._at = StepProgress(lambda: endpoints_usage(components.ledger, self._settings), watch)
         self._run_context = RunContext(
-            resources, components, lambda: self._partitions, warn=warn, working=self._at.report
+            resources,
+            components,
+            lambda: self._partitions,
+            warn=warn,
+            working=self._at.report,
+            forget=partial(forget_texts, context.instance, self._corpus, context.run.run_id),
         )
         self._steps = build_steps(self._settings.tree.max_layers)
 
