@@ -76,6 +76,12 @@ class Node:
         return self.slot or self.id
 
     @property
+    def label(self) -> str:
+        """Name of a summary, else title and headings of a chunk; empty if it has none."""
+        path = (str(self.metadata.get("title", "")), *self.section)
+        return self.name or " > ".join(dict.fromkeys(filter(None, path)))
+
+    @property
     def is_leaf(self) -> bool:
         """True for a chunk."""
         return self.layer == 0
@@ -227,6 +233,11 @@ def grouped(nodes: Iterable[Node], key: Callable[[Node], Key]) -> dict[Key, list
     for node in nodes:
         groups.setdefault(key(node), []).append(node)
     return groups
+
+
+def labelled(label: str, place: str) -> str:
+    """Return the label and the place in brackets; the place alone without a label."""
+    return f"{label} ({place})" if label else place
 
 
 def format_pages(pages: tuple[int, ...]) -> str:

@@ -45,11 +45,11 @@ class FullNode(ApiModel):
     ``pages`` are a chunk's first and last page, where its document has any.
     """
 
-    id: str
-    tree: str
     title: str
     name: str
     key_terms: list[str]
+    id: str
+    tree: str
     layer: int
     n_documents: int
     documents: list[str]
@@ -160,9 +160,9 @@ class AskResponse(ApiModel):
 class NearNode(ApiModel):
     """Parent or child with the beginning of its text; read_node gives all of it."""
 
-    id: str
     title: str
     name: str
+    id: str
     layer: int
     n_tokens: int
     beginning: str
@@ -199,8 +199,8 @@ class NamedNode(ApiModel):
     ``n_tokens`` are those of its text, and ``n_children`` counts the nodes that browse gives.
     """
 
-    id: str
     name: str
+    id: str
     layer: int
     n_tokens: int
     n_children: int
@@ -216,9 +216,11 @@ class NamedNode(ApiModel):
 class OutlineResponse(ApiModel):
     """Nodes from ``offset`` on, from the top layer down, in JSON of ``n_tokens`` tokens.
 
-    ``layer_tokens`` are those of the layers' texts; ``next_offset`` is null at the end.
+    ``title`` is as in ``PublishedTree``, and ``layer_tokens`` are those of the layers' texts.
+    ``next_offset`` is null at the end.
     """
 
+    title: str
     tree: str
     layer_sizes: list[int]
     layer_tokens: list[int]
@@ -237,8 +239,9 @@ class OutlineResponse(ApiModel):
         shown = list(map(NamedNode.of, from_top[offset : offset + budget_tokens]))
         spent = [0, *accumulate(counter.count([node.model_dump_json() for node in shown]))]
         n_shown = min(len(shown), max(1, bisect_right(spent, budget_tokens) - 1))
-        end = offset + n_shown
+        end, top = offset + n_shown, layers[-1]
         return cls(
+            title=_title(top[0]) or top[0].name if len(top) == 1 else "",
             tree=nodes[0].tree,
             layer_sizes=list(map(len, layers)),
             layer_tokens=[sum(node.n_tokens for node in layer) for layer in layers],
@@ -276,6 +279,7 @@ class CompareResponse(ApiModel):
 class Span(ApiModel):
     """Characters ``start`` to ``end`` (exclusive) of a document, with text, first and last page."""
 
+    title: str
     document: str
     source: str
     section: list[str]
@@ -311,8 +315,8 @@ class PublishedTree(ApiModel):
     ``title`` is that of its only document, or the name of its only top node; else empty.
     """
 
-    tree: str
     title: str
+    tree: str
     layer_sizes: list[int]
     n_tokens: int
     n_documents: int

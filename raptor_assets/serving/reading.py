@@ -22,7 +22,7 @@ from raptor_assets.serving.answers import (
     TraceResponse,
     TreeList,
 )
-from raptor_core.errors import MissingKeyError
+from raptor_core.errors import MissingKeyError, RaptorError
 from raptor_core.home import HomeRetriever
 from raptor_core.home.corpus_tree import answer_by, refuse_narrowing, summary_answer
 from raptor_core.home.store_retriever import StoreRetriever
@@ -34,7 +34,7 @@ from raptor_core.retrieval.base import Kind
 from raptor_core.settings.retrieval import Strategy
 from raptor_core.store.base import Hit, Where
 from raptor_core.tree.corpus_tree import CORPUS_TREE_NAME
-from raptor_core.tree.custom_components import reader_of
+from raptor_core.tree.custom_components import reader_of, require_reader
 
 Item = TypeVar("Item")
 
@@ -273,12 +273,17 @@ class HomeReader:
         return SearchResponse.of(Retrieval(words, query, tuple(hits), n_tokens, len(hits), 0))
 
     def corpus(self, partition: str | None = None) -> dict[str, Any]:
-        """See ``window.corpus_values``."""
+        """See ``window.corpus_values``; "no_reader" says what a missing reader needs."""
         from raptor_assets.serving.window import corpus_values
 
         retriever, home = self._home_of(None)
         settings = retriever.settings
-        return retriever.read(lambda store: corpus_values(home, settings, store, partition))
+        values = retriever.read(lambda store: corpus_values(home, settings, store, partition))
+        try:
+            require_reader(self._retriever.settings)
+        except RaptorError as error:
+            return {**values, "no_reader": str(error)}
+        return {**values, "no_reader": ""}
 
     def report(self, tree: str) -> dict[str, Any]:
         """Return the values of a tree's page."""

@@ -65,6 +65,8 @@ class PartitionStatus:
     published_at: str
     checks: tuple[CheckResult, ...]
 
+    partition = property(lambda self: self.name)
+
     @property
     def structural_passed(self) -> bool:
         """See ``TreeStatus``."""

@@ -56,7 +56,7 @@ class DocumentsStep(Step):
             context.forget_removed(state.name, ids)
             state.save(self.key, documents_to_table(trees), version, version)
         n_rows = sum(len(members) for members in trees.values())
-        metadata = documents_metadata(trees, context.corpus)
+        metadata = documents_metadata(trees, context.corpus, context.settings.source.shown_paths())
         return StepResult(state, version, metadata, n_rows, reused, [_verdict(trees, context)])
 
     def _check(self, state: PartitionState) -> list[CheckResult]:

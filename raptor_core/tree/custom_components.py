@@ -16,6 +16,7 @@ from raptor_core.chunking.base import Chunker
 from raptor_core.clustering.base import Clusterer
 from raptor_core.errors import SettingsError
 from raptor_core.models.embedding.base import Embedder
+from raptor_core.models.local.gguf import read_header
 from raptor_core.models.money.ledger import Account
 from raptor_core.models.reading.reader import PassageReader, Reader
 from raptor_core.models.summarizing.base import Summarizer
@@ -154,3 +155,12 @@ def reader_of(settings: Settings, account: Callable[[], Account] | None = None) 
     """
     custom: PassageReader | None = custom_component("reader", settings)
     return custom or Reader(settings.reader, account=account() if account else None)
+
+
+def require_reader(settings: Settings) -> None:
+    """Raise MissingKeyError, ModelError or SettingsError if no reader is set up; send nothing."""
+    reader = reader_of(settings)
+    if isinstance(reader, Reader):
+        reader.require_key()
+        if settings.reader.is_local:
+            read_header(settings.reader.model, "reader.model")

@@ -28,7 +28,7 @@ from raptor_core.errors import MissingKeyError, SettingsError, UnknownTreeError
 from raptor_core.home import HomeRetriever
 from raptor_core.home.corpus_tree import answer_by, refuse_narrowing, summary_answer
 from raptor_core.models.reading.reader import Answer, Passage, Quote, best_sentences
-from raptor_core.nodes import Node, format_pages
+from raptor_core.nodes import Node, format_pages, labelled
 from raptor_core.redaction import printable
 from raptor_core.retrieval import Query, Retrieval, SourceSpan
 from raptor_core.store.base import Hit
@@ -314,17 +314,13 @@ def _quote_values(quote: Quote) -> dict[str, Any]:
 
 
 def _place(node: Node) -> str:
-    if node.stands_for:
-        return f"the top of {node.documents[0]}"
-    if node.is_leaf:
-        title = str(node.metadata.get("title", ""))
-        path = " > ".join(dict.fromkeys(name for name in (title, *node.section) if name))
-        where = f"{node.documents[0]}[{node.start}:{node.end}]{format_pages(node.pages)}"
-        return f"{where} {path}" if path else where
     names = ", ".join(node.documents[:NAMED_DOCUMENTS])
     hidden = len(node.documents) - NAMED_DOCUMENTS
     more = f" and {hidden} more" if hidden > 0 else ""
-    return f"summary of {len(node.children)} nodes of {names}{more}"
+    where = f"summary of {len(node.children)} nodes of {names}{more}"
+    if node.is_leaf:
+        where = f"{node.documents[0]}[{node.start}:{node.end}]{format_pages(node.pages)}"
+    return labelled(node.label, f"the top of {node.documents[0]}" if node.stands_for else where)
 
 
 def _print_hits(retrieval: Retrieval) -> None:
@@ -364,5 +360,6 @@ def _print_quotes(quotes: Sequence[Quote]) -> None:
         where = quote.passage.place
         if quote.span:
             where = f"{quote.passage.documents[0]}[{quote.span[0]}:{quote.span[1]}]"
+            where = labelled(quote.passage.label, where)
         say(f"  “{shorten(quote.text)}”")
         say(f"      {where}", fg="cyan")

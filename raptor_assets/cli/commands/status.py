@@ -133,10 +133,10 @@ def _print(state: HomeStatus, home: Path, sources: Sequence[str]) -> None:
         _print_rows(state.partitions)
     if state.trees:
         _print_rows(state.trees)
-    for part in state.parts:
-        for result in part.checks:
-            if not result.passed:
-                _print_check(part.name, result)
+    results = ((part.partition, result) for part in state.parts for result in part.checks)
+    for partition, result in dict.fromkeys(results):
+        if not result.passed:
+            _print_check(partition, result)
     for result in state.checks:
         if not result.passed:
             _print_check("all trees" if result.asset == "tree" else "evaluation", result)
@@ -169,12 +169,12 @@ def _print_rows(parts: Sequence[TreeStatus | PartitionStatus]) -> None:
     """Print a table with full names, which can be copied into a command."""
     from rich.cells import cell_len, set_cell_size
 
-    head = ("tree", "title", "nodes by layer", "tokens", "published", "checks")
+    head = ("title", "tree", "nodes by layer", "tokens", "published", "checks")
     if isinstance(parts[0], PartitionStatus):
         head = ("partition", "trees", "nodes", "tokens", "published", "checks")
-    rows: list[tuple[str, ...]] = [head, *map(_row, parts)]
-    if not any(title for _, title, *_ in rows[1:]):
-        rows = [(tree, *rest) for tree, _, *rest in rows]
+    rows: list[Sequence[str]] = [head, *map(_row, parts)]
+    if not any(title for title, *_ in rows[1:]):
+        rows = [row for _, *row in rows]
     widths = [max(map(cell_len, column)) for column in zip(*rows, strict=True)]
     for part, row in zip((None, *parts), rows, strict=True):
         padded = [set_cell_size(text, width) for text, width in zip(row, widths, strict=True)]
@@ -198,7 +198,7 @@ def _row(part: TreeStatus | PartitionStatus) -> tuple[str, ...]:
         checks += f", {part.n_absent_checks} of layers that the tree does not have"
     sizes = " → ".join(map(str, part.manifest.layer_sizes))
     title = shorten(part.manifest.title, _TITLE_CHARS)
-    return part.name, title, sizes, f"{part.n_tokens:,}", published, checks
+    return title, part.name, sizes, f"{part.n_tokens:,}", published, checks
 
 
 def _print_check(where: str, result: CheckResult) -> None:

@@ -33,7 +33,7 @@ from raptor_core.home import HomeRetriever
 from raptor_core.home.published import open_published, require_trees
 from raptor_core.home.store_retriever import StoreRetriever
 from raptor_core.models.money.usage import Usage
-from raptor_core.nodes import Node, format_pages
+from raptor_core.nodes import Node, format_pages, labelled
 from raptor_core.quality.sizes import parent_counts
 from raptor_core.redaction import printable
 from raptor_core.report.page import render_corpus, render_report
@@ -72,8 +72,8 @@ def tree_command(
         print_json({**asdict(manifest), "nodes": [node_values(node) for node in nodes]})
         return
     sizes = " → ".join(str(size) for size in manifest.layer_sizes)
-    title = f"{manifest.title}, " if manifest.title else ""
-    say(f"{tree}: {title}{sizes} nodes, {manifest.n_tokens:,} tokens", bold=True)
+    named = labelled(manifest.title, tree)
+    say(f"{named}: {sizes} nodes, {manifest.n_tokens:,} tokens", bold=True)
     say(f"ended at layer {len(manifest.layer_sizes) - 1}: {manifest.end}", dim=True)
     if parents := parent_counts(nodes):
         several = sum(n > 1 for n in parents.values())
@@ -103,7 +103,7 @@ def _print_tree(nodes: Sequence[Node], depth: int | None, ids: bool) -> None:
 
 
 def _label(node: Node, *, ids: bool, several: bool, again: bool) -> str:
-    """Describe a node in one line: place, id, title, size and the beginning of its text."""
+    """Describe a node in one line: title, place, id, size and the beginning of its text."""
     place = f"layer {node.layer}"
     if node.stands_for:
         place = f"the top of {node.documents[0]}"
@@ -113,8 +113,8 @@ def _label(node: Node, *, ids: bool, several: bool, again: bool) -> str:
     text = "(its children are above)" if again else shorten(node.text)
     titled = node.stands_for or (several and node.is_leaf)
     about = node.name or (str(node.metadata.get("title", "")) if titled else "")
-    about = f" {about}:" if about else ""
-    return printable(f"{place}{name}{about} ({node.n_tokens} tokens) {text}", lines=False)
+    place = labelled(about, f"{place}{name}")
+    return printable(f"{place} ({node.n_tokens} tokens) {text}", lines=False)
 
 
 def _usage(reader: StoreRetriever, node: Node) -> Usage | None:
@@ -133,7 +133,7 @@ def _show_trace(origin: Trace, tree: str, usage: Usage | None, *, as_json: bool)
         values = {"node": node.id, "layer": node.layer, "text": node.text, "cost": usage}
         print_json({**values, "spans": origin.spans})
         return
-    say(f"{node.id} layer {node.layer} of {node.tree}", bold=True)
+    say(labelled(node.label, f"{node.id}, layer {node.layer} of {node.tree}"), bold=True)
     if usage is not None:
         calls = f"{counted(usage.calls, 'call')}, {counted(usage.retries, 'retry', 'retries')}"
         tokens = f"{usage.prompt_tokens:,} tokens read, {usage.completion_tokens:,} written"
@@ -141,7 +141,7 @@ def _show_trace(origin: Trace, tree: str, usage: Usage | None, *, as_json: bool)
     say(shorten(node.text, 2000))
     for span in origin.spans:
         place = f"{span.document}[{span.start}:{span.end}]{format_pages(span.pages)}"
-        say(f"  {place} {span.title}".rstrip(), fg="cyan")
+        say(f"  {labelled(span.title, place)}", fg="cyan")
         say(f"    {shorten(span.text)}")
 
 

@@ -16,7 +16,7 @@ from raptor_core.models.endpoints.fencing import defused, fence, fence_all
 from raptor_core.models.endpoints.values import ChatAsk, max_words
 from raptor_core.models.money.ledger import Account
 from raptor_core.models.money.usage import Usage
-from raptor_core.nodes import Node, format_pages
+from raptor_core.nodes import Node, format_pages, labelled
 from raptor_core.retrying import RetryPolicy
 from raptor_core.settings.models import ReaderSettings
 
@@ -30,6 +30,7 @@ class Passage:
         source: path or URL of a leaf's document; empty for a summary.
         span: first character in the document and character after the last; None for a summary.
         pages: first and last page, as ``Node.pages``.
+        label: ``Node.label``.
     """
 
     text: str
@@ -38,20 +39,23 @@ class Passage:
     source: str = ""
     span: tuple[int, int] | None = None
     pages: tuple[int, ...] = ()
+    label: str = ""
 
     @classmethod
     def from_node(cls, node: Node) -> "Passage":
         """Create the passage of a node."""
         span = (node.start, node.end) if node.is_leaf and not node.stands_for else None
-        return cls(node.text, node.id, node.documents, node.source, span, node.pages)
+        place = (node.documents, node.source, span, node.pages)
+        return cls(node.text, node.id, *place, node.label)
 
     @property
     def place(self) -> str:
-        """Place for people: document, characters and pages, or the documents of a summary."""
+        """Label, then document, characters and pages, or the documents of a summary."""
+        where = f"summary over {', '.join(self.documents)}" if self.documents else self.source
         if self.span is not None:
             document = self.documents[0] if self.documents else self.source
-            return f"{document}:{self.span[0]}-{self.span[1]}{format_pages(self.pages)}"
-        return f"summary over {', '.join(self.documents)}" if self.documents else self.source
+            where = f"{document}:{self.span[0]}-{self.span[1]}{format_pages(self.pages)}"
+        return labelled(self.label, where)
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +151,10 @@ class Reader:
     ) -> None:
         self._settings = settings
         self._client = EndpointClient(settings, policy, account=account)
+
+    def require_key(self) -> None:
+        """Raise MissingKeyError without a key that the endpoint needs."""
+        self._client.require_key()
 
     def read(self, question: str, passages: Sequence[Passage]) -> Answer:
         """Answer ``question`` from ``passages``, which are numbered in their order.

@@ -2,60 +2,86 @@
 
 const STRATEGIES = ['hybrid', 'collapsed', 'collapsed-lexical', 'traversal', 'beam', 'flat', 'lexical'];
 let answers = [];
-const formValues = { question: '', first: '', second: '', kind: '', budget: '', trees: '', documents: '', layers: '' };
+const DEFAULTS = { question: '', first: '', second: '', kind: 'auto', budget: '', trees: '', documents: '', layer: '' };
+const KINDS = { auto: 'auto: by its words', detail: 'detail', general: 'general' };
+const formValues = { ...DEFAULTS };
+let searchedAddress = '';
+
+/** Return the address of the form, without fields at their defaults. */
+function askAddress() {
+  const changed = Object.entries(formValues).filter(([name, value]) => value !== DEFAULTS[name]);
+  return `#${new URLSearchParams([['ask', ''], ...changed])}`;
+}
+
+/** Take the fields from the address if it has any, and return whether; keep the form in it. */
+function readAskAddress() {
+  const params = new URLSearchParams(location.hash.slice(1));
+  const named = Object.keys(DEFAULTS).some((name) => params.has(name));
+  if (named) for (const [name, value] of Object.entries(DEFAULTS)) formValues[name] = params.get(name) ?? value;
+  history.replaceState(null, '', askAddress());
+  return named;
+}
 
 async function showAsk(root) {
   corpus ??= await attempt('', () => call('window/corpus'));
+  const isNamed = readAskAddress();
   head(corpusName());
   const strategies = (first) => [el('option', { value: '' }, first), ...STRATEGIES.map((name) => el('option', { value: name }, name))];
   const field = (label, name, input) => {
-    input.id = `ask-${name}`;
+    Object.assign(input, { id: `ask-${name}`, name });
     input.value = formValues[name];
-    input.addEventListener('input', () => { formValues[name] = input.value; });
     return el('label', {}, `${label} `, input);
   };
-  const question = el('input', { id: 'ask-question', placeholder: 'A question, or words', required: true, maxlength: '10000', 'aria-label': 'Question' });
+  const question = el('input', { id: 'ask-question', name: 'question', placeholder: 'A question, or words', required: true, maxlength: '10000', 'aria-label': 'Question' });
   question.value = formValues.question;
-  question.addEventListener('input', () => { formValues.question = question.value; });
   const options = el('datalist', { id: 'tree-names' }, (corpus?.trees ?? []).filter((row) => !isPartition(row)).map((row) => el('option', { value: row.name }, titleOf(row))));
   const form = el('form', { class: 'ask' }, question,
-    el('button', { name: 'search', class: 'main' }, 'Search'), el('button', { name: 'ask' }, 'Ask the model'),
+    el('button', { name: 'search', class: 'main' }, 'Search'), corpus?.no_reader ? null : el('button', { name: 'ask' }, 'Ask the model'),
     el('div', { class: 'fields' },
       field('Strategy', 'first', el('select', {}, strategies('default of the home'))),
       field('Compare with', 'second', el('select', {}, strategies('none'))),
-      field('Kind', 'kind', el('select', {}, ['', 'detail', 'general'].map((kind) => el('option', { value: kind }, kind || 'by its words')))),
+      field('Kind', 'kind', el('select', {}, Object.entries(KINDS).map(([kind, label]) => el('option', { value: kind }, label)))),
       field('Tokens', 'budget', el('input', { type: 'number', min: '1', max: '1000000', placeholder: 'default' })),
       field('Tree', 'trees', el('input', { list: 'tree-names', placeholder: 'all' })),
       field('Document', 'documents', el('input', { placeholder: 'all' })),
-      field('Layer', 'layers', el('input', { type: 'number', min: '0', max: '1000', placeholder: 'all' })), options));
+      field('Layer', 'layer', el('input', { type: 'number', min: '0', max: '1000', placeholder: 'all' })), options),
+    corpus?.no_reader ? el('p', { class: 'note' }, `No model is set up to answer: ${corpus.no_reader}.`) : null);
+  form.addEventListener('input', ({ target }) => {
+    formValues[target.name] = target.value;
+    history.replaceState(null, '', askAddress());
+  });
   const box = el('div', { class: 'answers' });
   form.addEventListener('submit', (event) => {
     event.preventDefault();
     askAll(box, event.submitter?.name === 'ask');
   });
   root.replaceChildren(form, box);
-  showAnswers(box);
   question.focus();
+  if (isNamed && formValues.question && searchedAddress !== askAddress()) await askAll(box, false);
+  else showAnswers(box);
 }
 
 function questionBody(strategy) {
   const body = { question: formValues.question };
   if (strategy) body.strategy = strategy;
-  if (formValues.kind) body.kind = formValues.kind;
+  body.kind = formValues.kind;
   if (formValues.budget) body.budget_tokens = Number(formValues.budget);
   if (formValues.trees) body.trees = [formValues.trees];
   if (formValues.documents) body.documents = [formValues.documents];
-  if (formValues.layers !== '') body.layers = [Number(formValues.layers)];
+  if (formValues.layer !== '') body.layers = [Number(formValues.layer)];
   return body;
 }
 
 async function askAll(root, withAnswer) {
   const strategies = [formValues.first, ...(formValues.second ? [formValues.second] : [])];
+  const address = askAddress();
   root.replaceChildren();
   const responses = await attempt(withAnswer ? 'Reading …' : 'Searching …', () => Promise.all(strategies.map(
     async (strategy) => (withAnswer ? call('ask', questionBody(strategy)) : { found: await call('search', questionBody(strategy)) }))));
   if (!responses) return;
   answers = responses;
+  searchedAddress = address;
+  say(responses.map(({ found }) => `${found.strategy}: ${counted(found.nodes.length, 'node')}${found.kind && `, taken as a ${found.kind} question`}`).join(' · '));
   const ranked = (found) => [...found.nodes].sort((a, b) => b.score - a.score).map((node) => node.id);
   highlights = responses.map(({ found }) => ({ question: formValues.question, strategy: found.strategy, ids: ranked(found) }));
   applyHighlights();
@@ -70,11 +96,11 @@ function showAnswers(root) {
     const label = at ? `Answer by ${found.strategy}` : 'Answer';
     const show = (event, node) => { event.preventDefault(); const hit = byElementId(`hit-${at}-${node}`); hit?.scrollIntoView({ block: 'center' }); hit?.focus(); };
     parts.push(el('section', { class: 'answer', 'aria-label': label }, answers.length > 1 ? el('h2', {}, found.strategy) : null, el('p', { class: 'prose' }, answer),
-      el('ol', {}, citations.map((cited) => el('li', {}, el('a', { href: `#ask&hit=${cited.node}`, onclick: (event) => show(event, cited.node) }, `[${cited.number}] ${cited.place}`))))));
+      el('ol', {}, citations.map((cited) => el('li', {}, el('a', { href: `#ask&hit=${cited.node}`, title: `Node ${cited.node}`, onclick: (event) => show(event, cited.node) }, `[${cited.number}] ${cited.place}`))))));
   });
   if (answers.some(({ found }) => found.nodes.length)) {
     parts.push(el('p', { class: 'tools' }, 'Highlighted: ', el('a', { href: '#map' }, 'in the map'), el('a', { href: '#layers' }, 'in the layers'),
-      ...[...new Set(answers[0].found.nodes.map((node) => node.tree))].slice(0, 4).map((name) => el('a', { href: `#${new URLSearchParams({ tree: name })}` }, `in ${name}`)), saveButton('context')));
+      ...[...new Set(answers[0].found.nodes.map((node) => node.tree))].slice(0, 4).map((name) => el('a', { href: `#${new URLSearchParams({ tree: name })}`, title: name }, `in ${treeTitle(name)}`)), saveButton('context')));
   }
   parts.push(el('div', { class: `columns of-${answers.length}` }, answers.map(({ found }, at) => answerColumn(found, at))));
   root.replaceChildren(...parts);
@@ -88,7 +114,7 @@ function answerColumn(found, place) {
   const card = (node) => el('article', { id: `hit-${place}-${node.id}`, tabindex: '-1' },
     el('p', { class: 'hit-head' }, el('span', { class: `lit-rank lit-${place}` }, best.indexOf(node) + 1),
       el('span', { class: `badge layer-${Math.min(node.layer, 5)}` }, node.layer ? `L${node.layer}` : '¶'),
-      el('a', { href: `#${new URLSearchParams({ node: node.id, tree: node.tree })}` }, placeOfFound(node)),
+      el('a', { href: `#${new URLSearchParams({ node: node.id, tree: node.tree })}`, title: `Node ${node.id} of ${node.tree}` }, placeOfFound(node)),
       inOthers.has(node.id) ? el('span', { class: 'both' }, 'in both') : null),
     scoreParts(node, best[0].score),
     el('p', { class: 'prose hit-text' }, node.text),
@@ -96,7 +122,7 @@ function answerColumn(found, place) {
   return el('section', { 'aria-label': `Context by ${found.strategy}` },
     el('h2', {}, found.strategy), el('div', { class: 'track', 'aria-hidden': 'true' }, fill),
     el('p', { class: 'note' }, found.note || `${counted(found.nodes.length, 'node')}, ${whole(found.n_tokens)} of ${whole(found.budget_tokens)} tokens, in the order in which a model reads them`),
-    found.kind ? el('p', { class: 'note' }, `${found.kind} question: it ${found.reason}`) : null,
+    found.kind || formValues.kind !== 'auto' ? el('p', { class: 'note' }, found.kind ? `${found.kind} question: it ${found.reason}` : `${found.strategy} has no use for the kind of the question`) : null,
     found.nodes.map(card));
 }
 

@@ -251,7 +251,7 @@ async function showChosen(root, atlas, i, pick, view) {
   if (atlas.selected !== i || text === undefined) return;
   body.textContent = shorten(text, 700);
   const leaves = known ? leavesUnder(known).slice(0, 4).map((leaf) => [placeOf(leaf), leaf.o, textOf(leaf)])
-    : ((await attempt('', () => call(`nodes/${id}/spans?limit=4`)))?.spans ?? []).map((span) => [span.document, [span.start, span.end], span.text]);
+    : ((await attempt('', () => call(`nodes/${id}/spans?limit=4`)))?.spans ?? []).map((span) => [span.title || span.document, [span.start, span.end], span.text]);
   if (atlas.selected !== i) return;
   spans.replaceChildren(el('h3', {}, atlas.layer[i] ? 'Its first spans' : 'Its span'), ...leaves.map(([place, [from, to], words]) => el('blockquote', {},
     el('p', { class: 'meta' }, `${place}, characters ${whole(from)} to ${whole(to)}`), atlas.layer[i] ? shorten(words, 160) : null)));

@@ -27,7 +27,7 @@ function replacedCard(change) {
   const kind = change.before && change.after ? 'changed' : change.after ? 'new' : 'removed';
   const members = change.layer && kind === 'changed' ? `${change.n_before} → ${counted(change.n_after, 'child', 'children')}` : change.layer ? counted(change.n_after || change.n_before, 'child', 'children') : '';
   return el('li', { class: kind },
-    el('p', { class: 'meta' }, el('span', { class: `badge layer-${Math.min(change.layer, 5)}` }, change.layer ? `L${change.layer}` : '¶'), ` ${[kind, members, shorten(change.documents.join(', '), 80)].filter(Boolean).join(' · ')}`),
+    el('p', { class: 'meta' }, el('span', { class: `badge layer-${Math.min(change.layer, 5)}` }, change.layer ? `L${change.layer}` : '¶'), ` ${[kind, members, shorten(change.documents.map((id) => documents.find((source) => source.id === id)?.title || id).join(', '), 80)].filter(Boolean).join(' · ')}`),
     el('p', { class: 'prose words' }, differing(change.before, change.after)));
 }
 

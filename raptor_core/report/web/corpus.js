@@ -12,6 +12,9 @@ const ORDERS = {
 };
 const sum = (numbers) => numbers.reduce((total, number) => total + number, 0);
 const isPartition = (row) => row?.n_trees !== undefined;
+/** Return whether the checks and the cost of a tree are those of a partition that may have several. */
+const isShared = (row) => !isPartition(row) && !row.above && row.partition !== row.name;
+const treeTitle = (name) => titleOf([...(corpus?.trees ?? []), ...trees].find((row) => row.name === name) ?? { name });
 const treeAddress = (name, row = null) => (row?.page ? row.page : `#${new URLSearchParams({ [isPartition(row) ? 'corpus' : 'tree']: name })}`);
 
 async function showCorpus(root) {
@@ -21,27 +24,30 @@ async function showCorpus(root) {
   if (!corpus) return;
   head(corpusName());
   const { trees: rows } = corpus;
-  const money = rows.map((row) => row.cost?.spent_usd).filter((usd) => typeof usd === 'number');
-  const failed = rows.filter((row) => row.failed.length).length;
+  const inParts = rows.some(isPartition);
+  // All trees of a partition have the cost of the build that made them together.
+  const builds = new Map(rows.map((row) => [`${row.partition} ${JSON.stringify(row.cost)}`, row.cost?.spent_usd]));
+  const money = [...builds.values()].filter((usd) => typeof usd === 'number');
+  const failed = new Set(rows.filter((row) => row.failed.length).map((row) => row.partition)).size;
   const documentsIn = sum(rows.map((row) => (row.above ? 0 : row.n_documents)));
   const numbers = figures([
     ...(documentsIn ? [['documents', whole(documentsIn)]] : []), ['trees', whole(sum(rows.map((row) => row.n_trees ?? 1)))],
     ['nodes', whole(sum(rows.map((row) => sum(row.layers))))], ['tokens', whole(sum(rows.map((row) => row.tokens)))],
-    [`${rows.some(isPartition) ? 'partitions' : 'trees'} with a failed check`, whole(failed)],
-    ['spent on the last builds', money.length ? figure('usd', sum(money)) : 'unknown'],
+    [`${inParts || rows.some(isShared) ? 'partitions' : 'trees'} with a failed check`, whole(failed)],
+    ...(inParts ? [] : [['spent on the last builds', money.length ? figure('usd', sum(money)) : 'unknown']]),
   ]);
   const input = el('input', {
     id: 'find', type: 'search', autocomplete: 'off', spellcheck: 'false', 'aria-describedby': 'find-status',
-    placeholder: served ? 'Search titles and all texts' : 'Search titles',
+    placeholder: !served ? 'Search titles' : inParts ? 'Search all texts' : 'Search titles and all texts',
   });
   const status = el('p', { class: 'status', id: 'find-status', role: 'status', 'aria-live': 'polite' });
-  const order = el('select', { id: 'order' }, Object.entries(ORDERS).map(([name, [label]]) => el('option', { value: name }, label)));
+  const order = el('select', { id: 'order' }, Object.entries(ORDERS).filter(([name]) => name !== 'cost' || !inParts).map(([name, [label]]) => el('option', { value: name }, label)));
   const list = el('div', { class: 'corpus-list' });
   const found = el('div', { class: 'corpus-found' });
   const show = () => list.replaceChildren(...corpusTable(input.value, order.value));
   order.addEventListener('change', show);
   input.addEventListener('input', () => { show(); find(input, status, found); });
-  const back = corpus.partition ? [el('a', { class: 'back', href: '#corpus' }, '← All partitions'), el('h2', {}, corpus.partition)] : [];
+  const back = corpus.partition ? [el('p', {}, el('a', { href: '#corpus' }, '← All partitions')), el('h2', {}, `Partition ${corpus.partition}`)] : [];
   root.replaceChildren(...back, numbers,
     el('div', { class: 'tools' }, el('label', { class: 'find' }, el('span', { class: 'hidden' }, 'Search the corpus'), input),
       el('label', {}, 'Order ', order), saveButton('corpus')),
@@ -80,7 +86,11 @@ function foundCard(node, sought) {
     el('span', { class: 'line' }, holds ? excerpt(node.text, sought) : shorten(node.text, 220))));
 }
 
-const placeOfFound = (node) => [node.title || (node.n_documents === 1 ? node.documents[0] : node.tree), ...node.section].filter(Boolean).join(' › ');
+/** Return the place of a node by names: its document or tree, its headings, its own name. */
+function placeOfFound(node) {
+  const first = node.title || (node.n_documents === 1 ? node.documents[0] : treeTitle(node.tree));
+  return [...new Set([first, ...node.section, node.name])].filter(Boolean).join(' › ');
+}
 
 function corpusTable(words, order) {
   const sought = expressions(words);
@@ -95,16 +105,17 @@ function corpusTable(words, order) {
 }
 
 function treeRow(row, most) {
-  const checks = row.failed.length ? el('span', { class: row.passed ? 'doubtful' : 'flag' }, `▲ ${row.failed.length} of ${whole(row.checks)} checks failed`)
-    : el('span', { class: 'good' }, row.checks ? `✓ ${counted(row.checks, 'check')}` : 'not checked');
+  const shared = isShared(row) ? ' of its partition' : '';
+  const checks = row.failed.length ? el('span', { class: row.passed ? 'doubtful' : 'flag' }, `▲ ${row.failed.length} of ${whole(row.checks)} checks${shared} failed`)
+    : el('span', { class: 'good' }, row.checks ? `✓ ${counted(row.checks, 'check')}${shared}` : 'not checked');
   const fill = el('span', { class: 'fill layer-1' });
   fill.style.width = `${Math.max(2, 100 * row.tokens / most)}%`;
   const change = row.change?.previous ? `${whole(row.change.added)} new, ${whole(row.change.removed)} removed` : isPartition(row) ? '' : 'first build';
-  const spent = isPartition(row) ? '' : row.cost ? figure('usd', row.cost.spent_usd ?? null) : 'cost unknown';
+  const spent = isPartition(row) ? '' : row.cost ? `${figure('usd', row.cost.spent_usd ?? null)}${shared && ' for its last build'}` : 'cost unknown';
   const named = isPartition(row) ? counted(row.n_trees, 'tree') : row.above ? `corpus tree over ${counted(row.n_documents, 'tree')}` : row.n_documents > 1 ? `${counted(row.n_documents, 'document')}: ${row.documents.slice(0, 3).map(([id, title]) => title || id).join(', ')}${row.n_documents > 3 ? ' …' : ''}` : row.name;
   return el('li', {}, el('a', { class: 'tree-row', href: treeAddress(row.name, row) },
     el('span', { class: 'tree-title' }, titleOf(row), el('span', { class: 'meta' }, named)),
-    el('span', { class: 'tree-size' }, el('span', { class: 'track', 'aria-hidden': 'true' }, fill), el('span', { class: 'meta' }, `${row.layers.map(whole).join(' → ')} nodes · ${whole(row.tokens)} tokens`)),
+    el('span', { class: 'tree-size' }, el('span', { class: 'track', 'aria-hidden': 'true' }, fill), el('span', { class: 'meta' }, `${row.layers.map(whole).join(' → ')} ${sum(row.layers) === 1 ? 'node' : 'nodes'} · ${whole(row.tokens)} tokens`)),
     el('span', { class: 'tree-state' }, checks, el('span', { class: 'meta' }, spent)),
     el('span', { class: 'tree-change' }, el('span', { class: 'meta' }, time(row.published)), el('span', { class: 'meta' }, change))));
 }
@@ -112,12 +123,12 @@ function treeRow(row, most) {
 /** Return the failed checks, and the partitions that were never published. */
 function brokenSection() {
   const failed = [...corpus.checks.filter((check) => !check.passed).map((check) => [null, check]),
-    ...corpus.trees.flatMap((row) => row.failed.map((check) => [row, check]))];
+    ...new Map(corpus.trees.flatMap((row) => row.failed.map((check) => [`${row.partition} ${check.asset} ${check.name}`, [row, check]]))).values()];
   const parts = [];
   if (failed.length) {
     const list = el('ul', { class: 'links-list cards' });
     const card = ([row, check]) => el('li', { class: 'check' },
-      el('span', { class: 'meta' }, `${check.severity === 'error' ? '▲ error' : '△ warning'} · ${check.name} of ${check.asset}`, row ? [' · ', el('a', { href: treeAddress(row.name, row) }, titleOf(row))] : null),
+      el('span', { class: 'meta' }, `${check.severity === 'error' ? '▲ error' : '△ warning'} · ${check.name} of ${check.asset}`, row ? [' · ', isShared(row) ? `trees of ${row.partition}` : el('a', { href: treeAddress(row.name, row) }, titleOf(row))] : null),
       el('span', { class: 'line' }, check.description));
     parts.push(section(`Checks that failed (${whole(failed.length)})`, 'failed', portioned(list, failed.length, (at) => card(failed[at]), 10)));
   }

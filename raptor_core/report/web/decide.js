@@ -69,13 +69,14 @@ function markForm(finding) {
 
 async function showDecisions(root) {
   await readDecisions();
+  corpus ??= await attempt('', () => call('window/corpus'));
   if (!decisions) return;
   const list = el('ul', { class: 'replaced' });
   const hint = decisions.can_decide
     ? 'Open a node to decide about it.'
     : 'This server accepts no decisions: RAPTOR_WRITING_KEY is not set. Use raptor curate.';
   const row = (decision) => el('li', { class: decision.undone ? 'removed' : null },
-    el('p', {}, `${decision.tree}: ${DECIDED[decision.kind]}${decision.kind === 'finding' ? ` as ${decision.value}` : ''}`),
+    el('p', { title: decision.tree }, `${treeTitle(decision.tree)}: ${DECIDED[decision.kind]}${decision.kind === 'finding' ? ` as ${decision.value}` : ''}`),
     el('p', { class: 'prose' }, decision.about),
     ['summary', 'pin'].includes(decision.kind) && decision.value !== decision.about ? el('p', { class: 'prose words' }, el('ins', {}, decision.value)) : null,
     el('p', { class: 'meta' }, `by ${decision.who}, ${time(decision.when)}${decision.why ? `: ${decision.why}` : ''}${decision.undone ? ` · undone ${decision.undone}` : ''}`),

@@ -78,7 +78,7 @@ function nodeCard(index) {
       node.w ? el('span', { class: 'new' }, 'new') : null,
       unsupported ? el('span', { class: 'flag' }, `▲ ${unsupported} unsupported`) : null,
       node.f ? el('span', { class: 'flag' }, MARKS[node.f]) : null),
-    el('span', { class: 'line' }, shorten(textOf(node), 240))));
+    el('span', { class: 'line' }, nameOf(node) ? el('strong', {}, `${nameOf(node)} `) : null, shorten(textOf(node), 240))));
 }
 
 function nodeList(title, name, indexes) {

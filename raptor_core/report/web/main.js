@@ -113,7 +113,7 @@ function openNode(node, params) {
   showNode(detail, node, view);
   explorer.reveal(path);
   markCurrent();
-  document.title = `${kindOf(node)}: ${shorten(textOf(node), 60)} · ${report.name}`;
+  document.title = `${kindOf(node)}: ${shorten(textOf(node), 60)} · ${byElementId('name').textContent}`;
   scrollToTarget(params.get('finding'), fromTree);
 }
 
@@ -144,7 +144,7 @@ function openOverview() {
   path = [];
   overview(detail, current);
   setPane(location.hash ? 'detail' : 'list');
-  document.title = `${report.name} · RAPTOR report`;
+  document.title = `${byElementId('name').textContent} · RAPTOR report`;
   detail.scrollTop = 0;
   if (location.hash) detail.focus({ preventScroll: true });
 }

@@ -24,7 +24,7 @@ function chosenSections() {
 function topSection(tree) {
   const roots = rootsOf(tree);
   const list = el('ol', { class: 'top-texts' });
-  const item = (at) => el('li', {}, el('a', { href: address(nodes[roots[at]]) }, shorten(textOf(nodes[roots[at]]), 900)));
+  const item = (at) => el('li', {}, el('a', { href: address(nodes[roots[at]]) }, nameOf(nodes[roots[at]]) ? el('strong', {}, `${nameOf(nodes[roots[at]])} `) : null, shorten(textOf(nodes[roots[at]]), 900)));
   const top = topLayer(tree);
   const title = top ? `At the top · ${counted(roots.length, 'summary', 'summaries')} of layer ${top}` : 'One layer';
   return section(title, 'top', portioned(list, roots.length, item, 4),

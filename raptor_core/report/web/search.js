@@ -77,7 +77,7 @@ class SearchView {
 
   row(node, sought) {
     const place = isLeaf(node) ? placeOf(node) : counted(node.c.length, 'child', 'children');
-    const where = trees.length > 1 ? `${trees[node.t].name} · ${place}` : place;
+    const where = trees.length > 1 ? `${titleOf(trees[node.t])} · ${place}` : place;
     return el('li', {}, el('a', { href: address(node) },
       el('span', { class: 'meta' },
         el('span', { class: `badge layer-${Math.min(node.l, 5)}` }, isLeaf(node) ? '¶' : `L${node.l}`), ` ${where}`),

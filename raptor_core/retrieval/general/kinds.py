@@ -74,7 +74,9 @@ def _decide_by_names(wording: Wording, query: Query, store: Searcher) -> Decisio
     is_forced = query.kind == "general"
     headings = frozenset(_headings(names, chunks)) if wording.request or is_forced else frozenset()
     if headings:
-        shown = "; ".join(" > ".join(heading) for heading in sorted(headings)[:3])
+        titles = {chunk.documents[0]: str(chunk.metadata.get("title", "")) for chunk in chunks}
+        paths = ((titles[name] or name, *sections) for name, *sections in sorted(headings)[:3])
+        shown = "; ".join(map(" > ".join, paths))
         documents = frozenset(heading[0] for heading in headings)
         return Decision(True, f"names a part of the text: {shown}", headings, documents=documents)
     if is_forced:

@@ -1,9 +1,12 @@
 """A home of many trees is shown by partition, and each tree by the page of its partition."""
 
+import re
 import shutil
 
 import pytest
+from support.browser import chromium
 from support.command import raptor
+from support.serving import serving
 
 from raptor_assets.project.home import Home
 from raptor_assets.serving.window import corpus_values
@@ -106,6 +109,20 @@ def test_the_corpus_page_lists_partitions_and_reads_the_trees_of_one(limited, un
     assert len(part["trees"]) == counts["shard-0001"]
     assert {row["partition"] for row in part["trees"]} == {"shard-0001"}
     assert all(row["title"].startswith("Gauge ") and row["checks"] for row in part["trees"])
+
+
+def test_a_partition_is_read_in_a_browser_tree_by_tree(large):
+    with serving(large) as address, chromium() as browser:
+        page = browser.new_page()
+        page.goto(f"{address}/#corpus=shard-0001")
+        page.locator(".tree-row").first.wait_for()
+        row = page.locator(".tree-row").first.inner_text()
+        assert re.match(r"Gauge \d+\ngauge-\d+.md\n", row)
+        assert re.search(r"checks of its partition( failed)?\n0 USD for its last build", row)
+        told = page.locator(".failed .meta").all_inner_texts()
+        assert len(set(told)) == len(told)
+        page.get_by_role("link", name="All partitions").click()
+        page.locator(".tree-row").nth(N_DOCUMENTS - 1).wait_for()
 
 
 def test_the_corpus_file_of_a_large_home_leads_to_the_pages_of_partitions(limited):

@@ -40,7 +40,7 @@ def test_status_shows_shapes_checks_and_totals(built):
     tree = values["trees"][0]
     titles = {tree["tree"]: tree["title"] for tree in values["trees"]}
     assert titles["farness/lighthouse.md"] == "The lighthouse at Skerry Point"
-    assert "The lighthouse at Skerry Point" in printed.out
+    assert "The lighthouse at Skerry Point  farness/lighthouse.md" in printed.out
     assert tree["layer_sizes"][0] > tree["layer_sizes"][-1]
     n_absent = tree["n_checks_of_absent_layers"]
     told = f"{len(tree['checks'])} passed, {n_absent} of layers that the tree does not have"
@@ -53,7 +53,8 @@ def test_status_shows_shapes_checks_and_totals(built):
 
 def test_a_hit_tells_the_title_of_its_document_and_its_section_once(built):
     printed = built.call("query", "Who wound the clockwork?", "--strategy", "flat")
-    assert "] The lighthouse at Skerry Point > " in printed.out
+    named = r"chunk    The lighthouse at Skerry Point > .*\(farness/lighthouse.md\[\d+:\d+\]\)"
+    assert re.search(named, printed.out)
     assert "Point > The lighthouse at Skerry" not in printed.out
 
 
@@ -103,9 +104,9 @@ def test_tree_prints_every_layer_down_to_the_spans(built):
     printed = built.call("tree", "farness/lighthouse.md")
     assert printed.code == 0
     lines = printed.out.splitlines()
-    assert lines[0].startswith("farness/lighthouse.md: The lighthouse at Skerry Point, ")
-    assert any("layer 1 " in line for line in lines)
+    assert lines[0].startswith("The lighthouse at Skerry Point (farness/lighthouse.md): ")
     assert any("[0:" in line and "# The lighthouse" in line for line in lines)
+    assert any(re.search(r"\w \(layer 1\) \(\d+ tokens\)", line) for line in lines)
     shallow = built.call("tree", "farness/lighthouse.md", "--depth", 1).out.splitlines()
     assert len(shallow) < len(lines)
 
@@ -127,7 +128,7 @@ def test_tree_as_json_holds_the_nodes_and_a_trace_ends_in_the_document(built):
     first = traced["spans"][0]
     assert first["title"] == "The harbour of Farness"
     place = f"farness/harbour.md[{first['start']}:{first['end']}]"
-    assert f"  {place} The harbour of Farness\n" in people.out
+    assert f"  The harbour of Farness ({place})\n" in people.out
     assert traced["cost"] is None
     assert "it took" not in people.out
     assert built.call("tree", "soup.md", "--trace", top["id"]).code == 4

@@ -181,7 +181,7 @@ def test_two_strategies_stand_side_by_side_and_light_up_tree_map_and_layers(show
     page.get_by_role("link", name="in the map").click()
     page.get_by_text("Highlighted: “who kept").wait_for()
     page.get_by_role("link", name="Ask").click()
-    page.get_by_role("link", name=f"in {LIGHTHOUSE}").click()
+    page.get_by_role("link", name="in The lighthouse at Skerry Point").click()
     page.locator("#tree .rank").first.wait_for(state="attached")
     assert "Chosen by hybrid" in page.locator("main").inner_text()
 
@@ -192,8 +192,47 @@ def test_an_answer_is_shown_with_its_citations(show):
     page.get_by_role("button", name="Ask the model").click()
     page.locator(".answer a").first.wait_for()
     assert "nineteen hours" in page.locator(".answer").inner_text()
+    cited = page.locator(".answer a").first
+    assert cited.inner_text().startswith("[1] The lighthouse at Skerry Point (farness/")
+    assert cited.get_attribute("title").startswith("Node ")
     page.locator(".answer a").first.click()
     assert page.locator("article:focus").count() == 1
+
+
+def test_without_a_reader_the_page_offers_no_answer_and_says_what_to_set(built, show):
+    with serving(built.home, OPENAI_API_KEY="") as served:
+        page = show("#ask", at=served)
+        page.get_by_text("No model is set up to answer").wait_for()
+        assert page.get_by_role("button", name="Ask the model").count() == 0
+        told = page.locator(".ask .note").inner_text()
+        assert all(name in told for name in ("OPENAI_API_KEY", "reader.base_url"))
+
+
+def test_kind_and_comparison_are_chosen_by_keys_told_and_kept_in_the_address(show):
+    page = show("#ask")
+    page.get_by_label("Question").wait_for()
+    page.keyboard.type(KEEPER)
+    assert page.get_by_label("Kind").input_value() == "auto"
+    for keys in (["Search", "Ask", "Strategy", "Compare"], ["Kind"]):
+        for _ in keys:
+            page.keyboard.press("Tab")
+        page.keyboard.type("fl" if len(keys) > 1 else "g")
+    assert page.get_by_label("Compare with").input_value() == "flat"
+    assert page.get_by_label("Kind").input_value() == "general"
+    page.get_by_label("Question").focus()
+    page.keyboard.press("Enter")
+    page.locator("#message", has_text="taken as a general question · flat: ").wait_for()
+    assert "general question: it" in page.locator(".columns section").first.inner_text()
+    second = page.locator(".columns section").nth(1).inner_text()
+    assert "flat has no use for the kind of the question" in second
+    assert "second=flat&kind=general" in page.url
+    again = show(page.url.partition("/")[2].partition("/")[2].partition("/")[2])
+    again.locator("#message", has_text="taken as a general question · flat: ").wait_for()
+    assert again.get_by_label("Kind").input_value() == "general"
+    again.get_by_label("Kind").select_option("detail")
+    again.get_by_role("button", name="Search").click()
+    again.locator("#message", has_text="taken as a detail question").wait_for()
+    assert "kind=detail" in again.url
 
 
 def test_filters_narrow_and_mistakes_are_told(show):

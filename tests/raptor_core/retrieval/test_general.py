@@ -163,7 +163,7 @@ def test_a_named_section_is_covered_alone(retriever):
     question = "What are the main problems of the cold store?"
     retrieval = retriever.search(question, Query(budget_tokens=150, where=BOOK))
     assert retrieval.kind == "general"
-    assert retrieval.reason == "names a part of the text: handbook.md > The cold store"
+    assert retrieval.reason == "names a part of the text: Station > The cold store"
     assert "compressor" in retrieval.context
     assert not {"boat", "leeks"} & set(retrieval.context.split())
 

@@ -94,7 +94,7 @@ def test_without_passages_nothing_is_asked(server):
     assert server.n_requests == 0
 
 
-def node(layer):
+def node(layer, name=""):
     return Node(
         id="id",
         tree="t",
@@ -110,10 +110,14 @@ def node(layer):
         start=-1 if layer else 5,
         end=-1 if layer else 10,
         source="" if layer else "docs/a.md",
+        name=name,
+        section=() if layer else ("The lamp", "Oil"),
+        metadata={} if layer else {"title": "The lighthouse"},
     )
 
 
 def test_a_leaf_gives_its_span_and_a_summary_what_it_lies_over():
     leaf, summary = Passage.from_node(node(0)), Passage.from_node(node(1))
-    assert (leaf.span, leaf.place) == ((5, 10), "a.md:5-10")
+    assert (leaf.span, leaf.place) == ((5, 10), "The lighthouse > The lamp > Oil (a.md:5-10)")
     assert (summary.span, summary.place) == (None, "summary over a.md, b.md")
+    assert Passage.from_node(node(1, "Lamps")).place == "Lamps (summary over a.md, b.md)"
