@@ -49,7 +49,7 @@ def sample(source: str, n_tokens: int) -> list[Document]:
     chosen: list[Document] = []
     room = n_tokens
     for document in load_documents(source).documents:
-        spans = counter.token_spans(document.text)
+        spans = list(counter.token_spans(document.text))
         if len(spans) > room:
             end = spans[room - 1][1] if room else 0
             document = Document(document.id, document.text[:end], document.title)  # noqa: PLW2901

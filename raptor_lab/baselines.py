@@ -72,7 +72,7 @@ class Beginning:
 
 
 def _cut(index: Index, text: str, budget_tokens: int) -> Context:
-    spans = index.components.counter.token_spans(text)
+    spans = list(index.components.counter.token_spans(text))
     if len(spans) > budget_tokens:
         text, spans = text[: spans[budget_tokens - 1][1]], spans[:budget_tokens]
     return Context(text, len(spans))

@@ -120,17 +120,16 @@ class SentenceChunker:
         self, text: str, spans: list[Span], bounds: list[int], paths: SectionPaths
     ) -> list[Chunk]:
         """Return the chunks with exact counts; a chunk over the limit is halved until none is."""
-        counts = self._counter.count([text[a:b] for a, b in spans])
-        while max(counts, default=0) > self._limit:
-            spans = [
-                part
-                for span, count in zip(spans, counts, strict=True)
-                for part in ([span] if count <= self._limit else self._halves(text, span, bounds))
-            ]
-            counts = self._counter.count([text[a:b] for a, b in spans])
+        counts: dict[Span, int] = {}
+        while spans:
+            numbers = self._counter.count([text[a:b] for a, b in spans])
+            counts.update(zip(spans, numbers, strict=True))
+            overlong = [span for span in spans if counts[span] > self._limit]
+            spans = [part for span in overlong for part in self._halves(text, span, bounds)]
+            for span in overlong:
+                del counts[span]
         return [
-            Chunk(text[a:b], a, b, count, paths.at(a))
-            for (a, b), count in zip(spans, counts, strict=True)
+            Chunk(text[a:b], a, b, count, paths.at(a)) for (a, b), count in sorted(counts.items())
         ]
 
     def _halves(self, text: str, span: Span, bounds: list[int]) -> list[Span]:

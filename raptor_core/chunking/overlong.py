@@ -2,6 +2,8 @@
 
 import re
 import unicodedata
+from array import array
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,8 +22,8 @@ class Measure:
     """
 
     def __init__(self, text: str, counter: TokenCounter) -> None:
-        anchors = [_anchor(text, start, end) for start, end in counter.token_spans(text)]
-        self._anchors: NDArray[np.int64] = np.maximum.accumulate(np.array(anchors, dtype=np.int64))
+        anchors = (_anchor(text, start, end) for start, end in counter.token_spans(text))
+        self._anchors = np.maximum.accumulate(np.fromiter(anchors, dtype=np.int64))
 
     def weights(self, starts: list[int], ends: list[int]) -> list[int]:
         """Return the weight of each span, in tokens."""
@@ -29,11 +31,10 @@ class Measure:
         counts: list[int] = (last - first).tolist()
         return counts
 
-    def places(self, start: int, end: int) -> list[int]:
+    def places(self, start: int, end: int) -> NDArray[np.int64]:
         """Return the characters at which a unit of weight begins, ascending, repeats included."""
         first, last = np.searchsorted(self._anchors, [start, end])
-        places: list[int] = self._anchors[first:last].tolist()
-        return places
+        return self._anchors[first:last]
 
 
 def _anchor(text: str, start: int, end: int) -> int:
@@ -62,8 +63,9 @@ def cut_sentence(text: str, start: int, end: int, measure: Measure, limit: int) 
     then between tokens; within a kind, the last place that fits. A character stays with its
     combining marks.
     """
-    starts = dict.fromkeys(measure.places(start, end))
-    places = [place for place in starts if start < place and _is_whole(text, place)]
+    starts = map(int, np.unique(measure.places(start, end)))
+    whole = (place for place in starts if start < place and _is_whole(text, place))
+    places = array("q", whole)  # a sheet without a full stop is a sentence of a million tokens
     cuts: list[int] = []
     at, since = 0, start
     while at < len(places):
@@ -77,7 +79,7 @@ def cut_sentence(text: str, start: int, end: int, measure: Measure, limit: int) 
 
 
 def _last_that_fits(
-    places: list[int], at: int, since: int, end: int, measure: Measure, limit: int
+    places: Sequence[int], at: int, since: int, end: int, measure: Measure, limit: int
 ) -> int | None:
     """Return the index of the last place up to which the part fits, or None if all fits."""
     window = [*places[at : at + limit + 1], end]
@@ -86,7 +88,7 @@ def _last_that_fits(
     return None if fitting == len(window) else max(at, at + fitting - 1)
 
 
-def _best(text: str, places: list[int], at: int, stop: int) -> int:
+def _best(text: str, places: Sequence[int], at: int, stop: int) -> int:
     """Return the index of the place to cut at, among the last that fit."""
     low = at + int((stop - at) * _SHARE)
     return max(range(low, stop + 1), key=lambda i: (_strength(text, places[i]), i))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 
 Span = tuple[int, int]
 
@@ -47,15 +48,19 @@ _BRACKETS_BEFORE = re.compile(r"[\s(<{\"'=]*(?:0x|\\x)?\Z")
 _BRACKETS_AFTER = re.compile(r"[\s)>\]}\"',;/]*")
 
 
-def data_runs(text: str) -> list[Span]:
-    """Return the spans of runs of data, in order and disjoint, with the brackets around them."""
+@lru_cache(maxsize=1)
+def data_runs(text: str) -> tuple[Span, ...]:
+    """Return the spans of runs of data, in order and disjoint, with the brackets around them.
+
+    The chunker and the check of a document ask one after the other, so the last text is kept.
+    """
     merged: list[Span] = []
     for start, end in sorted(_with_brackets(text, *span) for span in _runs(text)):
         if merged and start <= merged[-1][1]:
             merged[-1] = merged[-1][0], max(end, merged[-1][1])
         else:
             merged.append((start, end))
-    return merged
+    return tuple(merged)
 
 
 def _runs(text: str) -> Iterator[Span]:

@@ -1,7 +1,7 @@
 """Interface of a token counter, and the counter of words."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Protocol
 
 from raptor_core.identity import fingerprint
@@ -17,7 +17,7 @@ class TokenCounter(Protocol):
     def count(self, texts: Sequence[str]) -> list[int]:
         """Return the number of tokens of each text, in order."""
 
-    def token_spans(self, text: str) -> list[tuple[int, int]]:
+    def token_spans(self, text: str) -> Iterable[tuple[int, int]]:
         """Return character offsets ``(start, end)`` of each token, in order, end exclusive.
 
         Offsets lie on character boundaries; a token inside a character repeats its span.

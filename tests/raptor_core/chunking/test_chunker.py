@@ -1,5 +1,6 @@
 """Chunks of documents with headings, sections and unusual text."""
 
+import tracemalloc
 import unicodedata
 from itertools import pairwise
 
@@ -72,6 +73,17 @@ def test_a_long_sentence_is_cut_after_clause_punctuation_first():
     assert cut_sentence(text, 0, len(text), Measure(text, COUNTER), 6) == [
         len("one two three four, ")
     ]
+
+
+def test_rows_without_a_full_stop_are_cut_in_little_memory():
+    text = "\n".join(f"{number} | 7 | 3.5" for number in range(20_000))
+    chunk("The tokenizer is loaded.")
+    tracemalloc.start()
+    try:
+        assert len(chunk(text)) > 1_000
+        assert tracemalloc.get_traced_memory()[1] < 40 * len(text)  # 7 tokens in 16 characters
+    finally:
+        tracemalloc.stop()
 
 
 def test_a_long_sentence_is_cut_at_white_space_before_any_token():

@@ -67,7 +67,7 @@ def test_entities_that_multiply_are_refused():
         f'<w:document xmlns:w="{WORD}"><w:body><w:p><w:r><w:t>&a11;</w:t></w:r></w:p></w:body>'
         "</w:document>"
     )
-    with pytest.raises(UnreadableError, match="entity"):
+    with pytest.raises(UnreadableError, match="entities"):
         parse("docx", word(body.encode()))
     page = f"<!DOCTYPE l [{entities}]><p>&a11; stays as it is</p>"
     assert len(parse("html", page.encode())[0][1].text) < 5_000
