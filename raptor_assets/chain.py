@@ -9,7 +9,8 @@ import logging
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
+from typing import Any
 
 import dagster as dg
 from dagster._core.definitions.asset_checks.asset_check_evaluation import (
@@ -41,13 +42,14 @@ from raptor_assets.progress import (
     describe_step,
     ignore_progress,
 )
+from raptor_assets.project.event_scrub import forget_texts
 from raptor_assets.project.resources import Resources
 from raptor_assets.project.runs import inherited_tags, names_tags
 from raptor_assets.project.turns import begin_turn
 from raptor_assets.provenance import Provenance
 from raptor_assets.report_pages import node_link
 from raptor_assets.run_context import RunContext
-from raptor_assets.specs import build_check_specs
+from raptor_assets.specs import build_check_specs, column_lineage, column_schema
 from raptor_assets.steps import build_steps
 from raptor_assets.steps.base import Step
 from raptor_assets.versions import DROPPED, PAST_TOP
@@ -147,7 +149,12 @@ class ChainRun:
         components.curation = resources.curation()
         self._at = StepProgress(lambda: endpoints_usage(components.ledger, self._settings), watch)
         self._run_context = RunContext(
-            resources, components, lambda: self._partitions, warn=warn, working=self._at.report
+            resources,
+            components,
+            lambda: self._partitions,
+            warn=warn,
+            working=self._at.report,
+            forget=partial(forget_texts, context.instance, self._corpus, context.run.run_id),
         )
         self._steps = build_steps(self._settings.tree.max_layers)
 
@@ -204,9 +211,9 @@ class ChainRun:
         context = self._run_context
         context.forget_published()
         corpus, max_layers = self._corpus, self._settings.tree.max_layers
-        upstream = keys.dependencies(max_layers, follows=corpus.follows, form=corpus.form)
+        self._upstream = keys.dependencies(max_layers, follows=corpus.follows, form=corpus.form)
         self._provenance = Provenance(
-            self._context.instance, batch, context.versions, upstream, self._corpus
+            self._context.instance, batch, context.versions, self._upstream, self._corpus
         )
 
     def _skip(self, batch: Sequence[str], cause: Failure) -> dict[str, Failure]:
@@ -239,7 +246,7 @@ class ChainRun:
             for step in self._steps:
                 if step.key in checked:
                     for state in self._recorded(step, states):
-                        if not self._is_kept(step) or self._has(step, state):
+                        if not self._is_kept(step) or self._has(step.key, state):
                             yield from self._check_one(step, state)
             self._run_context.store.release()
 
@@ -303,7 +310,7 @@ class ChainRun:
     def _step(self, step: Step, states: Sequence[PartitionState]) -> Events:
         self._at.begin(step.key.to_user_string(), tuple(state.name for state in states))
         self._at.report(0, 0)
-        tall = {state.name: state for state in states if self._has(step, state)}
+        tall = {state.name: state for state in states if self._has(step.key, state)}
         with span(f"step {step.key.to_user_string()}", {"raptor.partitions": len(tall)}):
             results = self._attempt(step, list(tall.values())) if tall else []
         seconds = self._at.seconds
@@ -355,10 +362,10 @@ class ChainRun:
         if self._recorded_at(step.key) != _TREE and _TREE in self._selected:
             yield from failure_events(self._shown(_TREE), state.name, state.failure, ())
 
-    def _has(self, step: Step, state: PartitionState) -> bool:
-        """Return whether a tree of the partition is high enough for the step's asset."""
+    def _has(self, key: dg.AssetKey, state: PartitionState) -> bool:
+        """Return whether a tree of the partition is high enough for an asset."""
         try:
-            return state.has_layer(keys.needed_layer(step.key))
+            return state.has_layer(keys.needed_layer(key))
         except RaptorError:  # the step raises it again
             return True
 
@@ -413,12 +420,29 @@ class ChainRun:
             partition=name,
             metadata={
                 **result.metadata,
+                **(self._columns(step.key, results) if result is results[-1] else {}),
                 "dagster/row_count": result.n_rows,
                 "reused": result.reused,
                 "seconds": round(seconds * (result.n_rows + 1) / total, 4),
             },
             tags=self._provenance.tags(step.key, name, str(result.data_version)),
         )
+
+    def _columns(self, key: dg.AssetKey, results: Sequence[StepResult]) -> Mapping[str, Any]:
+        """Return the schema and the lineage of an asset's columns, for catalogs and the UI.
+
+        They are long and concern all partitions, so one event of a batch has them.
+        """
+        upstream = [
+            parent
+            for parent in self._upstream[key]
+            if any(self._has(parent, result.state) for result in results)
+        ]
+        lineage = column_lineage(key, upstream, self._corpus)
+        return {
+            "dagster/column_schema": column_schema(key),
+            **({"dagster/column_lineage": lineage} if lineage.deps_by_column else {}),
+        }
 
     def _evaluations(self, step: Step, result: StepResult, *, is_last: bool = False) -> Events:
         """Yield the check results of a partition; the last of a step shows the spread of all."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 import itertools
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 import dagster as dg
 
@@ -33,8 +34,13 @@ BUILT = "built"
 SHOWN_ROWS = 8
 
 
-def documents_metadata(trees: Mapping[str, Sequence[Document]], corpus: Corpus) -> Metadata:
-    """Return metadata of ``documents``; ``n_not_read`` counts unreadable files of the source."""
+def documents_metadata(
+    trees: Mapping[str, Sequence[Document]], corpus: Corpus, paths: Sequence[str] = ()
+) -> Metadata:
+    """Return metadata of ``documents``; ``n_not_read`` counts unreadable files of the source.
+
+    A partition's only document has its URI, if ``paths`` name a single source.
+    """
     documents = [document for members in trees.values() for document in members]
     rows = [
         (document.id, shorten(document.title, 60), str(len(document.text)))
@@ -46,7 +52,18 @@ def documents_metadata(trees: Mapping[str, Sequence[Document]], corpus: Corpus) 
         "n_chars": sum(len(document.text) for document in documents),
         "n_not_read": len(corpus.skipped),
         "documents": dg.MetadataValue.md(markdown_table(("document", "title", "chars"), rows)),
+        **_uri(paths, documents),
     }
+
+
+def _uri(paths: Sequence[str], documents: Sequence[Document]) -> Metadata:
+    """Return the URI of a partition's only document, which was read from the only one of paths."""
+    if not (len(paths) == len(documents) == 1 and documents[0].source):
+        return {}
+    path, source = paths[0], documents[0].source
+    address = path if f"/{path}".endswith(f"/{source}") else f"{path.rstrip('/')}/{source}"
+    address = source if "://" in source else address
+    return {"uri": address if "://" in address else Path(address).absolute().as_uri()}
 
 
 def nodes_metadata(nodes: Mapping[str, Sequence[Node]]) -> Metadata:

@@ -27,6 +27,7 @@ from raptor_core.report.values import (
 )
 from raptor_core.tables.files import TableStore
 from raptor_core.tables.values import table_to_findings
+from raptor_core.tree.corpus_tree import CORPUS_TREE_NAME
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -94,9 +95,10 @@ def _rebuilds(
 ) -> tuple[Rebuild, ...]:
     """Return this rebuild and the earlier ones, without the text of removed documents.
 
+    The corpus tree's keep no text: its documents are summaries, which may quote a removed document.
     If the run that published the tree died, ``basis`` is the tree itself and says nothing.
     """
-    earlier = list(basis.nodes()) if basis else []
+    earlier, is_above = list(basis.nodes()) if basis else [], tree.name == CORPUS_TREE_NAME
     is_known = {node.id for node in earlier} == set(record.node_ids)
     newest = Rebuild(
         previous=record.published_at,
@@ -105,10 +107,10 @@ def _rebuilds(
         sizes_after=_sizes(tree.nodes),
         n_added=len(change.added),
         n_removed=change.n_removed,
-        replaced=replaced_nodes(earlier, tree.nodes) if is_known else (),
+        replaced=replaced_nodes(earlier, tree.nodes) if is_known and not is_above else (),
         cost=cost,
     )
-    live = {name for node in tree.nodes for name in node.documents}
+    live = () if is_above else {name for node in tree.nodes for name in node.documents}
     kept = (replace(old, replaced=keep_live(old.replaced, live)) for old in record.rebuilds)
     return (newest, *kept)
 

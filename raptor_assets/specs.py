@@ -68,6 +68,58 @@ def column_schema(key: dg.AssetKey) -> dg.TableSchema:
     return dg.TableSchema(columns)
 
 
+_COLUMN_SOURCES = {
+    "documents": {"text": "source.text"},
+    "chunks": {
+        "tree": "documents.tree",
+        "text": "documents.text",
+        "documents": "documents.id",
+        "section": "documents.sections",
+        "source": "documents.source",
+        "metadata": "documents.metadata",
+    },
+    "embeddings": {
+        **{name: f"chunks.{name} summaries.{name}" for name in NODES.names},
+        "vector": "chunks.text chunks.context summaries.text",
+    },
+    "clusters": {"tree": "embeddings.tree", "node_ids": "embeddings.id embeddings.vector"},
+    "summaries": {
+        "tree": "embeddings.tree",
+        "text": "embeddings.text",
+        "documents": "embeddings.documents",
+        "metadata": "embeddings.metadata",
+        "children": "clusters.node_ids",
+        "slot": "clusters.slot",
+    },
+    "findings": {"tree": "summaries.tree", "node_id": "summaries.id", "sentence": "summaries.text"},
+    "tree": {
+        "tree": "embeddings.tree documents.tree",
+        "build_id": "embeddings.id documents.text",
+        "n_tokens": "embeddings.n_tokens",
+    },
+    "tree_report": {name: f"tree.{name}" for name in ("tree", "build_id", "published_at")},
+}
+"""Upstream columns by column, by the last part of an asset's key."""
+
+
+def column_lineage(
+    key: dg.AssetKey, upstream: Iterable[dg.AssetKey], corpus: CorpusNames
+) -> dg.TableColumnLineage:
+    """Return the columns of ``upstream`` assets from which an asset's columns are made."""
+    columns = [
+        (column, source.split("."))
+        for column, sources in _COLUMN_SOURCES[key.path[-1]].items()
+        for source in sources.split()
+    ]
+    lineage: dict[str, list[dg.TableColumnDep]] = {}
+    for parent in upstream:
+        for column, (part, name) in columns:
+            if part == parent.path[-1]:
+                dep = dg.TableColumnDep(asset_key=keys.shown(corpus, parent), column_name=name)
+                lineage.setdefault(column, []).append(dep)
+    return dg.TableColumnLineage(deps_by_column=lineage)
+
+
 def build_source_spec() -> dg.AssetSpec:
     """Return the spec of the documents of an upstream asset, which are copied at once."""
     return dg.AssetSpec(

@@ -1,7 +1,5 @@
 """Scores of a reader's answers: the measures of the paper, by the rules of each data set."""
 
-from __future__ import annotations
-
 import re
 import string
 from collections import Counter

@@ -3,8 +3,6 @@
 Strategies as systems are in ``raptor_core.evaluation.systems``, which finds these by entry points.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -106,8 +104,7 @@ class Dpr:
         nodes = store.nodes(self._where(query))
         if not nodes:
             return [fit_budget(text, query, ()) for text in questions.texts]
-        passages = _encode_nodes(nodes, self.passage_model)
-        return self._rank(questions.texts, query, nodes, passages)
+        return self._rank(questions.texts, query, nodes, _encode_nodes(nodes, self.passage_model))
 
     def _where(self, query: Query) -> Where:
         return chunks_only(query) if self.name == "dpr" else query.where

@@ -1,7 +1,5 @@
 """Windows of words: the chunks of a short recipe, to compare with."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 

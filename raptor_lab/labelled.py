@@ -1,7 +1,5 @@
 """Labelled claims about documents, and scores of a judge on them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -125,8 +123,7 @@ class DatasetScore:
 
 def score_judge(labelled: Labelled, judge: Judge) -> list[DatasetScore]:
     """Score a judge on each data set, in the order of the file."""
-    findings = judge.judge(labelled.audited(labelled.pairs))
-    judged = list(zip(labelled.pairs, findings, strict=True))
+    judged = list(zip(labelled.pairs, judge.judge(labelled.audited(labelled.pairs)), strict=True))
     datasets = dict.fromkeys(pair.dataset for pair in labelled.pairs)
     return [_score(name, [item for item in judged if item[0].dataset == name]) for name in datasets]
 

@@ -3,8 +3,6 @@
 The page of a tree, and the policy of pages, are in ``raptor_core.report.page``.
 """
 
-from __future__ import annotations
-
 import html
 from dataclasses import asdict
 from importlib import resources

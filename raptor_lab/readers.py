@@ -3,8 +3,6 @@
 Scores of answers are in ``answer_scores``.
 """
 
-from __future__ import annotations
-
 import importlib.util
 import threading
 from collections.abc import Iterator, Mapping, Sequence
@@ -222,8 +220,7 @@ class UnifiedQa:
                 tokenizer = AutoTokenizer.from_pretrained(self._model)
             except (ImportError, ValueError) as error:
                 if "sentencepiece" in str(error) and not importlib.util.find_spec("sentencepiece"):
-                    needs = f"the tokenizer of {self._model}"
-                    raise MissingExtraError("lab", needs) from error
+                    raise MissingExtraError("lab", f"the tokenizer of {self._model}") from error
                 raise
         return tokenizer, model.eval()
 

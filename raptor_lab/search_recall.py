@@ -1,7 +1,5 @@
 """Recall of the search by vectors, against a comparison with every vector."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -8,8 +8,6 @@ The sheet is a folder of files. ``drawn.json`` keeps nodes, children and parents
 or in the page, which saves ``filled.csv``.
 """
 
-from __future__ import annotations
-
 import csv
 import heapq
 import io
@@ -32,7 +30,6 @@ from raptor_core.nodes import Node
 
 KINDS = ("added", "extrapolated", "contradicted")
 """Kinds of hallucination: no child says it; it does not follow from them; they contradict it."""
-
 VERDICTS = ("supported", *KINDS, "unsure")
 
 
@@ -217,7 +214,6 @@ def read_verdicts(path: Path, drawn: Drawn, *, partly: bool) -> dict[tuple[str, 
 
     Args:
         path: CSV file, with commas, semicolons or tabs between its cells.
-        drawn: sample of the sheet.
         partly: accept sentences without a verdict; they are left out.
 
     Raises:
@@ -235,8 +231,7 @@ def read_verdicts(path: Path, drawn: Drawn, *, partly: bool) -> dict[tuple[str, 
             message = f"the verdict {verdict!r} is unknown; write one of {', '.join(VERDICTS)}"
             raise _row_error(path, at, message)
         if verdict:
-            note = normalize_text(row["note"])
-            verdicts[key] = SheetVerdict(verdict, note)
+            verdicts[key] = SheetVerdict(verdict, normalize_text(row["note"]))
         else:
             empty.append(str(at))
     n_sentences = sum(len(node.sentences) for node in drawn.nodes)

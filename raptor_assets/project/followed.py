@@ -65,6 +65,9 @@ def build_source_asset(
                 rows = rows_of(inputs["upstream"], resources.settings)
                 keep_rows(folder, rows, is_confirmed=is_confirmed)
             metadata = _source_metadata(context.instance, resources)
+            if not path_entry:
+                column = dg.TableColumnDep(key, resources.settings.source.text_field)
+                metadata["dagster/column_lineage"] = dg.TableColumnLineage({"text": [column]})
         resources.declare()
         return dg.MaterializeResult(
             metadata=metadata,

@@ -58,16 +58,18 @@ def find_renames(
     shrunken: Collection[str],
     published: Collection[str],
     known: Known,
+    present: Collection[str],
 ) -> Renames:
     """Pair missing documents with new ones of equal content, in the order of their ids.
 
     Partitions ``to_build`` may have new documents, ``shrunken`` ones have lost some. ``published``
-    are those ``to_build`` whose known documents are the published ones.
+    are those ``to_build`` whose known documents are the published ones. ``present`` are the known
+    documents that the source still has.
     """
     if not to_build or not shrunken:
         return Renames()
     previous = {name: _documents(known, name) for name in sorted(shrunken)}
-    missing = _missing_by_content(partitions, previous)
+    missing = _missing_by_content(previous, present)
     if not missing:
         return Renames()
     unmoved = {document.id for name in published for document in previous.get(name, ())}
@@ -83,11 +85,9 @@ def find_renames(
 
 
 def _missing_by_content(
-    partitions: Grouped, previous: Mapping[str, Sequence[Document]]
+    previous: Mapping[str, Sequence[Document]], present: Collection[str]
 ) -> dict[str, list[tuple[str, str]]]:
     """Return id and partition of each missing document by content, the first id last."""
-    ids = {document.id for documents in previous.values() for document in documents}
-    present = {document.id for _, document in _all(partitions, partitions) if document.id in ids}
     missing: defaultdict[str, list[tuple[str, str]]] = defaultdict(list)
     for name, documents in previous.items():
         for document in documents:
@@ -224,12 +224,18 @@ def find_changes(
         for name in states.read_again
         if recorded.published.get(name, "").startswith(recorded.snapshots.get(name, "")[:16])
     }
+    present = _present(inventory, previous)
     renames = find_renames(
-        source.partitions, states.stale, previous, published, lambda name: previous[name] or ()
+        source.partitions,
+        states.stale,
+        previous,
+        published,
+        lambda name: previous[name] or (),
+        present,
     )
     removals = decide_removals(
         previous,
-        _present(inventory, previous),
+        present,
         inventory.skipped,
         settings=settings.source,
         grouping=settings.grouping,

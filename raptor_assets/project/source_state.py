@@ -7,10 +7,6 @@ part. The first part has their number. Files of a missing or damaged part are re
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from collections.abc import Iterator
-from itertools import pairwise, repeat
-
 from raptor_core.documents import Catalog, Scan, parser_fingerprint, scan_source
 from raptor_core.errors import TableError
 from raptor_core.settings import SourceSettings
@@ -46,24 +42,29 @@ def look(tables: TableStore, settings: SourceSettings) -> Scan:
 def keep_look(tables: TableStore, settings: SourceSettings, scan: Scan) -> None:
     """Keep the catalog of a ``look`` for the next one."""
     if scan.is_new:
-        save_catalog(tables, settings, scan.catalog, load_catalog(tables, settings))
+        save_catalog(tables, settings, scan.catalog, scan.previous)
 
 
 def save_catalog(
     tables: TableStore, settings: SourceSettings, catalog: Catalog, previous: Catalog
 ) -> None:
     """Write the parts of a catalog that differ from the previous one."""
-    if catalog == previous:
+    changed = {key for key, _ in catalog.items() ^ previous.items()}
+    if not changed:
         return
     parsers = parser_fingerprint(settings)
     n_bytes = sum(map(len, catalog.values()))
     n_previous = _read(Catalog(), tables, 0, parsers)
     n_parts = max(n_previous, min(MAX_PARTS, 1 << (n_bytes // PART_BYTES).bit_length()))
-    known = _split(previous, n_parts) if n_parts == n_previous else repeat(None)
-    for number, (readings, kept) in enumerate(zip(_split(catalog, n_parts), known, strict=False)):
-        if readings != kept:
-            notes = {_PARSERS: parsers, _PARTS: str(n_parts)}
-            tables.write(KEY, _name(number), _READINGS.table(readings), notes)
+    notes = {_PARSERS: parsers, _PARTS: str(n_parts)}
+    rewritten = {_part(key, n_parts) for key in changed}
+    numbers = rewritten if n_parts == n_previous else range(n_parts)
+    parts: dict[int, list[tuple[bytes, bytes]]] = {number: [] for number in numbers}
+    for key, reading in catalog.items():
+        if (number := _part(key, n_parts)) in parts:
+            parts[number].append((key, reading))
+    for number, readings in parts.items():
+        tables.write(KEY, _name(number), _READINGS.table(sorted(readings)), notes)
 
 
 def _read(catalog: Catalog, tables: TableStore, number: int, parsers: str) -> int:
@@ -79,11 +80,9 @@ def _read(catalog: Catalog, tables: TableStore, number: int, parsers: str) -> in
     return int(notes[_PARTS])
 
 
-def _split(catalog: Catalog, n_parts: int) -> Iterator[list[tuple[bytes, bytes]]]:
-    keys = sorted(catalog)
-    starts = [bisect_left(keys, bytes([256 * n // n_parts])) for n in range(n_parts)]
-    for start, end in pairwise([*starts, len(keys)]):
-        yield [(key, catalog[key]) for key in keys[start:end]]
+def _part(key: bytes, n_parts: int) -> int:
+    """Return the number of the part that holds a key, by its first bits; ``n_parts`` <= 256."""
+    return key[0] * n_parts // 256
 
 
 def _name(number: int) -> str:

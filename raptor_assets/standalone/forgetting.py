@@ -14,9 +14,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from raptor_assets.project.home import Home
-from raptor_assets.standalone.file_texts import delete_rows, file_texts
+from raptor_assets.standalone.file_texts import file_texts, row_text
+from raptor_assets.standalone.instance import open_instance
 from raptor_core.disk import replace_file
-from raptor_core.errors import SourceError
+from raptor_core.errors import RecordsError, SettingsError, SourceError
 from raptor_core.home.folder import HomeFolder, hint
 from raptor_core.home.published import corpus_tree_folder, has_corpus_tree
 from raptor_core.identity import percent_encode
@@ -31,6 +32,15 @@ PASSAGE_WORDS = 5
 """Words in a row that count as a passage of the document, unless a remaining document has them."""
 
 _ERASE = "verify --erase --gone DOCUMENT --text TEXT"
+_TRUNCATE = (
+    "run `truncate raptor.kept, raptor.wanted` in the database while nothing builds: they hold "
+    "unfinished work of all corpora"
+)
+_VACUUM = (
+    "files of PostgreSQL keep replaced rows: run `vacuum full event_logs, asset_check_executions, "
+    "asset_keys`; its write-ahead log and backups are not read"
+)
+_SELECT = "select id from event_logs where event like '%PASSAGE%'"
 _ESCAPES = re.compile(r"\\+u([0-9a-fA-F]{4})")
 _BREAKS = re.compile(r"\\+[nrt]")
 _WORDS = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]|[^\W_]+")
@@ -59,6 +69,12 @@ class Forgetting:
     names: list[Remnant] = field(default_factory=list)
     limits: list[str] = field(default_factory=list)
     files: dict[str, str] = field(default_factory=dict)
+
+    def add(self, place: Remnant, *, is_history: bool) -> None:
+        """Add a place with a trace, once."""
+        places = self.names if is_history and place.kind == "id" else self.remnants
+        if place.kind and place not in places:
+            places.append(place)
 
 
 class Traces:
@@ -118,7 +134,7 @@ def verify_forgotten(
 ) -> Forgetting:
     """Search a home, and further files and folders, for what remains of a deleted document.
 
-    ``erased`` first erases deleted points, and events of Dagster with passages of the text.
+    ``erased`` first erases deleted points, and passages of the text in Dagster's events.
 
     Raises:
         SourceError: the document is still published, or a path of ``also`` does not exist.
@@ -135,23 +151,53 @@ def verify_forgotten(
             f"`{hint('build', home.path)}`, or `{hint('drop', home.path)}` its tree, and repeat"
         )
     traces = Traces(document, text, remaining)
-    if erased:
-        _erase(home, settings, traces)
     result = Forgetting(hashlib.sha256(document.encode()).hexdigest(), len(traces.passages))
-    result.limits = _limits(home, settings, text, result.n_passages)
+    result.limits += _limits(settings, text, result.n_passages)
+    if erased:
+        for store in _stores(home, settings):
+            store.optimize(erase=True)
     for node in published:
         if kind := traces.find(node.text):
             result.remnants.append(Remnant(f"store: {node.tree}", node.id, kind, _rebuild(home)))
-    for path in _files((home.path, *also)):
+    records = _search_instance(home, traces, result, erased=erased)
+    for path in _files((home.path, *records, *also)):
         data = path.read_bytes()
         result.files[str(path)] = hashlib.sha256(data).hexdigest()
-        parts = [("name", str(path)), *file_texts(path, data)]
-        for part, content in parts:
-            if kind := traces.find(content):
-                is_history = kind == "id" and path.is_relative_to(home.path / HOME_RECORDS)
-                places = result.names if is_history else result.remnants
-                places.append(Remnant(str(path), part, kind, _remedy(home, path)))
+        is_history = any(path.is_relative_to(folder) for folder in (home.dagster, *records))
+        for part, content in (("name", str(path)), *file_texts(path, data, result.limits)):
+            remedy = _remedy(home, home.dagster if is_history else path)
+            place = Remnant(str(path), part, traces.find(content), remedy)
+            result.add(place, is_history=is_history)
     return result
+
+
+def _search_instance(home: Home, traces: Traces, result: Forgetting, *, erased: bool) -> list[Path]:
+    """Search the database of Dagster's instance, and return folders of its files elsewhere."""
+    is_own = home.has_default_instance() and not home.names().corpus
+    if is_own and not (erased and (home.dagster / "history").exists()):
+        return []
+    from raptor_assets.project.event_scrub import database_texts, erase_texts
+    from raptor_assets.project.records import is_postgres
+
+    try:
+        with open_instance(home) as instance:
+            if erased:
+                erase_texts(instance, lambda text: traces.find(text) == "text")
+            root, name = Path(instance.root_directory), type(instance.event_log_storage).__name__
+            for table, values in database_texts(instance) if is_postgres(instance) else ():
+                is_cache = table.startswith("raptor.")
+                remedy = _TRUNCATE if is_cache else f"run `{hint(_ERASE, home.path)}`"
+                place = Remnant("database", table, traces.find(row_text(values)), remedy)
+                result.add(place, is_history=not is_cache)
+            if is_postgres(instance):
+                result.limits.append(_VACUUM)
+            elif "Sqlite" not in name:
+                result.limits.append(f"tables of {name} are not searched: run `{_SELECT}` there")
+    except (RecordsError, SettingsError) as error:
+        result.limits.append(f"history and cached answers of Dagster are not searched: {error}")
+        return []
+    folders = [] if root.is_relative_to(home.path) else ["history", "schedules", "storage"]
+    return [root / folder for folder in folders if (root / folder).is_dir()]
 
 
 def _published_nodes(home: Home, settings: Settings) -> list[Node]:
@@ -179,7 +225,7 @@ def _files(paths: Iterable[Path]) -> Iterator[Path]:
                 yield file
 
 
-def _limits(home: Home, settings: Settings, text: str, n_passages: int) -> list[str]:
+def _limits(settings: Settings, text: str, n_passages: int) -> list[str]:
     limits = ["a text that says the same in other words is not recognised"]
     if not text:
         limits.append("without --text only the id is looked for: texts cannot be recognised")
@@ -187,8 +233,6 @@ def _limits(home: Home, settings: Settings, text: str, n_passages: int) -> list[
         limits.append("a remaining document has every passage of the text as well")
     if settings.store.kind == "server":
         limits.append("files of a server are not read: it erases deleted points when it vacuums")
-    if not home.has_default_instance():
-        limits.append("history and cached answers in a Dagster instance elsewhere are not read")
     if settings.tables.url:
         limits.append("tables outside the home are not read: copy them and name them by --also")
     return limits
@@ -206,21 +250,12 @@ def _remedy(home: Home, path: Path) -> str:
     remedies = {
         "qdrant": f"run `{hint(_ERASE, home.path)}`",
         "answers": "delete this folder: it holds unfinished work",
-        HOME_RECORDS: f"run `{hint(_ERASE, home.path)}`; or delete the runs in the Dagster UI",
+        HOME_RECORDS: f"run `{hint(_ERASE, home.path)}`; delete files of captured output",
         HOME_SETTINGS: "take it out of the settings",
         "tables": f"delete the file, and {_rebuild(home)}",
         "corpus_tree": _rebuild(home),
     }
     return remedies.get(folder, "delete the file: it is written again where it is needed")
-
-
-def _erase(home: Home, settings: Settings, traces: Traces) -> None:
-    """Remove the bytes of deleted points, also in large stores, and events with a passage."""
-    for store in _stores(home, settings):
-        store.optimize(erase=True)
-    log = home.dagster / "history" / "runs" / "event_log.db"
-    if home.has_default_instance() and log.exists():
-        delete_rows(log, lambda row: traces.find(row) == "text")
 
 
 def write_result(path: Path, values: dict[str, object]) -> None:

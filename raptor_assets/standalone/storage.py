@@ -138,8 +138,9 @@ class PooledSqliteEventLogStorage(consolidated.ConsolidatedSqliteEventLogStorage
 
 
 def _prepare(connection: Any, _record: Any) -> None:
-    """Sync at checkpoints, and decompress bytes, which are events in all columns."""
+    """Sync at checkpoints, erase what is replaced, and decompress bytes, which are events."""
     connection.execute("PRAGMA synchronous=NORMAL")
+    connection.execute("PRAGMA secure_delete=ON")
     connection.row_factory = lambda _cursor, row: tuple(
         unpack(value) if isinstance(value, bytes) else value for value in row
     )

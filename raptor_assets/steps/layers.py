@@ -41,7 +41,8 @@ class DocumentsStep(Step):
         """See ``Step.make``."""
         context = state.context
         trees = context.partitions.get(state.name, {})
-        context.require_known(state.name, {d.id for members in trees.values() for d in members})
+        ids = {document.id for members in trees.values() for document in members}
+        context.require_known(state.name, ids)
         if not trees:
             raise SourceError(
                 f"the source holds no document of partition {state.name!r}; it was removed or "
@@ -52,9 +53,10 @@ class DocumentsStep(Step):
         version = documents_version(trees, context.components.curation)
         reused = state.recorded_version(self.key, version) == version
         if not reused:
+            context.forget_removed(state.name, ids)
             state.save(self.key, documents_to_table(trees), version, version)
         n_rows = sum(len(members) for members in trees.values())
-        metadata = documents_metadata(trees, context.corpus)
+        metadata = documents_metadata(trees, context.corpus, context.settings.source.shown_paths())
         return StepResult(state, version, metadata, n_rows, reused, [_verdict(trees, context)])
 
     def _check(self, state: PartitionState) -> list[CheckResult]:

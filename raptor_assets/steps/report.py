@@ -74,7 +74,7 @@ class ReportStep(Step):
             state.save(self.key, records_table(records.values()), inputs, inputs)
         metadata = {
             **_numbers(list(records.values()), findings),
-            "path": dg.MetadataValue.path(str(path)),
+            "uri": path.absolute().as_uri(),
             "n_bytes": path.stat().st_size,
         }
         if (url := page_url(context.settings, state.name)) is not None:

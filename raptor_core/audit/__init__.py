@@ -5,8 +5,6 @@ audits summaries before they are kept. Checks of whole layers and trees are in
 ``raptor_core.quality``. Read ``base`` next.
 """
 
-from __future__ import annotations
-
 from raptor_core.audit.base import Judge
 from raptor_core.models.embedding.base import Embedder
 from raptor_core.models.money.ledger import Ledger

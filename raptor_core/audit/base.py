@@ -1,7 +1,5 @@
 """Findings of an audit, and the interface of a judge."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol

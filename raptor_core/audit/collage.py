@@ -1,7 +1,5 @@
 """Collage: a text that consists of other texts' own words, as extractive summaries do."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from functools import lru_cache

@@ -4,8 +4,6 @@ Words are weighed by rarity among the siblings, so that the words of the topic, 
 share, count little. A model may also write other words, so a direction near the summary's counts.
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Sequence
@@ -16,16 +14,12 @@ from raptor_core.models.summarizing.sentence import content_terms
 
 HELD_SHARE = 0.15
 """Share of a child's weighed words from which its summary holds something of it."""
-
 HELD_COSINE = 0.65
 """Cosine of a child to its summary from which half of ``HELD_SHARE`` suffices."""
 
 
 def word_shares(summary: str, children: Sequence[str]) -> list[float]:
-    """Return the share of each child's weighed content words that the summary has, in [0, 1].
-
-    A child without content words has the share 1, since there is nothing to hold.
-    """
+    """Return the share of each child's weighed content words in the summary; 1 without words."""
     terms = [content_terms(child) for child in children]
     counts = Counter(term for of_child in terms for term in of_child)
     weights = {term: math.log((len(children) + 1) / (n + 0.5)) for term, n in counts.items()}
@@ -55,10 +49,7 @@ def copied_child(summary: str, children: Sequence[str]) -> int | None:
 def held_children(
     summary: str, children: Sequence[str], cosines: Sequence[float] | None = None
 ) -> list[bool]:
-    """Return for each child whether the summary holds something of it.
-
-    ``cosines`` are those of the children's vectors to the summary's; None judges by words alone.
-    """
+    """Return for each child whether the summary holds something of it, by words and ``cosines``."""
     shares = word_shares(summary, children)
     nearness = cosines if cosines is not None else [0.0] * len(children)
     return [
@@ -72,10 +63,7 @@ LEFT_OUT_SHARE = 0.5
 
 
 def left_out(summary: str, children: Sequence[str]) -> list[str]:
-    """Return the children that a new summary must not leave out; none if the summary is fair.
-
-    A copy of one child leaves out all others.
-    """
+    """Return the children that a new summary must not leave out; none if the summary is fair."""
     copied = copied_child(summary, children)
     if copied is not None:
         return [child for child in children if child != children[copied]]
@@ -90,5 +78,4 @@ OMISSION_WORDS = 12
 
 def omissions(summary: str, children: Sequence[str]) -> tuple[str, ...]:
     """Return the beginnings of the children that ``left_out`` names."""
-    missing = left_out(summary, children)
-    return tuple(" ".join(child.split()[:OMISSION_WORDS]) for child in missing)
+    return tuple(" ".join(child.split()[:OMISSION_WORDS]) for child in left_out(summary, children))

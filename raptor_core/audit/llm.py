@@ -1,7 +1,5 @@
 """Judge that calls a chat model and checks its answer, in JSON, before it counts."""
 
-from __future__ import annotations
-
 import json
 import re
 import threading
@@ -70,12 +68,7 @@ class _Question:
 
 
 class LlmJudge:
-    """Judge by a chat model that gives a reason and a child's words for unsupported sentences.
-
-    Scores are 1 and 0. An answer that is no JSON of the required form, or names sentences or
-    sources that do not exist, leads to a retry; after ``audit.max_retries`` the summary is not
-    judged. A quote that its source does not contain is dropped.
-    """
+    """Judge by a chat model that gives a reason and a child's words for unsupported sentences."""
 
     def __init__(
         self,
@@ -106,9 +99,12 @@ class LlmJudge:
 
     def _ask(self, question: _Question, stop: threading.Event) -> tuple[int, list[SentenceFinding]]:
         system, response_format = _answer_form(self._settings)
+        texts = [child.text for child in question.item.children]
+        sentences = fence_all("sentence", question.sentences, *_TAGS)
+        user = ["Sources:", *fence_all("source", texts, *_TAGS), "", "Sentences of the summary:"]
         ask = ChatAsk(
             system=system,
-            user=_user_message(question),
+            user="\n".join([*user, *sentences]),
             max_tokens=self._settings.max_tokens,
             temperature=0.0,
             shorten=lambda _n: _SHORTER,
@@ -141,13 +137,6 @@ def _answer_form(settings: AuditSettings) -> tuple[str, dict[str, Any] | None]:
     form = _FORM.format(schema=json.dumps(schema, separators=(",", ":")))
     is_any = settings.json_format == "json_object"
     return f"{SYSTEM}\n\n{form}", {"type": "json_object"} if is_any else None
-
-
-def _user_message(question: _Question) -> str:
-    """Return the sources and the sentences, each fenced."""
-    sources = fence_all("source", [child.text for child in question.item.children], *_TAGS)
-    sentences = fence_all("sentence", question.sentences, *_TAGS)
-    return "\n".join(["Sources:", *sources, "", "Sentences of the summary:", *sentences])
 
 
 def _check(text: str, question: _Question) -> None:

@@ -1,7 +1,5 @@
 """Judge by natural-language inference: a sentence is supported if a child entails it."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
@@ -20,12 +18,7 @@ MAX_PREMISES = 8
 
 
 class NliJudge:
-    """Judge that supports a sentence if a child entails it with a probability of 0.5 or more.
-
-    The model is any cross-encoder of sentence-transformers that was trained for inference and
-    labels "entailment" and, optionally, "contradiction". The score is the highest probability of
-    entailment by one child, so a sentence that combines several children may count as unsupported.
-    """
+    """Judge that supports a sentence if a child entails it with a probability of 0.5 or more."""
 
     name = "nli"
 
@@ -45,8 +38,7 @@ class NliJudge:
         findings: list[list[SentenceFinding]] = [[] for _ in summaries]
         for number, sentence, premises in questions:
             rows, probabilities = probabilities[: len(premises)], probabilities[len(premises) :]
-            node_id = summaries[number].node.id
-            findings[number].append(_finding(node_id, sentence, premises, rows))
+            findings[number].append(_finding(summaries[number].node.id, sentence, premises, rows))
         return findings
 
     def _probabilities(self, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float64]:

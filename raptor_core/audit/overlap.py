@@ -1,24 +1,16 @@
 """Baseline judge: words, numbers and names of a sentence that no child holds."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from raptor_core.audit.base import AuditedSummary, Judgement, SentenceFinding, Text, sentence_texts
-from raptor_core.audit.terms import Needs, SupportedTerms, find_missing, find_needs, terms, union
+from raptor_core.audit.terms import find_missing, find_needs, terms, union
 
 MIN_SUPPORT = 0.5
 """Share of supported content words below which a sentence is unsupported."""
 
 
 class OverlapJudge:
-    """Judge by the share of a sentence's content words that occur in any child.
-
-    A sentence with a number or name that occurs in no child is unsupported, too. The judge does not
-    notice a negation, a swap of roles or a wrong combination of words. Numbers compare by value,
-    words without English endings, unspaced scripts by pairs of characters. A capital marks a name,
-    unless the children put capitals on ordinary words, as German does.
-    """
+    """Judge by the share of a sentence's content words that occur in any child."""
 
     name = "overlap"
     version = "1"
@@ -40,14 +32,8 @@ def _judge(node: Text, children: Sequence[Text]) -> list[SentenceFinding]:
         supported = score >= MIN_SUPPORT and not no_exact
         judgement: Judgement = "supported" if supported else "unsupported"
         missing = tuple(dict.fromkeys(no_exact + no_word))
-        evidence = _closest(needs, children, known)
+        items = (*needs.content, *needs.exact)
+        counts = [sum(child.supports(item.forms) for item in items) for child in known]
+        evidence = children[counts.index(max(counts))].id if any(counts) else None  # the first
         findings.append(SentenceFinding(node.id, sentence, judgement, score, missing, evidence))
     return findings
-
-
-def _closest(needs: Needs, children: Sequence[Text], known: Sequence[SupportedTerms]) -> str | None:
-    """Return the id of the first child that holds most of what is needed, or None."""
-    items = (*needs.content, *needs.exact)
-    counts = [sum(child.supports(item.forms) for item in items) for child in known]
-    best = max(counts, default=0)
-    return children[counts.index(best)].id if best else None

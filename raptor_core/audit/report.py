@@ -1,7 +1,5 @@
 """Audit of a sample of summaries by one judge, which reuses earlier findings."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -17,10 +15,7 @@ Known = Mapping[str, Sequence[SentenceFinding]]
 
 
 class RememberingJudge:
-    """Judge that asks another judge only about summaries that are not ``known``.
-
-    Summaries that could not be judged are asked about again.
-    """
+    """Judge that asks another judge only about summaries that are not ``known``."""
 
     def __init__(self, inner: Judge, known: Known | None = None) -> None:
         self._inner = inner
@@ -87,7 +82,7 @@ class AuditReport:
     n_right: int = 0
     n_wrong: int = 0
 
-    def marked(self, curation: Curation) -> AuditReport:
+    def marked(self, curation: Curation) -> "AuditReport":
         """Return the report with people's marks on its findings; see ``with_marks``."""
         marks = [curation.mark(f.node_id, f.sentence) for f in self.unsupported]
         values = [mark.value for mark in marks if mark]
@@ -139,10 +134,7 @@ def with_marks(
 
 @dataclass(frozen=True, slots=True)
 class Audit:
-    """Summaries of a layer of one or more trees, to sample.
-
-    ``below`` maps ids to nodes of the layer below. ``known`` are findings of earlier audits.
-    """
+    """Layer of summaries to sample, nodes ``below`` it by id, and findings of earlier audits."""
 
     nodes: Sequence[Node]
     below: Mapping[str, Node]
@@ -181,11 +173,7 @@ def run_audits(
 
 
 def sample(nodes: Sequence[Node], rate: float, minimum: int) -> list[Node]:
-    """Return the summaries of a layer with the smallest hashes of their ids, in order.
-
-    The sample has ``rate`` (0 to 1) of all summaries, rounded up, and at least ``minimum``. A
-    choice by hash is stable over rebuilds.
-    """
+    """Return the ``rate`` of summaries with the smallest hashes, at least ``minimum``, in order."""
     n_sampled = max(minimum, math.ceil(rate * len(nodes)))
     by_hash = sorted((digest("audit", node.id), node.id) for node in nodes)
     chosen = {node_id for _, node_id in by_hash[:n_sampled]}
@@ -209,10 +197,7 @@ class Propagation:
 def measure_propagation(
     findings: Iterable[SentenceFinding], above: Iterable[tuple[str, Iterable[str]]]
 ) -> Propagation:
-    """Follow unsupported sentences to ``above``: texts of the next layer, their children's ids.
-
-    The paper reports no hallucination that a parent repeats.
-    """
+    """Follow unsupported sentences to ``above``: texts of the next layer, their children's ids."""
     parents: dict[str, list[SupportedTerms]] = {}
     for text, children in above:
         parent = terms(text)

@@ -1,7 +1,5 @@
 """Summarizer whose summaries are audited before they are kept, and made again if they fail."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -33,12 +31,7 @@ class _Faults:
 
 
 class RevisingSummarizer:
-    """Summarizer that audits every new summary of another summarizer.
-
-    A summary with unsupported sentences, or that leaves out most children or copies one, is
-    requested again, with these faults in the prompt. The answer with fewer faults is kept, the
-    first of equals. The judge is part of the fingerprint, because it affects the texts.
-    """
+    """Summarizer that audits every new summary of another summarizer."""
 
     def __init__(self, inner: Summarizer, judge: Judge) -> None:
         self._inner = inner

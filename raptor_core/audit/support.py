@@ -3,8 +3,6 @@
 It embeds sentences with the bundled model, and calls no other model.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections import defaultdict
@@ -90,7 +88,6 @@ class Claim:
     """Sentence compared with the children's sentences.
 
     Attributes:
-        doubts: see ``Doubts``.
         missing: its numbers and names, then its words, that no child holds.
         nearest: row of the most similar sentence.
     """
@@ -126,15 +123,19 @@ class EvidenceSentences:
         no_number = find_missing(needs.numbers, self._all_terms)
         no_name = find_missing(needs.names, self._all_terms)
         covered = 1 - len(no_word) / len(needs.content) if needs.content else 1.0
+        known = self._all_terms.forms
+        n_unnamed = sum(kin()[stem].isdisjoint(known) for stem in stems & kin().keys())
+        lacking = (stems - near) & opposites().keys()
+        n_opposites = sum(not opposites()[stem].isdisjoint(near) for stem in lacking)
         doubts = {
             "far": max(0.0, _FAR - closeness),
             "very_far": max(0.0, _VERY_FAR - closeness),
             "uncovered": max(0.0, _UNCOVERED - covered),
             "numbers": min(_MOST, len(no_number)),
             "names": min(_MOST, len(no_name)),
-            "relations": min(_MOST, _n_unnamed_relations(stems, self._all_terms.forms)),
+            "relations": min(_MOST, n_unnamed),
             "negations": closest * min(_MOST, self._unmatched_negations(needs)),
-            "opposites": closest * min(_MOST, _n_opposites(stems, near)),
+            "opposites": closest * min(_MOST, n_opposites),
             "absolutes": closest * min(_MOST, len(absolutes - near)),
         }
         missing = tuple(dict.fromkeys([*no_number, *no_name, *no_word]))
@@ -151,18 +152,8 @@ class EvidenceSentences:
         return n_unmatched
 
 
-def _n_opposites(stems: set[str], near: frozenset[str]) -> int:
-    known = opposites()
-    return sum(not known[stem].isdisjoint(near) for stem in (stems - near) & known.keys())
-
-
-def _n_unnamed_relations(stems: set[str], known: frozenset[str]) -> int:
-    return sum(kin()[stem].isdisjoint(known) for stem in stems & kin().keys())
-
-
 QUOTED_CHARS = 40
 """Letters in a row of a quotation; a shorter one must be a child's complete sentence or line."""
-
 BIAS = 0.487
 WEIGHTS: Mapping[str, float] = {
     "far": -1.992,
@@ -187,11 +178,7 @@ _DECISIVE = ("numbers", "names", "relations")
 class SupportJudge:
     """Judge that weighs doubts about a sentence; some of them, as ``_DECISIVE``, decide alone.
 
-    The score is the probability that a sentence with these doubts is supported, at even odds
-    beforehand. It is calibrated on labelled summaries with all-MiniLM-L6-v2, so ``embedder`` should
-    be that model. A sentence that consists of the children's own words raises no doubt, and needs
-    no model. The judge does not reason: it accepts a wrong combination of the children's
-    statements.
+    ``embedder`` should be all-MiniLM-L6-v2, by which the score is calibrated; see docs/audits.md.
     """
 
     name = "support"

@@ -3,8 +3,6 @@
 All are folded, so that equal terms compare equal.
 """
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
@@ -30,7 +28,6 @@ _OPENING_REACH = 6
 _MAX_HEADING = 0.6
 _ENDINGS = (("ies", "y"), ("ied", "y"), ("ing", ""), ("ed", ""), ("ly", ""), ("es", ""), ("s", ""))
 _MIN_ACRONYM = 3
-
 MAX_CAPITALS = 0.2
 """Maximum share of content words with a capital; above it, as in German, capitals mark no names."""
 
@@ -133,10 +130,7 @@ def numbers(text: str) -> list[str]:
 
 
 def possible_values(number: str) -> set[str]:
-    """Return the values that ``number`` may have, as canonical decimals.
-
-    "1,000" is 1000; "1.000" is 1000 or 1, because countries differ.
-    """
+    """Return the decimals that ``number`` may mean: "1,000" is 1000, "1.000" is 1000 or 1."""
     digits = "".join(str(unicodedata.decimal(c)) if c.isdecimal() else c for c in number)
     values = set()
     if _GROUPED.fullmatch(digits):
@@ -213,11 +207,7 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class Needs:
-    """Terms that a sentence needs from its sources, in order.
-
-    ``text`` lacks the mark of a list item. ``content`` has distinct content words, or pairs of
-    characters in unspaced scripts.
-    """
+    """Terms that a sentence needs from its sources, in order; ``text`` has no mark of an item."""
 
     text: str
     words: tuple[Word, ...]

@@ -19,11 +19,7 @@ CHUNKERS = "raptor_core.chunking"
 
 
 def make_chunker(settings: ChunkingSettings, counter: TokenCounter) -> Chunker:
-    """Return the chunker that the settings name.
-
-    Raises:
-        MissingExtraError: the chunker is in the laboratory, which is not installed.
-    """
+    """Return the chunker that the settings name, or raise MissingExtraError without its extra."""
     name = settings.method
     make = _CHUNKERS.get(name) or load_registered(CHUNKERS, name, f'chunking.method = "{name}"')
     chunker: Chunker = make(settings, counter)

@@ -1,7 +1,5 @@
 """Chunks of a document, and the interface of a chunker."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Protocol
 

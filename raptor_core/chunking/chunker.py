@@ -1,7 +1,5 @@
 """Chunkers: they find the units, pack them, and verify the limit on the text of each chunk."""
 
-from __future__ import annotations
-
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
@@ -13,7 +11,7 @@ from typing import ClassVar
 from raptor_core.chunking.base import Chunk
 from raptor_core.chunking.overlong import Measure, cut_sentence
 from raptor_core.chunking.packing import Opens, SentenceSpan, key_of, pack_stably
-from raptor_core.chunking.paragraphs import Paragraph, paragraphs, strip_spans
+from raptor_core.chunking.paragraphs import paragraphs, strip_spans
 from raptor_core.chunking.sections import SectionPaths, heading_starts
 from raptor_core.chunking.sentences import Span, sentences_of
 from raptor_core.documents.base import Document
@@ -24,7 +22,6 @@ from raptor_core.tokens.base import TokenCounter
 
 # Part of the fingerprint: raise it when sentences or packing change.
 RULES_VERSION = 3
-
 _LINE = re.compile(r"\S(?:[^\n]*\S)?")
 """Line without the white space around it."""
 
@@ -76,7 +73,11 @@ class SentenceChunker:
         headings, starts = heading_starts(document)
         previous_end = 0
         for block in paragraphs(text, headings):
-            level = _heading_level(text, block, paths) if block.kind == "heading" else 0
+            level = 0
+            if block.kind == "heading":
+                line = text[block.start : block.end]
+                marks = len(line) - len(line.lstrip("#"))
+                level = min(max(1, len(paths.at(block.start)) or marks), 7)
             section = bisect_left(starts, previous_end) < bisect_left(starts, block.start + 1)
             opens = Opens.SECTION if section or level else Opens.PARAGRAPH
             for start, end in sentences_of(text, block):
@@ -163,13 +164,6 @@ def _without_data(text: str, units: list[SentenceSpan]) -> list[list[SentenceSpa
                     key = key_of(text[start:end])
                     groups[number].append(unit._replace(start=start, end=end, key=key))
     return [group for group in groups if group] or [units]
-
-
-def _heading_level(text: str, heading: Paragraph, paths: SectionPaths) -> int:
-    """Return the depth of the heading, from 1 to 7."""
-    line = text[heading.start : heading.end]
-    marks = len(line) - len(line.lstrip("#"))
-    return min(max(1, len(paths.at(heading.start)) or marks), 7)
 
 
 class GreedyChunker(SentenceChunker):

@@ -1,7 +1,5 @@
 """Context that the embedder reads before a chunk: title and headings, never part of the span."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from raptor_core.tokens.base import TokenCounter
@@ -13,10 +11,7 @@ _GAP = "…"
 def context_lines(
     paths: Iterable[tuple[str, tuple[str, ...]]], counter: TokenCounter, max_tokens: int
 ) -> list[str]:
-    """Return a line "Title > Section > Subsection" for each pair of title and section path.
-
-    ``max_tokens`` bounds a line; 0 writes none. A line is empty if there are no words or no room.
-    """
+    """Return a line "Title > Section" of at most ``max_tokens`` for each pair, or ""."""
     names = [_names(title, section) for title, section in paths]
     candidates = {path: _candidates(path) if max_tokens else [""] for path in names}
     counts = iter(counter.count([line for lines in candidates.values() for line in lines]))
@@ -38,12 +33,7 @@ def _names(title: str, section: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _candidates(names: tuple[str, ...]) -> list[str]:
-    """Return lines from the whole path down to one name, the best first.
-
-    The middle of the path is dropped first, because the title names the topic of the document and
-    the innermost heading that of the chunk. Then the title is dropped, then words at the end of the
-    innermost heading.
-    """
+    """Return lines from the whole path down to one name, the best first."""
     if not names:
         return [""]
     lines = [_JOIN.join(names)]

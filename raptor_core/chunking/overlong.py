@@ -1,7 +1,5 @@
 """Token counts of any span of a text by one tokenization, and cuts of sentences over the limit."""
 
-from __future__ import annotations
-
 import re
 import unicodedata
 
@@ -85,9 +83,7 @@ def _last_that_fits(
     window = [*places[at : at + limit + 1], end]
     weights = measure.weights([since] * len(window), window)
     fitting = sum(weight <= limit for weight in weights)
-    if fitting == len(window):
-        return None
-    return max(at, at + fitting - 1)
+    return None if fitting == len(window) else max(at, at + fitting - 1)
 
 
 def _best(text: str, places: list[int], at: int, stop: int) -> int:

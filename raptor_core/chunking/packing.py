@@ -1,17 +1,10 @@
 """Packing of sentences into chunks, stably, so that an edit shifts few chunks.
 
-Greedy packing fills chunks well, but after an edit its borders never meet the old ones again.
-Stable packing gives every border a price drawn from the sentence after it, as in content-defined
-chunking (Xia et al. 2016, FastCDC), and bounds the size of a chunk on both sides. FastCDC takes
-the best border in the window after the last one. Stable packing takes the borders for which the
-prices of borders and chunks in a stretch have the least sum (a shortest path). Two packings that
-begin differently, before and after an edit, soon meet in a border that is cheap for both and
-continue alike.
-
+After an edit the borders of greedy packing never meet the old ones again. Here every border has a
+price drawn from the sentence after it, as in content-defined chunking (Xia et al. 2016, FastCDC).
+The borders of least price in sum are taken (a shortest path), so both packings soon meet again.
 Each stretch is packed separately: a section, if it is large enough to stand alone.
 """
-
-from __future__ import annotations
 
 import hashlib
 from collections import deque
@@ -57,10 +50,7 @@ class SentenceSpan(NamedTuple):
 
 
 def pack_stably(sentences: Sequence[SentenceSpan], limit: int) -> list[int]:
-    """Return the ends (indices, exclusive) of chunks of at most ``limit`` tokens.
-
-    Pack each stretch into the chunks of the least price; an edit shifts few chunks around it.
-    """
+    """Return the ends (indices, exclusive) of chunks of at most ``limit`` tokens."""
     weights = [sentence.weight for sentence in sentences]
     prices = [0, *(_price(*pair) for pair in pairwise(sentences))]
     return [

@@ -5,8 +5,6 @@ no other block. The only exception is a code fence, which Markdown reads up to i
 Sentences within a paragraph are in ``sentences``.
 """
 
-from __future__ import annotations
-
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
@@ -36,11 +34,7 @@ _CODE = re.compile(r"[{}<>=;]|\w\(|^\s*(?:[$#@]|//|import |return\b|def |class )
 
 @dataclass(frozen=True, slots=True)
 class Paragraph:
-    """Block of text from character ``start`` to ``end``, without white space around it.
-
-    Kind "prose" is cut into sentences, kind "lines" (code, tables) into lines; a "heading" is not
-    cut.
-    """
+    """Block of text without white space around it, to cut into sentences, into lines, or never."""
 
     start: int
     end: int
@@ -63,10 +57,7 @@ def paragraphs_of(document: Document) -> list[Paragraph]:
 
 
 def parts_of(document: Document, chunks: Sequence[Chunk], counter: TokenCounter) -> list[Parts]:
-    """Return each chunk's parts of paragraphs.
-
-    A heading counts as part of the paragraph below it.
-    """
+    """Return each chunk's parts of paragraphs; a heading is part of the paragraph below it."""
     starts, begins = [], True
     for block in paragraphs_of(document):
         if begins:

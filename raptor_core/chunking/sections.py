@@ -1,7 +1,5 @@
 """Heading paths of a document by character, with binary search."""
 
-from __future__ import annotations
-
 import re
 from bisect import bisect_right
 

@@ -1,7 +1,5 @@
 """Sentence boundaries: rules within single paragraphs, exact spans, linear time."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -104,6 +102,4 @@ def _dot_ends(last: str, earlier: str, word: str, digit: bool) -> bool:
     if len(last) == 1 and last.isalpha():
         # "J. R. R. Tolkien" and "z. B. Anna" continue; "vitamin C. The" ends.
         return starts and any(word[:1].islower() for word in earlier.split()[-1:])
-    if lower in _WORDS["may end"] or _DOTTED.fullmatch(last):
-        return starts
-    return True
+    return starts if lower in _WORDS["may end"] or _DOTTED.fullmatch(last) else True

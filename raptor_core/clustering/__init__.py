@@ -5,25 +5,18 @@ compare with are in ``raptor_lab.clustering``. The clusters of a whole tree are 
 ``raptor_core.tree.cluster``. Read ``base`` next.
 """
 
-from __future__ import annotations
-
 from raptor_core.clustering.base import Clusterer, Clusters
 from raptor_core.clustering.raptor import RaptorClusterer
 from raptor_core.laboratory import load_registered
 from raptor_core.settings.trees import ClusteringSettings
 
 __all__ = ["Clusterer", "Clusters", "make_clusterer"]
-
 CLUSTERERS = "raptor_core.clustering"
 """Group of entry points; each is a function of the settings that makes a clusterer."""
 
 
 def make_clusterer(settings: ClusteringSettings) -> Clusterer:
-    """Return the clusterer that ``settings.method`` and ``settings.engine`` name.
-
-    Raises:
-        MissingExtraError: the clusterer is in the laboratory, which is not installed.
-    """
+    """Return the clusterer that the settings name, or raise MissingExtraError without its extra."""
     key = "engine" if settings.method == "raptor" else "method"
     name = getattr(settings, key)
     if name == "compiled":

@@ -1,15 +1,8 @@
 """Anchored clustering: unchanged rows keep their clusters, and new rows join them.
 
-A new fit looks at all rows, so one changed row moves most of the others and costs most summaries
-again. Here only the clusters that a change touches are changed. A new row joins the most similar
-cluster; among about equally similar ones it prefers a changed one. New rows that resemble no
-earlier cluster form clusters of their own. A changed cluster over its bounds is halved, because
-each part costs a summary and a fit would give about six. A cluster that lost all rows but one is
-merged into the nearest. Compare adRAP (arXiv:2410.01736) and EraRAG (arXiv:2506.20963), which
-handle growth only.
+Only the clusters that a change touches are changed; ``docs/adr/0004`` says why. Compare adRAP
+(arXiv:2410.01736) and EraRAG (arXiv:2506.20963), which handle growth only.
 """
-
-from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
@@ -25,13 +18,10 @@ from raptor_core.vectors import Vectors
 
 MARGIN = 0.05
 """Similarity by which a cluster that changes anyhow is preferred to an unchanged one."""
-
 SOFT_MARGIN = 0.005
 """Similarity to the first cluster within which a second changed cluster takes the new row, too."""
-
 LEAST_NEW = 3
 """Least number of new rows that form a cluster of their own."""
-
 Doubles = NDArray[np.float64]
 
 
@@ -75,7 +65,6 @@ def cluster_anchored(
             has some.
         touched: numbers of earlier clusters whose summary is made again anyhow.
         clusterer: clusterer of the layer, for new rows that resemble no earlier cluster.
-        bounds: bounds of a cluster.
 
     Raises:
         ClusteringError: no clustering can keep the token budget.
@@ -92,10 +81,7 @@ def cluster_anchored(
 
 @dataclass(eq=False)
 class _AnchoredLayer:
-    """Anchored clustering of one layer in progress.
-
-    ``changed`` holds the numbers of the groups whose summary is made again anyhow.
-    """
+    """Anchored clustering of a layer in progress; ``changed`` groups get a new summary anyhow."""
 
     vectors: Vectors
     n_tokens: NDArray[np.int64]
@@ -141,12 +127,8 @@ class _AnchoredLayer:
     def form_groups(self, rows: Rows, best: Doubles) -> set[int]:
         """Form groups of new rows that are closer to each other than to any earlier group.
 
-        Args:
-            rows: new rows.
-            best: similarity of each row to the nearest earlier group.
-
-        Returns:
-            The rows that now have a group.
+        ``best`` holds the similarity of each row to the nearest earlier group, shape ``(n_rows,)``.
+        Return the rows that now have a group.
         """
         if len(rows) < LEAST_NEW:
             return set()

@@ -1,7 +1,5 @@
 """Clusters of one layer, and the interface of a clusterer."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Protocol

@@ -7,8 +7,6 @@ imported when a layer is clustered, never with the package. numba keeps the mach
 random generator below is shared between files.
 """
 
-from __future__ import annotations
-
 import atexit
 import logging
 import os
@@ -28,11 +26,7 @@ _log = logging.getLogger(__name__)
 
 
 def ensure_cache() -> None:
-    """Give numba a temporary cache folder if it can write to none.
-
-    This happens in containers where the files belong to another user and there is no home folder.
-    numba treats it as an error, and umap-learn's kernels need a cache folder, too.
-    """
+    """Give numba a temporary cache folder if it can write to none."""
     try:
         numba.njit(cache=True)(ensure_cache)
     except RuntimeError:

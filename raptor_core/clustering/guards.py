@@ -5,8 +5,6 @@ is split into proper parts, and merging only reduces the number of clusters. The
 construction that always exists.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -65,7 +63,7 @@ class GuardedClusterer:
     def _grid(self, vectors: Vectors) -> Grid:
         return on_grid(vectors)
 
-    def _cluster(self, grid: Any, guard: Guard) -> Clusters:
+    def _cluster(self, grid: Any, guard: "Guard") -> Clusters:
         raise NotImplementedError
 
 
@@ -76,7 +74,6 @@ class Guard:
     Attributes:
         grid: vectors of the layer, shape ``(n, n_dims)``, all of about the same norm.
         n_tokens: tokens of each row, shape ``(n,)``.
-        max_tokens: maximum tokens of a cluster.
         as_fitted: keep clusters that are subsets of another, and more clusters than half the rows.
         min_members: least rows of a cluster, 1 or 2.
     """
@@ -88,12 +85,7 @@ class Guard:
     min_members: int = 2
 
     def check(self) -> None:
-        """Refuse a layer that no clustering can serve.
-
-        Raises:
-            ClusteringError: the tokens are not one number per row, a vector is not finite, or some
-                row fits with no other row; the message names the first or heaviest such row.
-        """
+        """Raise ClusteringError for a layer that no clustering can serve; name the row at fault."""
         if self.n_tokens.shape != (len(self.grid),):
             raise ClusteringError(
                 f"expected n_tokens of shape ({len(self.grid)},), one per vector, got "
@@ -184,10 +176,7 @@ class Guard:
         return np.sort(rows[order[:cut]]), np.sort(rows[order[cut:]])
 
     def join_singletons(self, groups: list[Rows], counts: Counter[str]) -> list[Rows]:
-        """Join every single row to the nearest group that has room for it.
-
-        If no group has room, the row forms a pair with the nearest row that it fits with.
-        """
+        """Join every single row to the nearest group with room, or else pair it with a row."""
         kept = [rows for rows in groups if len(rows) > 1]
         missing = uncovered_rows(kept, len(self.n_tokens))
         if not len(missing):

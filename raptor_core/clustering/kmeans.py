@@ -4,8 +4,6 @@ A split into at most 32 parts takes time linear in the rows. About log(n / clust
 rounds of splits are needed. No step compares all rows with all clusters.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np
@@ -34,10 +32,7 @@ def coarse_parts(grid: Grid, max_rows: int, seed: int) -> list[Rows]:
 
 
 def round_to_grid(vectors: Vectors | Grid) -> Singles:
-    """Round unit vectors to whole numbers, ``round(v * 4096)``.
-
-    float32 adds the products of such vectors exactly.
-    """
+    """Round unit vectors to numbers, ``round(v * 4096)``, whose products float32 adds exactly."""
     result = np.empty(vectors.shape, dtype=np.float32)
     for start in range(0, len(vectors), GATHER_ROWS):
         block = slice(start, start + GATHER_ROWS)
@@ -46,11 +41,7 @@ def round_to_grid(vectors: Vectors | Grid) -> Singles:
 
 
 def split(grid: Singles, rows: Rows, n_parts: Callable[[Rows], int], seed: int) -> list[Rows]:
-    """Split rows until ``n_parts`` returns 1 for each part; parts are disjoint.
-
-    Each part has two rows or more. The loop ends for any input, because every split gives proper
-    parts.
-    """
+    """Split rows into disjoint parts of two rows or more until ``n_parts`` returns 1 for each."""
     done: list[Rows] = []
     waiting = [rows]
     while waiting:
@@ -67,11 +58,7 @@ def split(grid: Singles, rows: Rows, n_parts: Callable[[Rows], int], seed: int) 
 
 
 def kmeans_labels(grid: Singles, rows: Rows, k: int, seed: int) -> NDArray[np.int64]:
-    """Return labels of the rows: at least two are in use, none for a single row.
-
-    Centers are fitted on a seeded sample. Rows that k-means cannot separate are cut into runs of
-    equal length.
-    """
+    """Return labels of the rows: at least two are in use, none for a single row."""
     generator = np.random.default_rng([seed, len(rows)])
     sample = rows
     if len(rows) > SAMPLE_PER_PART * k:

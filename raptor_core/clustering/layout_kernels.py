@@ -3,8 +3,6 @@
 ``reduction`` calls them.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -124,11 +122,7 @@ def filter_step(
 def leading_eigenvectors(
     starts: Ints, tails: Ints, weights: Doubles, m: int, seed: int, sweeps: int
 ) -> Doubles:
-    """Approximate the ``m`` leading eigenvectors of a symmetric graph in CSR form, shape (n, m).
-
-    The method is subspace iteration with a Chebyshev filter. Only the initial layout depends on it,
-    so it need not converge to the last digit.
-    """
+    """Approximate ``m`` leading eigenvectors (n, m) of a CSR graph by filtered iteration."""
     n = len(starts) - 1
     degree, scaled = np.zeros(n), np.empty(len(weights))
     for i in range(n):
@@ -210,10 +204,7 @@ def repel(layout: Floats, i: int, j: int, gap: Floats, alpha: np.float32) -> Non
 def optimize_layout(
     layout: Floats, heads: Ints, tails: Ints, periods: Doubles, n_epochs: int, seed: int
 ) -> None:
-    """Move ``layout`` (n, d) in place by UMAP's stochastic gradient descent, one thread.
-
-    An edge is sampled every ``periods`` epochs, with five negative samples each time.
-    """
+    """Move ``layout`` (n, d) in place by UMAP's stochastic gradient descent, one thread."""
     n, d = layout.shape
     state, gap = np.empty(1, dtype=np.uint64), np.empty(d, dtype=np.float32)
     state[0] = seed

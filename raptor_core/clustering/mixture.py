@@ -1,7 +1,5 @@
 """Gaussian mixtures: BIC chooses the number of components, a threshold decides soft membership."""
 
-from __future__ import annotations
-
 import math
 from concurrent.futures import Executor
 from dataclasses import dataclass
@@ -51,10 +49,7 @@ class Mixture:
 
 
 def fit_mixture(points: NDArray[np.float32], k: int, seed: int) -> Mixture:
-    """Fit a full-covariance mixture of ``k`` components to points ``(n, d)``, from k-means.
-
-    Defaults are scikit-learn's: covariance floor 1e-6, tolerance 1e-3, at most 100 rounds.
-    """
+    """Fit a full-covariance mixture of ``k`` components to points ``(n, d)``, from k-means."""
     from raptor_core.clustering import mixture_kernels as kernels
 
     by_dimension = np.ascontiguousarray(points.T, dtype=np.float64)
@@ -93,14 +88,10 @@ def best_mixture(
 def soft_members(
     responsibilities: NDArray[np.float64], threshold: float
 ) -> tuple[list[tuple[Rows, tuple[float, ...]]], int]:
-    """Assign rows to components softly; a row may belong to several components.
+    """Assign rows to all components above ``threshold``, or else to the most probable one.
 
-    A row belongs to every component whose responsibility for it exceeds ``threshold``. A row above
-    no threshold goes to its most probable component.
-
-    Returns:
-        Rows of each non-empty component with its responsibilities for them, and the number of rows
-        above no threshold.
+    Return the rows of each non-empty component with its responsibilities for them, and the number
+    of rows above no threshold.
     """
     above = responsibilities > threshold
     forced = np.flatnonzero(~above.any(axis=0))

@@ -4,8 +4,6 @@
 run over points.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -283,11 +281,7 @@ def normalize(resp: Doubles) -> float:
 def fit(
     points: Doubles, labels: Ints, k: int, reg: float, tol: float, rounds: int
 ) -> tuple[Doubles, float]:
-    """Run expectation-maximization from hard labels.
-
-    Returns:
-        Responsibilities (k, n), and the mean log-likelihood.
-    """
+    """Run expectation-maximization from hard labels; return responsibilities (k, n), likelihood."""
     d, n = points.shape
     resp = np.zeros((k, n))
     for p in range(n):

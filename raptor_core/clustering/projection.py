@@ -1,7 +1,5 @@
 """Projection of vectors to a plane, so that clusters can be shown in a plot."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np
@@ -16,18 +14,10 @@ _NOISE = 1e-12
 
 @one_blas_thread
 def project(vectors: Vectors, groups: Sequence[Sequence[int]]) -> NDArray[np.float64]:
-    """Project vectors to two dimensions with a linear view that keeps clusters apart.
+    """Project vectors, ``(n, n_dims)``, to points, ``(n, 2)``, by a view that keeps groups apart.
 
-    The axes are the principal axes of the cluster centres, weighted by their rows. If there are too
-    few clusters for two axes, the principal axes of the vectors complete them. The result is exact
-    and deterministic; distances within a cluster mean little.
-
-    Args:
-        vectors: shape ``(n, n_dims)``.
-        groups: rows of each cluster; a row may be in several.
-
-    Returns:
-        Points of shape ``(n, 2)``.
+    The axes are the principal axes of the centres of ``groups``, weighted by their rows. If they
+    are too few for two axes, the principal axes of the vectors complete them.
     """
     rows = np.asarray(vectors, dtype=np.float64)
     if not len(rows):

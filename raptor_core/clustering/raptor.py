@@ -4,8 +4,6 @@ It uses the compiled kernels of this package. The engine of umap-learn and sciki
 authors had it, is in ``raptor_lab.clustering.reference``.
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from concurrent.futures import Executor, ThreadPoolExecutor
@@ -72,10 +70,7 @@ class RaptorClusterer(GuardedClusterer):
 
 @dataclass(frozen=True, eq=False)
 class _LayerClustering:
-    """Clustering of one layer in progress.
-
-    ``counts`` explains the result. ``fitted`` holds each component's responsibilities for its rows.
-    """
+    """Clustering of a layer in progress; ``fitted`` has each component's responsibilities."""
 
     grid: Doubles
     clusterer: RaptorClusterer
@@ -112,11 +107,7 @@ class _LayerClustering:
     def fit_groups(
         self, rows: Rows, n_neighbors: int, pool: ThreadPoolExecutor | None
     ) -> tuple[list[Rows], int]:
-        """Group rows by one reduction and one mixture; few rows form one group.
-
-        Returns:
-            The groups, and the number of rows above no threshold.
-        """
+        """Group rows by one reduction and mixture; also return the number above no threshold."""
         points = self.grid[rows]
         if len(rows) <= self.settings.dimensions + 1 or not (points != points[0]).any():
             return [rows], 0

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 import unicodedata
 from array import array
 from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Generic, TypeVar
 
 import numpy as np
@@ -33,10 +35,14 @@ def partition_key(tree: str, grouping: GroupingSettings) -> str:
     percent-encoding of everything that a partition key cannot hold, shortened if it is long.
     """
     if grouping.shards:
-        shard = int(digest("shard", tree), 16) % grouping.shards
-        width = max(4, len(str(grouping.shards - 1)))
-        return f"shard-{shard:0{width}d}"
+        return _shard(tree, grouping.shards)
     return shorten_name(_escape(tree) or "%", "partition", tree)
+
+
+@lru_cache(maxsize=1 << 17)  # a plan groups the source, and then the store
+def _shard(tree: str, n_shards: int) -> str:
+    width = max(4, len(str(n_shards - 1)))
+    return sys.intern(f"shard-{int(digest('shard', tree), 16) % n_shards:0{width}d}")
 
 
 def document_partition(document_id: str, grouping: GroupingSettings) -> str:

@@ -4,8 +4,6 @@ Questions of one document share its text and its tree, so they are not independe
 documents are drawn with replacement, not questions. The draws are always the same.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -19,10 +17,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """A figure and its 95 % interval, bootstrapped over documents.
-
-    The values are None where the figure is not defined.
-    """
+    """A figure and its 95 % interval, bootstrapped over documents; None where it is undefined."""
 
     value: float | None
     low: float | None
@@ -37,7 +32,6 @@ class Difference:
     """Mean difference of two systems on the same questions.
 
     Attributes:
-        interval: interval of the difference.
         p: two-sided p-value: twice the share of draws on the opposite side of 0, at least
             2 / (``N_SAMPLES`` + 1). It is 1 where both are equal on every question.
     """
@@ -48,10 +42,7 @@ class Difference:
 
 @lru_cache(maxsize=4)
 def draws(documents: tuple[str, ...]) -> tuple[NDArray[np.int64], ...]:
-    """Draw the rows of each bootstrap sample from the document of each row.
-
-    There is no sample without rows.
-    """
+    """Draw the rows of each bootstrap sample from the document of each row."""
     names, document_of = np.unique(documents, return_inverse=True)
     groups = [np.flatnonzero(document_of == at) for at in range(len(names))]
     rng = np.random.default_rng(0)
@@ -79,11 +70,7 @@ def mean_interval(values: Sequence[float], documents: Sequence[str]) -> Interval
 def paired_difference(
     values: Sequence[float], baseline: Sequence[float], documents: Sequence[str]
 ) -> Difference:
-    """Compute the mean of ``values`` less ``baseline``, question by question.
-
-    Raises:
-        ValueError: the lengths differ, or there is no question.
-    """
+    """Compute the mean of ``values`` less ``baseline``; raise ValueError if the lengths differ."""
     if not len(values) == len(baseline) == len(documents) > 0:
         raise ValueError(
             f"expected equally many values, got {len(values)}, {len(baseline)} and {len(documents)}"

@@ -4,8 +4,6 @@ Systems are made in ``systems.py``, contexts are measured in ``measures.py``, an
 written as tables in ``tables.py``.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -44,10 +42,7 @@ class QuestionScore:
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """Mean of a measure over the questions that it applies to.
-
-    ``difference`` is the difference from the first system of the comparison; None for that system.
-    """
+    """Mean of a measure over its questions, and its difference from the first system, or None."""
 
     n_questions: int
     mean: Interval
@@ -67,10 +62,7 @@ class ComparisonRow:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Rows of figures by budget and system, and the scores that they summarize.
-
-    ``meanings`` holds the meaning of each measure that may apply, in the order of tables.
-    """
+    """Rows of figures by budget and system, their scores, and the meaning of each measure."""
 
     dataset: str
     pooled: bool
@@ -85,14 +77,14 @@ class Comparison:
         pooled: bool,
         meanings: Mapping[str, str],
         scores: Sequence[QuestionScore],
-    ) -> Comparison:
+    ) -> "Comparison":
         """Compute the rows; systems and budgets keep their order in ``scores``."""
         budgets = dict.fromkeys(item.budget_tokens for item in scores)
         systems = list(dict.fromkeys(item.system for item in scores))
         lines = tuple(_rows(scores, meanings, systems, list(budgets)))
         return cls(dataset, pooled, meanings, tuple(scores), lines)
 
-    def over(self, scores: Sequence[QuestionScore]) -> Comparison:
+    def over(self, scores: Sequence[QuestionScore]) -> "Comparison":
         """Return a comparison of the same data set and measures over other scores."""
         return Comparison.of(self.dataset, self.pooled, self.meanings, scores)
 
@@ -162,11 +154,7 @@ def compare(
 
 
 def join(first: Comparison, scores: Sequence[QuestionScore]) -> Comparison:
-    """Return a comparison with further systems, measured on the same questions in their order.
-
-    Raises:
-        ValueError: a system is in both, or lacks a question or a budget.
-    """
+    """Return a comparison with further systems on the same questions, or raise ValueError."""
     known, systems = (dict.fromkeys(i.system for i in items) for items in (first.scores, scores))
     questions = [i.question.id for i in first.scores if i.system == first.scores[0].system]
     for system in systems:
@@ -187,8 +175,7 @@ def with_suffix(comparison: Comparison, suffix: str) -> Comparison:
 
 def restrict(comparison: Comparison, questions: Collection[str]) -> Comparison:
     """Return the comparison over some of its questions, by id; without rows where it has none."""
-    kept = [item for item in comparison.scores if item.question.id in questions]
-    return comparison.over(kept)
+    return comparison.over([item for item in comparison.scores if item.question.id in questions])
 
 
 def by_kind(comparison: Comparison) -> dict[str, Comparison]:
@@ -249,10 +236,7 @@ def _rows(
 def figures(
     items: Sequence[QuestionScore], measures: Iterable[str], first: Sequence[QuestionScore] | None
 ) -> dict[str, Figure]:
-    """Compute the means of the measures, and their differences to ``first``.
-
-    ``first`` holds the same questions in the same order.
-    """
+    """Compute the means of the measures, and their differences to ``first``, row for row."""
     by_name = {}
     for name in measures:
         rows = [at for at, item in enumerate(items) if name in item.measures]

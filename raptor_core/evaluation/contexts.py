@@ -3,8 +3,6 @@
 Systems are in ``systems.py``, measures in ``measures.py``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -28,11 +26,7 @@ class QuestionBatch:
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """Text that a reader would read.
-
-    ``nodes`` holds the nodes that it consists of, in order, and ``scores`` the score of each; a
-    baseline may have none.
-    """
+    """Text that a reader would read, its nodes in order, and the score of each, if it has any."""
 
     text: str
     n_tokens: int
@@ -40,7 +34,7 @@ class Context:
     scores: tuple[float, ...] = ()
 
     @classmethod
-    def of(cls, retrieval: Retrieval) -> Context:
+    def of(cls, retrieval: Retrieval) -> "Context":
         """Make the context of a retrieval."""
         nodes = tuple(hit.node for hit in retrieval.hits)
         scores = tuple(hit.score for hit in retrieval.hits)

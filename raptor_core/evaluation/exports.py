@@ -4,8 +4,6 @@ Columns are those that the loaders of ragas and deepeval read; neither is import
 made in ``compare.py``.
 """
 
-from __future__ import annotations
-
 import csv
 import io
 import json
@@ -40,10 +38,7 @@ COLUMNS = {
 
 
 def write_exports(scores: Sequence[QuestionScore], exports: Iterable[tuple[str, Path]]) -> None:
-    """Write scores with contexts to files, each a format of ``COLUMNS`` and a path.
-
-    Ragas reads JSON Lines, deepeval a JSON list.
-    """
+    """Write scores with contexts to files, each a format of ``COLUMNS`` and a path."""
     for form, path in exports:
         names = COLUMNS[form]
         rows = [{names.get(name, name): v for name, v in _values(s).items()} for s in scores]

@@ -3,8 +3,6 @@
 Loading one is in ``datasets/records.py``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
@@ -24,7 +22,6 @@ from raptor_core.store.store import VectorStore
 
 OpenStore = Callable[[], AbstractContextManager[VectorStore]]
 """Function that opens the published trees for reading."""
-
 RANKS = (1, 3, 5, 10)
 MIN_RUNS = 0.5
 """Least share of a passage's runs of words in a node that counts as a find."""
@@ -35,11 +32,9 @@ class GoldenHit:
     """Retrieval for one case, judged.
 
     Attributes:
-        case: the question.
         rank: rank of the first node that answers, from 1; 0 where none does.
         evidence: share of the passages' runs of four words in the context; None without passages.
         documents_found: share of the expected documents in the context; None without documents.
-        retrieved: the retrieval.
     """
 
     case: Question
@@ -184,10 +179,7 @@ GOLDEN_RETRIEVAL = CheckInfo(
 def evaluate_golden(
     report: GoldenReport, checks: CheckSettings, past: Sequence[float] = ()
 ) -> CheckResult:
-    """Check the hit rate against ``min_golden_hit_rate`` and against earlier builds.
-
-    ``past`` holds the hit rates of earlier builds, oldest first. A higher rate is no drift.
-    """
+    """Check the hit rate against its bound, and against ``past`` rates of builds, oldest first."""
     rate = report.hit_rate
     drift = measure_drift(rate, past, checks.history_builds)
     numbers = report.numbers()

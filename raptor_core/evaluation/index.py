@@ -1,7 +1,5 @@
 """Trees over the documents of a data set, in a store that is kept for the next evaluation."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
@@ -29,9 +27,7 @@ from raptor_core.tree.sqlite_cache import SqliteCache
 
 TREES_AT_ONCE = 16
 """Trees that are built together; a killed run keeps the finished ones."""
-
 _CORPUS = "evaluation"
-
 Progress = Callable[[int, int], None]
 """Function that gets the number of built trees and the number of all trees."""
 
@@ -91,13 +87,8 @@ def open_index(
     The folder in the cache is named by the documents and by every setting that a tree depends on.
     A build that fails keeps the finished trees.
 
-    Args:
-        dataset: documents and questions.
-        components: components that build the trees.
-        cache: folder that keeps trees.
-        progress: gets the number of built trees.
-        counter: counts the tokens of nodes, so that budgets of several indexes agree; None for the
-            counter of ``components``.
+    ``counter`` counts the tokens of nodes, so that budgets of several indexes agree; None is the
+    counter of ``components``.
     """
     counter = counter or components.counter
     settings = StoreSettings(corpus=_CORPUS, lock_seconds=components.settings.store.lock_seconds)
@@ -110,10 +101,7 @@ def open_index(
 
 
 def index_key(dataset: Dataset, components: Components, counter: TokenCounter | None = None) -> str:
-    """Compute the digest of everything that the trees depend on.
-
-    ``counter`` is the counter of ``open_index``.
-    """
+    """Compute the digest of everything that the trees depend on."""
     versions = sorted(document.version for document in dataset.documents)
     settings = components.settings
     parts = (components.chunker, components.embedder, components.clusterer, components.summarizer)
@@ -144,8 +132,7 @@ def _build_missing(
             for name in names:
                 tree = _count_by(counter, new_trees[name], components)
                 manifest = make_manifest(tree, trees[name], components.settings_fingerprint)
-                edition = Edition(manifest, tuple(tree.nodes()), tree.vectors())
-                publishing.publish([edition])
+                publishing.publish([Edition(manifest, tuple(tree.nodes()), tree.vectors())])
         components.cache.forget(names)
         built.update(names)
         if progress:

@@ -3,8 +3,6 @@
 Scores of answers are in ``raptor_lab.answer_scores``.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -41,7 +39,6 @@ class ContextMeasurer:
     """Judge of contexts of one data set, without a reader.
 
     Attributes:
-        index: the data set with its trees.
         pooled: questions are asked of all documents.
         options: vectors of the options by question id, shape ``(n_options, n_dims)``.
         has_evidence: the data set names evidence, so only general questions count words of answers.
@@ -58,7 +55,7 @@ class ContextMeasurer:
         return MEASURES
 
     @classmethod
-    def of(cls, index: Index, *, pooled: bool) -> ContextMeasurer:
+    def of(cls, index: Index, *, pooled: bool) -> "ContextMeasurer":
         """Make the judge of an index; all options are embedded at once, each after its question."""
         choices = [q for q in index.dataset.questions if q.gold is not None]
         texts = [f"{q.text} {option}" for q in choices for option in q.options]
@@ -134,10 +131,7 @@ def find_runs(sought: Runs, text: str) -> Runs:
 
 
 def evidence_recall(evidence: Sequence[str], context: str) -> float:
-    """Compute the share of the evidence's runs of four words that the context holds.
-
-    Words of adjoining passages make runs too, as a reader would read them.
-    """
+    """Compute the share of the evidence's runs of four words that the context holds."""
     sought: Runs = frozenset().union(*map(runs, evidence))
     return len(find_runs(sought, context)) / len(sought) if sought else 0.0
 
@@ -155,16 +149,11 @@ def document_measures(sources: Sequence[str], nodes: Sequence[Node]) -> dict[str
 
 def nearest_option(options: Vectors, passages: Sequence[Vectors]) -> int:
     """Return the option most similar to any passage, the first of equals; -1 without passages."""
-    if not passages:
-        return -1
-    return int((options @ np.stack(list(passages)).T).max(axis=1).argmax())
+    return int((options @ np.stack(list(passages)).T).max(axis=1).argmax()) if passages else -1
 
 
 def content_recall(question: Question, context: str) -> float | None:
-    """Compute the largest share of an answer's content words that the context holds.
-
-    None where every answer consists of common words and words of the question.
-    """
+    """Compute the largest share of an answer's content words in the context; None without any."""
     common = STOPWORDS.union(words(question.text))
     content = [set(words(answer)) - common for answer in question.answers]
     present = set(words(context))
@@ -173,10 +162,7 @@ def content_recall(question: Question, context: str) -> float | None:
 
 
 def _passage_texts(context: Context) -> dict[str, str]:
-    """Return the texts of a context that an embedder reads, by embedding key.
-
-    A context without nodes is one passage.
-    """
+    """Return the texts of a context that an embedder reads, by embedding key."""
     if context.text and not context.nodes:
         return {context.text: context.text}
     return {node.embedding_key: node.embedding_text for node in context.nodes}

@@ -1,7 +1,5 @@
 """Rows of a data set's file that know their place, so that an error names it."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -16,7 +14,6 @@ class Row:
     """JSON object of a file. A wrong field raises ``error`` with its place.
 
     Attributes:
-        values: the fields.
         where: file, line, and place in the line.
         remedy: advice at the end of error messages.
         error: class of the errors.
@@ -39,10 +36,7 @@ class Row:
         return default if self.values.get(key) in (None, "") else self.text(key)
 
     def texts(self, key: str, *, blanks: bool = True) -> tuple[str, ...]:
-        """Return the texts of a field that holds a text or a list of texts, without blank ones.
-
-        The result is empty where the field is missing or null.
-        """
+        """Return the texts of a field, one or a list, without blank ones; none for null."""
         value = self.values.get(key)
         listed = [value] if isinstance(value, str) else value or []
         is_text = isinstance(listed, list) and all(isinstance(item, str) for item in listed)
@@ -59,14 +53,14 @@ class Row:
             raise self.wrong(key, f"a whole number from {low} to {high}", value)
         return int(value)
 
-    def row(self, key: str) -> Row:
+    def row(self, key: str) -> "Row":
         """Return a field that must hold an object."""
         value = self.values.get(key)
         if not isinstance(value, Mapping):
             raise self.wrong(key, "an object", value)
         return replace(self, values=value, where=f"{self.where}, {key}")
 
-    def rows(self, key: str) -> Iterator[Row]:
+    def rows(self, key: str) -> "Iterator[Row]":
         """Return the objects of a field that must hold a list of them."""
         value = self.values.get(key)
         if not isinstance(value, list) or not all(isinstance(item, Mapping) for item in value):
@@ -81,11 +75,7 @@ class Row:
 
 
 def read_text(path: Path, remedy: str = "", error: type[RaptorError] = SourceError) -> str:
-    """Read the text of a file.
-
-    Raises:
-        error: the file cannot be read, or is not UTF-8.
-    """
+    """Read the text of a file; raise ``error`` if it cannot be read, or is not UTF-8."""
     advice = f"; {remedy}" if remedy else ""
     try:
         return path.read_text(encoding="utf-8").removeprefix("\ufeff")
@@ -116,6 +106,5 @@ def parse_row(text: str, where: str, remedy: str, error: type[RaptorError] = Sou
     except (json.JSONDecodeError, RecursionError) as cause:
         raise error(f"{where}: it is no JSON ({cause}); {remedy}") from cause
     if not isinstance(values, Mapping):
-        came = text.strip()[:40]
-        raise error(f"{where}: expected an object, got {came!r}; {remedy}")
+        raise error(f"{where}: expected an object, got {text.strip()[:40]!r}; {remedy}")
     return Row(values, where, remedy, error)

@@ -1,7 +1,5 @@
 """Check of the default strategy against flat retrieval and against earlier evaluations."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from statistics import mean
 
@@ -22,10 +20,8 @@ DEFAULT_STRATEGY = CheckInfo(
 
 CONTENT_RECALL = "content_recall"
 """Measure of general questions, which name no evidence."""
-
 NEAR_CHANCE = "option_stand_in"
 """Prefix of measures in which no strategy differs beyond chance; the check ignores them."""
-
 Past = Callable[[str], Sequence[float]]
 """Earlier values of a measure, oldest first."""
 
@@ -39,11 +35,8 @@ def evaluate_strategy(
     content recall. A strategy is worse where the whole interval of the paired difference is below
     0.
 
-    Args:
-        comparison: has ``BASELINE`` as its first system, and ``strategy``.
-        strategy: name of the strategy.
-        checks: bounds.
-        past: returns earlier means over all budgets.
+    ``comparison`` has ``BASELINE`` as its first system. ``past`` returns earlier means over all
+    budgets.
     """
     measures = [name for name in comparison.measures if not name.startswith(NEAR_CHANCE)]
     if not measures:

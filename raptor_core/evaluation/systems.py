@@ -4,8 +4,6 @@ Further systems, such as the laboratory's baselines, register themselves as entr
 group ``SYSTEMS``. Measures are in ``measures.py``, comparisons in ``compare.py``.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass, replace
 from importlib.metadata import entry_points
@@ -18,10 +16,8 @@ from raptor_core.store.base import Where
 
 SYSTEMS = "raptor_core.evaluation.systems"
 """Group of entry points; each is a function of a name and of ``Encoders`` that makes a system."""
-
 Encoders = tuple[str, str] | None
 """Models of a question encoder and a passage encoder, for systems that embed by their own."""
-
 ROOT = "root"
 """The system that searches the top layer of each tree alone."""
 
@@ -35,8 +31,6 @@ class StrategySystem:
     """Strategy of the retriever as a system, with the weights of the index's settings.
 
     Attributes:
-        name: name of the system.
-        strategy: name of the strategy in ``STRATEGIES``.
         layers: layers to search, ascending; None for all. A traversal starts at the highest.
         top_k: most nodes, on each layer of a traversal; None is what fills the budget.
     """
@@ -50,8 +44,7 @@ class StrategySystem:
         """See ``System.contexts``."""
         query = self._query(index, batch.where, budget_tokens)
         texts = [question.text for question in batch.questions]
-        retrieved = index.retriever.search_vectors(texts, batch.vectors, query)
-        return list(map(Context.of, retrieved))
+        return list(map(Context.of, index.retriever.search_vectors(texts, batch.vectors, query)))
 
     def _query(self, index: Index, where: Where, budget_tokens: int) -> Query:
         query = replace(

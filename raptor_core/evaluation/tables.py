@@ -1,7 +1,5 @@
 """Tables of results, before they are written as text or Markdown."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from raptor_core.evaluation.bootstrap import interval_text
@@ -10,10 +8,7 @@ from raptor_core.evaluation.compare import Comparison, ComparisonRow
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Table with a cell for each column of ``head`` in every row.
-
-    ``note`` is text below the title; it may be empty.
-    """
+    """Table with a cell for each column of ``head`` in every row; ``note`` is below the title."""
 
     title: str
     head: tuple[str, ...]
@@ -25,11 +20,7 @@ _HEAD = ("strategy", "budget", "tokens", "questions", "mean", "difference", "p",
 
 
 def comparison_tables(comparison: Comparison, kind: str = "") -> list[Table]:
-    """Make a table for each measure of a comparison.
-
-    A difference is from the first system. ``kind`` names the kind of the questions, if they are not
-    all of them.
-    """
+    """Make a table for each measure; ``kind`` names the kind of the questions, if not all."""
     name = f"{comparison.dataset}, {kind}" if kind else comparison.dataset
     return [
         Table(

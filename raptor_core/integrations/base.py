@@ -1,7 +1,5 @@
 """Shared parts of the integrations: number of results, and metadata of a result."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -14,16 +12,7 @@ Order = Literal["score", "document"]
 
 
 def with_top_k(searcher: AsyncSearch, query: Query | None, top_k: int | None) -> Query | None:
-    """Return the query with another ``top_k``.
-
-    Args:
-        searcher: source of the default query.
-        query: the query; None for the default.
-        top_k: maximum number of nodes; None changes nothing.
-
-    Raises:
-        SettingsError: ``top_k`` is less than 1.
-    """
+    """Return the query with this ``top_k``, unchanged for None; raise SettingsError below 1."""
     if top_k is None:
         return query
     if top_k < 1:
@@ -38,7 +27,6 @@ def best_hits(retrieval: Retrieval, top_k: int | None, order: Order) -> list[tup
     best hit has 1, with every strategy. A walk counts ``top_k`` per layer, so it may return more.
 
     Args:
-        retrieval: result of the search.
         top_k: maximum number of hits; None is no limit.
         order: ``"score"`` puts the best hit first, ``"document"`` keeps the order of the texts.
     """

@@ -3,8 +3,6 @@
 Importing this module imports LangChain.
 """
 
-from __future__ import annotations
-
 from raptor_core.errors import MissingExtraError
 from raptor_core.integrations.base import Order, best_hits, hit_metadata, with_top_k
 from raptor_core.retrieval import Query, Retrieval

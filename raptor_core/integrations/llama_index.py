@@ -3,8 +3,6 @@
 Importing this module imports LlamaIndex.
 """
 
-from __future__ import annotations
-
 from raptor_core.errors import MissingExtraError
 from raptor_core.integrations.base import Order, best_hits, hit_metadata, with_top_k
 from raptor_core.retrieval import Query, Retrieval
@@ -51,12 +49,10 @@ class RaptorRetriever(BaseRetriever):
         self._order = order
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        retrieval = self._searcher.search(query_bundle.query_str, self._query)
-        return self._nodes(retrieval)
+        return self._nodes(self._searcher.search(query_bundle.query_str, self._query))
 
     async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        retrieval = await self._searcher.asearch(query_bundle.query_str, self._query)
-        return self._nodes(retrieval)
+        return self._nodes(await self._searcher.asearch(query_bundle.query_str, self._query))
 
     def _nodes(self, retrieval: Retrieval) -> list[NodeWithScore]:
         hits = best_hits(retrieval, self._top_k, self._order)

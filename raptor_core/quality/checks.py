@@ -4,8 +4,6 @@ A check is a function under ``@check`` and an entry in a list of ``registry``. I
 such as ``CheckedLayer``, and returns a ``CheckMeasurement``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -24,10 +22,7 @@ N_WORST = 5
 
 @dataclass(frozen=True, slots=True)
 class WorstNode:
-    """Node to look at first; ``value`` is the number by which the check judged it.
-
-    ``node_id`` is empty if the fault is not one of a node.
-    """
+    """Node to look at first, with the number that judged it; ``node_id`` is empty for no node."""
 
     node_id: str
     text: str
@@ -36,7 +31,7 @@ class WorstNode:
     tree: str = ""
 
     @classmethod
-    def of(cls, node: Node, value: float, why: str) -> WorstNode:
+    def of(cls, node: Node, value: float, why: str) -> "WorstNode":
         """Make the entry of a node of a tree."""
         return cls(node.id, node.text, value, why, node.tree)
 
@@ -46,7 +41,6 @@ class CheckResult:
     """Result of one check.
 
     Attributes:
-        name: name of the check.
         passed: false if a bound is broken.
         severity: "error" stops the publication.
         summary: one sentence for people.
@@ -136,11 +130,7 @@ def blocking_failures(results: Iterable[CheckResult]) -> list[CheckResult]:
 
 
 def require(results: Iterable[CheckResult]) -> None:
-    """Raise an error if a blocking check failed.
-
-    Raises:
-        InvariantError: a blocking check failed; the message has its summary and remedy.
-    """
+    """Raise InvariantError, with summaries and remedies, if a blocking check failed."""
     failed = blocking_failures(results)
     if failed:
         reasons = "; ".join(f"{r.name}: {r.summary} {r.remedy}" for r in failed)
@@ -158,7 +148,6 @@ class CheckedLayer:
     Attributes:
         nodes: nodes in order of position.
         below: nodes of the layer below, by id.
-        settings: settings with the bounds.
         past: means of earlier builds, oldest first.
         quotes: true if the summaries quote sentences of their children, so that no model can have
             written junk or a cut text.
@@ -189,13 +178,7 @@ class CheckedLayer:
 
 @dataclass(frozen=True)
 class CheckedClusters:
-    """Clusters over one layer of one or more trees, before their summaries are made.
-
-    Attributes:
-        clusters: nodes of each cluster.
-        settings: settings with the bounds.
-        past: means of earlier builds, oldest first.
-    """
+    """Clusters over one layer, before their summaries are made; see ``CheckedLayer``."""
 
     clusters: Sequence[Sequence[Node]]
     settings: Settings

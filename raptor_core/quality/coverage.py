@@ -1,20 +1,11 @@
 """Check that a summary holds something of each of its children, and repeats none of them."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from raptor_core.audit.coverage import copied_child, held_children
 from raptor_core.identity import FALLBACK
 from raptor_core.nodes import Node
-from raptor_core.quality.checks import (
-    CheckedLayer,
-    CheckMeasurement,
-    WorstNode,
-    check,
-    children_of,
-    percent,
-)
+from raptor_core.quality import checks
 from raptor_core.quality.statistics import DIGITS, distribution
 
 
@@ -41,13 +32,13 @@ class _Coverage:
         return f"holds nothing of {len(missing)} of {len(self.children)} children: {shown}"
 
 
-@check(
+@checks.check(
     "summary_coverage",
     "warn",
     "Share of children of which their summary holds something, by words and vectors, and summaries "
     "that repeat one child.",
 )
-def summary_coverage(layer: CheckedLayer) -> CheckMeasurement:
+def summary_coverage(layer: checks.CheckedLayer) -> checks.CheckMeasurement:
     """Measure the mean share of children that are held, and summaries that copy a child."""
     bound = layer.settings.checks.min_coverage
     measured = [c for node in layer.summaries if (c := _measure(node, layer))]
@@ -69,12 +60,12 @@ def summary_coverage(layer: CheckedLayer) -> CheckMeasurement:
         numbers["coverage"] = round(mean, DIGITS)
         passed = passed and mean >= bound
         summary = (
-            f"Summaries hold something of {percent(mean)} of their children (at least "
-            f"{percent(bound)}); {len(copies)} of {len(measured)} repeat one child."
+            f"Summaries hold something of {checks.percent(mean)} of their children (at least "
+            f"{checks.percent(bound)}); {len(copies)} of {len(measured)} repeat one child."
         )
     ranked = sorted(measured, key=lambda c: (c.repeated is None, c.share, c.node.id))
     worst = [
-        WorstNode.of(coverage.node, coverage.share, coverage.why)
+        checks.WorstNode.of(coverage.node, coverage.share, coverage.why)
         for coverage in ranked
         if coverage.repeated or coverage.share < 1
     ]
@@ -82,11 +73,11 @@ def summary_coverage(layer: CheckedLayer) -> CheckMeasurement:
         "Read the summaries named; raise summarizer.max_tokens, try another summarizer.model, or "
         'set audit.on_unsupported = "resummarize", which also asks for what was left out.'
     )
-    return CheckMeasurement(passed, summary, numbers, worst, remedy)
+    return checks.CheckMeasurement(passed, summary, numbers, worst, remedy)
 
 
-def _measure(node: Node, layer: CheckedLayer) -> _Coverage | None:
-    children = children_of(node, layer.below)
+def _measure(node: Node, layer: checks.CheckedLayer) -> _Coverage | None:
+    children = checks.children_of(node, layer.below)
     if not children:
         return None
     texts, vectors = [child.text for child in children], layer.vectors

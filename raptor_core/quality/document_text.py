@@ -5,8 +5,6 @@ raises none, and its text would be published like any other. So would headers an
 and a file in another language. ``languages`` tells which language a text is in.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping
@@ -22,7 +20,6 @@ from raptor_core.settings import CheckSettings
 
 MIN_DOCUMENTS = 20
 """Documents from which on the majority of them is judged."""
-
 _MIN_LINE_LETTERS = 8
 """Letters that a line needs to be counted."""
 _EDGE_CHARS = 10_000
@@ -43,7 +40,6 @@ class CommonText:
     the documents contain, and keeps few others.
 
     Attributes:
-        n_documents: number of documents.
         languages: number of documents by language, or by script if that is not Latin; documents of
             no clear language are not counted.
         named: first ids of each language.
@@ -92,17 +88,14 @@ class CommonText:
         return {"n_documents": self.n_documents, "languages": self.languages, "lines": lines}
 
     @classmethod
-    def of(cls, counts: Mapping[str, Any]) -> CommonText:
+    def of(cls, counts: Mapping[str, Any]) -> "CommonText":
         """Make counts of the values that ``counts`` returned."""
         lines = {line: (n, 0) for line, n in counts["lines"].items()}
         return cls(counts["n_documents"], Counter(counts["languages"]), _lines=lines)
 
 
 def language_of(document: Document) -> str:
-    """Return the language of a sample, or its script if that is not Latin; empty if not clear.
-
-    Each paragraph is judged alone, so that a program in one hides no words of the others.
-    """
+    """Return the language of a sample, or its script if that is not Latin; empty if not clear."""
     start = max(0, len(document.text) - _SAMPLE_CHARS) // 3
     sample = document.text[start : start + _SAMPLE_CHARS]
     long = [part for part in sample.split("\n\n") if len(part) >= _PARAGRAPH_CHARS] or [sample]
@@ -135,7 +128,6 @@ MIN_PAGE_CHARS = 100
 """Mean number of characters below which pages are pictures."""
 MAX_EMPTY_PAGES = 0.2
 """Share of pages without text above which they are scans; books have blank pages, too."""
-
 MAX_UNKNOWN = 0.3
 """Share of tokens without a meaning for the embedding model, so that vectors become alike."""
 
@@ -146,7 +138,6 @@ UNKNOWN_REASON = (
 
 UnknownShare = Callable[[str], float]
 """Function that returns the share of a text's tokens that an embedding model does not know."""
-
 _MIN_CHARS = 200
 _EXCERPT_CHARS = 120
 _SHOWN_CHARS = 60
@@ -174,8 +165,7 @@ def find_odd_text(document: Document, unknown_share: UnknownShare | None = None)
     """
     runs = data_runs(document.text)
     bounds = [0, *chain(*runs), len(document.text)]
-    parts = [document.text[a:b] for a, b in zip(bounds[::2], bounds[1::2], strict=True)]
-    text = "\n".join(parts)
+    text = "\n".join([document.text[a:b] for a, b in zip(bounds[::2], bounds[1::2], strict=True)])
     odd = _find_doubt(document) or _find_misread_text(document, text[:_READ_CHARS])
     if odd is None and unknown_share:
         share = unknown_share(_sample(text))
@@ -266,10 +256,7 @@ def document_text(
     checks: CheckSettings,
     unknown_share: UnknownShare | None = None,
 ) -> CheckMeasurement:
-    """Measure the share of documents that look wrong, and of text in repeated lines.
-
-    Each document is judged alone, and against the documents that ``common`` counted.
-    """
+    """Measure the share of documents that look wrong, and of text in repeated lines."""
     findings = (
         find_odd_text(document, unknown_share)
         or find_foreign_text(document, common, checks.main_language)

@@ -5,8 +5,6 @@ MinHash signatures put texts into buckets by bands (Broder 1997); the exact Jacc
 between neighbours of a bucket. So the time is near-linear, also for many equal texts.
 """
 
-from __future__ import annotations
-
 import re
 import zlib
 from collections import defaultdict
@@ -26,7 +24,6 @@ from raptor_core.settings import CheckSettings
 RUN_WORDS = 3
 MIN_RUNS = 6
 """Runs of words that a text needs to be compared."""
-
 _BANDS, _ROWS = 20, 4
 _SEED = 20_010
 _NEIGHBOURS = 3
@@ -119,10 +116,7 @@ Twin = tuple[Node, Node, float]
     "Share of summaries that say nearly the same words as another of their layer and tree.",
 )
 def near_duplicates(layer: CheckedLayer) -> CheckMeasurement:
-    """Measure the share of summaries that repeat another of their tree by their words.
-
-    Equal documents in two trees have equal summaries, so only pairs of one tree count.
-    """
+    """Measure the share of summaries that repeat another of their tree by their words."""
     checks = layer.settings.checks
     twins = [
         (nodes[pair.first], nodes[pair.second], pair.likeness)

@@ -3,8 +3,6 @@
 ``raptor_core.audit`` draws the sample and judges the sentences.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from raptor_core.audit.base import SentenceFinding

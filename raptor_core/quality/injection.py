@@ -2,13 +2,7 @@
 
 Every prompt fences documents, so that a model summarizes an order like any other text. No fence is
 sure, and other applications may give the published texts to other models.
-
-The patterns are common to published collections of such attacks: an order to forget earlier
-instructions, words to "the AI", chat markup, invisible characters. They are narrow, since most text
-that says "ignore" or "instructions" is harmless.
 """
-
-from __future__ import annotations
 
 import re
 import unicodedata
@@ -26,7 +20,6 @@ MARKUP = "holds the markup of a chat"
 HIDDEN = "holds invisible characters"
 KINDS = {"forget": FORGET, "address": ADDRESS, "role": ROLE, "prompt": PROMPT}
 """Kind of order by section of ``injection_phrases.txt``."""
-
 _FEW_WORDS = r"(?:\W+\w+){0,4}?\W+"
 _PHRASES = read_phrases(Path(__file__).with_name("injection_phrases.txt"))
 _TAGS = "\U000e0020-\U000e007e"

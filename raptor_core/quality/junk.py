@@ -6,8 +6,6 @@ it: at the start, or as the whole text. A summary is junk only if its children d
 sign: a document about errors, a table of figures or a poem with a refrain may have such a summary.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import unicodedata
@@ -32,7 +30,6 @@ MIN_LETTERS = 0.35
 """Share of letters and marks below which a text is no prose."""
 MIN_CHILD_LETTERS = 0.5
 """Share of letters below which a child is no prose, so that its summary may be none."""
-
 _MAX_REPLACED = 0.02
 _MAX_PERIOD = 48
 _MIN_REPEATS = 4
@@ -68,12 +65,7 @@ def empty(text: str) -> str | None:
 
 
 def truncated(text: str) -> str | None:
-    """Return the end of a ``text`` that stops in mid sentence, or None.
-
-    A missing full stop alone is no sign: list items, headings and some scripts have none. Signs are
-    a comma, an opening bracket or a function word at the end, and an unfinished clause of four
-    words or more after two finished sentences of the same line.
-    """
+    """Return the end of a ``text`` that stops in mid sentence, or None."""
     bare = text.rstrip()
     if not bare:
         return None
@@ -345,11 +337,7 @@ def find_cut(text: str, children: Sequence[str], *, full: bool = False) -> str |
     "put together from pieces of its children or they stop so themselves.",
 )
 def truncation(layer: CheckedLayer) -> CheckMeasurement:
-    """Measure the number of summaries that are cut off.
-
-    A summary of ``summarizer.max_tokens`` or more counts if its last line has no full stop, a
-    shorter one if it stops in mid sentence (see ``truncated``).
-    """
+    """Measure the number of summaries that are cut off."""
     limit = layer.settings.summarizer.max_tokens
     checked = layer.written
     ends = (

@@ -5,8 +5,6 @@ mixed texts have no clear language, which is None. The check finds summaries tha
 another language than that of the sources.
 """
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections import Counter
@@ -81,7 +79,7 @@ class Writing:
     n_words: int
     scores: Mapping[str, float]
 
-    def __add__(self, second: Writing) -> Writing:
+    def __add__(self, second: "Writing") -> "Writing":
         """Return the counts of both texts as one."""
         names = {**self.scores, **second.scores}
         scores = {name: self.scores.get(name, 0) + second.scores.get(name, 0) for name in names}
@@ -178,10 +176,7 @@ _MIN_SHARE = 0.1
 
 
 def find_switch(summary: Writing, children: Sequence[Writing]) -> tuple[str, str] | None:
-    """Return the language of a summary and that of its children, if they clearly differ.
-
-    A script or language that a child uses in part counts as a language of the children.
-    """
+    """Return the language of a summary and that of its children, if they clearly differ."""
     script = summary.script
     if script is None or not children:
         return None

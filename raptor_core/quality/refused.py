@@ -1,7 +1,5 @@
 """Check that counts summaries to which the model gave no complete answer (law 9)."""
 
-from __future__ import annotations
-
 from raptor_core.identity import CUT_OFF, FALLBACK
 from raptor_core.quality.checks import CheckedLayer, CheckMeasurement, WorstNode, check
 

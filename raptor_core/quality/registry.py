@@ -1,9 +1,8 @@
 """Lists of the checks on a layer, on finished trees, and on the store."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
+from raptor_core.quality import sizes
 from raptor_core.quality.checks import (
     Check,
     CheckedClusters,
@@ -19,29 +18,22 @@ from raptor_core.quality.injection import prompt_injection
 from raptor_core.quality.junk import junk_text, truncation
 from raptor_core.quality.languages import language_switch
 from raptor_core.quality.refused import model_answers
-from raptor_core.quality.sizes import (
-    cluster_size,
-    cluster_size_drift,
-    compression_drift,
-    compression_ratio,
-    token_budget,
-)
 from raptor_core.quality.statistics import CheckedPart
 from raptor_core.quality.stored import staleness, store
 from raptor_core.quality.structure import coverage, shrink, tree_coverage
 from raptor_core.settings import CheckSettings
 
 CLUSTER_CHECKS: tuple[Check[[CheckedClusters]], ...] = (
-    token_budget,
-    cluster_size,
-    cluster_size_drift,
+    sizes.token_budget,
+    sizes.cluster_size,
+    sizes.cluster_size_drift,
 )
 LAYER_CHECKS: tuple[Check[[CheckedLayer]], ...] = (
     coverage,
     junk_text,
     truncation,
-    compression_ratio,
-    compression_drift,
+    sizes.compression_ratio,
+    sizes.compression_drift,
     language_switch,
     near_duplicates,
     model_answers,
@@ -68,19 +60,19 @@ def cluster_checks(settings: CheckSettings) -> list[Check[[CheckedClusters]]]:
     """Return CLUSTER_CHECKS; ``cluster_size`` blocks if the settings say so."""
     blocks = settings.on_cluster_size == "block"
     return [
-        replace(check, severity="error") if blocks and check is cluster_size else check
+        replace(check, severity="error") if blocks and check is sizes.cluster_size else check
         for check in CLUSTER_CHECKS
     ]
 
 
 def cluster_means(checked: CheckedClusters) -> LayerMeans:
     """Return the mean of clusters for comparison with later builds; empty without a cluster."""
-    return _mean(cluster_size, checked, "children_mean")
+    return _mean(sizes.cluster_size, checked, "children_mean")
 
 
 def layer_means(layer: CheckedLayer) -> LayerMeans:
     """Return the mean of a layer for comparison with later builds; empty without a summary."""
-    return _mean(compression_ratio, layer, "ratio_mean")
+    return _mean(sizes.compression_ratio, layer, "ratio_mean")
 
 
 def _mean(check: Check[[CheckedPart]], checked: CheckedPart, name: str) -> LayerMeans:

@@ -3,8 +3,6 @@
 ``statistics`` compares means with earlier builds; ``structure`` checks how layers connect.
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -127,10 +125,7 @@ class Compression:
 
 
 def compressions(nodes: Iterable[Node], below: Mapping[str, Node]) -> list[Compression]:
-    """Return the compression of every summary in ``nodes``; ``below`` maps id to node.
-
-    Summaries with an unknown child, or whose children have no tokens, are omitted.
-    """
+    """Return the compression of every summary whose children, by id in ``below``, have tokens."""
     measured = []
     for node in nodes:
         children = children_of(node, below)
@@ -205,12 +200,7 @@ Texts = Mapping[tuple[str, str], str]
     "two chunks that lie inside a sentence.",
 )
 def chunk_length(chunks: Sequence[Node], texts: Texts, settings: Settings) -> CheckMeasurement:
-    """Measure chunks over the token limit, and the share of borders that cut a sentence.
-
-    ``chunks`` are in document order, of one or more trees. A border cuts no sentence where a line
-    ends, or where the text before it ends like a sentence. Borders of documents without a text are
-    not judged. Windows of words always cut sentences, so their share breaks no bound.
-    """
+    """Measure chunks over the token limit, and the share of borders that cut a sentence."""
     limit, bound = settings.chunking.max_tokens, settings.checks.max_cut_sentences
     over = sorted(
         (node for node in chunks if node.n_tokens > limit),

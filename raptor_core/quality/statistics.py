@@ -5,8 +5,6 @@ values (Iglewicz and Hoaglin 1993). So a single odd build neither moves the cent
 spread. The spread is at least a share of the median, since equal builds would have none.
 """
 
-from __future__ import annotations
-
 import statistics
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -24,7 +22,6 @@ from raptor_core.quality.checks import (
 from raptor_core.settings import CheckSettings
 
 CheckedPart = TypeVar("CheckedPart", CheckedLayer, CheckedClusters)
-
 DIGITS = 4
 """Decimals of shown values; bounds apply to exact values."""
 
@@ -73,10 +70,7 @@ class Drift:
 
 
 def measure_drift(value: float, past: Sequence[float], last: int) -> Drift:
-    """Compute the robust z-score of ``value`` against the ``last`` of ``past``, oldest first.
-
-    All values are finite. The z-score is limited to 1000, also where the spread is 0.
-    """
+    """Compute the robust z-score of ``value`` against the ``last`` of ``past``, within 1000."""
     kept = list(past)[-last:]
     if len(kept) < MIN_HISTORY:
         return Drift(value, len(kept))

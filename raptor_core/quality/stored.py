@@ -1,7 +1,5 @@
 """Checks of stored vectors, of published points (law 8), and of published documents."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -37,16 +35,7 @@ def embedding(
     identity: StoreIdentity,
     checks: CheckSettings,
 ) -> CheckMeasurement:
-    """Measure the faults of vectors, and the share of texts with the vector of another text.
-
-    The mean cosine of a layer of ten nodes or more may be at most ``max_mean_cosine``.
-
-    Args:
-        nodes: nodes of finished trees.
-        vectors: vectors by embedding key.
-        identity: identity of the store that will hold them.
-        checks: settings with the bounds.
-    """
+    """Measure the faults of vectors, and the share of texts with the vector of another text."""
     stored = [
         (node, vectors[node.embedding_key]) for node in nodes if node.embedding_key in vectors
     ]
@@ -108,8 +97,7 @@ def _mean_cosines(
 
 
 def _is_of_embedder(node: Node, identity: StoreIdentity) -> bool:
-    expected = embedding_key(node.embedding_text, identity.embedder_fingerprint)
-    return node.embedding_key == expected
+    return node.embedding_key == embedding_key(node.embedding_text, identity.embedder_fingerprint)
 
 
 def _equal(stored: Sequence[tuple[Node, Vectors]]) -> list[Node]:

@@ -5,8 +5,6 @@ written its act or not. Functions raise TableError where the place refuses, and 
 for an act that is damaged. The values are in ``raptor_core.curation``.
 """
 
-from __future__ import annotations
-
 import uuid
 from dataclasses import astuple, replace
 from datetime import UTC, datetime
@@ -73,11 +71,7 @@ def decide(
 
 
 def take_back(tables: TableStore, decision_id: str, *, who: str, why: str = "") -> Decision:
-    """Undo a decision and return it; builds then behave as without it.
-
-    Raises:
-        CurationError: no decision with this id is in force.
-    """
+    """Undo a decision and return it; raise CurationError if it is not in force."""
     in_force = {d.id: d for d in read_decisions(tables) if not d.undone}
     if decision_id not in in_force:
         raise CurationError(

@@ -29,13 +29,10 @@ _PROPERTY_PREFIX = "raptor."
 _EXTENSION = ".parquet"
 _MARK = b"raptor-sha256:"
 _N_HEX = 64
-
 SEAL = f"{FOOTER_PREFIX}seal"
 """Name of the entry in the footer that holds the digest, behind ``_MARK``."""
-
 EMPTY = _MARK.decode() + "0" * _N_HEX
 """Value of that entry until ``seal`` writes the digest."""
-
 _SMALL_BYTES = 100_000
 """Largest table that Snappy packs: for small ones Zstandard takes longer only to start."""
 
@@ -75,22 +72,13 @@ class TableStore:
         table: pa.Table | pd.DataFrame,
         properties: Properties | None = None,
     ) -> str:
-        """Write one table and return its path.
-
-        An Arrow table keeps its types. Arrow infers the types of a data frame; a column without any
-        value becomes text.
-        """
+        """Write one table and return its path; Arrow infers the types of a data frame."""
         notes = {f"{_PROPERTY_PREFIX}{name}": text for name, text in (properties or {}).items()}
-        data = _encode(table, {**notes, SEAL: EMPTY})
-        self._folder.write(table_name(key, partition), data)
+        self._folder.write(table_name(key, partition), _encode(table, {**notes, SEAL: EMPTY}))
         return self.path(key, partition)
 
     def read(self, key: Sequence[str], partition: str) -> pa.Table:
-        """Return one table; ``table_properties`` gives its properties.
-
-        Raises:
-            TableError: the table does not exist.
-        """
+        """Return one table, or raise TableError; ``table_properties`` gives its properties."""
         table = self.find(key, partition)
         if table is None:
             path = self.path(key, partition)
@@ -196,7 +184,12 @@ def _encode(table: pa.Table | pd.DataFrame, notes: Mapping[str, str]) -> bytes:
 
     file = io.BytesIO()
     if not isinstance(table, pa.Table):
-        pq.write_table(_from_frame(table).replace_schema_metadata(notes), file, compression="zstd")
+        inferred = pa.Table.from_pandas(table, preserve_index=False)
+        fields = [
+            f.with_type(pa.string()) if pa.types.is_null(f.type) else f for f in inferred.schema
+        ]
+        typed = inferred.cast(pa.schema(fields)).replace_schema_metadata(notes)
+        pq.write_table(typed, file, compression="zstd")
         return seal(file.getvalue())
     with pq.ParquetWriter(
         file,
@@ -209,14 +202,6 @@ def _encode(table: pa.Table | pd.DataFrame, notes: Mapping[str, str]) -> bytes:
         writer.write_table(table)
         writer.add_key_value_metadata(notes)
     return seal(file.getvalue())
-
-
-def _from_frame(frame: pd.DataFrame) -> pa.Table:
-    import pyarrow as pa
-
-    table = pa.Table.from_pandas(frame, preserve_index=False)
-    fields = [f.with_type(pa.string()) if pa.types.is_null(f.type) else f for f in table.schema]
-    return table.cast(pa.schema(fields))
 
 
 def seal(data: bytes) -> bytes:

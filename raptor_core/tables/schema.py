@@ -46,19 +46,11 @@ class Schema:
         return pa.Table.from_arrays(arrays, names=list(self.names))
 
     def rows(self, table: pa.Table) -> Iterator[tuple[Any, ...]]:
-        """Yield the rows of a table that ``table`` made, lists as tuples.
-
-        Raises:
-            KeyError: the table lacks a column.
-        """
+        """Yield the rows of a table that ``table`` made, lists as tuples, or raise KeyError."""
         return zip(*(self._cells(column, table) for column in self.columns), strict=True)
 
     def check(self, schema: pa.Schema) -> None:
-        """Refuse columns that this schema does not have, or that have another type.
-
-        Raises:
-            ValueError: a column is missing, unknown, repeated, or of another type.
-        """
+        """Raise ValueError for a column that is missing, unknown, repeated, or of another type."""
         names = list(schema.names)
         if len(set(names)) != len(names) or set(names) != set(self.names):
             raise ValueError(f"columns {names!r:.400}, expected {list(self.names)}")

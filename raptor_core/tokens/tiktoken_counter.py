@@ -1,7 +1,5 @@
 """Counts by tiktoken."""
 
-from __future__ import annotations
-
 from bisect import bisect_right
 from collections.abc import Sequence
 from functools import cached_property
@@ -18,15 +16,8 @@ if TYPE_CHECKING:
 class TiktokenCounter:
     """Counter with an encoding of tiktoken; special tokens in a text count as plain text."""
 
-    def __init__(self, encoding: str | tiktoken.Encoding = "cl100k_base") -> None:
-        """Load the encoding.
-
-        Args:
-            encoding: name of an encoding, or the encoding itself.
-
-        Raises:
-            ModelError: the name is unknown, or its file is neither cached nor downloadable.
-        """
+    def __init__(self, encoding: "str | tiktoken.Encoding" = "cl100k_base") -> None:
+        """Take an encoding, or load one by name; raise ModelError if that is impossible."""
         self._encoding = _load(encoding) if isinstance(encoding, str) else encoding
 
     @cached_property
@@ -56,7 +47,7 @@ class TiktokenCounter:
         ]
 
 
-def _load(name: str) -> tiktoken.Encoding:
+def _load(name: str) -> "tiktoken.Encoding":
     try:
         import tiktoken
     except ImportError as error:

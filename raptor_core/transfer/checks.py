@@ -5,8 +5,6 @@ content by ``raptor_core.identity``, so no import changes the nodes of another t
 columns are checked in ``rows.py`` and ``manifest.py``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from itertools import groupby, pairwise
 from operator import attrgetter
@@ -49,8 +47,7 @@ def check_tree(
             f"{where} is not the tree {manifest.tree!r} of its manifest: (layer, nodes) are "
             f"{layers!r:.200} where layers of {manifest.layer_sizes} nodes are named; export again"
         )
-    by_id = {node.id: node for node in nodes}
-    checks = _TreeChecks(manifest, identity, by_id)
+    checks = _TreeChecks(manifest, identity, {node.id: node for node in nodes})
     for row, (node, vector) in enumerate(zip(nodes, rows, strict=True), 1):
         for problem in checks.problems(node, vector):
             raise ExportError(f"{where}, row {row} (node {node.id!r:.50}): {problem}; export again")

@@ -3,8 +3,6 @@
 ``importing.py`` reads them; the format of a tree's file is in ``rows.py``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
@@ -30,11 +28,7 @@ _READS = 5
 
 
 def check_target(folder: ExportFolder) -> None:
-    """Refuse a folder that holds a complete export; an interrupted one is written over.
-
-    Raises:
-        ExportError: the folder holds a complete export.
-    """
+    """Raise ExportError for a folder with a complete export; an interrupted one is no obstacle."""
     if folder.exists(MANIFEST):
         raise ExportError(f"{folder.name} holds an export already; choose an empty folder")
 

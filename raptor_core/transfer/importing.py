@@ -3,8 +3,6 @@
 ``manifest.py``, ``rows.py`` and ``checks.py`` hold the rules, ``tables.py`` those of tables.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -29,11 +27,7 @@ class ImportedTree:
 
 
 def read_export(folder: ExportFolder) -> Export:
-    """Return the export that a folder holds.
-
-    Raises:
-        ExportError: the folder holds no complete export, a damaged one or one of a newer version.
-    """
+    """Return the export of a folder; raise ExportError if it is incomplete, damaged or newer."""
     data = folder.find(MANIFEST, MAX_BYTES)
     if data is None:
         raise ExportError(
@@ -63,10 +57,7 @@ def select_trees(export: Export, trees: Sequence[str]) -> Export:
 
 
 def check_embedder(export: Export, identity: StoreIdentity, where: str) -> None:
-    """Raise StoreMismatchError for vectors of another embedder than that of the settings.
-
-    ``identity`` is that of the store that the settings name; the export's corpus may differ.
-    """
+    """Raise StoreMismatchError if the export's embedder is not that of the store ``identity``."""
     if replace(export.identity, corpus=identity.corpus) != identity:
         raise StoreMismatchError(
             f"{where} holds vectors of {export.identity.embedder}; the settings ask for "
@@ -109,8 +100,7 @@ def _read(
 ) -> tuple[tuple[Node, ...], dict[str, Vectors]]:
     """Return the checked nodes of a tree, and its vectors by embedding key."""
     where, manifest = folder.shown(file.name), file.manifest
-    data = folder.read(file.name, file.stamp)
-    nodes, rows = decode_rows(data, where, sum(manifest.layer_sizes))
+    nodes, rows = decode_rows(folder.read(file.name, file.stamp), where, sum(manifest.layer_sizes))
     check_tree(nodes, rows, manifest, export.identity, where)
     known = zip(nodes, rows, strict=True)
     return nodes, {node.embedding_key: row for node, row in known if row is not None}

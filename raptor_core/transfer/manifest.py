@@ -4,8 +4,6 @@ An export may come from anybody. So every field has a type and bounds, and nothi
 in the file. The values are in ``values.py``; the rows of trees are checked in ``checks.py``.
 """
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Hashable, Iterable
@@ -25,13 +23,10 @@ from raptor_core.transfer.values import Export, Stamp, TableFile, TreeFile
 FORMAT = EXPORT_FORMAT
 VERSION = 1
 """Version of the layout and of the columns; a newer one is refused."""
-
 MAX_BYTES = 2**29
 """Size of the largest manifest that is read: that of some 100,000 trees with their tables."""
-
 _BYTES_PER_BRACKET = 48
 """Bytes that a manifest has at least for each list or object in it; reading one takes 300."""
-
 _MAX_LAYERS = 100
 _MAX_DIMS = 2**16
 
@@ -134,12 +129,7 @@ def encode(export: Export) -> bytes:
 
 
 def decode(data: bytes, where: str) -> Export:
-    """Return the export that a manifest's file describes; ``where`` names the file in messages.
-
-    Raises:
-        ExportError: the file is damaged, of a newer version, or not a manifest; or a field of it
-            has a wrong type, or is out of bounds.
-    """
+    """Return the export of a manifest's file ``where``; raise ExportError if it is wrong."""
     values = _load(data, where)
     if not isinstance(values, dict) or values.get("format") != FORMAT:
         raise ExportError(f"{where} was not written by `raptor export`")
@@ -175,13 +165,7 @@ def _load(data: bytes, where: str) -> Any:
 
 
 def _checked(model: type[Model], values: Any, where: str, path: str = "") -> Model:
-    """Return the values as a model of them; ``path`` names their place in the file.
-
-    Each tree and each table is checked by itself: Pydantic would list every error of all of them.
-
-    Raises:
-        ExportError: a field is missing, unknown, or wrong.
-    """
+    """Return the values as a model of them; ``path`` names their place in the file."""
     try:
         return model.model_validate(values)
     except ValidationError as error:

@@ -4,8 +4,6 @@ Files are written without dictionaries and packed by Snappy, so that none unpack
 twenty times its size. ``checks.py`` checks what the rows say.
 """
 
-from __future__ import annotations
-
 import io
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -48,12 +46,7 @@ def encode_rows(nodes: Sequence[Node], vectors: Mapping[str, Vectors]) -> bytes:
 def decode_rows(
     data: bytes, where: str, n_rows: int | None = None
 ) -> tuple[tuple[Node, ...], tuple[Vectors | None, ...]]:
-    """Return the nodes, and their vectors row for row.
-
-    Raises:
-        ExportError: the file ``where`` is no Parquet file, unpacks to far more than its size, has
-            other columns or not ``n_rows`` rows, or a cell of a wrong type.
-    """
+    """Return the nodes and their vectors row for row; a file of another form raises ExportError."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -73,7 +66,7 @@ def decode_rows(
     return nodes, tuple(vectors)
 
 
-def _check_shape(file: pq.ParquetFile, n_rows: int | None) -> None:
+def _check_shape(file: "pq.ParquetFile", n_rows: int | None) -> None:
     """Raise ValueError for columns, or a number of rows, that ``encode_rows`` does not write."""
     import pyarrow as pa
 

@@ -11,21 +11,10 @@ from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING, Any
 
 from raptor_core.errors import DamagedTableError, ExportError
+from raptor_core.tables import values
 from raptor_core.tables.curation import ACT_KINDS, ACTS
 from raptor_core.tables.files import check_seal, check_unpacked, table_properties
 from raptor_core.tables.schema import Schema
-from raptor_core.tables.values import (
-    CLUSTERS,
-    DOCUMENTS,
-    FINDINGS,
-    NODES,
-    USAGES,
-    table_to_clusterings,
-    table_to_documents,
-    table_to_findings,
-    table_to_nodes,
-    table_to_usages,
-)
 from raptor_core.transfer.checks import has_derived_id
 from raptor_core.transfer.rows import wrong_cells
 
@@ -35,7 +24,7 @@ if TYPE_CHECKING:
 
 def _check_nodes(table: pa.Table) -> None:
     """Raise ValueError for a cell of a wrong type, or an id that its content does not give."""
-    nodes = table_to_nodes(table)
+    nodes = values.table_to_nodes(table)
     sizes = Counter(node.layer for node in nodes)
     for row, node in enumerate(nodes, 1):
         problem = next(wrong_cells(node), "")
@@ -46,21 +35,17 @@ def _check_nodes(table: pa.Table) -> None:
 
 
 _READERS: dict[Schema, Callable[..., Any]] = {
-    CLUSTERS: table_to_clusterings,
-    DOCUMENTS: table_to_documents,
-    FINDINGS: table_to_findings,
-    NODES: _check_nodes,
-    USAGES: table_to_usages,
+    values.CLUSTERS: values.table_to_clusterings,
+    values.DOCUMENTS: values.table_to_documents,
+    values.FINDINGS: values.table_to_findings,
+    values.NODES: _check_nodes,
+    values.USAGES: values.table_to_usages,
 }
 """Functions by which a build reads the tables of a schema."""
 
 
 def check_table(data: bytes, where: str, schema: Schema, trees: Collection[str] | None) -> pa.Table:
-    """Return the table of a file, which must have this schema.
-
-    ``trees`` are the values that a column ``tree`` may have; None for any. ExportError names the
-    file ``where``.
-    """
+    """Return the table of a file with this schema and these ``trees``, or raise ExportError."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -92,10 +77,7 @@ def check_table(data: bytes, where: str, schema: Schema, trees: Collection[str] 
 
 
 def tree_of_act_file(data: bytes, where: str, name: str) -> str:
-    """Return the tree of an act, ``name``: a decision, or the undoing of one.
-
-    ExportError names the file ``where``, if it is not the table of this act.
-    """
+    """Return the tree of the act ``name``; raise ExportError if the file is not its table."""
     rows = list(ACTS.rows(check_table(data, where, ACTS, None)))
     if len(rows) != 1 or rows[0][0] != name or rows[0][1] not in ACT_KINDS:
         raise ExportError(f"{where} is not the table of the decision {name!r:.80}; export again")

@@ -8,8 +8,6 @@ The names of files are derived from the names of trees, tables and partitions, s
 cannot name a file outside the folder. ``manifest.py`` and ``rows.py`` hold the formats.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 import stat
@@ -37,16 +35,13 @@ class Stamp:
     sha256: str
 
     @classmethod
-    def of(cls, data: bytes) -> Stamp:
+    def of(cls, data: bytes) -> "Stamp":
         """Return the stamp of a file's content."""
         return cls(len(data), hashlib.sha256(data).hexdigest())
 
 
 class ExportFolder(Folder):
-    """Folder of an export, which raises ExportError; see ``Folder``.
-
-    On this machine only regular files are read: a link, a pipe or a device is refused.
-    """
+    """Folder of an export, which raises ExportError and reads regular files alone."""
 
     def __init__(self, url: str) -> None:
         super().__init__(url, ExportError)
@@ -72,11 +67,7 @@ class ExportFolder(Folder):
         return super().find(name)
 
     def read(self, name: str, stamp: Stamp | None = None) -> bytes:
-        """Return the content of a file.
-
-        Raises:
-            ExportError: the file is missing, or does not have the size and digest of ``stamp``.
-        """
+        """Return a file's content; raise ExportError if it is missing or not that of ``stamp``."""
         data = self.find(name, None if stamp is None else stamp.n_bytes)
         if data is None:
             raise ExportError(f"{self.shown(name)} is missing; copy the export again, whole")
@@ -96,7 +87,8 @@ class ExportFolder(Folder):
         with suppress(FileNotFoundError), self._errors(name):
             links = [p for p in (path, *path.parents) if p.is_symlink() and root in p.parents]
             # Opening a pipe would wait for its writer; the type of an open file cannot change.
-            with open(path, "rb", opener=_open_unblocked) as file:
+            flag = getattr(os, "O_NONBLOCK", 0)
+            with open(path, "rb", opener=lambda name, flags: os.open(name, flags | flag)) as file:
                 status = os.fstat(file.fileno())
                 if links or not stat.S_ISREG(status.st_mode):
                     raise ExportError(
@@ -113,10 +105,6 @@ class ExportFolder(Folder):
             f"{self.shown(name)} is damaged: it has {n_bytes} bytes, expected at most {max_bytes}; "
             "copy it again, or export again"
         )
-
-
-def _open_unblocked(path: str, flags: int) -> int:
-    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 
 
 @dataclass(frozen=True, slots=True)

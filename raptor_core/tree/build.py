@@ -4,8 +4,6 @@ Each step is a module: ``leaves``, ``embed``, ``cluster``, ``summarize``, ``nami
 ``raptor_assets.chain`` runs the same steps as Dagster assets.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 
 from raptor_core.documents.base import Document

@@ -1,12 +1,8 @@
 """Interfaces to vectors and texts that exist before a build, and the cache in memory.
 
-A cache of unfinished work keeps vectors and summaries until a publication holds them. Keys are
-digests of content, so every tree may use them. A tree first says which keys it *wants*. When it is
-published or dropped, the cache forgets them, unless another unfinished tree wants them too.
+A tree first says which keys it *wants*; ``docs/adr/0008`` says when the cache forgets them.
 ``sqlite_cache`` keeps such a cache in a home.
 """
-
-from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from contextlib import AbstractContextManager

@@ -1,13 +1,8 @@
 """Clusters over the top layer of a tree, or the reason why the tree ends there.
 
-A layer without earlier clusters is fitted as a whole. An anchored layer keeps the memberships of
-all nodes that remain (``raptor_core.clustering.anchored``). Their anchors identify them: a leaf's
-id, a summary's slot. So a summary whose text changed keeps its place in the layer above. Where much
-of a layer changed, its touched clusters are fitted again together, if that is more cohesive.
-``earlier`` holds the clusters of the published tree.
+A layer without earlier clusters is fitted as a whole; ``docs/adr/0004`` says how the others are
+anchored. ``earlier`` holds the clusters of the published tree.
 """
-
-from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -33,10 +28,8 @@ from raptor_core.vectors import Vectors
 
 NEW_SHARE = 0.5
 """Share of new leaves above which a tree is built from scratch."""
-
 REFIT_SHARE = 0.25
 """Share of changed nodes above which the touched clusters of a layer may be fitted again."""
-
 Members = Sequence[Sequence[int]]
 
 
@@ -45,10 +38,8 @@ class Clustering:
     """Clusters over one layer, or the reason why it is the tree's top.
 
     Attributes:
-        layer: layer that was clustered.
         groups: node ids of each cluster, in document order; empty for the top layer.
         end: reason why the tree ends; set exactly when ``groups`` is empty.
-        details: numbers that explain the clustering.
         slots: identity of each cluster.
         fit: last fit of the layer; None for the top layer.
         responsibilities: see ``Clusters``; empty for a cluster that was kept or changed since its
@@ -123,9 +114,7 @@ def end_reason(n_nodes: int, number: int, components: Components) -> str:
         return f"{n_nodes} nodes, at most tree.top_nodes = {limits.top_nodes}"
     if number >= limits.max_layers:
         return f"tree.max_layers = {limits.max_layers} reached with {n_nodes} nodes"
-    if n_nodes < 2:
-        return "one node"
-    return ""
+    return "one node" if n_nodes < 2 else ""
 
 
 _Arranged = tuple[Clusters, tuple[str, ...], Fit]
@@ -144,20 +133,14 @@ def why_from_scratch(previous: Tree | None, leaves: Sequence[Node], components: 
         return "the clustering settings changed"
     known = {node.id for node in previous.layers[0].nodes}
     n_new = sum(node.id not in known for node in leaves)
-    if n_new > NEW_SHARE * len(leaves):
-        return f"{n_new} of {len(leaves)} leaves are new"
-    return ""
+    return f"{n_new} of {len(leaves)} leaves are new" if n_new > NEW_SHARE * len(leaves) else ""
 
 
 @one_blas_thread
 def _arrange(
     layer: Layer, components: Components, earlier: Earlier | None, reason: str
 ) -> _Arranged:
-    """Cluster a layer of at least two nodes.
-
-    ``earlier`` holds the published clusters, for a layer of planning vectors. None fits the layer
-    from scratch, for a ``reason``.
-    """
+    """Cluster a layer of at least two nodes."""
     if earlier is None:
         return _fit(layer, components, reason or "a new layer")
     if {node.id for node in layer.nodes} == {member for ids in earlier.ids for member in ids}:

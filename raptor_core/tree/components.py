@@ -3,8 +3,6 @@
 ``custom_components`` imports the ones that settings name; each package makes its built-in ones.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Mapping
 from functools import cached_property
 from pathlib import Path
@@ -98,12 +96,8 @@ class Components:
             setattr(self, name, part)
 
     @classmethod
-    def either(cls, settings: Settings | None, components: Components | None) -> Components:
-        """Return the components, or new ones of the settings where they are None.
-
-        Raises:
-            SettingsError: both are set.
-        """
+    def either(cls, settings: Settings | None, components: "Components | None") -> "Components":
+        """Return the components, or new ones of the settings; raise SettingsError for both."""
         if settings is not None and components is not None:
             raise SettingsError(
                 "settings and components are both given, and components have settings of their "
@@ -111,16 +105,13 @@ class Components:
             )
         return components or cls(settings)
 
-    def with_cache(self, cache: NodeCache) -> Components:
-        """Return components that use a cache and share the ledger and all parts made so far.
-
-        Components that were constructed with a cache keep it.
-        """
+    def with_cache(self, cache: NodeCache) -> "Components":
+        """Return components with a cache, unless they have one, that share all finished parts."""
         if self._arguments["cache"] is not None:
             return self
         return self._copy(_SHARED, settings=self.settings, default_cache=cache)
 
-    def above(self, settings: Settings) -> Components:
+    def above(self, settings: Settings) -> "Components":
         """Return components of the corpus tree's settings, which share ledger and embedder.
 
         They take their chunker from those settings, even where these components have a custom one.
@@ -129,7 +120,7 @@ class Components:
         settings = settings.model_copy(update={"embedder": self.settings.embedder})
         return self._copy(_SHARED - {"chunker", "quoting"}, settings=settings, chunker=None)
 
-    def _copy(self, names: Collection[str], **changes: Any) -> Components:
+    def _copy(self, names: Collection[str], **changes: Any) -> "Components":
         """Return components with other arguments, which share the named parts."""
         self.ledger  # noqa: B018 - both spend from one budget
         shared = {name: part for name, part in vars(self).items() if name in names}

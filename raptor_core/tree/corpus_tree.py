@@ -5,8 +5,6 @@ that no search of ordinary trees finds a text twice. Each leaf is one top node, 
 names that node.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 
 from raptor_core.chunking.base import Chunk
@@ -23,10 +21,8 @@ from raptor_core.tree.components import Components
 
 CORPUS_TREE = "corpus_tree"
 """Folder of the corpus tree in a home, and first part of its asset keys."""
-
 CORPUS_TREE_NAME = CorpusTreeGrouping.corpus_name
 """Name of the corpus tree and of its partition; sources refuse documents of this name."""
-
 TREE = "raptor_tree"
 """Metadata key of a leaf: the tree of its top node, next to ``TOP_NODE``."""
 
@@ -74,11 +70,7 @@ def corpus_tree_settings(settings: Settings) -> Settings:
 
 
 def top_documents(nodes: Iterable[Node]) -> list[Document]:
-    """Make a document of each top node.
-
-    Its id is the name of the tree, with a number if the tree has several top nodes. Its title is
-    that of the tree's document, or the name of the node.
-    """
+    """Make a document of each top node, named by its tree, with a number if there are several."""
     by_tree = grouped(nodes, lambda node: node.tree)
     return [
         Document(
@@ -118,10 +110,7 @@ def build_corpus_tree(
     known: Known | None = None,
     previous: Tree | None = None,
 ) -> Tree:
-    """Build the corpus tree of trees that ``build_tree`` returned.
-
-    Settings and components are those of their build; for the other arguments see ``build_tree``.
-    """
+    """Build the corpus tree of trees that ``build_tree`` returned."""
     below = Components.either(settings, components)
     tops = (node for tree in trees for node in tree.layers[-1].nodes)
     return build_tree(

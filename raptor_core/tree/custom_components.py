@@ -4,8 +4,6 @@ Each package defines the protocol of its component; ``components`` chooses betwe
 built-in ones.
 """
 
-from __future__ import annotations
-
 import inspect
 import pkgutil
 from collections.abc import Callable, Iterable
@@ -39,28 +37,22 @@ PROTOCOLS: dict[str, type] = {
 
 ENTRY_POINTS = "raptor_core.components"
 """Group of the entry points that settings may name a custom component by."""
-
 _GROUPS = ("tokens", "chunking", "embedder", "clustering", "summarizer", "audit")
 _KINDS = dict(zip(_GROUPS, PROTOCOLS, strict=False))
 """Kind of the component that each group of settings describes; a reader changes no tree."""
-
 _cache: dict[tuple[str, str], Any] = {}
 """Custom components by kind and settings, so that all callers share one instance."""
 
 
 def custom_component(kind: str, settings: Settings) -> Any | None:
-    """Return the component that the settings name for a kind of ``PROTOCOLS``; None without a name.
-
-    A SettingsError says why it cannot be imported or made, or what it lacks.
-    """
+    """Return the custom component of a kind, or None without a name, or raise SettingsError."""
     name = getattr(settings.components, kind)
     if not name:
         return None
     key = kind, settings.model_dump_json()
     if key not in _cache:
         label = f'components.{kind} = "{name}"'
-        component = _make(kind, _load(name, label), settings, label)
-        _cache[key] = check_interface(kind, component, label)
+        _cache[key] = check_interface(kind, _make(kind, _load(name, label), settings, label), label)
     return _cache[key]
 
 

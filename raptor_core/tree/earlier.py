@@ -1,13 +1,8 @@
 """Published tree as a rebuild uses it: its clusters, and planning vectors of its layers.
 
-Both exist before any summary is written, so a plan knows the calls of a rebuild exactly. Content
-keys need no texts. A *planning vector* replaces the vector of a summary: it is the published vector
-of the same slot. For a new slot, or other children, it is the mean direction of the children,
-shifted by the mean distance of published summaries from their children. ``cluster`` uses both;
-``published`` reads the tree from the store.
+Both exist before any summary is written, so a plan knows the calls of a rebuild exactly.
+``docs/adr/0004`` defines planning vectors. ``cluster`` uses both; ``published`` reads the tree.
 """
-
-from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
@@ -61,9 +56,7 @@ def planning_vectors(
 ) -> Vectors:
     """Compute planning vectors for the last of ``layers``, row for row, without its texts.
 
-    Args:
-        layers: nodes of each layer from the leaves up, with slots.
-        leaf_vectors: vectors of layer 0, shape ``(len(layers[0]), n_dims)``.
+    The layers go from the leaves up; ``leaf_vectors`` has shape ``(len(layers[0]), n_dims)``.
     """
     below = {node.id: row for node, row in zip(layers[0], leaf_vectors, strict=True)}
     for number, nodes in enumerate(layers[1:], 1):

@@ -1,7 +1,5 @@
 """Vectors of nodes: published or cached ones, and new ones, each distinct text embedded once."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -27,7 +25,6 @@ class Embedded:
     Attributes:
         vectors: shape ``(n_nodes, n_dims)``, float32.
         reused: embedding keys whose vectors existed already.
-        usage: tokens and calls of an endpoint.
     """
 
     vectors: Vectors

@@ -3,8 +3,6 @@
 ``raptor_core.quality`` judges the quality of trees; these tests find defects of the program.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np
@@ -15,10 +13,7 @@ UNIT_TOLERANCE = 1e-3
 
 
 def violations(tree: Tree, min_members: int = 2) -> list[str]:
-    """Describe every broken invariant; return an empty list for a sound tree.
-
-    ``min_members`` is the least number of children of a summary.
-    """
+    """Describe every broken invariant; return an empty list for a sound tree."""
     if not tree.layers or not tree.layers[0].nodes:
         return ["the tree has no leaves"]
     broken = list(_id_faults(tree))

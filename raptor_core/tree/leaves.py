@@ -3,8 +3,6 @@
 ``raptor_core.chunking`` cuts the documents; ``embed`` adds the vectors.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 
@@ -26,8 +24,7 @@ def make_leaves(
     """Make the leaves of one tree in document order, without chunks that people set aside."""
     leaves: list[Node] = []
     for document in sorted(documents, key=lambda document: document.id):
-        chunks = components.chunker.chunk(document)
-        leaves += _document_leaves(tree, document, chunks, components)
+        leaves += _document_leaves(tree, document, components.chunker.chunk(document), components)
     aside = components.curation.chunks
     return tuple(leaf for leaf in leaves if leaf.id not in aside)
 
@@ -43,7 +40,10 @@ def _document_leaves(
         for key, value in {"title": document.title, **document.metadata}.items()
         if not isinstance(value, str) or len(value) <= MAX_METADATA_CHARS
     }
-    contexts = _contexts(document, chunks, components)
+    limits = components.settings.chunking
+    paths = ((document.title, chunk.section) for chunk in chunks)
+    max_tokens = limits.max_context_tokens if limits.context else 0
+    contexts = context_lines(paths, components.counter, max_tokens)
     parts = parts_of(document, chunks, components.counter)
     leaves = []
     for position, (chunk, context) in enumerate(zip(chunks, contexts, strict=True)):
@@ -76,11 +76,3 @@ def _document_leaves(
             )
         )
     return leaves
-
-
-def _contexts(document: Document, chunks: Sequence[Chunk], components: Components) -> list[str]:
-    chunking = components.settings.chunking
-    if not chunking.context:
-        return [""] * len(chunks)
-    paths = ((document.title, chunk.section) for chunk in chunks)
-    return context_lines(paths, components.counter, chunking.max_context_tokens)

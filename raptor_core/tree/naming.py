@@ -5,12 +5,7 @@ summary of the layer with all leaves below it. The weight of a word is its count
 ``log(1 + A / f)``: ``A`` is the mean number of words in a class, ``f`` the count of the word in all
 classes. Two words that mostly occur side by side form one term; numbers and times are no terms. In
 a layer of one node, titles and headings count as words of their leaves.
-
-A node that remains keeps its name, so an edit elsewhere changes no stored node. Names are part of
-no identity.
 """
-
-from __future__ import annotations
 
 import math
 import re
@@ -44,7 +39,6 @@ _WORD = re.compile(rf"[{UNSPACED}]+|[^\W_{UNSPACED}]+")
 _UNSPACED_RUN = re.compile(rf"[{UNSPACED}]")
 _JOINTS = (" ", "-", "\n")
 _MARKS = "#*_\"'“”‘’ \t"
-
 Key = tuple[str, ...]
 """Word stem, or two of them side by side."""
 

@@ -1,23 +1,13 @@
 """Preview of a build: figures on each document that it would read, before anything is paid."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from raptor_core.chunking.base import Chunk
 from raptor_core.documents.base import ENCODING, Document, Entry, Skipped
+from raptor_core.documents.sources import load
 from raptor_core.documents.sources.base import SourceFile
-from raptor_core.documents.sources.load import (
-    Listed,
-    Unique,
-    explain_empty,
-    list_sources,
-    loaded,
-    named_sources,
-    split,
-)
 from raptor_core.errors import SourceError
 from raptor_core.quality.document_text import CommonText, find_odd_text
 from raptor_core.tree.components import Components
@@ -65,8 +55,8 @@ class Previews:
         self.common = CommonText()
         self._paths = paths
         self._components = components
-        sources = named_sources(paths, components.settings.source)
-        self._listed = list_sources(sources, self.skipped, self.omitted)
+        sources = load.named_sources(paths, components.settings.source)
+        self._listed = load.list_sources(sources, self.skipped, self.omitted)
 
     def __iter__(self) -> Iterator[Preview]:
         """Yield every document in the order of the files; raise EmptySourceError for none."""
@@ -75,15 +65,11 @@ class Previews:
             is_empty = False
             yield self._preview(file, document)
         if is_empty:
-            raise explain_empty(self._paths, self._components.settings.source, self.skipped)
+            raise load.explain_empty(self._paths, self._components.settings.source, self.skipped)
 
     def document(self, name: str) -> tuple[Preview, Document, list[Chunk]]:
-        """Return the preview, the document and the chunks of one document id.
-
-        Raises:
-            SourceError: the source holds no such document; the message gives the reason, if known.
-        """
-        listed: Listed = [
+        """Return preview, document and chunks of a document id, or raise SourceError."""
+        listed: load.Listed = [
             (source, [file for file in files if file.only_id in (None, name)])
             for source, files in self._listed
         ]
@@ -98,10 +84,10 @@ class Previews:
             "source alone lists them"
         )
 
-    def _documents(self, listed: Listed) -> Iterator[tuple[SourceFile, Document]]:
-        ids: Unique[Entry] = Unique(self.skipped)
-        for file, content in loaded(listed):
-            for name, document in split(content.parse(), self.skipped):
+    def _documents(self, listed: load.Listed) -> Iterator[tuple[SourceFile, Document]]:
+        ids: load.Unique[Entry] = load.Unique(self.skipped)
+        for file, content in load.loaded(listed):
+            for name, document in load.split(content.parse(), self.skipped):
                 if ids.take(name, Entry(document.id, document.content_hash, ""), file.path):
                     yield file, document
 

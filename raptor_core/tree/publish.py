@@ -4,8 +4,6 @@
 fingerprints are values here.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import fields
@@ -21,7 +19,6 @@ from raptor_core.store.base import Manifest
 
 BUILD_GROUPS = ("chunking", "tokens", "embedder", "clustering", "summarizer")
 """Groups of settings that a tree's content depends on and that may name a custom component."""
-
 _LABELS = {"name", "key_terms", "paragraphs"}
 _values = attrgetter(*(field.name for field in fields(Node) if field.name not in _LABELS))
 
@@ -33,10 +30,7 @@ _WITHOUT_EFFECT = HOW_ENDPOINTS_ARE_CALLED | {
 
 
 def build_settings_fingerprint(settings: Settings, custom: Mapping[str, str]) -> str:
-    """Return the fingerprint of every setting and component that a tree's content depends on.
-
-    ``custom`` holds the fingerprints of custom components, see ``custom_fingerprints``.
-    """
+    """Return the fingerprint of every setting and component that a tree's content depends on."""
     groups = (*BUILD_GROUPS, "tree")
     values = {group: content_settings(settings, group, custom) for group in groups}
     return fingerprint("build", values)
@@ -45,10 +39,7 @@ def build_settings_fingerprint(settings: Settings, custom: Mapping[str, str]) ->
 def content_settings(
     settings: Settings, group: str, custom: Mapping[str, str]
 ) -> dict[str, object]:
-    """Return the settings of one group that change a result, with its custom component.
-
-    ``custom`` holds the fingerprints of custom components by group.
-    """
+    """Return the settings of one group that change a result, with its custom component."""
     values: dict[str, object] = getattr(settings, group).model_dump(
         mode="json", exclude=set(_WITHOUT_EFFECT)
     )
@@ -74,10 +65,7 @@ def make_manifest(
     settings_fingerprint: str,
     quarantined: Collection[str] = (),
 ) -> Manifest:
-    """Make the manifest of a finished tree over ``documents``, with the current time.
-
-    ``quarantined`` are ids of nodes that no search may return; ids of other trees are ignored.
-    """
+    """Make the manifest of a finished tree, with the current time and ``quarantined`` nodes."""
     nodes = list(tree.nodes())
     return Manifest(
         tree=tree.name,

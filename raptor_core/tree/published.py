@@ -5,8 +5,6 @@ keys do not. So the published tree first gets the ids that it has under the new 
 takes the clusters out of it.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -72,16 +70,12 @@ def _ordered(layer: Layer, by_id: Mapping[str, Node]) -> Layer:
 
 Grouped = Mapping[str, Sequence[Document]]
 """Documents by tree name."""
-
 LOOKUP_TREES = 500
 """Trees that one look-up reads."""
 
 
 class PublishedTrees:
-    """Manifests of published trees, by name and by content, from which rebuilds continue.
-
-    They are those of trees that were looked up, never all of a store.
-    """
+    """Manifests of the trees that were looked up, by name and content, for rebuilds to continue."""
 
     def __init__(self) -> None:
         self._by_name: dict[str, Manifest] = {}
@@ -133,11 +127,7 @@ def _content(documents: Sequence[Document]) -> str:
 
 
 def published_tree(store: VectorStore, name: str) -> Tree | None:
-    """Return the published tree of this name with its vectors; None if there is none.
-
-    Raises:
-        DamagedTreeError: a vector is missing, or the nodes differ from the manifest.
-    """
+    """Return a published tree with its vectors, or None; raise DamagedTreeError if incomplete."""
     manifests = store.manifests([name])
     if not manifests:
         return None

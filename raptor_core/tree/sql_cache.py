@@ -1,12 +1,8 @@
 """Cache of unfinished work in SQL tables, by the same statements for every database.
 
-Table ``kept`` holds each text and each vector once, by key; ``wanted`` says which unfinished trees
-need it. A row without such a tree remains until its last tree is forgotten. Several processes may
-use one database at once, since each call is one transaction. ``sqlite_cache`` is the database of a
-home, ``raptor_assets.project.database_cache`` that of many machines.
+``docs/adr/0008`` explains ``kept`` and ``wanted``. ``sqlite_cache`` is the database of a home,
+``raptor_assets.project.database_cache`` that of many machines.
 """
-
-from __future__ import annotations
 
 import hashlib
 import json
@@ -81,11 +77,7 @@ class Database(Protocol):
 
 
 class SqlCache:
-    """``NodeCache`` over a database that a subclass opens; threads may share it, call by call.
-
-    Args:
-        corpus: corpus of the trees; trees of other corpora may have the same names.
-    """
+    """``NodeCache`` over a database that a subclass opens, for one corpus; threads may share it."""
 
     def __init__(self, corpus: str = "") -> None:
         self._corpus = corpus

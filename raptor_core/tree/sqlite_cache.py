@@ -1,12 +1,8 @@
 """Cache of unfinished work in a home: one SQLite file for all its processes.
 
-SQLite's locks serialize processes; a batch of vectors is written in milliseconds. Each transaction
-is on disk when it returns (``synchronous=full``), so that neither a kill nor a loss of power costs
-an answer. Deleted rows are overwritten with zeros, and their pages are released. The statements are
-in ``sql_cache``.
+Each transaction is on disk when it returns, and deleted rows are overwritten with zeros, as
+``docs/adr/0008`` decides. The statements are in ``sql_cache``.
 """
-
-from __future__ import annotations
 
 import os
 import sqlite3
@@ -20,7 +16,6 @@ from raptor_core.errors import StoreError
 from raptor_core.tree.sql_cache import SCHEMA, Database, Row, SqlCache
 
 FILE = "cache.sqlite"
-
 WAIT_SECONDS = 30.0
 """Longest wait for other processes that write."""
 

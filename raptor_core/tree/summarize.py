@@ -3,8 +3,6 @@
 Summarizers are in ``raptor_core.models.summarizing``; ``naming`` adds names, ``embed`` vectors.
 """
 
-from __future__ import annotations
-
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -12,16 +10,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from raptor_core import identity
 from raptor_core.curation import CURATED
 from raptor_core.documents.base import MetadataValue
-from raptor_core.identity import (
-    CUT_OFF,
-    FALLBACK,
-    embedding_key,
-    marked_content_key,
-    summary_content_key,
-    summary_id,
-)
 from raptor_core.models.money.usage import Usage
 from raptor_core.models.summarizing.base import FailedSummary, Summary, SummaryRequest
 from raptor_core.nodes import Layer, Node, grouped
@@ -37,11 +28,7 @@ Draft = tuple[Node, tuple[int, ...]]
 def draft_summaries(
     nodes: Sequence[Node], clustering: Clustering, components: Components
 ) -> list[Draft]:
-    """Make one draft for each cluster over ``nodes``, ordered by rows.
-
-    A draft with a text of people has another content key, so that its ancestors are summarized
-    again.
-    """
+    """Make one draft for each cluster over ``nodes``, ordered by rows."""
     summarizer, number = components.summarizer.fingerprint, clustering.layer + 1
     row_of = {node.id: row for row, node in enumerate(nodes)}
     groups = [tuple(sorted(row_of[member] for member in group)) for group in clustering.groups]
@@ -51,9 +38,11 @@ def draft_summaries(
         children = [nodes[row] for row in rows]
         keys = [child.content_key for child in children]
         curated = components.curation.summary(clustering.tree, keys, slot)
-        content_key = curated.content_key if curated else summary_content_key(keys, summarizer)
+        content_key = (
+            curated.content_key if curated else identity.summary_content_key(keys, summarizer)
+        )
         node = Node(
-            id=summary_id(clustering.tree, number, content_key, occurrences[content_key]),
+            id=identity.summary_id(clustering.tree, number, content_key, occurrences[content_key]),
             tree=clustering.tree,
             layer=number,
             content_key=content_key,
@@ -79,8 +68,8 @@ def mark_summaries(pairs: Iterable[tuple[Node, str]]) -> Iterator[Node]:
         if not mark:
             yield node
             continue
-        key = marked_content_key(node.content_key, mark)
-        marked_id = summary_id(node.tree, node.layer, key, occurrences[node.tree, key])
+        key = identity.marked_content_key(node.content_key, mark)
+        marked_id = identity.summary_id(node.tree, node.layer, key, occurrences[node.tree, key])
         occurrences[node.tree, key] += 1
         yield replace(node, id=marked_id, content_key=key, quality={**node.quality, mark: 1.0})
 
@@ -90,7 +79,7 @@ def text_keys(content_keys: Iterable[str], components: Components) -> set[str]:
     keys = set(content_keys)
     if components.quotes:
         return keys
-    return keys | {marked_content_key(key, CUT_OFF) for key in keys}
+    return keys | {identity.marked_content_key(key, identity.CUT_OFF) for key in keys}
 
 
 def _common_metadata(children: Sequence[Node]) -> dict[str, MetadataValue]:
@@ -103,7 +92,6 @@ def _common_metadata(children: Sequence[Node]) -> dict[str, MetadataValue]:
 
 FLUSH_SECONDS = 0.25
 """Least time between two writes of summaries to the cache; one from an endpoint is kept at once."""
-
 AnswerCallback = Callable[[Node, Usage], None]
 """Callback for each answer: the first node that requested it, still without text, and its usage."""
 
@@ -130,10 +118,7 @@ class Summarized:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Draft:
-    """Summary node without its text; drafts of one ``key`` get the same text.
-
-    ``curated`` is a text that a person wrote or pinned; empty for a text to be made.
-    """
+    """Summary node without its text, which all drafts of one ``key`` share."""
 
     node: Node
     layer: Layer
@@ -172,7 +157,6 @@ def summarize_clusters(
 
     Args:
         work: layers with their clusterings; a clustering without clusters is ignored.
-        components: components of the build.
         known: published texts; neither these nor texts in the components' cache are made again.
         on_answer: callback for each answer at once, so that its usage survives an error.
 
@@ -246,9 +230,9 @@ def _known_texts(
     """
     if components.quoting is None:
         texts: dict[str, _Text] = {}
-        for mark in ("", CUT_OFF):
+        for mark in ("", identity.CUT_OFF):
             for key in drafts.keys() - texts.keys():
-                text = known.get(marked_content_key(key, mark) if mark else key)
+                text = known.get(identity.marked_content_key(key, mark) if mark else key)
                 if text is not None and not _junk(drafts[key], text):
                     texts[key] = _Text(text, mark)
         return texts
@@ -308,8 +292,8 @@ def _summarize(
 
 def _mark(answer: Summary | FailedSummary) -> str:
     if isinstance(answer, Summary):
-        return CUT_OFF if answer.cut_off else ""
-    return FALLBACK if answer.is_refused else ""
+        return identity.CUT_OFF if answer.cut_off else ""
+    return identity.FALLBACK if answer.is_refused else ""
 
 
 def _fall_back(
@@ -333,7 +317,7 @@ def _fall_back(
                 key = draft.key_in_tree
                 requests.setdefault(key, replace(_request(draft), key=key))
     answers = components.fallback.summarize(list(requests.values()))
-    return {a.key: _Text(a.text, FALLBACK) for a in answers if isinstance(a, Summary)}
+    return {a.key: _Text(a.text, identity.FALLBACK) for a in answers if isinstance(a, Summary)}
 
 
 def _without_junk(answer: Summary | FailedSummary, draft: _Draft) -> Summary | FailedSummary:
@@ -384,7 +368,7 @@ def _finish(
                 node,
                 text=text,
                 n_tokens=n_tokens,
-                embedding_key=embedding_key(text, components.embedder.fingerprint),
+                embedding_key=identity.embedding_key(text, components.embedder.fingerprint),
                 quality={
                     "compression_ratio": n_tokens / max(below, 1),
                     **({CURATED: 1.0} if draft.curated else {}),

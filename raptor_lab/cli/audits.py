@@ -1,7 +1,5 @@
 """Audits measured: `raptor eval audit`; by hand `raptor eval sheet` and `raptor eval verdicts`."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -30,23 +28,10 @@ from raptor_core.retrieval import Retrieval
 from raptor_core.settings import Settings
 from raptor_core.store.base import Where
 from raptor_core.tree.sqlite_cache import SqliteCache
+from raptor_lab import sheet
 from raptor_lab.labelled import DatasetScore, load_labelled, score_judge
 from raptor_lab.pages import render_sheet
 from raptor_lab.readers import ChatReader, PairedAnswers, read_pairs
-from raptor_lab.sheet import (
-    FILLED,
-    PAGE,
-    SHEET,
-    Drawn,
-    StudyFigures,
-    draw,
-    read_drawn,
-    read_verdicts,
-    same_nodes,
-    sheet_findings,
-    study_figures,
-    write_sheet,
-)
 
 SPLIT = "documents whose hash is odd are reported, the others calibrate"
 
@@ -113,11 +98,11 @@ def sheet_command(
     opened, settings = Home.open(home)
     with open_published(opened, settings) as store:
         by_tree = grouped(store.nodes(), lambda node: node.tree)
-    drawn = draw(by_tree, nodes, trees, seed)
+    drawn = sheet.draw(by_tree, nodes, trees, seed)
     if not drawn.nodes:
         raise UnknownTreeError("no published tree has a summary; build longer documents first")
-    write_sheet(folder, drawn)
-    replace_file(folder / PAGE, render_sheet(drawn).encode())
+    sheet.write_sheet(folder, drawn)
+    replace_file(folder / sheet.PAGE, render_sheet(drawn).encode())
     n_sentences = sum(len(node.sentences) for node in drawn.nodes)
     if as_json:
         counts = {"nodes": len(drawn.nodes), "trees": drawn.n_trees, "sentences": n_sentences}
@@ -125,7 +110,7 @@ def sheet_command(
         return
     say(
         f"drew {len(drawn.nodes)} of {drawn.population} summaries in {drawn.n_trees} trees, "
-        f"{n_sentences} sentences: fill in {folder / PAGE} or {folder / SHEET}"
+        f"{n_sentences} sentences: fill in {folder / sheet.PAGE} or {folder / sheet.SHEET}"
     )
 
 
@@ -165,12 +150,12 @@ def verdicts_command(
     They are of the nodes as drawn, not of later builds. Only --questions and --keep need the home:
     kept verdicts are shown like findings of audits.
     """
-    drawn = read_drawn(folder)
-    saved = folder / FILLED
-    path = filled or (saved if saved.exists() else folder / SHEET)
-    verdicts = read_verdicts(path, drawn, partly=partly)
-    figures = study_figures(drawn, verdicts)
-    findings = sheet_findings(drawn, verdicts)
+    drawn = sheet.read_drawn(folder)
+    saved = folder / sheet.FILLED
+    path = filled or (saved if saved.exists() else folder / sheet.SHEET)
+    verdicts = sheet.read_verdicts(path, drawn, partly=partly)
+    figures = sheet.study_figures(drawn, verdicts)
+    findings = sheet.sheet_findings(drawn, verdicts)
     wrong = {f.node_id for f in findings if f.judgement == "unsupported"}
     compared = _compared(home, questions, values, wrong, read=read) if questions else None
     n_kept = _keep(home, drawn, findings) if keep else None
@@ -185,13 +170,15 @@ def verdicts_command(
             say(f"kept the findings on {n_kept} nodes{changed}")
 
 
-def _keep(home: Path, drawn: Drawn, findings: Sequence[SentenceFinding]) -> int:
+def _keep(home: Path, drawn: sheet.Drawn, findings: Sequence[SentenceFinding]) -> int:
     """Keep the findings on nodes that are unchanged; return the number of these nodes."""
     opened, settings = Home.open(home)
     judged = {finding.node_id for finding in findings}
     trees = tuple({node.tree for node in drawn.nodes})
     with open_published(opened, settings) as store:
-        nodes = [n for n in same_nodes(drawn, store.nodes(Where(trees=trees))) if n.id in judged]
+        nodes = [
+            n for n in sheet.same_nodes(drawn, store.nodes(Where(trees=trees))) if n.id in judged
+        ]
     keep_manual_findings(opened.table_store(settings), settings, nodes, findings)
     return len(nodes)
 
@@ -236,7 +223,7 @@ def _answers(
     return read_pairs(pairs, reader, SqliteCache(home.evaluation / "read"))
 
 
-def _print(figures: StudyFigures, compared: dict[str, Any] | None) -> None:
+def _print(figures: sheet.StudyFigures, compared: dict[str, Any] | None) -> None:
     propagation = figures.propagation
     say(
         f"{figures.n_hallucinating} of {figures.n_nodes} nodes hold a hallucination: "

@@ -1,7 +1,5 @@
 """Recall of the search by vectors: `raptor eval index`."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import click

@@ -1,7 +1,5 @@
 """`raptor eval paper`: the paper's tables and figures as Markdown, pictures, and one page."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -14,12 +12,7 @@ from typing import Any
 import click
 from markdown_it import MarkdownIt
 
-from raptor_assets.cli.evals.common import (
-    budgets_option,
-    cache_of,
-    dataset_options,
-    open_evaluation,
-)
+from raptor_assets.cli.evals import common
 from raptor_assets.cli.options import ENCODERS, bounded, budget_options, home_and_json
 from raptor_assets.cli.output import print_json
 from raptor_assets.cli.terminal import say
@@ -47,6 +40,7 @@ from raptor_core.settings import Settings
 from raptor_core.tree.sqlite_cache import SqliteCache
 from raptor_lab.cli.reader import make_reader, parse_readers
 from raptor_lab.pages import render_tables
+from raptor_lab.paper import tables
 from raptor_lab.paper.study import (
     CONTIGUOUS,
     Study,
@@ -54,15 +48,6 @@ from raptor_lab.paper.study import (
     measure_study,
     time_builds,
     with_contiguous,
-)
-from raptor_lab.paper.tables import (
-    SPREAD,
-    compression_tables,
-    curve_tables,
-    layer_tables,
-    retriever_tables,
-    scaling_tables,
-    share_tables,
 )
 from raptor_lab.readers import AnswerMeasurer
 
@@ -77,7 +62,7 @@ TITLE = "The RAPTOR paper, measured here"
 @click.argument(
     "files", nargs=-1, required=True, metavar="FILE...", type=click.Path(path_type=Path)
 )
-@budgets_option("400,1000,2000")
+@common.budgets_option("400,1000,2000")
 @ENCODERS
 @click.option(
     "--reader",
@@ -90,7 +75,7 @@ TITLE = "The RAPTOR paper, measured here"
 @budget_options("the reader")
 @click.option("--no-contiguous", is_flag=True, help="Leave the ablation with contiguous trees out.")
 @click.option("--no-timing", is_flag=True, help="Leave the timed builds (Figure 6) out.")
-@dataset_options
+@common.dataset_options
 @home_and_json
 def paper_command(
     folder: Path, files: tuple[Path, ...], home: Path, as_json: bool, **values: Any
@@ -119,17 +104,20 @@ def paper_command(
 def _measure(file: Path, home: Path, values: Mapping[str, Any]) -> tuple[Study, Settings]:
     """Measure one data set, without contiguous trees where they would be the same."""
     budgets = values["budgets"]
-    with open_evaluation(file, home, values) as index:
+    with common.open_evaluation(file, home, values) as index:
         settings = index.components.settings
         measurer = ContextMeasurer.of(index, pooled=False)
         read = _answer_measurer(index, home, values)
         study = measure_study(index, budgets, measurer, values["encoders"], _print_system, read)
         components, documents = index.components, index.dataset.documents
     if is_local(components) and not values["no_timing"]:
-        study = replace(study, times=tuple(time_builds(documents, components, _print_build)))
+        times = time_builds(
+            documents, components, lambda n: say(f"building {n:,} tokens", err=True)
+        )
+        study = replace(study, times=tuple(times))
     if values["no_contiguous"] or settings.clustering.method == CONTIGUOUS:
         return study, settings
-    with open_evaluation(file, home, {**values, "clustering": CONTIGUOUS}) as index:
+    with common.open_evaluation(file, home, {**values, "clustering": CONTIGUOUS}) as index:
         return with_contiguous(study, index, budgets, measurer, _print_system), settings
 
 
@@ -138,17 +126,13 @@ def _answer_measurer(index: Index, home: Path, values: Mapping[str, Any]) -> Mea
     for kind, model in values["readers"]:
         settings = bounded(index.components.settings, values)
         reader = make_reader(settings.reader, Ledger.of(settings), kind, model)
-        log = SqliteCache(cache_of(home, values) / "read")
+        log = SqliteCache(common.cache_of(home, values) / "read")
         return AnswerMeasurer(index.dataset.name, reader, log)
     return None
 
 
 def _print_system(system: str, budget_tokens: int) -> None:
     say(f"{system} at {budget_tokens:,} tokens", err=True)
-
-
-def _print_build(n_tokens: int) -> None:
-    say(f"building {n_tokens:,} tokens", err=True)
 
 
 @dataclass(frozen=True)
@@ -184,7 +168,7 @@ def _write_tables(
 
 
 def _sections(studies: Sequence[Study]) -> Iterator[StudyFile]:
-    retrievers = [table for study in studies for table in retriever_tables(study)]
+    retrievers = [table for study in studies for table in tables.retriever_tables(study)]
     curved = [study for study in studies if study.curve_measure]
     yield StudyFile(
         "retrievers.md", "Retrievers with and without the tree", "Tables 1 to 7 and 9", retrievers
@@ -193,25 +177,27 @@ def _sections(studies: Sequence[Study]) -> Iterator[StudyFile]:
         "curve.md",
         "The collapsed tree and traversal by length of the context",
         "Figure 3",
-        curve_tables(studies),
+        tables.curve_tables(studies),
         {f"curve-{at}.svg": curve_svg(study) for at, study in enumerate(curved, 1)},
     )
     yield StudyFile(
-        "layers.md", "Subsets of layers", "Tables 8 and 14 to 17", layer_tables(studies)
+        "layers.md", "Subsets of layers", "Tables 8 and 14 to 17", tables.layer_tables(studies)
     )
     yield StudyFile(
         "shares.md",
         "Nodes by layer",
         "Tables 18 to 21, Figure 7",
-        share_tables(studies),
+        tables.share_tables(studies),
         {f"shares-{at}.svg": shares_svg(study) for at, study in enumerate(studies, 1)},
     )
-    yield StudyFile("compression.md", "Sizes of the trees", "Table 10", compression_tables(studies))
+    yield StudyFile(
+        "compression.md", "Sizes of the trees", "Table 10", tables.compression_tables(studies)
+    )
     yield StudyFile(
         "scaling.md",
         "Tokens and time by length of the document",
         "Figures 5 and 6",
-        scaling_tables(studies),
+        tables.scaling_tables(studies),
         {f"scaling-{at}.svg": scaling_svg(study) for at, study in enumerate(studies, 1)},
     )
 
@@ -317,7 +303,7 @@ def shares_svg(study: Study) -> str:
     """Draw the nodes of a context by layer at the largest budget, by strategy (Figure 7)."""
     budget = max(study.retrievers.budgets)
     at_budget = study.retrievers.at(budget).values()
-    lines = [line for line in at_budget if line.system in SPREAD and line.layers]
+    lines = [line for line in at_budget if line.system in tables.SPREAD and line.layers]
     height = _TITLE + ROW * study.n_layers
     drawing = Drawing(WIDTH * len(lines), height)
     for at, line in enumerate(lines):

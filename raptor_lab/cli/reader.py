@@ -1,7 +1,5 @@
 """Comparison of strategies by a reader's answers: `raptor eval reader`."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from functools import reduce
 from pathlib import Path
@@ -10,14 +8,7 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from raptor_assets.cli.evals.common import (
-    cache_of,
-    comparison_options,
-    dataset_options,
-    make_systems,
-    open_evaluation,
-    show,
-)
+from raptor_assets.cli.evals import common
 from raptor_assets.cli.options import bounded, budget_options, home_and_json
 from raptor_core.evaluation.compare import compare, join, with_suffix
 from raptor_core.evaluation.index import tree_statistics
@@ -48,7 +39,7 @@ def parse_readers(
     epilog="\b\nExample:\n  raptor eval reader quality.jsonl --strategy collapsed --max-calls 500"
 )
 @click.argument("file", type=click.Path(path_type=Path))
-@comparison_options("2000")
+@common.comparison_options("2000")
 @click.option(
     "--reader",
     "readers",
@@ -65,7 +56,7 @@ def parse_readers(
     help="Model of readers that name none; by default the home's, or UnifiedQA's of 3 billion.",
 )
 @budget_options("the reader")
-@dataset_options
+@common.dataset_options
 @home_and_json
 def reader_command(file: Path, home: Path, as_json: bool, **values: Any) -> None:
     """Compare strategies by a reader's answers from their contexts.
@@ -76,13 +67,13 @@ def reader_command(file: Path, home: Path, as_json: bool, **values: Any) -> None
     are cached as they come, so that a stopped run continues and none is paid twice. Building the
     trees is bounded by the home's budget.
     """
-    systems = make_systems(values)
+    systems = common.make_systems(values)
     readers = values["readers"]
-    with open_evaluation(file, home, values) as index:
+    with common.open_evaluation(file, home, values) as index:
         trees = tree_statistics(index)
         settings = bounded(index.components.settings, values)
         ledger = Ledger.of(settings)
-        log = SqliteCache(cache_of(home, values) / "read")
+        log = SqliteCache(common.cache_of(home, values) / "read")
         comparisons = []
         for kind, model in readers:
             reader = make_reader(settings.reader, ledger, kind, model or values["model"])
@@ -99,7 +90,7 @@ def reader_command(file: Path, home: Path, as_json: bool, **values: Any) -> None
                 with_suffix(compared, model or kind) if len(readers) > 1 else compared
             )
     joined = reduce(lambda first, second: join(first, second.scores), comparisons)
-    show(file, index.dataset, trees, joined, values, ledger, as_json=as_json)
+    common.show(file, index.dataset, trees, joined, values, ledger, as_json=as_json)
 
 
 def _budgets(values: Mapping[str, Any]) -> list[int]:

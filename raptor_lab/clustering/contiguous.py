@@ -1,7 +1,5 @@
 """Windows of neighbouring nodes: the paper's ablation without clustering (section 4)."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -36,16 +34,10 @@ def windows(n_tokens: NDArray[np.int64], size: int, max_tokens: int) -> list[Row
         runs[-1].append(row)
         tokens += more
     for previous, lone in pairwise(runs):
-        if len(lone) == 1:
-            join_lone(previous, lone, n_tokens, max_tokens)
+        if len(lone) != 1:
+            continue
+        if len(previous) > 2 and n_tokens[[previous[-1], lone[0]]].sum() <= max_tokens:
+            lone.insert(0, previous.pop())  # a pair
+        elif n_tokens[previous + lone].sum() <= max_tokens:
+            previous.append(lone.pop())
     return [np.array(run) for run in runs if run]
-
-
-def join_lone(
-    previous: list[int], lone: list[int], n_tokens: NDArray[np.int64], max_tokens: int
-) -> None:
-    """Pair the only row of ``lone`` with a row of ``previous``, or move it there, if it fits."""
-    if len(previous) > 2 and n_tokens[[previous[-1], lone[0]]].sum() <= max_tokens:
-        lone.insert(0, previous.pop())
-    elif n_tokens[previous + lone].sum() <= max_tokens:
-        previous.append(lone.pop())

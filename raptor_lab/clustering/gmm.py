@@ -2,11 +2,8 @@
 
 There is no reduction and no BIC: one component per ten nodes, with full covariances
 (scikit-learn's EM). In hundreds of dimensions the memberships are nearly hard. The method serves
-comparisons; the paper's method is in
-``raptor_core.clustering.raptor``.
+comparisons; the paper's method is in ``raptor_core.clustering.raptor``.
 """
-
-from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass, replace
@@ -24,7 +21,6 @@ from raptor_core.errors import ClusteringError
 NODES_PER_COMPONENT = 10
 MAX_ROWS = 2048
 """Rows of one mixture; a component needs a matrix of ``n_dims`` squared numbers."""
-
 RIDGES = (1e-6, 1e-4, 1e-2)
 """Values added to the variances; the next one is tried if a covariance cannot be inverted."""
 
@@ -55,11 +51,7 @@ class GmmClusterer(GuardedClusterer):
 
 
 def responsibilities(points: Doubles, seed: int) -> NDArray[np.float64]:
-    """Return the probability of each component for each row, shape ``(n_components, len(points))``.
-
-    Raises:
-        ClusteringError: no covariance can be inverted.
-    """
+    """Return the probabilities ``(n_components, len(points))``, or raise ClusteringError."""
     n_components = len(points) // NODES_PER_COMPONENT
     if n_components < 2:
         return np.ones((1, len(points)))

@@ -1,7 +1,5 @@
 """Spherical k-means as a method of its own; the splits are in ``raptor_core.clustering.kmeans``."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

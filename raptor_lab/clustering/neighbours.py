@@ -4,8 +4,6 @@ They are here to be compared with the paper's: average linkage, communities of a
 neighbours, and cuts between neighbouring nodes that resemble each other least.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,7 +13,6 @@ from raptor_core.clustering.guards import Grid, Guard, GuardedClusterer
 
 N_NEIGHBOURS = 10
 """Edges of each node of the graph to its nearest nodes."""
-
 CONTEXT_ROWS = 3
 """Rows before and after a gap whose mean vectors are compared."""
 
@@ -31,8 +28,7 @@ class LinkageClusterer(GuardedClusterer):
         from sklearn.cluster import AgglomerativeClustering
 
         n_clusters = max(1, len(grid) // self.settings.cluster_size)
-        model = AgglomerativeClustering(n_clusters, linkage="average")
-        labels = model.fit_predict(grid)
+        labels = AgglomerativeClustering(n_clusters, linkage="average").fit_predict(grid)
         groups = [np.flatnonzero(labels == label) for label in range(n_clusters)]
         return guard.finish(groups, None, {"cluster_size": float(self.settings.cluster_size)})
 

@@ -3,8 +3,6 @@
 It is slower than the core's engine, and compiles in every process.
 """
 
-from __future__ import annotations
-
 import threading
 import warnings
 from concurrent.futures import Executor

@@ -3,8 +3,6 @@
 The repository holds the questions; its ``download_stories.sh`` puts the stories into ``tmp/``.
 """
 
-from __future__ import annotations
-
 import csv
 import io
 import re
@@ -29,10 +27,7 @@ _SNIFFED_BYTES = 4096
 
 
 def load_narrativeqa(folder: Path, split: str) -> Dataset:
-    """Load the stories of one split (train, valid or test) and their questions.
-
-    A story whose text is missing or empty is left out with its questions, and named.
-    """
+    """Load the stories of a split (train, valid or test); name those without a text as left out."""
     listed = [row for row in _table(folder / DOCUMENTS) if row.text("set") == split]
     stories = [_story(folder, row) for row in listed]
     documents = tuple(story for story in stories if isinstance(story, Document))

@@ -1,7 +1,5 @@
 """Loader of QASPER (Dasigi et al. 2021, arXiv:2105.03011): one JSON object of papers."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from raptor_core.documents.base import Document
@@ -57,8 +55,7 @@ def _document(paper: str, row: Row) -> Document:
         parts.append("\n".join(part for part in (name, *section.texts("paragraphs")) if part))
     text = clean_text("\n\n".join(part for part in parts if part))
     title = one_line(row.text_or("title"))
-    sections = find_sections(text, listed)
-    return Document(paper, text, title=title, source=paper, sections=sections)
+    return Document(paper, text, title=title, source=paper, sections=find_sections(text, listed))
 
 
 def _question(paper: str, row: Row) -> Question:

@@ -1,7 +1,5 @@
 """QuALITY (Pang et al. 2022, arXiv:2112.08608) as it is published: JSON Lines of articles."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

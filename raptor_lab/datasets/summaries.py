@@ -4,8 +4,6 @@ QMSum (Zhong et al. 2021, arXiv:2104.05938) has JSON Lines of meetings, SQuALITY
 arXiv:2205.11465) JSON Lines of stories. A question about a whole text is of the kind ``GENERAL``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 

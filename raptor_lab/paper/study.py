@@ -3,8 +3,6 @@
 Their tables are in ``tables``, pictures in ``raptor_lab.cli.paper``.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -24,7 +22,7 @@ from raptor_core.evaluation.compare import (
     join,
     with_suffix,
 )
-from raptor_core.evaluation.contexts import Measurer, System
+from raptor_core.evaluation.contexts import Measurer
 from raptor_core.evaluation.index import Index, TreeStatistics, tree_statistics
 from raptor_core.evaluation.measures import ContextMeasurer
 from raptor_core.evaluation.systems import Encoders, make_system
@@ -147,9 +145,7 @@ class Study:
     Attributes:
         retrievers: comparison without and with the tree; the first is flat.
         layers: collapsed tree by start layer and number of layers.
-        n_layers: number of layers of the highest tree.
         curve: rows of the collapsed tree by budget, and of the traversal by ``top_k``.
-        titles: titles of documents by id.
         tokens, times: builds by length of the document; tokens have a point for each tree.
     """
 
@@ -208,10 +204,7 @@ def measure_study(
     progress: Progress | None = None,
     curve_measurer: Measurer | None = None,
 ) -> Study:
-    """Measure all retrievers and all subsets of layers, by a measurer of the same index.
-
-    ``curve_measurer`` measures the curve instead.
-    """
+    """Measure all retrievers and subsets of layers; ``curve_measurer`` measures the curve."""
     names = [
         layers_name(start, queried)
         for start in range(index.n_layers)
@@ -219,7 +212,10 @@ def measure_study(
     ]
     walks = [make_system(f"traversal:{top_k}") for top_k in CURVE_TOP_K]
     measured = partial(compare, index, measurer=measurer, progress=progress)
-    retrievers = measured(_retrievers(index, encoders), budgets)
+    systems = [*WITHOUT_TREE, *(DPR if encoders else ())]
+    systems += ["title-abstract"] if any(index.dataset.abstracts.values()) else []
+    compared = [make_system(name, encoders) for name in (*systems, *WITH_TREE)]
+    retrievers = measured(compared, budgets)
     layers = measured([make_system(name) for name in names], budgets)
     curved = partial(measured, measurer=curve_measurer or measurer)
     collapsed = curved([make_system("collapsed")], CURVE_TOKENS)
@@ -250,10 +246,3 @@ def with_contiguous(
     comparison = compare(index, systems, budgets, measurer=here, progress=progress)
     retrievers = join(study.retrievers, with_suffix(comparison, f"{CONTIGUOUS} tree").scores)
     return replace(study, retrievers=retrievers, contiguous=tree_statistics(index))
-
-
-def _retrievers(index: Index, encoders: Encoders) -> list[System]:
-    names = [*WITHOUT_TREE, *(DPR if encoders else ())]
-    if any(index.dataset.abstracts.values()):
-        names.append("title-abstract")
-    return [make_system(name, encoders) for name in (*names, *WITH_TREE)]

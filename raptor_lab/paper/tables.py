@@ -1,7 +1,5 @@
 """Tables of measurements in the order of the paper, followed by the tables of the paper."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import astuple
 from functools import cache
@@ -164,7 +162,6 @@ def _curve_rows(study: Study) -> Iterator[tuple[str, ...]]:
 
 SPREAD = ("collapsed", "collapsed-lexical", "collapsed-dpr", "traversal", "hybrid")
 """Strategies that retrieve nodes of several layers."""
-
 N_SINGLE = 5  # documents with a separate table, as in the paper
 
 

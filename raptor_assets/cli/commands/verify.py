@@ -26,7 +26,7 @@ from raptor_assets.project.home import Home
     "--erase",
     "erased",
     is_flag=True,
-    help="First erase deleted points, and events of Dagster with its text.",
+    help="First erase deleted points, and its text in Dagster's events.",
 )
 @click.option(
     "--output", type=click.Path(dir_okay=False, path_type=Path), help="File for the result as JSON."

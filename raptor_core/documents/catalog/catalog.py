@@ -17,16 +17,16 @@ from raptor_core.documents.base import Entry, Skipped
 from raptor_core.documents.catalog.entries import FileEntries
 from raptor_core.documents.formats.pages import find_tesseract
 from raptor_core.documents.formats.records import Named
-from raptor_core.documents.sources.base import Content, SourceFile
+from raptor_core.documents.sources.base import Content, SourceFile, brief_digest
 from raptor_core.documents.sources.load import split
-from raptor_core.identity import digest, fingerprint
+from raptor_core.identity import fingerprint
 from raptor_core.settings import SourceSettings
 
 PARSERS = "3"
 """Version of the parsers; raise it when one gives a different document for the same bytes."""
 
-PACKING = "2"
-"""Version of the packed form of readings."""
+PACKING = "3"
+"""Version of the packed form of readings, and of their keys and stamps."""
 
 _HEAD = struct.Struct("<16s16s??dIII")
 """Stamp, content, is read, is final, first seen, lengths of its ``FileEntries``."""
@@ -110,8 +110,8 @@ class Catalog(dict[bytes, bytes]):
 
 def catalog_key(file: SourceFile) -> bytes:
     """Return the key of a file: a digest of its address, which may hold a password, and its id."""
-    named = ("named",) if file.is_named else ()  # such a file is read even if raptor wrote it
-    return bytes.fromhex(digest("file", file.path, file.id, *named))
+    # A named file is read even if raptor wrote it.
+    return brief_digest(file.path, file.id, file.is_named)
 
 
 def parser_fingerprint(settings: SourceSettings) -> str:

@@ -147,6 +147,11 @@ class EntryCollector:
 
     def add(self, entries: FileEntries) -> None:
         """Add the documents of a file."""
+        self._hashes += entries.hashes
+        if entries.ids[:1] == _ONE:
+            self._ids += entries.ids[1:]
+            self._lengths.append(len(entries.ids) - 1)
+            return
         ids = entries.list_ids()
         text = "".join(ids).encode("utf-8", "surrogatepass")
         self._ids += text
@@ -154,7 +159,6 @@ class EntryCollector:
             self._lengths.extend(map(len, ids))
         else:
             self._lengths.extend(len(i.encode("utf-8", "surrogatepass")) for i in ids)
-        self._hashes += entries.hashes
 
     def ordered(self) -> tuple[Entries, Collection[str]]:
         """Return the first entry of each id, ordered by id, and the ids that occur repeatedly."""

@@ -72,7 +72,7 @@ class Scan:
 
     Attributes:
         n_read: number of files that were read.
-        is_new: the catalog differs from the previous one.
+        previous: the catalog before; the same object without changes.
         parsed: new files, up to ``KEPT_CHARS`` of text, since parsers are slow.
     """
 
@@ -80,8 +80,13 @@ class Scan:
     catalog: Catalog
     n_read: int
     listed: Listed
-    is_new: bool
+    previous: Catalog
     parsed: Parsed
+
+    @property
+    def is_new(self) -> bool:
+        """Whether the catalog differs from the previous one."""
+        return self.catalog is not self.previous
 
 
 def scan_source(
@@ -123,14 +128,14 @@ class _RunningScan:
 
     def __post_init__(self) -> None:
         self.listed = list_sources(named_sources((), self.settings), self.skipped)
+        self.keys = [list(map(catalog_key, files)) for _, files in self.listed]
         self.empty_sources = tuple(source.name for source, files in self.listed if not files)
 
     def read(self) -> None:
         """Read all files that are neither unchanged nor unsettled."""
-        for source, files in self.listed:
+        for (source, files), keys in zip(self.listed, self.keys, strict=True):
             changed = []
-            for file in files:
-                key = catalog_key(file)
+            for file, key in zip(files, keys, strict=True):
                 if self.catalog.is_current(key, file.stamp):
                     self.readings[key] = self.catalog[key]
                 elif self.unsettled_seconds(source, file) > 0:
@@ -154,11 +159,14 @@ class _RunningScan:
         for source, files in self.queue:
             if source.is_transactional or not (files or missing):
                 continue
-            latest = {file.id: file for file in source.list().files}
+            # Only a listing of everything shows files that are back.
+            listing = source.list() if missing else source.list(files)
+            latest = {file.id: file for file in listing.files}
             changed = [f for f in files if f.id not in latest or latest[f.id].stamp != f.stamp]
             read = {file.id for file in files}
             back = [f for f in latest.values() if f.id not in read and catalog_key(f) in missing]
             self.listed.append((source, back))
+            self.keys.append(list(map(catalog_key, back)))
             for file in (*changed, *back):
                 self._keep_previous(file)
 
@@ -168,11 +176,10 @@ class _RunningScan:
         Raises:
             EmptySourceError: there is no document.
         """
-        is_new = self.readings != self.catalog
-        if not is_new:
+        if self.readings == self.catalog:
             self.readings = self.catalog  # frees the equal copy
         collector, skipped = EntryCollector(), [*self.skipped]
-        for _, reading in self._file_readings():
+        for _, _, reading in self._file_readings():
             collector.add(reading.documents)
             skipped += reading.skipped
         documents, repeated = collector.ordered()
@@ -183,27 +190,27 @@ class _RunningScan:
         inventory = Inventory(documents, tuple(skipped), self.unsettled, self.empty_sources)
         n_read = sum(len(files) for _, files in self.queue)
         self.readings.forget_unread()
-        return Scan(inventory, self.readings, n_read, self.listed, is_new, self.parsed)
+        return Scan(inventory, self.readings, n_read, self.listed, self.catalog, self.parsed)
 
     def _list_skipped(self, repeated: Collection[str]) -> list[Skipped]:
         """Return all that is skipped, and all documents of repeated ids but the first of each."""
         skipped = [*self.skipped]
         corpus: Unique[Entry] = Unique(skipped)
         by_file: dict[bytes, list[tuple[str, Entry]]] = {}  # a source may be named twice
-        for file, reading in self._file_readings():
+        for file, key, reading in self._file_readings():
             named = [pair for pair in reading.documents if pair[1].id in repeated]
             if named:
-                named = by_file.setdefault(catalog_key(file), named)
+                named = by_file.setdefault(key, named)
             corpus.add(named, file.path)
             skipped += reading.skipped
         return skipped
 
-    def _file_readings(self) -> Iterator[tuple[SourceFile, FileReading]]:
-        for _, files in self.listed:
-            for file in files:
-                reading = self.readings.reading(catalog_key(file))
+    def _file_readings(self) -> Iterator[tuple[SourceFile, bytes, FileReading]]:
+        for (_, files), keys in zip(self.listed, self.keys, strict=True):
+            for file, key in zip(files, keys, strict=True):
+                reading = self.readings.reading(key)
                 if reading:
-                    yield file, reading
+                    yield file, key, reading
 
     def unsettled_seconds(self, source: Source, file: SourceFile) -> float:
         """Return the seconds until a file counts as settled; 0 or less if it does.
@@ -255,8 +262,8 @@ def read_documents(
         if seconds <= 0 or n_waits == MAX_WAITS:
             break
         sleep(seconds)
-    listed = (catalog_key(file) for _, files in scan.listed for file in files)
-    readings = Catalog({key: catalog[key] for key in listed if key in catalog})
+    listed = (key for keys in scan.keys for key in keys if key in catalog)
+    readings = Catalog({key: catalog[key] for key in listed})
     skipped = [*scan.skipped]
     corpus: Unique[Document] = Unique(skipped)
     for file, content in loaded(queue):

@@ -35,8 +35,10 @@ class LocalSource:
         self._root = Path(path).expanduser()
         self.name = str(self._root)
 
-    def list(self) -> SourceListing:
+    def list(self, among: Sequence[SourceFile] | None = None) -> SourceListing:
         """List the files; see ``Source.list``."""
+        if among is not None:
+            return SourceListing.of(_file(f.path, f.id, is_named=f.is_named) for f in among)
         root = self._root
         try:
             mode = root.stat().st_mode

@@ -53,7 +53,7 @@ class RemoteSource:
         )
         self._base = f"{self._root.rstrip('/')}/" if self._root else ""
 
-    def list(self) -> SourceListing:
+    def list(self, among: Sequence[SourceFile] | None = None) -> SourceListing:  # noqa: ARG002
         """List the files; see ``Source.list``."""
         seconds = LISTING_TIMES * self._settings.timeout_seconds
         return answer_within(seconds, self.name, SourceError, self._list)

@@ -57,7 +57,7 @@ class SqlSource:
         self._timeout_seconds = timeout_seconds
         self._raw_ids: dict[str, Any] = {}
 
-    def list(self) -> SourceListing:
+    def list(self, among: Sequence[SourceFile] | None = None) -> SourceListing:  # noqa: ARG002
         """List the rows; see ``Source.list``."""
         seconds = LISTING_TIMES * self._timeout_seconds
         return answer_within(seconds, f"the {self.name}", SourceError, self._list)

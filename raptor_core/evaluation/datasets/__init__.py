@@ -1,7 +1,5 @@
 """Loaders of data sets, chosen by content: plain forms here, published ones in ``raptor_lab``."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -18,7 +16,6 @@ from raptor_core.laboratory import load_registered
 from raptor_core.settings import SourceSettings
 
 __all__ = ["Dataset", "Question", "load_dataset", "load_golden", "needs_documents", "open_dataset"]
-
 LOADERS = "raptor_core.evaluation.datasets"
 """Group of entry points; each is a function of a path, and of its split or text."""
 
@@ -83,8 +80,7 @@ def _load(path: Path, documents: Sequence[Document], split: str) -> Dataset:
     if "document" in first and "questions" in first:
         return _published("squality", path, text)
     if "questions" in first:
-        is_quality = "article" in first
-        return _published("quality", path, text) if is_quality else load_records(path, text)
+        return _published("quality", path, text) if "article" in first else load_records(path, text)
     if "question" in first:
         return load_own(path, documents)
     if first and all(isinstance(p, Mapping) and "qas" in p for p in first.values()):

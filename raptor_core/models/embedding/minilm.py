@@ -3,8 +3,6 @@
 docs/adr/0007-vectors-of-their-text-alone.md explains why it is implemented here.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -18,21 +16,14 @@ N_DIMS = 384
 MAX_TOKENS = 256
 _N_LAYERS, _N_HEADS = 6, 12
 _EPSILON = 1e-12
-
 _CPU_ROWS, _GPU_ROWS = 64, 4096
 """Tokens of one matrix product: few enough for a question, enough to use a processor well."""
-
 Linear = Callable[[Any], Any]
 """Function from ``(n_tokens, n_in)`` to ``(n_tokens, n_out)``."""
 
 
 class MiniLM:
     """Encoder from token ids to vectors.
-
-    The tokens of all texts of a call are in one matrix, padded to a multiple of a fixed number of
-    rows. Every product takes exactly that number of rows. Attention is computed for each text
-    alone, at its own length. So no sum depends on the other texts. On a processor the products are
-    oneDNN's with packed weights, if torch has it.
 
     Args:
         weights: path of the checkpoint, ``model.safetensors``.
@@ -58,10 +49,7 @@ class MiniLM:
             ]
 
     def vectors(self, texts: Sequence[Sequence[int]]) -> Vectors:
-        """Return mean-pooled vectors of ids with special tokens, shape ``(len(texts), 384)``.
-
-        Each text has 1 to 256 ids. Vectors are float32.
-        """
+        """Return mean-pooled vectors, ``(len(texts), 384)`` float32, of 1 to 256 ids each."""
         import torch
 
         lengths = [len(ids) for ids in texts]
@@ -145,11 +133,7 @@ def _linear(weight: Any, bias: Any, gelu: bool, n_rows: int) -> Linear:
 
 
 def _packed(weight: Any, bias: Any, gelu: bool, n_rows: int) -> Linear | None:
-    """Return the product by oneDNN with packed weights, or None if torch or the device has none.
-
-    On processors of other makers than Intel it takes less than half the time of torch's own
-    product.
-    """
+    """Return the product by oneDNN with packed weights, or None if torch or the device has none."""
     import torch
 
     if weight.device.type != "cpu" or not torch.backends.mkldnn.is_available():

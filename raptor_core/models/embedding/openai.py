@@ -1,7 +1,5 @@
 """Embeddings by an OpenAI-compatible endpoint."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial

@@ -1,7 +1,5 @@
 """Embedders that run a sentence-transformers model on this machine."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from functools import cached_property, partial
 from itertools import groupby
@@ -15,7 +13,6 @@ from raptor_core.vectors import Vectors
 
 _STEP_TOKENS = 16
 """Texts are padded to a multiple of this number of tokens."""
-
 _BATCH_TOKENS = {"cpu": 2048, "cuda": 32_768}
 _MAX_ROWS = {"cpu": 16, "cuda": 128}
 
@@ -26,10 +23,6 @@ class SentenceTransformerEmbedder(LocalEmbedder):
     A vector depends only on its text, because texts are padded to a few lengths. Each length has
     batches of a fixed number of rows, and copies fill the last batch. A model that is no plain
     transformer, or that puts its own prompt before each text, gets one text at a time.
-
-    The model is loaded at the first use. Hub access follows the hub's own environment variables;
-    with ``HF_HUB_OFFLINE=1`` only cached or local models are used. Threads may share one object;
-    the model serves one at a time, because its tokenizer does.
     """
 
     def __init__(self, settings: EmbedderSettings) -> None:
@@ -88,11 +81,7 @@ _Batch = tuple[list[int], int]
 
 
 def _inputs(model: Any, texts: Sequence[str]) -> dict[str, Any] | None:
-    """Return the model's inputs for all texts, padded to the longest one, or None.
-
-    None means that the input is no matrix of tokens with a mask, or that the model puts its own
-    prompt before a text.
-    """
+    """Return the model's inputs for all texts, padded to the longest one, or None."""
     if getattr(model, "default_prompt_name", None):
         return None
     inputs: dict[str, Any] = getattr(model, "preprocess", model.tokenize)(list(texts))

@@ -1,7 +1,5 @@
 """Place of a server by its address: this machine, a private network, or elsewhere."""
 
-from __future__ import annotations
-
 import ipaddress
 from urllib.parse import urlsplit
 

@@ -4,8 +4,6 @@ An answer is parsed JSON, whatever endpoint, batch or model in this process gave
 reads errors, ``texts`` the borders of a text.
 """
 
-from __future__ import annotations
-
 import base64
 import re
 from collections.abc import Mapping
@@ -187,10 +185,7 @@ def _reasoning_remedy(purpose: str) -> str:
 
 
 def read_embeddings(answer: Any, n_texts: int, secret: str, purpose: str = "embedder") -> Vectors:
-    """Return the vectors in the order of the texts, shape ``(n_texts, n_dims)``, float32.
-
-    Vectors without an index are in the order of the texts. Any flaw raises FaultError.
-    """
+    """Return vectors in the texts' order, ``(n_texts, n_dims)`` float32, or raise FaultError."""
     check_error(answer, secret, purpose)
     items = _items(answer)
     if items is None:

@@ -1,7 +1,5 @@
 """Batches of chat requests: uploaded as one file, answered within a day, at a lower price."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -20,10 +18,8 @@ if TYPE_CHECKING:
 MAX_REQUESTS = 50_000
 MAX_BYTES = 190 * 2**20
 """Limits of a batch; OpenAI takes 50,000 requests and 200 MB."""
-
 FILE_SECONDS = 3600.0
 """Time limit of the transfer of a batch's file."""
-
 _PATH: Literal["/v1/chat/completions"] = "/v1/chat/completions"
 _UNKNOWN = "unknown"
 _OVER = frozenset({"completed", "failed", "expired", "cancelled", _UNKNOWN})
@@ -61,14 +57,14 @@ class BatchClient:
     def create(self, lines: bytes, mark: str) -> str:
         """Begin a batch once; a retry first looks for a batch that has this ``mark``."""
 
-        def upload(c: OpenAI) -> str:
+        def upload(c: "OpenAI") -> str:
             file = (f"{mark}.jsonl", lines)
             return c.files.create(file=file, purpose="batch", timeout=FILE_SECONDS).id
 
         uploaded = self._call(upload, "upload")
         n_attempts = 0
 
-        def begin(c: OpenAI) -> str:
+        def begin(c: "OpenAI") -> str:
             nonlocal n_attempts
             n_attempts += 1
             previous = _marked(c, mark) if n_attempts > 1 else None
@@ -96,12 +92,12 @@ class BatchClient:
                 yield from self._call(partial(_answers, file), f"file {file}")
 
 
-def _marked(connection: OpenAI, mark: str) -> str | None:
+def _marked(connection: "OpenAI", mark: str) -> str | None:
     batches = connection.batches.list(limit=100).data
     return next((batch.id for batch in batches if (batch.metadata or {}).get(_MARK) == mark), None)
 
 
-def _state(connection: OpenAI, name: str) -> BatchState:
+def _state(connection: "OpenAI", name: str) -> BatchState:
     from openai import NotFoundError
 
     try:
@@ -114,7 +110,7 @@ def _state(connection: OpenAI, name: str) -> BatchState:
     return BatchState(batch.status, batch.output_file_id, batch.error_file_id, reason)
 
 
-def _answers(file: str, connection: OpenAI) -> list[tuple[str, Mapping[str, Any] | None]]:
+def _answers(file: str, connection: "OpenAI") -> list[tuple[str, Mapping[str, Any] | None]]:
     lines = connection.files.content(file, timeout=FILE_SECONDS).content.splitlines()
     return [_answer(json.loads(line)) for line in lines if line.strip()]
 

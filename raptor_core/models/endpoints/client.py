@@ -22,13 +22,7 @@ from raptor_core.models.money.ledger import Account, Ledger
 from raptor_core.models.money.usage import estimate_tokens
 from raptor_core.retrying import RetryPolicy
 from raptor_core.settings.base import EndpointPart
-from raptor_core.tracing import (
-    model_values,
-    record_messages,
-    record_response,
-    record_usage,
-    span,
-)
+from raptor_core.tracing import model_values, record_messages, record_response, record_usage, span
 from raptor_core.vectors import Vectors
 
 if TYPE_CHECKING:
@@ -97,10 +91,7 @@ class EndpointClient:
         return find_key(endpoint.api_key_env, endpoint.base_url, endpoint.purpose)
 
     def look_up(self) -> None:
-        """Check the key and the model's name for free.
-
-        An endpoint without a list passes, and so does one that answers in another form or late.
-        """
+        """Check the key and the model's name for free; an endpoint without a list passes."""
         model = self.endpoint.model
 
         def ask() -> None:
@@ -177,8 +168,7 @@ class EndpointClient:
                 size = (len(texts) + 1) // 2
                 if error.kind == "batch":
                     self._max_texts = min(size, self._max_texts or size)
-        starts = range(0, len(texts), size)
-        parts = [texts[start : start + size] for start in starts]
+        parts = [texts[start : start + size] for start in range(0, len(texts), size)]
         return np.concatenate([self.embed(p, stop=stop, encoding=encoding) for p in parts])
 
     def _embed(self, texts: Sequence[str], stop: Stop, encoding: Encoding) -> Vectors:

@@ -1,7 +1,5 @@
 """Differences between OpenAI-compatible endpoints: keys, connections, names of fields."""
 
-from __future__ import annotations
-
 import os
 import threading
 from collections.abc import Mapping
@@ -19,13 +17,11 @@ if TYPE_CHECKING:
 
 PLACEHOLDER = "no-key"
 """Key for endpoints that need none, such as vLLM and Ollama."""
-
 _OFFICIAL = "api.openai.com"
 
 
 IN_PROCESS_URL = "http://localhost/v1"
 """Address of a local model, whose socket needs none."""
-
 IN_PROCESS_SECONDS = 3600.0
 """Time limit of an attempt of a local model, which works as long as its process lives."""
 
@@ -46,10 +42,7 @@ def is_official(base_url: str) -> bool:
 
 
 def find_key(api_key_env: str, base_url: str, purpose: str) -> str:
-    """Return the key in the environment variable ``api_key_env``, or a placeholder.
-
-    Raise MissingKeyError if OpenAI's own API needs a key, or if the variable holds no usable key.
-    """
+    """Return the key in a variable, or a placeholder; raise MissingKeyError if one is needed."""
     key = os.environ.get(api_key_env, "").strip()
     if not key and is_official(base_url):
         raise MissingKeyError(
@@ -77,7 +70,7 @@ def is_azure(endpoint: EndpointPart) -> bool:
     return bool(endpoint.api_version) or host.endswith(_AZURE)
 
 
-def connect(endpoint: EndpointPart, key: str) -> OpenAI:
+def connect(endpoint: EndpointPart, key: str) -> "OpenAI":
     """Return a new client of the endpoint; both APIs of Azure take the key in "api-key"."""
     from openai import AzureOpenAI, OpenAI
 
@@ -107,10 +100,7 @@ def max_tokens_field(endpoint: EndpointPart) -> str:
 
 
 class Dialect:
-    """Fields that an endpoint accepts, by the settings and by what the endpoint refused.
-
-    All clients of one endpoint share one, so each refusal is met once. Threads may share it.
-    """
+    """Fields that an endpoint accepts, by the settings and by what the endpoint refused."""
 
     def __init__(self, endpoint: EndpointPart) -> None:
         limit = max_tokens_field(endpoint)
@@ -119,7 +109,7 @@ class Dialect:
         self._refused = set() if endpoint.sends_temperature else {"temperature"}
 
     @classmethod
-    def of(cls, endpoint: EndpointPart) -> Dialect:
+    def of(cls, endpoint: EndpointPart) -> "Dialect":
         """Return the dialect that all clients of an endpoint share."""
         values = (endpoint.base_url, endpoint.model, endpoint.max_tokens_field)
         with _LOCK:

@@ -3,8 +3,6 @@
 ``transport`` reads the bytes with their time limits, ``answers`` reads the joined answer.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator, Mapping
@@ -36,11 +34,7 @@ def holds_token(chunk: bytes) -> bool:
 
 
 def join_events(body: bytes) -> bytes:
-    """Return the JSON of the answer whose parts the events are, or of the error that ends it.
-
-    Raises:
-        FaultError: an event is no JSON, or the stream ends before the answer does.
-    """
+    """Return the JSON of the joined answer, or of its error; a broken stream raises FaultError."""
     joined: dict[str, Any] = {}
     choice: dict[str, Any] = {"index": 0, "message": {"role": "assistant"}, "finish_reason": None}
     is_complete = is_chat = False

@@ -4,8 +4,6 @@
 outage, a key, money. ``messages`` makes faults of errors, ``answers`` of answers.
 """
 
-from __future__ import annotations
-
 import random
 import threading
 from collections.abc import Callable
@@ -28,7 +26,6 @@ CallFault = Literal[
 
 LOADING_SECONDS = 600.0
 """Longest wait for an endpoint that says that it loads its model."""
-
 LOADING_POLL_SECONDS = 2.0
 """Interval between two attempts at an endpoint that loads its model."""
 
@@ -97,10 +94,7 @@ class Retrier:
         stop: Stop = None,
         on_retry: Callable[[FaultError], object] = lambda _fault: None,
     ) -> Result:
-        """Return the result of the first attempt that succeeds; ``label`` names it in errors.
-
-        An EndpointError is raised if every attempt failed, or if ``stop`` is set.
-        """
+        """Return the result of the first success, or raise EndpointError with the ``label``."""
         stop = stop or threading.Event()
         wait = stop.wait if self.wait is None else self.wait
         n_failed, loading_seconds = 0, 0.0

@@ -5,8 +5,6 @@ slows all callers, and all callers wait while the endpoint is down. At a server 
 begins with few calls at once, see ``width``.
 """
 
-from __future__ import annotations
-
 import threading
 import time
 import weakref
@@ -99,7 +97,6 @@ class Circuit:
 
 _ROOM_SECONDS = 0.02
 """Interval at which a call checks whether another one ended."""
-
 _LONGEST_NAP_SECONDS = 5.0
 """Interval at which a waiting call checks the pause."""
 
@@ -117,7 +114,7 @@ class Gate:
         self.limit(endpoint)
 
     @classmethod
-    def of(cls, endpoint: EndpointPart) -> Gate:
+    def of(cls, endpoint: EndpointPart) -> "Gate":
         """Return the gate that all callers of an endpoint share; the strictest limits hold."""
         key = (endpoint.base_url, endpoint.model, endpoint.api_key_env)
         with _LOCK:

@@ -4,8 +4,6 @@ Providers agree on neither the status, the place nor the words of an error. ``fa
 classes of faults, ``answers`` reads answers that are no errors.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import time
@@ -24,10 +22,8 @@ if TYPE_CHECKING:
 
 MAX_MESSAGE_CHARS = 2000
 """Maximum of a provider's message that an error shows."""
-
 _READ_CHARS = 20_000
 """Maximum of a message whose words are read, so that no error takes long to understand."""
-
 _FIELDS = ("message", "detail", "msg", "error_msg", "status_msg", "faultstring", "title", "reason")
 _CONTAINERS = ("error", "errors", "fault", "base_resp", "exception")
 _ANSWERS = ("candidates", "data", "embeddings", "role")
@@ -156,8 +152,7 @@ def fault_of(error: Exception, timeout_seconds: float, secret: str, purpose: str
         return FaultError(f"the answer is no JSON ({scrub(detail, secret)})")
     unsent = type(cause).__name__ in _UNSENT
     if isinstance(error, openai.APITimeoutError):
-        reason = f"no answer within {timeout_seconds:g} s"
-        return FaultError(reason, unbilled=unsent, is_down=True)
+        return FaultError(f"no answer within {timeout_seconds:g} s", unbilled=unsent, is_down=True)
     if isinstance(error, openai.APIConnectionError):
         detail = f"{type(cause).__name__}: {cause}" if cause is not None else error.message
         hint = proxy_hint(str(error.request.url))
@@ -293,7 +288,7 @@ def _implied_status(words: str, codes: str) -> int:
     return next(numbers, None) or next(by_words, 200)
 
 
-def _status_fault(error: APIStatusError, secret: str, purpose: str) -> FaultError:
+def _status_fault(error: "APIStatusError", secret: str, purpose: str) -> FaultError:
     response = error.response
     body = parse(response.content)
     message = message_of(body)

@@ -1,7 +1,5 @@
 """Pace of calls: consecutive slots, pauses that move all slots, and limits from headers."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Mapping
@@ -173,10 +171,7 @@ class Pace:
             self.learnt_seconds = 0.0
 
     def limited(self, begun: Begun, seconds: float, now: float) -> bool:
-        """Pause all calls after a refusal for the rate, and space them if most were refused.
-
-        Return whether this call began the pause.
-        """
+        """Pause all calls after a refusal for the rate; return whether this call began it."""
         wave = begun.wave
         wave.n_limited += 1
         if not wave.was_too_fast and wave.n_limited > max(2, wave.n_begun / 2):

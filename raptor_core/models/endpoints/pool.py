@@ -1,7 +1,5 @@
 """Concurrent calls up to a bound, with their results as they finish."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError, ThreadPoolExecutor, as_completed

@@ -4,14 +4,11 @@ A border is removed only where no summary would have it; a quoted tag stays. ``a
 fields of an answer and calls this module.
 """
 
-from __future__ import annotations
-
 import re
 from itertools import islice
 
 _MAX_BLOCKS = 50
 """Maximum of reasoning blocks that are looked for, so that no answer takes long to read."""
-
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ufeff\ufffe\uffff]")
 
 _NAMES = (

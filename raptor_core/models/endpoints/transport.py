@@ -4,8 +4,6 @@ Its import imports the vendor, so ``dialects.connect`` imports it late. Retries 
 the reading of answers in ``answers``.
 """
 
-from __future__ import annotations
-
 import json
 import socket
 import threading
@@ -23,37 +21,25 @@ from raptor_core.models.endpoints.faults import FaultError
 
 _HTTP = import_module(DefaultHttpxClient.__mro__[1].__module__.partition(".")[0])
 """HTTP library below the vendor: httpx or httpx2, by the vendor's release."""
-
 MAX_ANSWER_BYTES = 8 << 20
 """Maximum size of an answer; a chat answer of 4,000 tokens takes 16 KiB."""
-
 MAX_VECTOR_BYTES = 384 << 10
 """Additional size for each text of an embeddings answer: 16,384 numbers of 24 characters."""
-
 MAX_FILE_BYTES = 512 << 20
 """Maximum size of a batch's file of answers, of which there are 50,000 at most."""
-
 MAX_REDIRECTS = 5
-
 FIRST_FACTOR = 2.0
 """Wait for an answer's first token, divided by the wait for the next one."""
-
 NEARBY_FACTOR = 10.0
 """The same for servers of this machine and its network, which make calls queue."""
-
 TOTAL_FACTOR = 20.0
 """Wait for the complete answer after its first token, divided by the wait for a next one."""
-
 _GRACE_SECONDS = 1.0
 """Addition to a limit, so that the clearer timeouts of the thread that reads come first."""
 
 
 class _Watch:
-    """Time limits of an attempt, which move with its progress; seconds of a monotonic clock.
-
-    A request for an answer of a model waits longer for the first token than for each next one. Any
-    different request has one limit for the complete attempt.
-    """
+    """Time limits of an attempt, which move with its progress; seconds of a monotonic clock."""
 
     def __init__(self, request: Any, seconds: float) -> None:
         is_paid = request.url.path.endswith(("/chat/completions", "/embeddings"))

@@ -1,7 +1,5 @@
 """Questions to an endpoint, and its answers."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
@@ -10,7 +8,6 @@ from raptor_core.models.money.usage import Usage, estimate_tokens
 
 RETRY_TEMPERATURE = 0.3
 """Least temperature after one unusable answer, for each of them."""
-
 _WORDS_PER_TOKEN = 0.6
 """Words for each token: fewer than the usual 0.75, so that an answer of that length fits."""
 
@@ -53,12 +50,8 @@ class ChatAsk:
     n_unusable: int = 0
     response_format: Mapping[str, Any] | None = None
 
-    def for_retry(self, n_unusable: int) -> ChatAsk:
-        """Return the question for the attempt after ``n_unusable`` unusable answers.
-
-        At temperature 0 the same request gets the same answer, so each of them raises the
-        temperature. A seed is not sent, since some endpoints refuse unknown fields.
-        """
+    def for_retry(self, n_unusable: int) -> "ChatAsk":
+        """Return the question for the attempt after ``n_unusable`` unusable answers."""
         raised = min(1.0, RETRY_TEMPERATURE * n_unusable)
         return replace(self, temperature=max(self.temperature, raised))
 

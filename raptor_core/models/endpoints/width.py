@@ -3,22 +3,16 @@
 ``gate`` asks it before each attempt. Rates and pauses are in ``pacing``.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 FIRST_CALLS = 2
 """Calls at once of a server that nothing is known about."""
-
 MAX_CALLS = 512
 """Maximum of calls at once, as in the settings."""
-
 QUICK_SECONDS = 0.25
 """Mean duration of calls below which more of them at once are never a burden."""
-
 MIN_GAIN = 1.15
 """Ratio of the tokens a second to those of the last width from which a wider one pays off."""
-
 PATIENCE_ROUNDS = 16
 """Rounds without a gain after which a wider width is tried again."""
 

@@ -6,8 +6,6 @@ at a time, so that answers do not depend on concurrent requests. A prompt that b
 one reuses what was computed for it.
 """
 
-from __future__ import annotations
-
 import shutil
 import tempfile
 import threading
@@ -23,10 +21,8 @@ from raptor_core.settings.base import ChatPart
 
 SEED = 0
 """Seed of each answer, which matters above temperature 0 only."""
-
 _BATCH_TOKENS = 256
 """Tokens of a prompt that are computed at once; a cancelled call ends after so many."""
-
 _SILENT = -1
 
 
@@ -58,8 +54,7 @@ def _load(part: ChatPart, socket: str, model_tokens: int) -> Any:
     params.n_ctx = min(part.context_tokens, model_tokens or part.context_tokens)
     params.n_parallel = 1
     params.n_batch = params.n_ubatch = _BATCH_TOKENS
-    n_threads = part.threads or n_cores()
-    params.cpuparams.n_threads = params.cpuparams_batch.n_threads = n_threads
+    params.cpuparams.n_threads = params.cpuparams_batch.n_threads = part.threads or n_cores()
     params.sampling.seed = SEED
     params.enable_reasoning = 0  # else a short limit is used up before the answer begins
     params.cache_ram_mib = 0  # the last prompt is reused where it stands; copies would take memory
@@ -90,11 +85,7 @@ _ENGINES: dict[tuple[str, int, int], Engine] = {}
 
 
 def engine_of(part: ChatPart) -> Engine:
-    """Return the engine of a local model, which all parts of this process with its file share.
-
-    Raises:
-        MissingExtraError, ModelError: see ``Engine``.
-    """
+    """Return the engine of a local model, one for each file in this process; see ``Engine``."""
     path = Path(part.model).expanduser()
     with _LOCK:
         digest = digest_of(path) if path.is_file() else ""

@@ -1,7 +1,5 @@
 """Header of a GGUF file: name, context and chat template of a model, without loading it."""
 
-from __future__ import annotations
-
 import mmap
 import struct
 from dataclasses import dataclass
@@ -23,7 +21,6 @@ class ModelHeader:
 
     Attributes:
         name: the model's name, else the name of its file.
-        n_bytes: size of the file.
         context_tokens: most tokens of prompt and answer together; 0 if the file names none.
     """
 
@@ -33,15 +30,7 @@ class ModelHeader:
 
 
 def read_header(model: str, setting: str) -> ModelHeader:
-    """Return the header of a model's file.
-
-    Args:
-        model: path of the file.
-        setting: setting or option that names it, for errors.
-
-    Raises:
-        ModelError: the file is missing, is no GGUF file, is a part of one, or has no chat template.
-    """
+    """Return the header of a model's file; raise ModelError unless it is a whole chat model."""
     path = Path(model).expanduser()
     if not path.is_file():
         raise ModelError(

@@ -4,8 +4,6 @@ A home keeps them in one JSON file. Everything in it can be computed again, so a
 as empty, and a file that cannot be written is no error.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from contextlib import suppress
@@ -60,11 +58,7 @@ Chat = TypeVar("Chat", bound=ChatPart)
 
 
 def identify(part: Chat) -> Chat:
-    """Return the settings of a chat model; a local one is checked and has its file's SHA-256.
-
-    Raises:
-        ModelError: the file of a local model is missing, or is no chat model.
-    """
+    """Return the settings of a chat model; a local one gets its file's SHA-256, or a ModelError."""
     if not part.is_local:
         return part
     read_header(part.model, f"{part.purpose}.model")
@@ -74,15 +68,11 @@ def identify(part: Chat) -> Chat:
 def _with_digest(part: Chat, records: Path | None = None) -> Chat:
     if part.sha256:
         return part
-    digest = digest_of(Path(part.model).expanduser(), records)
-    return part.model_copy(update={"sha256": digest})
+    return part.model_copy(update={"sha256": digest_of(Path(part.model).expanduser(), records)})
 
 
 def resolve_models(settings: Settings, records: Path | None = None) -> Settings:
-    """Return the settings with the SHA-256 of each local model that names none.
-
-    A file that cannot be read keeps none; reading published trees does not need it.
-    """
+    """Return the settings with the SHA-256 of each readable local model that names none."""
     parts: dict[str, ChatPart] = {}
     for name in ("summarizer", "reader", "audit"):
         part: ChatPart = getattr(settings, name)

@@ -1,7 +1,5 @@
 """Speed of a local model on this machine, from one short request."""
 
-from __future__ import annotations
-
 import platform
 from pathlib import Path
 from typing import NamedTuple

@@ -81,7 +81,7 @@ class Ledger:
         """
         with self._turn:
             while True:
-                spent = self._counted()
+                spent = sum((s.usage + s.lost for s in self._spendings.values()), Usage())
                 bound = self._passed(spent + worst)
                 if self._end is None and bound is not None:
                     self._end = self._message(bound, spent, worst)
@@ -111,9 +111,6 @@ class Ledger:
             old = self._spendings.get(key, Spending(*key))
             usage, lost = old.usage + more.usage, old.lost + more.lost
             self._spendings[key] = replace(old, usage=usage, lost=lost)
-
-    def _counted(self) -> Usage:
-        return sum((s.usage + s.lost for s in self._spendings.values()), Usage())
 
     def _passed(self, usage: Usage) -> str | None:
         """Return the name of the first bound that ``usage`` would pass, or None."""
@@ -182,10 +179,7 @@ class Account:
         return self._count(Usage(retries=1))
 
     def count(self, usage: Usage) -> Usage:
-        """Count a call that was paid earlier, and return the usage with its price.
-
-        It needs no reservation. No bound of the budget applies, because the call is already paid.
-        """
+        """Count a call that was paid earlier, and return the usage with its price."""
         return self._count(self.with_price(usage))
 
     def with_price(self, usage: Usage, estimate_tokens: int = 0) -> Usage:
@@ -211,10 +205,7 @@ class Account:
 
 
 class Reservation:
-    """Reservation of one call; a context manager.
-
-    If it is neither charged nor released when the context ends, its call counts as lost.
-    """
+    """Reservation of one call, a context manager; a call that it leaves open counts as lost."""
 
     def __init__(self, account: Account, worst: Usage, prompt_tokens: int) -> None:
         self.worst = worst

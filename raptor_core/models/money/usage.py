@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import astuple, dataclass, field, replace
+from typing import Any
 
 from raptor_core.settings.base import ChatPart, PriceSettings
 from raptor_core.settings.models import Settings
@@ -16,10 +17,8 @@ from raptor_core.settings.models import Settings
 SUMMARIES = "summaries"
 EMBEDDINGS = "embeddings"
 AUDITS = "audits"
-
 FREE = PriceSettings(input=0.0, output=0.0)
 """Price of everything that runs in this process."""
-
 _PER_PRICE_TOKENS = 1_000_000
 
 
@@ -30,7 +29,6 @@ class Usage:
     Attributes:
         calls: answered calls; a summary made without a model counts as one.
         prompt_tokens: by the endpoint's count; the children's tokens if no model was called.
-        completion_tokens: tokens of the answers.
         retries: attempts after the first of each call.
         usd: US dollars by the settings' prices, 0 if no endpoint was called; None if a model has no
             price.
@@ -49,23 +47,14 @@ class Usage:
 
     def __add__(self, usage: Usage) -> Usage:
         """Add field by field; the price is unknown if one of the two is."""
-        return Usage(
-            self.calls + usage.calls,
-            self.prompt_tokens + usage.prompt_tokens,
-            self.completion_tokens + usage.completion_tokens,
-            self.retries + usage.retries,
-            _sum_usd(self.usd, usage.usd),
-        )
+        return Usage(*map(_sum, astuple(self), astuple(usage)))
 
     def __sub__(self, earlier: Usage) -> Usage:
         """Subtract field by field: the usage since ``earlier``."""
         return self + earlier._times(-1)
 
     def shares(self, weights: Sequence[int]) -> list[Usage]:
-        """Split the usage by weights; all weights of 0 give equal parts.
-
-        Counts are whole numbers, and the sum of the parts is the usage.
-        """
+        """Split the usage by weights into whole counts that sum up to it; 0 weights are equal."""
         counted = list(weights) if any(weights) else [1] * len(weights)
         total, at, previous, parts = sum(counted), 0, Usage(), []
         for weight in counted:
@@ -76,16 +65,11 @@ class Usage:
         return parts
 
     def _times(self, factor: float) -> Usage:
-        return Usage(
-            round(self.calls * factor),
-            round(self.prompt_tokens * factor),
-            round(self.completion_tokens * factor),
-            round(self.retries * factor),
-            None if self.usd is None else self.usd * factor,
-        )
+        counts = Usage(*(round(count * factor) for count in astuple(self)[:-1]))
+        return replace(counts, usd=None if self.usd is None else self.usd * factor)
 
 
-def _sum_usd(first: float | None, second: float | None) -> float | None:
+def _sum(first: Any, second: Any) -> Any:
     return None if first is None or second is None else first + second
 
 
@@ -154,7 +138,7 @@ class Cost:
             self.calls + cost.calls,
             self.prompt_tokens + cost.prompt_tokens,
             self.completion_tokens + cost.completion_tokens,
-            _sum_usd(self.usd, cost.usd),
+            _sum(self.usd, cost.usd),
             tuple(sorted({*self.unpriced, *cost.unpriced})),
         )
 
@@ -167,11 +151,7 @@ def price_of(part: ChatPart, settings: Settings) -> PriceSettings | None:
 def summary_cost(
     n_calls: int, prompt_tokens: int, completion_tokens: int, settings: Settings
 ) -> Cost:
-    """Return the cost of ``n_calls`` summaries with these tokens in all.
-
-    The batch price applies if they are enough for a batch. A run may put summaries of many trees
-    into one batch, and pay less than the sum of the trees' costs.
-    """
+    """Return the cost of ``n_calls`` summaries; the batch price applies from ``batch_from`` on."""
     part = settings.summarizer
     price = FREE if part.kind == "extractive" else price_of(part, settings)
     if part.batch_from and n_calls >= part.batch_from:
@@ -180,10 +160,7 @@ def summary_cost(
 
 
 def embedding_cost(n_tokens: int, settings: Settings, *, n_texts: int = 0) -> Cost:
-    """Return the cost of embedding distinct texts of ``n_tokens`` in all; 0 for a local model.
-
-    ``n_texts`` gives the number of calls, one per batch; without it no call is counted.
-    """
+    """Return the cost of embedding ``n_texts`` texts of ``n_tokens`` in all; 0 if it is local."""
     part = settings.embedder
     if part.kind != "openai":
         return Cost()
@@ -199,9 +176,5 @@ def _priced(work: Cost, price: PriceSettings | None, model: str) -> Cost:
 
 
 def estimate_tokens(text: str) -> int:
-    """Estimate the tokens of a text without a counter: a third of its UTF-8 bytes, at least 1.
-
-    The usual vocabularies give fewer tokens for prose in most scripts, so a reservation is more
-    likely too large than too small.
-    """
+    """Estimate the tokens of a text without a counter: a third of its UTF-8 bytes, at least 1."""
     return max(1, math.ceil(len(text.encode("utf-8", "surrogatepass")) / _BYTES_PER_TOKEN))

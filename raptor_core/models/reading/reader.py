@@ -4,8 +4,6 @@ The passages are fenced as data, so that the model does not follow instructions 
 the sentences of a context that are nearest to a question; they need no endpoint.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field, replace
@@ -42,7 +40,7 @@ class Passage:
     pages: tuple[int, ...] = ()
 
     @classmethod
-    def from_node(cls, node: Node) -> Passage:
+    def from_node(cls, node: Node) -> "Passage":
         """Create the passage of a node."""
         span = (node.start, node.end) if node.is_leaf and not node.stands_for else None
         return cls(node.text, node.id, node.documents, node.source, span, node.pages)
@@ -63,7 +61,6 @@ class Answer:
     Attributes:
         text: the answer; ``[k]`` cites ``citations[k - 1]``.
         citations: the cited passages without duplicates, in the order of their first citation.
-        usage: tokens and cost of the calls.
         unknown_citations: how many numbers the model cited that no passage has. They are removed
             from the text.
     """
@@ -137,7 +134,6 @@ class PassageReader(Protocol):
 
     def read(self, question: str, passages: Sequence[Passage]) -> Answer:
         """Answer a question from one or more passages, which citations number from 1."""
-        ...
 
 
 class Reader:
@@ -174,10 +170,7 @@ class Reader:
 
 
 def read_parts(reader: PassageReader, question: str, parts: Sequence[Sequence[Passage]]) -> Answer:
-    """Answer from each part, then join the answers; for more passages than a call holds.
-
-    The citations name passages of the parts.
-    """
+    """Answer from each part, then join the answers; for more passages than a call holds."""
     answers = [reader.read(question, part) for part in parts]
     cited = [answer for answer in answers if answer.citations] or answers[:1]
     usage = sum((answer.usage for answer in answers), Usage())
@@ -214,11 +207,7 @@ class Quote:
 def best_sentences(
     question: str, passages: Sequence[Passage], embedder: Embedder, limit: int = 3
 ) -> list[Quote]:
-    """Return the distinct sentences nearest to the question, best first.
-
-    It needs no chat endpoint. A shorter sentence than ``MIN_WORDS`` counts only as a complete
-    passage.
-    """
+    """Return the distinct sentences nearest to the question, best first; it calls no endpoint."""
     quoted: dict[str, tuple[Passage, int, int]] = {}
     for passage in passages:
         for start, end in sentences(passage.text):

@@ -1,7 +1,5 @@
 """Requests to a summarizer, its answers, and its interface."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol

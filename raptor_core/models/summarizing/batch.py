@@ -4,27 +4,18 @@ The calls of the batch endpoint are in ``raptor_core.models.endpoints.batches``;
 in ``chat``.
 """
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from raptor_core.disk import disk_errors, file_lock, write_durably
 from raptor_core.errors import EndpointError, StoreError
 from raptor_core.identity import digest
+from raptor_core.models.endpoints import batches
 from raptor_core.models.endpoints.answers import read_usage
-from raptor_core.models.endpoints.batches import (
-    MAX_BYTES,
-    MAX_REQUESTS,
-    BatchClient,
-    BatchState,
-    batch_line,
-)
 from raptor_core.models.endpoints.client import EndpointClient, read_kept
 from raptor_core.models.endpoints.faults import FaultError
 from raptor_core.models.endpoints.values import ChatAsk
@@ -142,12 +133,7 @@ Asks = Mapping[str, ChatAsk]
 
 
 class BatchSummarizer:
-    """Chat summarizer that sends large tasks to the batch endpoint.
-
-    Fewer than ``batch_from`` summaries are sent as single calls, and so are requests without a
-    usable answer in a batch. After a killed run, the next run that needs its summaries resumes the
-    batch by its record in ``folder``, and pays nothing again.
-    """
+    """Chat summarizer that sends large tasks to the batch endpoint."""
 
     def __init__(
         self,
@@ -162,7 +148,7 @@ class BatchSummarizer:
         self.fingerprint = inner.fingerprint  # a batch uses the same model
         self._settings = settings
         self._keep = keep
-        self._client = BatchClient(EndpointClient(settings))
+        self._client = batches.BatchClient(EndpointClient(settings))
         self._records = BatchRecords(folder, f"{settings.base_url} {settings.model}")
         self._account = (ledger or Ledger()).account(
             SUMMARIES, settings.model, share=settings.batch_price
@@ -215,8 +201,7 @@ class BatchSummarizer:
         """Yield the answers of a batch that an earlier run sent and paid for."""
         batch = record.batch or self._client.find(record.mark)
         if batch is not None:
-            known = self._records.keep(record, batch)
-            yield from self._collect(self._wait(known), asks, {})
+            yield from self._collect(self._wait(self._records.keep(record, batch)), asks, {})
         self._records.drop(record)
 
     def _submit(self, asks: Asks) -> Iterator[BatchAnswer]:
@@ -226,7 +211,9 @@ class BatchSummarizer:
         try:
             if not reservations:
                 return
-            lines = b"".join(batch_line(self._settings, key, asks[key]) for key in reservations)
+            lines = b"".join(
+                batches.batch_line(self._settings, key, asks[key]) for key in reservations
+            )
             with self._records.begin(reservations, digest("batch", lines.hex())) as intent:
                 record = self._records.keep(intent, self._client.create(lines, intent.mark))
                 yield from self._collect(self._wait(record), asks, reservations)
@@ -236,7 +223,7 @@ class BatchSummarizer:
                 if reservation.is_open:
                     reservation.release()
 
-    def _wait(self, record: BatchRecord) -> BatchState:
+    def _wait(self, record: BatchRecord) -> batches.BatchState:
         """Wait until the batch is over, and return its state; raise if it was refused."""
         batch = record.batch or ""
         while not (state := self._client.state(batch)).is_over:
@@ -250,7 +237,7 @@ class BatchSummarizer:
         return state
 
     def _collect(
-        self, state: BatchState, asks: Asks, reservations: Mapping[str, Reservation]
+        self, state: batches.BatchState, asks: Asks, reservations: Mapping[str, Reservation]
     ) -> Iterator[BatchAnswer]:
         for key, answer in self._client.answers(state):
             if key not in asks:
@@ -260,7 +247,8 @@ class BatchSummarizer:
                 counted = read_usage(answer, asks[key].worst().prompt_tokens)
                 reservation = reservations.get(key)
                 usage = reservation.charge(counted) if reservation else self._account.count(counted)
-                kept = _kept_text(answer, asks[key])
+                with suppress(FaultError):  # an unusable answer is requested again
+                    kept = read_kept(answer, asks[key])
             if kept is None:
                 usage += self._account.count_retry()
             yield key, usage, kept
@@ -270,19 +258,11 @@ class BatchSummarizer:
         part: dict[str, ChatAsk] = {}
         n_bytes = 0
         for key, ask in asks.items():
-            size = len(batch_line(self._settings, key, ask))
-            if part and (len(part) >= MAX_REQUESTS or n_bytes + size > MAX_BYTES):
+            size = len(batches.batch_line(self._settings, key, ask))
+            if part and (len(part) >= batches.MAX_REQUESTS or n_bytes + size > batches.MAX_BYTES):
                 yield part
                 part, n_bytes = {}, 0
             part[key] = ask
             n_bytes += size
         if part:
             yield part
-
-
-def _kept_text(answer: Mapping[str, Any], ask: ChatAsk) -> tuple[str, bool] | None:
-    """Return the text of an answer, or None if it is incomplete or fails the request's check."""
-    try:
-        return read_kept(answer, ask)
-    except FaultError:
-        return None

@@ -1,7 +1,5 @@
 """Summaries by a chat model, one call each."""
 
-from __future__ import annotations
-
 import re
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -9,6 +7,7 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property, partial
 
+from raptor_core.chunking.sentences import sentences
 from raptor_core.errors import AnswerError, BudgetError, EndpointError
 from raptor_core.identity import fingerprint
 from raptor_core.models.endpoints.client import EndpointClient
@@ -18,23 +17,15 @@ from raptor_core.models.endpoints.values import ChatAnswer, ChatAsk, Meter
 from raptor_core.models.local.records import identify
 from raptor_core.models.money.ledger import Ledger
 from raptor_core.models.money.usage import SUMMARIES
+from raptor_core.models.summarizing import prompts
 from raptor_core.models.summarizing.base import FailedSummary, Summary, SummaryRequest, Unfit
-from raptor_core.models.summarizing.cut_answers import whole_sentences
-from raptor_core.models.summarizing.prompts import (
-    language_line,
-    limit_line,
-    objection_lines,
-    prompt_of,
-    prompt_overhead,
-    prompt_tokens,
-)
+from raptor_core.models.summarizing.sentence import ends_sentence
 from raptor_core.retrying import RetryPolicy
 from raptor_core.settings.models import SummarizerSettings
 from raptor_core.tokens.base import TokenCounter
 
 UnfitCheck = Callable[[str, Sequence[str]], Unfit | None]
 """Function from an answer and its sources to why it is no summary of them, or None."""
-
 Keep = Callable[[str, str], None]
 """Function that stores a paid answer safely: the key of its request, its text."""
 
@@ -50,15 +41,7 @@ _REFUSAL = re.compile(
 
 
 class ChatSummarizer:
-    """Summarizer that calls a chat model for each summary, with at most ``concurrency`` open calls.
-
-    An answer that is refused, filtered, empty, cut off, unfit or longer than ``max_tokens`` by the
-    tree's own counter leads to a retry at a higher temperature; a long answer also lowers the limit
-    of words. ``on_cut_off`` may keep the whole sentences of a long answer instead. After
-    ``max_retries`` the node fails, and its name is reported. An answer that repeats one text is
-    requested once more. Texts that are too long for the model together are summarized in halves.
-    ``keep`` receives each answer first, in the thread of its call.
-    """
+    """Summarizer that calls a chat model for each summary, at most ``concurrency`` at once."""
 
     def __init__(
         self,
@@ -74,7 +57,7 @@ class ChatSummarizer:
         self._counter = counter
         self._keep = keep
         self._unfit = unfit
-        self._prompt = prompt_of(settings)
+        self._prompt = prompts.prompt_of(settings)
         self._client = EndpointClient(settings, policy, ledger=ledger, purpose=SUMMARIES)
         identified = identify(settings)
         # The URL is left out: the same model on another endpoint gives the same summaries.
@@ -91,7 +74,7 @@ class ChatSummarizer:
 
     @cached_property
     def _overhead(self) -> int:
-        return prompt_overhead(self._settings, self._counter)
+        return prompts.prompt_overhead(self._settings, self._counter)
 
     def summarize(self, requests: Sequence[SummaryRequest]) -> Iterator[Summary | FailedSummary]:
         """Yield one answer for each request as they finish; closing the iterator cancels the rest.
@@ -169,13 +152,12 @@ class ChatSummarizer:
             for part in (slice(middle), slice(middle, None))
         )
         joined = replace(request, texts=texts, n_tokens=tuple(self._counter.count(texts)))
-        answer = self._client.chat(self.ask(joined), meter=meter, stop=stop)
-        return replace(answer, cut_off=True)
+        return replace(self._client.chat(self.ask(joined), meter=meter, stop=stop), cut_off=True)
 
     def ask(self, request: SummaryRequest) -> ChatAsk:
         """Return the chat request for a summary, with the check of its answers."""
         settings = self._settings
-        objections = objection_lines(request.objections, request.omissions)
+        objections = prompts.objection_lines(request.objections, request.omissions)
         question = self._prompt.question(request.texts, settings.max_tokens)
         counted = self._counter.count([objections])[0] if objections else 0
         return ChatAsk(
@@ -183,10 +165,10 @@ class ChatSummarizer:
             user=f"{question}\n\n{objections}" if objections else question,
             max_tokens=settings.max_tokens,
             temperature=settings.temperature,
-            shorten=partial(limit_line, settings.max_tokens),
+            shorten=partial(prompts.limit_line, settings.max_tokens),
             trim=self._trim,
             check=partial(self._check, request),
-            prompt_tokens=prompt_tokens(request.n_tokens, self._overhead) + counted,
+            prompt_tokens=prompts.prompt_tokens(request.n_tokens, self._overhead) + counted,
             n_unusable=request.n_unusable,
         )
 
@@ -209,5 +191,15 @@ class ChatSummarizer:
             raise CallFaultError(reason, "cut off", text, too_long=True)
         unfit = self._unfit(text, request.texts) if self._unfit is not None else None
         if unfit is not None and not unfit.omissions:
-            advice = language_line(unfit.language) if unfit.language else ""
+            advice = prompts.language_line(unfit.language) if unfit.language else ""
             raise CallFaultError(unfit.reason, plea=advice)
+
+
+def whole_sentences(text: str, counter: TokenCounter, limit: int, *, is_cut: bool) -> str:
+    """Return the longest beginning of whole sentences within ``limit`` tokens, or ""."""
+    ends = [end for _, end in sentences(text)]
+    if is_cut and ends and not ends_sentence(text[: ends[-1]]):
+        ends.pop()
+    while ends and counter.count([text[: ends[-1]]])[0] > limit:
+        ends.pop()
+    return text[: ends[-1]].strip() if ends else ""

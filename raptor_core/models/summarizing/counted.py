@@ -1,7 +1,5 @@
 """Usage and budget for summarizers that call no endpoint."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
@@ -56,8 +54,7 @@ class CountedSummarizer:
         try:
             for answer in self._inner.summarize(requests):
                 request, reservation = open_calls.pop(answer.key)
-                usage = reservation.charge(self._usage(request, answer))
-                yield replace(answer, usage=usage)
+                yield replace(answer, usage=reservation.charge(self._usage(request, answer)))
         finally:
             for _, reservation in open_calls.values():  # requests that were never sent
                 reservation.release()

@@ -3,8 +3,6 @@
 ``sentence`` describes single sentences, ``salience`` chooses among them.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -28,22 +26,14 @@ from raptor_core.tokens.base import TokenCounter
 
 VERSION = 1
 """Version of the method; raise it with every change that changes a text."""
-
 BATCH = 64
 """Number of requests in one tokenizer call."""
-
 _NO_SPACE = re.compile(rf"[{UNSPACED}\u3000-\u303f\uff00-\uffef]")
 _CLAUSE_END = re.compile(r"[,;:，；：、،؛)\]]|\s[–—-](?=\s)")
 
 
 class ExtractiveSummarizer:
-    """Summarizer that chooses sentences by word coverage; deterministic, calls no model.
-
-    Its length is about ``ratio`` times the children's tokens, at least ``min_tokens`` if there is
-    enough text, and at most ``max_tokens``. Headings, tables, code, references and fragments are
-    used only if there is too little prose. If no sentence fits, the best one is cut at a clause, or
-    else at a word.
-    """
+    """Summarizer that chooses sentences by word coverage; deterministic, calls no model."""
 
     def __init__(
         self, settings: SummarizerSettings, counter: TokenCounter, embedder_fingerprint: str

@@ -1,7 +1,5 @@
 """Summaries by a function of the user."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable, Iterator, Sequence
 

@@ -1,7 +1,5 @@
 """Prompts of the chat summarizer, each with a version that is part of its fingerprint."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -26,7 +24,6 @@ class SummaryPrompt:
 
     Attributes:
         version: part of the fingerprint.
-        system: system message.
         user: template of the user message, with ``{context}``.
         fences: the text is in a fence, and the first question already limits the summary's length.
         titles: the answer must begin with a title.

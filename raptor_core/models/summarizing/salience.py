@@ -6,8 +6,6 @@ and Favre, 2009). Greedy choice is near the best for such a function, and the fa
 avoid redundancy. No step compares all pairs of sentences.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,22 +18,16 @@ from raptor_core.models.summarizing.sentence import SummarySentence
 
 MAX_TERMS = 2048
 """Maximum terms of a cluster, the most frequent first; bounds memory for very large clusters."""
-
 REPEAT = 0.5
 """Share of a word's last gain that it earns each further time."""
-
 SPREAD = 0.5
 """Penalty on a child's other sentences for each sentence taken from it."""
-
 COST_POWER = 0.8
 """Exponent of the tokens that divide a sentence's gain: 0 favours long, 1 short sentences."""
-
 LEANING = 0.7
 """Weight of a sentence that depends on the one before it, if that is not in the summary."""
-
 DUPLICATE_OVERLAP = 0.7
 """Share of the shorter sentence's terms from which two sentences count as duplicates."""
-
 Floats = NDArray[np.float64]
 
 
@@ -108,17 +100,12 @@ class _Greedy:
         self._open[row] = False
         self._covered += self._holds[row]
         self._from_child[self._children[row]] += 1
-        self._support(row + 1, self._candidates[row].order + 1)
+        following = self._candidates[row + 1] if row + 1 < len(self._candidates) else None
+        if following and following.order == self._candidates[row].order + 1:
+            self._scale[row + 1] /= LEANING if following.sentence.dependent else 1.0
         shared = self._holds @ self._holds[row]
         smaller = np.minimum(self._sizes, self._sizes[row])
         self._open &= (shared < DUPLICATE_OVERLAP * smaller) | (smaller < 3)
-
-    def _support(self, row: int, order: int) -> None:
-        """Lift the penalty of the next sentence if it depends on the one just taken."""
-        if row == len(self._candidates) or self._candidates[row].order != order:
-            return
-        if self._candidates[row].sentence.dependent:
-            self._scale[row] /= LEANING
 
 
 def _weigh_terms(

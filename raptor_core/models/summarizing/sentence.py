@@ -3,8 +3,6 @@
 The boundaries of sentences are in ``raptor_core.chunking.sentences``.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from itertools import pairwise
@@ -38,10 +36,8 @@ _OPENERS = "\"'“‘«「"
 _LEANING_LIST = """he she it they this that these those his her its their him them such but and or
 so then however also thus therefore hence moreover furthermore instead otherwise yes no well oh"""
 _LEANING = frozenset(_LEANING_LIST.split())
-
 COMPLETE, PARTIAL, JUNK = 0, 1, 2
 """Tiers of a sentence: complete and readable, a fragment, or no prose at all."""
-
 _TIER_WEIGHTS = {COMPLETE: 1.0, PARTIAL: 0.4, JUNK: 0.1}
 
 
@@ -83,11 +79,7 @@ def ends_sentence(text: str) -> bool:
 
 
 def _split_headings(text: str) -> list[str]:
-    """Separate headings from the first sentence.
-
-    A line is a heading if it ends without punctuation although the next line's first word, with a
-    capital, had room in it.
-    """
+    """Separate headings: lines without a stop that had room for the next line's capital word."""
     if "\n" not in text:
         return [text]
     lines = text.strip().splitlines()

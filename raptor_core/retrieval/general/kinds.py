@@ -24,6 +24,12 @@ SUBJECT_SHARE = 0.15
 PART_CHUNKS = 64
 """Number of chunks that are searched for the names in a question."""
 
+SCATTERED_NAMES = 5
+"""Number of names from which they have to stand together in some chunk."""
+
+TOGETHER_SHARE = 1 / 4
+"""Least share of so many names in one chunk; with fewer, they only word the request."""
+
 Heading = tuple[str, ...]
 """Id of a document, then the path of sections down to one of them."""
 
@@ -75,6 +81,8 @@ def _decide_by_names(wording: Wording, query: Query, store: Searcher) -> Decisio
         ids = frozenset(chunk.id for chunk in chunks)
         documents = frozenset(chunk.documents[0] for chunk in chunks)
         return Decision(True, "is general, as the query says", chunks=ids, documents=documents)
+    if wording.form and _are_scattered(names, chunks):
+        return Decision(True, "names nothing that stands together in the text")
     return Decision(False, f"names what stands in the text: {', '.join(names)}")
 
 
@@ -89,6 +97,15 @@ def _subjects(wording: Wording, query: Query, store: Searcher) -> list[str]:
 def _search_chunks(names: Sequence[str], query: Query, store: Searcher) -> list[Node]:
     where = replace(query.where, layers=(0,))
     return [hit.node for hit in store.search_text([" ".join(names)], PART_CHUNKS, where)[0]]
+
+
+def _are_scattered(names: Sequence[str], chunks: Sequence[Node]) -> bool:
+    """Return whether no chunk has enough of many names, so that they are no subject."""
+    sought = set(tokens(" ".join(names)))
+    least = TOGETHER_SHARE * len(sought)
+    return len(sought) >= SCATTERED_NAMES and all(
+        len(sought.intersection(tokens(chunk.text))) < least for chunk in chunks
+    )
 
 
 def _headings(names: Sequence[str], chunks: Sequence[Node]) -> Iterator[Heading]:

@@ -3,42 +3,8 @@
 The test has no client of the SDK, so that it runs with the oldest version, too.
 """
 
-import json
-import os
-import subprocess
-import sys
-
 from support.command import raptor
-from support.stores import PROCESS_PATH
-
-HELLO = {
-    "protocolVersion": "2025-03-26",
-    "capabilities": {},
-    "clientInfo": {"name": "test", "version": "1"},
-}
-
-
-def exchange(home, *calls):
-    """Return the answers of the server to ``(method, params)``, in their order."""
-    lines = [
-        {"id": number, "method": method, "params": params}
-        for number, (method, params) in enumerate([("initialize", HELLO), *calls])
-    ]
-    lines.insert(1, {"method": "notifications/initialized"})
-    command = [sys.executable, "-c", "from raptor_assets.cli import main; main()"]
-    environ = {**os.environ, "PYTHONPATH": PROCESS_PATH, "HF_HUB_OFFLINE": "1"}
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    answers = {}
-    command += ["mcp", "--home", str(home)]
-    with subprocess.Popen(command, env=environ, text=True, **pipes) as server:
-        for line in lines:
-            server.stdin.write(json.dumps({"jsonrpc": "2.0", **line}) + "\n")
-            server.stdin.flush()
-            if "id" in line:
-                answer = json.loads(server.stdout.readline())
-                answers[answer["id"]] = answer["result"]
-        server.stdin.close()
-    return [answers[number] for number in range(len(calls) + 1)]
+from support.mcp_lines import exchange
 
 
 def test_tools_answer_and_refuse_unknown_parameters(tmp_path):

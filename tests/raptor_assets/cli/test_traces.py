@@ -13,6 +13,7 @@ import time
 import httpx
 import pytest
 from support.command import raptor
+from support.mcp_lines import exchange
 from support.openai_server import FakeOpenAI
 from support.otlp_receiver import receiving
 from support.serving import serving
@@ -129,6 +130,25 @@ def test_a_request_over_http_goes_on_with_the_trace_of_its_caller(built, receive
     assert "parentSpanId" not in second
     retrievals = [s for s in received.spans if s["name"] == "retrieval corpus"]
     assert {s["traceId"] for s in retrievals} == {first["traceId"], second["traceId"]}
+
+
+def test_a_call_over_mcp_goes_on_with_the_trace_of_its_caller(built, received):
+    trace, parent = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
+    search = {"name": "search", "arguments": {"question": QUESTION}}
+    meta = {"traceparent": f"00-{trace}-{parent}-01"}
+    exchange(
+        built.home,
+        ("tools/call", {**search, "_meta": meta}),
+        ("tools/call", search),
+        **received.environ,
+    )
+    by_id = {span["spanId"]: span for span in received.spans}
+    first, second = (span for span in received.spans if span["name"] == "retrieval corpus")
+    assert base64.b64decode(first["traceId"]).hex() == trace
+    assert second["traceId"] != first["traceId"]
+    call = by_id[first["parentSpanId"]]
+    assert call["name"] == "tools/call search"
+    assert base64.b64decode(call["parentSpanId"]).hex() == parent
 
 
 def test_a_build_is_one_trace_of_steps_and_calls(tmp_path, received, endpoint):

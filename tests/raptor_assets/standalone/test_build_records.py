@@ -95,6 +95,28 @@ def test_a_layer_says_counts_tokens_distributions_samples_and_seconds(built):
     assert not found["reused"]
 
 
+def test_one_event_of_a_batch_has_the_columns_of_each_asset_and_where_they_come_from(built):
+    depends = keys.dependencies(built.settings.tree.max_layers)
+    made = {key for key in depends if any(key in expected(built, name) for name in (LONG, SHORT))}
+    for key in made:
+        asset = key.to_user_string()
+        events = [built.metadata(asset, n) for n in (LONG, SHORT) if key in expected(built, n)]
+        (event,) = (event for event in events if "dagster/column_schema" in event)
+        columns = {column.name for column in event["dagster/column_schema"].columns}
+        lineage = event.get("dagster/column_lineage")
+        deps = {} if lineage is None else lineage.deps_by_column
+        assert deps.keys() <= columns
+        upstream = {dep.asset_key for column in deps.values() for dep in column}
+        parents = {parent for parent in depends[key] if parent.path[-1] != "findings"}
+        assert upstream == parents & made, asset
+
+
+def test_a_document_and_a_page_of_a_tree_say_where_they_stand(built):
+    assert built.metadata("documents", LONG)["uri"] == (built.docs / LONG).as_uri()
+    page = built.home.reports / f"{SHORT}.html"
+    assert built.metadata("tree_report", SHORT)["uri"] == page.as_uri()
+
+
 def test_embeddings_say_what_was_computed(built):
     found = built.metadata("layer_0/embeddings", LONG)
     assert found["n_computed"] == found["n_distinct_texts"] == found["n_nodes"] > 8

@@ -14,7 +14,8 @@ def renames(now, before, told=()):
     """By partition: what the source holds, and what was built; all of both has changed."""
     partitions = {name: {name: entries(*pairs)} for name, pairs in now.items()}
     known = {name: [Document(*pair) for pair in pairs] for name, pairs in before.items()}
-    found = find_renames(partitions, set(now), list(before), told, known.__getitem__)
+    present = {document_id for pairs in now.values() for document_id, _ in pairs}
+    found = find_renames(partitions, set(now), list(before), told, known.__getitem__, present)
     return dict(found.documents), dict(found.successors)
 
 
@@ -53,8 +54,8 @@ def test_known_documents_are_asked_of_partitions_that_may_have_lost_some_alone()
     def refuse(_partition):
         raise AssertionError
 
-    assert find_renames({"a": {}}, {"a"}, [], [], refuse).documents == {}
-    assert find_renames({}, set(), ["a"], [], refuse).documents == {}
+    assert find_renames({"a": {}}, {"a"}, [], [], refuse, ()).documents == {}
+    assert find_renames({}, set(), ["a"], [], refuse, ()).documents == {}
 
 
 def test_a_partition_is_dropped_when_its_successors_are_finished():

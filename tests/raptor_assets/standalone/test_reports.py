@@ -46,7 +46,7 @@ def test_a_build_writes_a_page_for_every_partition(workshop):
     assert cost["spent_usd"] == 0
     assert "cost" not in workshop.metadata("tree", "a.md"), "nothing was paid for"
     metadata = workshop.metadata("tree_report", "a.md")
-    assert metadata["path"] == str(page(workshop))
+    assert metadata["uri"] == page(workshop).as_uri()
     assert metadata["n_bytes"] == page(workshop).stat().st_size
     assert metadata["n_nodes"] == len(found["nodes"])
     assert metadata["n_findings"] == len(found["findings"]) > 0

@@ -151,6 +151,18 @@ def test_of_two_processes_each_keeps_what_it_read(tables, settings, docs):
     assert last.inventory == second.inventory
 
 
+@pytest.mark.usefixtures("in_parts")
+def test_keeping_a_look_reads_no_part_but_the_first(tables, settings, docs, monkeypatch):
+    keep(tables, settings)
+    write(docs / "7.txt", "Edited.", 2000.0)
+    scan = look(tables, settings)
+    names, read = [], TableStore.read
+    monkeypatch.setattr(TableStore, "read", lambda self, *v: names.append(v[-1]) or read(self, *v))
+    keep_look(tables, settings, scan)
+    assert names == ["files"]
+    assert load_catalog(tables, settings) == scan.catalog
+
+
 def test_a_look_without_changes_writes_nothing(tables, settings, monkeypatch):
     keep(tables, settings)
     monkeypatch.setattr(TableStore, "write", None)

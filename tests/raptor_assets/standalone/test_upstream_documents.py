@@ -86,6 +86,8 @@ def test_a_data_frame_rebuilds_exactly_what_changed(tmp_path):
     team.materialize(["pages"])
     told = follow(team)
     assert (told["dagster/row_count"], told["partitions_new"]) == (3, 3)
+    (column,) = told["dagster/column_lineage"].deps_by_column["text"]
+    assert (column.asset_key, column.column_name) == (dg.AssetKey("pages"), "text")
     team.tick()
     assert sorted(team.instance.get_dynamic_partitions("wiki_trees")) == sorted(rows)
 

@@ -21,7 +21,8 @@ from raptor_core.documents import (
     read_scanned,
 )
 from raptor_core.documents import scan_source as scan_at
-from raptor_core.documents.sources import parsing
+from raptor_core.documents.catalog import scan as scan_module
+from raptor_core.documents.sources import local, parsing
 from raptor_core.documents.sources.local import LocalSource
 from raptor_core.documents.sources.remote import RemoteSource
 from raptor_core.errors import EmptySourceError, SourceError
@@ -173,6 +174,38 @@ def test_of_thousands_of_files_only_the_changed_one_is_read(tmp_path, reads):
     changed = set(second.inventory.documents) - set(first.inventory.documents)
     assert [entry.id for entry in changed] == ["7/777.txt"]
     assert scan_source(of(tmp_path), second.catalog).n_read == 0
+
+
+@pytest.fixture
+def counted(monkeypatch):
+    """Return a function that counts the calls of a function of a module."""
+
+    def count(module, name):
+        calls, original = [], getattr(module, name)
+
+        def counting(*values, **options):
+            calls.append(values)
+            return original(*values, **options)
+
+        monkeypatch.setattr(module, name, counting)
+        return calls
+
+    return count
+
+
+def test_an_edit_looks_a_second_time_at_the_edited_file_alone(folder, counted):
+    catalog = scan_source(of(folder)).catalog
+    write(folder / "a.md", "Edited.", 2000.0)
+    looks = counted(local, "_file")
+    assert scan_source(of(folder), catalog).n_read == 1
+    assert sorted(name for _, name in looks) == ["a.md", "a.md", "b.txt", "sub/c.md"]
+
+
+def test_a_look_without_changes_makes_the_key_of_each_file_once(folder, counted):
+    catalog = scan_source(of(folder)).catalog
+    made = counted(scan_module, "catalog_key")
+    scan_source(of(folder), catalog)
+    assert len(made) == len(catalog) == 3
 
 
 def test_new_and_removed_files_cost_no_other_reading(folder, reads):

@@ -25,6 +25,14 @@ How do the characters develop in the course of the story?
 Which problems come up again and again, and how are they solved?
 Walk me through the rules and procedures.
 What were the different opinions in the meeting?
+Below is a report. Produce a concise version of the given text.
+Sum up the following dialogue in fewer than ten words
+Help me understand the film: which parts of the script are crucial?
+Fasse den folgenden Dialog prägnant zusammen
+Résume le dialogue ci-dessus en une seule phrase
+Resume el texto anterior en menos palabras
+请总结以下对话
+以下の対話を要約してください
 Fasse das ganze Treffen zusammen
 Worum geht es in diesem Buch?
 Was ist die Moral von der Geschichte?
@@ -50,6 +58,8 @@ SPECIFIC = """Who kept the lamp burning?
 How many people took part in the meeting?
 When was the story written?
 What does the handbook say about fuel?
+Which part of the reactor is crucial?
+Summarize the review of the generator
 Wer hat den Leuchtturm gebaut?
 Wie viele Teilnehmer hatte das Treffen?
 Was kostet das Buch?
@@ -174,6 +184,20 @@ def test_a_general_request_about_words_of_no_heading_is_a_detail_unless_it_is_fo
     assert forced.reason == "is general, as the query says"
     assert "crates" in forced.context
     assert "compressor" not in forced.context
+
+
+def test_names_that_never_stand_together_are_no_subject(retriever):
+    scattered = (
+        "Summarize the handbook as a polished newsletter for impatient colleagues over breakfast, "
+        "with a tide table"
+    )
+    retrieval = retriever.search(scattered, Query(where=BOOK))
+    assert (retrieval.kind, retrieval.reason) == (
+        "general",
+        "names nothing that stands together in the text",
+    )
+    together = "Summarize the handbook on the boat with rope, fuel and crates at the tide"
+    assert retriever.search(together, Query(where=BOOK)).kind == "detail"
 
 
 def test_bounds_hold_for_general_questions(retriever):

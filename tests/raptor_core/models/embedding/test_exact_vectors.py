@@ -16,7 +16,8 @@ from raptor_core.settings import EmbedderSettings
 pytestmark = pytest.mark.slow
 
 WORDS = ["tide", "gauge", "harbour", "öre", "中文", "3.14", "the", "of", "unbelievably", "?"]
-SENTENCES = [" ".join(WORDS[n % 7 : n % 7 + 1 + n % 4] * (1 + n * 7 % 60)) for n in range(12)]
+REPEATS = [*(1 + n * 7 % 20 for n in range(11)), 60]  # the last exceeds what the model reads
+SENTENCES = [" ".join(WORDS[n % 7 : n % 7 + 1 + n % 4] * times) for n, times in enumerate(REPEATS)]
 TEXTS = ["", "x", "a line\nand another", "\ud800 alone", *SENTENCES]
 
 KINDS = ["bundled", "bundled in bfloat16", "tiny", "tiny in bfloat16", "one text at a time"]
@@ -55,11 +56,11 @@ def with_prompt(model, folder):
     return folder / "model"
 
 
-@examples(25)
+@examples(12)
 @given(data=st.data())
 def test_a_vector_depends_on_its_text_alone(known, data):
     embedders, vectors = known
-    texts = data.draw(st.lists(st.sampled_from(list(vectors)), min_size=1, max_size=12))
+    texts = data.draw(st.lists(st.sampled_from(list(vectors)), min_size=1, max_size=8))
     embedder = embedders[data.draw(st.sampled_from(list(embedders)))]
     for text, vector in zip(texts, embedder.embed(texts), strict=True):
         assert vector.tobytes() == vectors[text].tobytes()
