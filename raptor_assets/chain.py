@@ -44,7 +44,7 @@ from raptor_assets.progress import (
 )
 from raptor_assets.project.event_scrub import forget_texts
 from raptor_assets.project.resources import Resources
-from raptor_assets.project.runs import names_tags
+from raptor_assets.project.runs import inherited_tags, names_tags
 from raptor_assets.project.turns import begin_turn
 from raptor_assets.provenance import Provenance
 from raptor_assets.report_pages import node_link
@@ -174,9 +174,17 @@ class ChainRun:
         self._context.log.addFilter(_is_shown)
         if self._selected:
             check_writable(self._settings.store)
-        self._run_context.components.ledger.begin()
+        components = self._run_context.components
+        components.ledger.begin()
         named = names_tags(self._partitions) if self._selected else {}
-        self._tag({**turn_tags(self._context), **named})
+        inherited = inherited_tags(self._context.run.tags)
+        self._tag({**inherited, **turn_tags(self._context), **named})
+        try:
+            yield from self._all_batches()
+        finally:  # also after a cancellation, since its answers are paid
+            self._tag(run_spending_tags(components.ledger, self._settings))
+
+    def _all_batches(self) -> Events:
         cases = self._golden() if GOLDEN_KEY in self._checks else ()
         for batch in batches(self._partitions, self._sizes()):
             if self._stopped:
@@ -192,7 +200,6 @@ class ChainRun:
         if cases and not self._stopped:
             instance = self._context.instance
             yield from golden_events(self._run_context, cases, instance, self._corpus)
-        self._tag(run_spending_tags(self._run_context.components.ledger, self._settings))
 
     def raise_failures(self) -> None:
         """Raise the error of the step if a partition failed."""

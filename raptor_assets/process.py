@@ -13,6 +13,7 @@ from raptor_core.models.money.ledger import Ledger
 from raptor_core.models.money.usage import SUMMARIES, Spending, Usage
 from raptor_core.settings import Settings
 
+PAID_PREFIX = "raptor/paid-"
 PROCESS_TAG = ".dagster/raptor-process"  # host and process id; the UI hides such tags
 
 
@@ -45,7 +46,7 @@ def run_spending_tags(ledger: Ledger, settings: Settings) -> dict[str, str]:
             money = "" if usage.usd is None else f", {usage.usd:.6g} USD"
             model = re.sub(r"[^A-Za-z0-9._-]", "-", line.model)[:40]  # a tag's key allows these
             cost = f"{usage.calls:,} calls, {usage.tokens:,} tokens{money}"
-            tags[f"raptor/paid-{line.purpose}-{model}"] = cost
+            tags[f"{PAID_PREFIX}{line.purpose}-{model}"] = cost
     return tags
 
 

@@ -22,7 +22,7 @@ from dagster._core.types.loadable_target_origin import LoadableTargetOrigin
 
 from raptor_assets import keys, names
 from raptor_assets.names import CorpusNames
-from raptor_assets.process import PROCESS_TAG, TURN_TAG, is_dead
+from raptor_assets.process import PAID_PREFIX, PROCESS_TAG, TURN_TAG, is_dead
 from raptor_assets.project.jobs import BUILD, DROP
 from raptor_assets.project.records import is_postgres
 from raptor_assets.project.turns import living_runs
@@ -32,6 +32,7 @@ MAX_RUN_PARTITIONS = 256  # Dagster keeps 3 kB of each asset and partition in me
 PARTITION_TAG = "dagster/partition"
 RANGE_START_TAG = "dagster/asset_partition_range_start"
 RANGE_END_TAG = "dagster/asset_partition_range_end"
+_NAMES_PREFIX = "raptor-partition/"
 _KEY_CHARS = 50  # of a partition's name in the key of a tag, which has 63 at most
 """Dagster's tags of a run over one partition, or over a range chosen in the UI."""
 
@@ -56,6 +57,12 @@ def names_tags(partitions: Sequence[str]) -> dict[str, str]:
     return {"raptor/partitions": str(len(partitions)), **names_by_key}
 
 
+def inherited_tags(tags: Mapping[str, str]) -> dict[str, str]:
+    """Return values that void a previous run's cost and partitions, which a retry inherits."""
+    voids = {PAID_PREFIX: "0 calls, 0 tokens", _NAMES_PREFIX: "not in this run"}
+    return {key: void for key in tags for prefix, void in voids.items() if key.startswith(prefix)}
+
+
 def partition_tag(name: str) -> str:
     """Return the key of the tag of a partition, such as "raptor-partition/handbook.md".
 
@@ -63,7 +70,7 @@ def partition_tag(name: str) -> str:
     """
     plain = re.sub(r"[^A-Za-z0-9._-]", "-", name)[:_KEY_CHARS]
     suffix = "" if plain == name else f"-{digest('partition', name)[:8]}"
-    return f"raptor-partition/{plain}{suffix}"
+    return f"{_NAMES_PREFIX}{plain}{suffix}"
 
 
 def run_config(partitions: Sequence[str], corpus: CorpusNames) -> dict[str, Any]:
