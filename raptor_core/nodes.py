@@ -158,12 +158,14 @@ class Tree:
         layers: its layers; ``layers[0]`` holds the leaves.
         end: its top layer, and why it ended there.
         fits: ``fits[k]`` describes the clusters over layer ``k``, for each layer below the top.
+        settings_fingerprint: that of the settings that a published tree was built with, else "".
     """
 
     name: str
     layers: tuple[Layer, ...]
     end: End
     fits: tuple[Fit, ...] = ()
+    settings_fingerprint: str = ""
 
     def __repr__(self) -> str:
         sizes = ", ".join(str(len(layer.nodes)) for layer in self.layers)

@@ -123,7 +123,7 @@ class Changes:
         unreported: partitions of ``changed`` that lack only their report.
         lost: partitions of ``changed`` that the records have as published, but not the store.
         wiped: assets without their records, as after `dagster asset wipe`, by partition of
-            ``changed`` that is otherwise up to date. A build records them and calls no model.
+            ``changed`` that the store has, and the remaining records as up to date.
         refused: partitions of ``unchanged`` with summaries that the model refused. `raptor build`
             asks it again; the sensor does not, since it would ask without end.
     """
@@ -213,7 +213,8 @@ def find_changes(
         is_confirmed: a person confirmed that documents are gone; see ``decide_removals``.
     """
     source = read_source(inventory, settings.grouping, build, curation)
-    recorded = read_recorded(records, settings.tree.max_layers)
+    corpus = names.CorpusNames(form=settings.runs.assets)
+    recorded = read_recorded(records, settings.tree.max_layers, corpus.recorded_at)
     states = compare(source, recorded, build, store_state, known)
     previous = read_previous(known, states.absent, states.read_again)
     # A snapshot that a failed run wrote differs from what is published.
@@ -289,10 +290,13 @@ class RecordedState:
     wiped: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
 
-def read_recorded(records: Records, max_layers: int) -> RecordedState:
+def read_recorded(
+    records: Records, max_layers: int, recorded_at: Callable[[str], str]
+) -> RecordedState:
     """Read the records in an order that is safe while runs publish.
 
-    A new tree keeps its old number and token, and no report seems newer than its tree.
+    A new tree keeps its old number and token, and no report seems newer than its tree. See
+    ``CorpusNames.recorded_at``.
     """
     numbers = records.latest(names.TREE)
     published = records.versions(names.TREE)
@@ -300,9 +304,11 @@ def read_recorded(records: Records, max_layers: int) -> RecordedState:
     reported = records.latest(names.REPORT)
     latest = records.latest(names.TREE)
     recorded = {asset: records.latest(asset).keys() for asset in names.chain(max_layers)}
-    missing = {name: find_wiped(name, recorded, max_layers) for name in published}
-    wiped = {name: assets for name, assets in missing.items() if assets}
     existing = set(records.partitions())
+    missing = {name: find_wiped(name, recorded, max_layers) for name in existing}
+    wiped = {
+        n: [*dict.fromkeys(map(recorded_at, assets))] for n, assets in missing.items() if assets
+    }
     return RecordedState(existing, published, snapshots, numbers, reported, latest, wiped)
 
 
@@ -320,7 +326,9 @@ def find_wiped(
         if partition in partitions and (layer := names.layer_of(asset))
     )
     top = max(layers, default=0)
-    expected = [*names.chain(top)[:-2], *([names.clusters(top + 1)] if top < max_layers else [])]
+    *made, tree, report = names.chain(top)
+    above = [names.clusters(top + 1)] if top < max_layers else []
+    expected = [*made, *above, tree, report]
     return [asset for asset in expected if partition not in recorded[asset]]
 
 
@@ -332,6 +340,7 @@ class PartitionStates:
         recorded: published as expected, by the records.
         stored: of these, those that the store has as recorded.
         current: of these, those whose report is newer than their tree, with all records.
+        wiped: of those that lack records, the ones that are stored or once had a tree.
         stale: in the source and not current.
         read_again: stale partitions whose documents differ from the recorded ones.
         absent: recorded or built in this home, and not in the source.
@@ -342,6 +351,7 @@ class PartitionStates:
     recorded: set[str]
     stored: set[str]
     current: set[str]
+    wiped: set[str]
     stale: set[str]
     read_again: set[str]
     absent: set[str]
@@ -362,7 +372,7 @@ def compare(
         name
         for name in existing & expected.keys()
         if recorded.published.get(name, "").startswith(f"{expected[name]}-")
-        and recorded.snapshots.get(name) == source.versions[name]
+        and recorded.snapshots.get(name, source.versions[name]) == source.versions[name]
     }
     stored = {
         name
@@ -373,12 +383,15 @@ def compare(
     current -= recorded.wiped.keys()
     stale = expected.keys() - current
     in_store = {name for marks in store_state or () for name in marks}
+    unpublished = expected.keys() & existing - recorded.published.keys()
+    had_tree = unpublished & (in_store | recorded.reported.keys())
     unrecorded = in_store - existing - expected.keys()
     built_here = {name for name in unrecorded if _documents(known, name)}
     return PartitionStates(
         recorded=as_expected,
         stored=stored,
         current=current,
+        wiped=(stored | had_tree) & recorded.wiped.keys(),
         stale=stale,
         read_again={
             name
@@ -451,7 +464,8 @@ def decide_changes(
         name: digest(expected.get(name, "drop"), str(previous.get(name)))[:16]
         for name in to_build | removed
     }
-    rewritten = to_build & states.stored & recorded.wiped.keys()
+    wiped = {name: recorded.wiped[name] for name in sorted(to_build & states.wiped)}
+    rewritten = {name for name, assets in wiped.items() if assets != [names.REPORT]}
     return Changes(
         new=tuple(sorted(to_build - existing)),
         changed=tuple(sorted(to_build & existing)),
@@ -463,7 +477,7 @@ def decide_changes(
         successors=renames.successors,
         unsettled=tuple(sorted(source.inventory.unsettled)),
         unreported=frozenset(to_build & states.stored - rewritten),
-        wiped={name: recorded.wiped[name] for name in sorted(rewritten)},
+        wiped=wiped,
         lost=frozenset(to_build & states.recorded - states.stored),
         refused=frozenset(n for n in states.current if recorded.published[n].endswith(REFUSED)),
         orphaned=tuple(sorted(states.orphaned)),

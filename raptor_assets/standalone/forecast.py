@@ -65,11 +65,7 @@ def forecast(
         store_state = read_store_state(resources.store, settings.grouping)
         changes = resources.changes(records, store_state)
         resources.components(records.instance)  # shares the cache of builds
-    to_build = [
-        name
-        for name in changes.to_build_now
-        if (partitions is None or name in partitions) and name not in changes.wiped
-    ]
+    to_build = [name for name in changes.to_build_now if partitions is None or name in partitions]
     documents = _documents_by_tree(resources, to_build)
     removed = changes.removed if partitions is None else ()
     dropped = _dropped_trees(resources, (*removed, *to_build), set(documents))

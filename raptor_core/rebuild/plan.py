@@ -10,7 +10,9 @@ from functools import cached_property
 
 import numpy as np
 
+from raptor_core.curation import CURATED
 from raptor_core.documents.base import Document
+from raptor_core.identity import FALLBACK
 from raptor_core.models.money.usage import Cost, embedding_cost
 from raptor_core.models.summarizing.prompts import prompt_overhead
 from raptor_core.nodes import Layer, Node, Tree
@@ -97,11 +99,26 @@ class _Planner:
         leaves = make_leaves(name, documents, self._components) if documents else ()
         if not leaves:
             return _dropped(name, previous)
+        if previous and self._repeats(previous, leaves):
+            return _kept(previous)
         reason = why_from_scratch(previous, leaves, self._components)
         if previous is None or reason:
             return self.estimate(name, leaves, reason)
         vectors, exact = self._vectors(leaves, previous)
         return self.predict(previous, Layer(leaves, vectors), exact=exact)[0]
+
+    def _repeats(self, tree: Tree, leaves: Sequence[Node]) -> bool:
+        """Return whether a build makes the same tree: same settings, leaves and decisions."""
+        curated = self._components.curation.texts(node.content_key for node in tree.nodes())
+        return (
+            tree.settings_fingerprint == self._components.settings_fingerprint
+            and {node.id for node in leaves} == {node.id for node in tree.layers[0].nodes}
+            and all(
+                FALLBACK not in n.quality
+                and curated.get(n.content_key) == (n.text if CURATED in n.quality else None)
+                for n in tree.nodes()
+            )
+        )
 
     def predict(self, previous: Tree, leaves: Layer, *, exact: bool) -> tuple[TreePlan, Clustering]:
         """Plan a tree that continues from ``previous``; also return the clusters of its leaves."""
@@ -195,6 +212,12 @@ def _removed_layers(previous: Tree, n_layers: int) -> list[LayerPlan]:
         LayerPlan(number, n_removed=sizes[number], n_merged=sizes[number])
         for number in range(n_layers + 1, len(sizes))
     ]
+
+
+def _kept(tree: Tree) -> TreePlan:
+    n_leaves, *sizes = (len(layer.nodes) for layer in tree.layers)
+    layers = tuple(LayerPlan(number, n_kept=size) for number, size in enumerate(sizes, 1))
+    return TreePlan(tree.name, "keep", "", n_leaves, layers=layers, end=tree.end.reason)
 
 
 def _dropped(name: str, previous: Tree | None) -> TreePlan:

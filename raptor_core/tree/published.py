@@ -147,6 +147,7 @@ def published_tree(store: VectorStore, name: str) -> Tree | None:
         tuple(Layer(layer, np.stack([rows[node.id] for node in layer])) for layer in layers),
         End(len(layers) - 1, manifest.end),
         manifest.fits,
+        manifest.settings_fingerprint,
     )
 
 

@@ -101,13 +101,17 @@ def test_a_check_of_clusters_blocks_before_summaries_are_paid_for(tmp_path):
     assert not project.trees("handbook")
 
 
-@pytest.mark.parametrize("wiped", ["tree", "documents", "tree_report"])
-def test_wiped_records_are_recorded_again_without_a_call(project, wiped):
-    key = json.dumps(["handbook", wiped])
+@pytest.mark.parametrize("wiped", [["tree"], ["documents"], ["tree_report"], ["documents", "tree"]])
+def test_wiped_records_are_named_and_recorded_again_without_a_call(project, wiped):
+    keys = [json.dumps(["handbook", asset]) for asset in wiped]
     environment = {"DAGSTER_HOME": str(project.instance_folder)}
-    done = CliRunner().invoke(asset_cli, ["wipe", "--noprompt", key], env=environment)
+    done = CliRunner().invoke(asset_cli, ["wipe", "--noprompt", *keys], env=environment)
     assert done.exit_code == 0, done.output
-    assert plan(project)["changed"] == NAMES
+    planned = plan(project)
+    assert planned["wiped"] == dict.fromkeys(NAMES, wiped)
+    assert (planned["changed"], planned["summaries"]["calls"]) == (NAMES, 0)
+    shown = project.raptor("handbook", "plan").stdout
+    assert f"b.md: the records of {', '.join(wiped)} were wiped" in shown
     n_answers = CountedSummarizer.n_answers
     assert project.execute("handbook_sync").success
     assert CountedSummarizer.n_answers == n_answers
