@@ -213,8 +213,7 @@ def find_changes(
         is_confirmed: a person confirmed that documents are gone; see ``decide_removals``.
     """
     source = read_source(inventory, settings.grouping, build, curation)
-    corpus = names.CorpusNames(form=settings.runs.assets)
-    recorded = read_recorded(records, settings.tree.max_layers, corpus.recorded_at)
+    recorded = read_recorded(records, settings)
     states = compare(source, recorded, build, store_state, known)
     previous = read_previous(known, states.absent, states.read_again)
     # A snapshot that a failed run wrote differs from what is published.
@@ -290,25 +289,22 @@ class RecordedState:
     wiped: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
 
-def read_recorded(
-    records: Records, max_layers: int, recorded_at: Callable[[str], str]
-) -> RecordedState:
+def read_recorded(records: Records, settings: Settings) -> RecordedState:
     """Read the records in an order that is safe while runs publish.
 
-    A new tree keeps its old number and token, and no report seems newer than its tree. See
-    ``CorpusNames.recorded_at``.
+    A new tree keeps its old number and token, and no report seems newer than its tree.
     """
     numbers = records.latest(names.TREE)
     published = records.versions(names.TREE)
     snapshots = records.versions(names.DOCUMENTS)
     reported = records.latest(names.REPORT)
     latest = records.latest(names.TREE)
+    max_layers, form = settings.tree.max_layers, settings.runs.assets
     recorded = {asset: records.latest(asset).keys() for asset in names.chain(max_layers)}
     existing = set(records.partitions())
     missing = {name: find_wiped(name, recorded, max_layers) for name in existing}
-    wiped = {
-        n: [*dict.fromkeys(map(recorded_at, assets))] for n, assets in missing.items() if assets
-    }
+    at = names.CorpusNames(form=form).recorded_at
+    wiped = {name: [*dict.fromkeys(map(at, assets))] for name, assets in missing.items() if assets}
     return RecordedState(existing, published, snapshots, numbers, reported, latest, wiped)
 
 
@@ -326,9 +322,7 @@ def find_wiped(
         if partition in partitions and (layer := names.layer_of(asset))
     )
     top = max(layers, default=0)
-    *made, tree, report = names.chain(top)
-    above = [names.clusters(top + 1)] if top < max_layers else []
-    expected = [*made, *above, tree, report]
+    expected = [*names.chain(top), *([names.clusters(top + 1)] if top < max_layers else [])]
     return [asset for asset in expected if partition not in recorded[asset]]
 
 
@@ -383,8 +377,7 @@ def compare(
     current -= recorded.wiped.keys()
     stale = expected.keys() - current
     in_store = {name for marks in store_state or () for name in marks}
-    unpublished = expected.keys() & existing - recorded.published.keys()
-    had_tree = unpublished & (in_store | recorded.reported.keys())
+    had_tree = (in_store | recorded.reported.keys()) - recorded.published.keys()
     unrecorded = in_store - existing - expected.keys()
     built_here = {name for name in unrecorded if _documents(known, name)}
     return PartitionStates(

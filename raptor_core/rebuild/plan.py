@@ -100,7 +100,9 @@ class _Planner:
         if not leaves:
             return _dropped(name, previous)
         if previous and self._repeats(previous, leaves):
-            return _kept(previous)
+            sizes, end = [len(layer.nodes) for layer in previous.layers], previous.end.reason
+            layers = tuple(LayerPlan(k, n_kept=n) for k, n in enumerate(sizes) if k)
+            return TreePlan(name, "keep", n_leaves_kept=len(leaves), layers=layers, end=end)
         reason = why_from_scratch(previous, leaves, self._components)
         if previous is None or reason:
             return self.estimate(name, leaves, reason)
@@ -109,15 +111,13 @@ class _Planner:
 
     def _repeats(self, tree: Tree, leaves: Sequence[Node]) -> bool:
         """Return whether a build makes the same tree: same settings, leaves and decisions."""
-        curated = self._components.curation.texts(node.content_key for node in tree.nodes())
-        return (
-            tree.settings_fingerprint == self._components.settings_fingerprint
-            and {node.id for node in leaves} == {node.id for node in tree.layers[0].nodes}
-            and all(
-                FALLBACK not in n.quality
-                and curated.get(n.content_key) == (n.text if CURATED in n.quality else None)
-                for n in tree.nodes()
-            )
+        nodes, settings = list(tree.nodes()), self._components.settings_fingerprint
+        curated = self._components.curation.texts(node.content_key for node in nodes)
+        same = {node.id for node in leaves} == {node.id for node in tree.layers[0].nodes}
+        return (same and tree.settings_fingerprint == settings) and all(
+            FALLBACK not in node.quality
+            and curated.get(node.content_key) == (node.text if CURATED in node.quality else None)
+            for node in nodes
         )
 
     def predict(self, previous: Tree, leaves: Layer, *, exact: bool) -> tuple[TreePlan, Clustering]:
@@ -212,12 +212,6 @@ def _removed_layers(previous: Tree, n_layers: int) -> list[LayerPlan]:
         LayerPlan(number, n_removed=sizes[number], n_merged=sizes[number])
         for number in range(n_layers + 1, len(sizes))
     ]
-
-
-def _kept(tree: Tree) -> TreePlan:
-    n_leaves, *sizes = (len(layer.nodes) for layer in tree.layers)
-    layers = tuple(LayerPlan(number, n_kept=size) for number, size in enumerate(sizes, 1))
-    return TreePlan(tree.name, "keep", "", n_leaves, layers=layers, end=tree.end.reason)
 
 
 def _dropped(name: str, previous: Tree | None) -> TreePlan:

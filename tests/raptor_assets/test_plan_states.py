@@ -79,6 +79,18 @@ def test_records_are_trusted_where_the_store_was_not_read(source, recorded):
     assert (states.current, states.absent) == ({"current", "lost"}, {"old"})
 
 
+def test_a_tree_that_was_published_is_wiped_and_a_first_build_that_failed_is_new_work(
+    source, recorded
+):
+    missing = {name: [names.TREE] for name in ("current", "lost", "plain", "edited")}
+    published = {"edited": recorded.published["edited"]}
+    reported = {"lost": 2}
+    wiped = replace(recorded, published=published, reported=reported, wiped=missing)
+    assert changes(source, wiped, Removals()).wiped.keys() == {"current", "lost", "plain"}
+    failed = replace(wiped, reported={})
+    assert changes(source, failed, Removals()).wiped.keys() == {"current", "plain"}
+
+
 def test_partitions_of_unknown_documents_and_of_those_being_written_stay(source, recorded):
     writing = replace(source, writing={"current", "fresh"})
     found = changes(writing, recorded, Removals(unknown={"old": "a folder"}))

@@ -89,10 +89,9 @@ def _print_plan(planned: Forecast) -> None:
     if changes.doubt:
         say(changes.explain_doubt(), fg="red", err=True)
     print_orphaned(changes.orphaned)
-    is_paid = plan.summaries.calls or plan.embedding.calls
-    why = "wiped or not yet written in Dagster; the build writes them"
-    why += "" if is_paid else ", without a call"
+    free = "" if plan.summaries.calls or plan.embedding.calls else ", without a call"
     for name, assets in itertools.islice(changes.wiped.items(), NAMED):
+        why = f"wiped in Dagster or not yet written; the build writes them{free}"
         say(f"{name}: the records of {', '.join(assets)} were {why}", fg="yellow")
     if changes.refused:
         named = listed(sorted(changes.refused), NAMED)

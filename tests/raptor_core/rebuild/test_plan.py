@@ -1,12 +1,15 @@
 """A plan is exact for trees that continue, an estimate for others, and pays for nothing."""
 
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
 from support.hashing import HashingEmbedder
 from support.library import SMALL, CrashError, FailingSummarizer, Library
 
+from raptor_core.curation import CURATED
 from raptor_core.documents.base import Document
+from raptor_core.identity import FALLBACK
 from raptor_core.rebuild import plan_rebuild
 from raptor_core.settings import Settings
 from raptor_core.tree.build import build_tree, build_trees
@@ -69,6 +72,38 @@ def test_nothing_changed_is_nothing_to_do():
     )
     assert plan.trees[0].action == "keep"
     assert (plan.summaries.calls, plan.lower_bound, plan.cost.usd) == (0, 0, 0.0)
+
+
+CONTIGUOUS = {"clustering": {"method": "contiguous", "window": 4}}
+
+
+@pytest.mark.parametrize(
+    ("n_paragraphs", "changed", "quality", "action"),
+    [
+        (40, {}, {}, "keep"),
+        (41, {}, {}, "rebuild"),
+        (40, {"tree": {"max_layers": 1}}, {}, "rebuild"),
+        (40, {"summarizer": {"max_tokens": 90}}, {}, "rebuild"),
+        (40, {}, {FALLBACK: 1.0}, "rebuild"),
+        (40, {}, {CURATED: 1.0}, "rebuild"),
+    ],
+)
+def test_a_tree_that_a_method_cuts_anew_is_kept_only_with_equal_inputs(
+    n_paragraphs, changed, quality, action
+):
+    tree = built(40, **CONTIGUOUS)
+    *below, top = tree.layers
+    nodes = tuple(replace(node, quality={**node.quality, **quality}) for node in top.nodes)
+    published = replace(
+        tree,
+        layers=(*below, replace(top, nodes=nodes)),
+        settings_fingerprint=make_components(**CONTIGUOUS).settings_fingerprint,
+    )
+    documents = {"a": [Document("a", text(n_paragraphs))]}
+    components = make_components(**CONTIGUOUS, **changed)
+    (plan,) = plan_rebuild({"a": published}, documents, components=components).trees
+    assert plan.action == action
+    assert bool(plan.summaries.calls) == (action == "rebuild")
 
 
 def test_an_edit_is_told_layer_by_layer():
