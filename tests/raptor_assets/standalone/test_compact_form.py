@@ -102,7 +102,7 @@ def test_a_check_of_clusters_blocks_before_summaries_are_paid_for(tmp_path):
 
 
 @pytest.mark.parametrize("wiped", [["tree"], ["documents"], ["tree_report"], ["documents", "tree"]])
-def test_wiped_records_are_named_and_recorded_again_without_a_call(project, wiped):
+def test_wiped_records_are_recorded_again_without_a_call(project, wiped):
     keys = [json.dumps(["handbook", asset]) for asset in wiped]
     environment = {"DAGSTER_HOME": str(project.instance_folder)}
     done = CliRunner().invoke(asset_cli, ["wipe", "--noprompt", *keys], env=environment)
