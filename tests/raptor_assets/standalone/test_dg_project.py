@@ -254,7 +254,7 @@ def loading_error(project):
         ["layer_1/summaries"],
         ["layer_1/clusters", "layer_1/summaries", "layer_1/findings", "layer_1/embeddings"],
         ["tree"],
-        ["documents", "layer_1/summaries", "tree", "tree_report"],
+        ["documents", "layer_1/summaries", "tree"],
     ],
 )
 def test_wiped_layers_are_named_by_the_plan_and_recorded_again_without_a_call(project, wiped):
