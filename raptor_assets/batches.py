@@ -1,7 +1,5 @@
 """Batches of partitions that go through all layers together; they bound a run's memory."""
 
-from __future__ import annotations
-
 import ctypes
 import sys
 from collections.abc import Iterable, Iterator, Mapping
@@ -19,7 +17,7 @@ class Size:
     n_trees: int = 0
     n_chars: int = 0
 
-    def __add__(self, size: Size) -> Size:
+    def __add__(self, size: "Size") -> "Size":
         return Size(self.n_trees + size.n_trees, self.n_chars + size.n_chars)
 
     @property

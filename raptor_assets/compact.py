@@ -3,8 +3,6 @@
 The settings' ``runs.assets`` chooses the form, ``CorpusNames`` knows its assets.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace

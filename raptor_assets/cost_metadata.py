@@ -1,7 +1,5 @@
 """Metadata of costs: of a run's summaries, and of a partition's last builds by layer."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 import dagster as dg

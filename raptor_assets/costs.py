@@ -5,8 +5,6 @@ at the end of a step, also after an error, so that a later run finds the costs o
 Only a killed process loses the costs of its current layer.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
 

@@ -4,8 +4,6 @@ A drawing is transparent and measured in pixels from its top left corner. It is 
 short, since an event of Dagster's log holds it. Colours suit light and dark backgrounds.
 """
 
-from __future__ import annotations
-
 import base64
 import math
 from collections.abc import Iterable, Mapping, Sequence

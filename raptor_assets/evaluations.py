@@ -1,7 +1,5 @@
 """Dagster events of partitions: results of checks, and failures."""
 
-from __future__ import annotations
-
 import statistics
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any

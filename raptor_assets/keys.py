@@ -4,8 +4,6 @@ The keys are the chain's own and are made from ``names``. A corpus with a name h
 Dagster, see ``CorpusNames``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import dagster as dg

@@ -4,8 +4,6 @@ No build makes them, so no version contains them, and no audit changes them. Rep
 and quarantine treat them as they treat the judge's.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 

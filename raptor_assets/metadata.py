@@ -3,8 +3,6 @@
 Names are stable from build to build. ``cost_metadata`` has the costs, ``plots`` draws the pictures.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections import Counter
 from collections.abc import Mapping, Sequence

@@ -4,8 +4,6 @@
 "layer_1/summaries", to those of a corpus in Dagster.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -96,7 +94,7 @@ class CorpusNames:
         """Whether the documents come from an upstream asset of the team."""
         return SOURCE in self.assets
 
-    def corpus_tree(self) -> CorpusNames:
+    def corpus_tree(self) -> "CorpusNames":
         """Return the names of the corpus tree: "corpus_tree/tree", "corpus_tree/layer_1/…"."""
         prefix = f"{self.shown(TREE).removesuffix(TREE)}{CORPUS_TREE}"
         assets = {name: f"{prefix}/{name}" for name in (SOURCE, *chain(MAX_LAYERS))}

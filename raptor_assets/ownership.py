@@ -1,7 +1,5 @@
 """Ownership of published trees: the trees that a partition may remove."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import cached_property

@@ -3,8 +3,6 @@
 ``PartitionState`` holds the work itself; ``costs`` keeps usages in tables from run to run.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field

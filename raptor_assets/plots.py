@@ -1,7 +1,5 @@
 """Small pictures for metadata: clusters, distributions, layers, costs."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

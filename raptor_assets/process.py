@@ -1,7 +1,5 @@
 """Tags of a run: its process, its turn at partitions, and its costs."""
 
-from __future__ import annotations
-
 import os
 import re
 import socket

@@ -1,7 +1,5 @@
 """Progress of a run of the chain: step by step, and while a step works."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field

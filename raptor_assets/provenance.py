@@ -4,8 +4,6 @@ The chain logs one materialization per partition, since an output of a run over 
 has one data version for all of them. The tags give the UI the staleness and provenance of outputs.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 

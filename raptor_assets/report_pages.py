@@ -4,8 +4,6 @@ A browser follows no link from a web page to a file. So there are links only if 
 the address of the pages.
 """
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Callable
 from pathlib import Path

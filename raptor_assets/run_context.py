@@ -1,7 +1,5 @@
 """Context of a run for its steps: settings, components, tables, the vector store, the source."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
 from functools import cached_property

@@ -1,7 +1,5 @@
 """Specs of the assets and checks of the chain, their columns, their translation."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass

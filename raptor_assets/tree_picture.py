@@ -1,7 +1,5 @@
 """Trees as pictures, with the nodes that a question chose (Figure 4 of the paper)."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from statistics import mean

@@ -4,8 +4,6 @@ Products of a build are small. OpenBLAS shares them among threads that then spin
 fifth of a build's CPU time apart from the model.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 import threading

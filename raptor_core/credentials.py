@@ -3,8 +3,6 @@
 Settings name the variables (``raptor_core.settings``). No error shows a key.
 """
 
-from __future__ import annotations
-
 from ipaddress import ip_address
 
 from raptor_core.errors import MissingKeyError

@@ -6,8 +6,6 @@ makes its tree stale, and so all summaries above a changed text. ``raptor_core.t
 stores them.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

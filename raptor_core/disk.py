@@ -3,8 +3,6 @@
 Functions with StoreError in their docstring explain the system's error; the rest raise OSError.
 """
 
-from __future__ import annotations
-
 import errno
 import os
 import shutil

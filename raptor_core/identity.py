@@ -4,8 +4,6 @@ A key depends on content and on the settings that change the result, never on a 
 position, a time or a machine. The same documents and settings give the same ids everywhere.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re

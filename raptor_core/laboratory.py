@@ -1,7 +1,5 @@
 """Parts that other packages register by entry points, such as those of ``raptor_lab``."""
 
-from __future__ import annotations
-
 from functools import cache
 from importlib.metadata import entry_points
 from typing import Any

@@ -3,8 +3,6 @@
 Ids and keys are computed in ``raptor_core.identity``, trees are built in ``raptor_core.tree``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property

@@ -1,7 +1,5 @@
 """Files of phrases: lines in sections, section names in brackets, comments after "# "."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

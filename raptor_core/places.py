@@ -1,7 +1,5 @@
 """Places behind fsspec: opening, reading and writing them, and the errors of their clients."""
 
-from __future__ import annotations
-
 import posixpath
 import tarfile
 import zipfile

@@ -1,7 +1,5 @@
 """Removal of secrets from addresses, and of characters that control a terminal from texts."""
 
-from __future__ import annotations
-
 import re
 from urllib.parse import urlsplit
 

@@ -1,7 +1,5 @@
 """Retries and time limits of calls, for endpoints of models, servers and storages."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future

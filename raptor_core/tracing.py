@@ -4,8 +4,6 @@ Here are the names of attributes and the switch for texts. A span costs next to 
 application, or ``set_up`` for the `raptor` command, installs a provider. See docs/traces.md.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import sys

@@ -3,8 +3,6 @@
 Commands are in ``commands``, exit codes in ``exits``.
 """
 
-from __future__ import annotations
-
 import atexit
 import gc
 import importlib

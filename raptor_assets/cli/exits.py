@@ -1,7 +1,5 @@
 """Exit codes, and the conversion of errors to messages."""
 
-from __future__ import annotations
-
 import functools
 import json
 import sys

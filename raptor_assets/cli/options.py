@@ -1,7 +1,5 @@
 """Options that commands share, and their conversion to a home, bounds and a query."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import fields, replace
 from functools import reduce

@@ -1,7 +1,5 @@
 """Progress of a build on standard error."""
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Collection, Iterator, Sequence

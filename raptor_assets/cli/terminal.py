@@ -4,8 +4,6 @@
 further output: logs, warnings, tracebacks.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import sys

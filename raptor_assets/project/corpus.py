@@ -1,7 +1,5 @@
 """A corpus as Dagster definitions, which merge with any others."""
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Collection, Mapping, Sequence

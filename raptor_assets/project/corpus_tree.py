@@ -4,8 +4,6 @@ Its source are the top nodes of the published trees, kept as rows like those of 
 They are read again when the stamp of the store below differs from the last one.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from typing import Any

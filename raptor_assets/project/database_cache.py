@@ -1,7 +1,5 @@
 """The cache of unfinished work in PostgreSQL, for runs on many machines (docs/adr/0008)."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from contextlib import AbstractContextManager

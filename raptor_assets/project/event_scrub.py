@@ -4,8 +4,6 @@ Events lose texts in place: rows, numbers and versions stay, so no partition loo
 ``standalone.forgetting`` searches for what remains.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing

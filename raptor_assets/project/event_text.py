@@ -3,8 +3,6 @@
 The dictionary holds the JSON that all events share. Events that Dagster writes itself are plain.
 """
 
-from __future__ import annotations
-
 import zlib
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The home: one folder with the settings and all kept files."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -63,12 +61,12 @@ class Home(HomeFolder):
     """Paths of one home, for builds too; methods that write may raise a SettingsError."""
 
     @property
-    def owner(self) -> Home:
+    def owner(self) -> "Home":
         """Home that holds Dagster's records: this one, except for the corpus tree."""
         return self
 
     @property
-    def corpus_tree(self) -> CorpusTreeHome:
+    def corpus_tree(self) -> "CorpusTreeHome":
         """Home of the corpus tree."""
         return CorpusTreeHome(self.path / CORPUS_TREE)
 

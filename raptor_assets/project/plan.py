@@ -4,8 +4,6 @@ The sensor and the command both use ``find_changes``. Its steps are functions of
 over the results of the last ones. ``decide_removals`` judges documents that are missing.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Access to Dagster's records, and the errors of their database; ``record_files`` is faster."""
 
-from __future__ import annotations
-
 import logging
 import os
 import re

@@ -4,8 +4,6 @@ Dagster's tag names a single partition, the run's configuration several ones. Da
 over several partitions cover only neighbours and plan every asset of each of them.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any

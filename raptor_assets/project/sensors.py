@@ -1,7 +1,5 @@
 """The sensor that requests builds and drops when the source changes; ``plan`` decides on them."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 

@@ -3,8 +3,6 @@
 Each part in ``raptor_core.settings`` says which of its settings are common.
 """
 
-from __future__ import annotations
-
 import inspect
 import re
 from collections.abc import Iterator, Mapping, Sequence

@@ -3,8 +3,6 @@
 The settings themselves check values when they load, and say more; see ``raptor_core.settings``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -5,8 +5,6 @@ that it names. A large catalog has parts by the first bits of the keys, so that 
 part. The first part has their number. Files of a missing or damaged part are read again.
 """
 
-from __future__ import annotations
-
 from raptor_core.documents import Catalog, Scan, parser_fingerprint, scan_source
 from raptor_core.errors import TableError
 from raptor_core.settings import SourceSettings

@@ -3,8 +3,6 @@
 Without it a store that was lost, damaged or restored from a copy would count as up to date.
 """
 
-from __future__ import annotations
-
 import time
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping

@@ -4,8 +4,6 @@ Locks end with the connection or the process of a run, without any clock. In Pos
 holds a lock for itself, which shows to any machine that its process lives.
 """
 
-from __future__ import annotations
-
 import logging
 import os
 import socket
@@ -54,7 +52,7 @@ _of_thread = threading.local()  # turn of the latest run of a thread
 
 def begin_turn(
     folder: Path, instance: dg.DagsterInstance, run_id: str, warn: Callable[[str], None]
-) -> Turn:
+) -> "Turn":
     """Begin the turn of a run and end this thread's last one; ``warn`` says when it waits."""
     previous: Turn | None = getattr(_of_thread, "turn", None)
     if previous is not None:

@@ -3,8 +3,6 @@
 It imports uvicorn, of the extras ``http`` and ``mcp``. The bound of a body is in ``http``.
 """
 
-from __future__ import annotations
-
 import asyncio
 from typing import Any
 

@@ -4,8 +4,6 @@ It needs the extra ``http``, which is imported here. Calls that read a home are 
 bounds of connections in ``connections``.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import secrets

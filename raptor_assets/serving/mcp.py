@@ -1,7 +1,5 @@
 """Server of the Model Context Protocol, whose tools are the calls of ``reading``."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import wraps
 from importlib import import_module

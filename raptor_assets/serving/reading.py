@@ -3,8 +3,6 @@
 The values that they return are in ``answers``; routes are in ``http``, tools in ``mcp``.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Annotated, Any, Literal, TypeVar
 

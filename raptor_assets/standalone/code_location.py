@@ -1,7 +1,5 @@
 """Dagster definitions of a home."""
 
-from __future__ import annotations
-
 import warnings
 
 import dagster as dg

@@ -3,8 +3,6 @@
 The next build applies them, see ``raptor_core.curation``.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 

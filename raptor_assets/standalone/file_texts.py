@@ -3,8 +3,6 @@
 ``forgetting`` searches them. Files are only read, and packed ones are unpacked up to a bound.
 """
 
-from __future__ import annotations
-
 import bz2
 import gzip
 import io

@@ -3,8 +3,6 @@
 The build is in ``execute``, the plan of single trees in ``raptor_core.rebuild``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace

@@ -3,8 +3,6 @@
 ``file_texts`` reads the files. A summary that says the same in other words is not recognised.
 """
 
-from __future__ import annotations
-
 import hashlib
 import html
 import json

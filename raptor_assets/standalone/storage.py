@@ -7,8 +7,6 @@ events in them. This module alone uses these parts of Dagster that are not publi
 ``tests/raptor_assets/standalone/test_storage.py`` names each of them.
 """
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager

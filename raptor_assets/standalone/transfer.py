@@ -5,8 +5,6 @@ clusters, findings and costs too. Without them it reuses vectors and summaries. 
 are in ``raptor_core.transfer``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 

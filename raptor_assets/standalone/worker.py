@@ -4,8 +4,6 @@ Start a worker with ``celery --app raptor_assets.standalone.worker worker``. It 
 from Dagster's queue, a range of partitions, in its process, so that models stay loaded.
 """
 
-from __future__ import annotations
-
 import os
 
 from celery import Celery

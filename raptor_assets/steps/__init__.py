@@ -1,7 +1,5 @@
 """The steps of the chain: each loads, makes one call into ``raptor_core``, saves and records."""
 
-from __future__ import annotations
-
 from raptor_assets import keys
 from raptor_assets.steps.base import Step
 from raptor_assets.steps.findings import FindingsStep

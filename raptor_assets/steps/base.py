@@ -1,7 +1,5 @@
 """Interface of the steps, and the loop over partitions that most of them use."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import dagster as dg

@@ -1,7 +1,5 @@
 """``layer_k/findings``: the audit of a sample of a layer's summaries."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from raptor_assets.metadata import findings_metadata

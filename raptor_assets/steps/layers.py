@@ -1,7 +1,5 @@
 """Steps from documents to clusters; ``summaries`` makes layers of them."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from contextlib import suppress
 

@@ -1,7 +1,5 @@
 """``tree_report``: one HTML page with the published trees of a partition."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any

@@ -3,8 +3,6 @@
 ``summary_costs`` counts what the summaries take, ``findings`` audits them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from itertools import count
 

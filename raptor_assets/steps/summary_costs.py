@@ -1,7 +1,5 @@
 """Accounting of a layer's summaries: usages by tree while they are written, then by partition."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Self

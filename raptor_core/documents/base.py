@@ -4,8 +4,6 @@ The place of a document (``id``, ``source``, the ``folder`` in its metadata) is 
 content: a moved document has the same ``content_hash`` and another ``version``.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_right
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -105,7 +103,7 @@ class Entry:
     version: str
 
     @classmethod
-    def of(cls, document: Document) -> Entry:
+    def of(cls, document: Document) -> "Entry":
         """Return the entry of a document."""
         content_hash = document.content_hash
         return cls(document.id, content_hash, document.version_of(content_hash))

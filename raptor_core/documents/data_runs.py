@@ -4,8 +4,6 @@ A model reads no words in them, and they cost as much as pages of prose. Chunks 
 the check ``document_text`` names the documents that have some.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from functools import lru_cache

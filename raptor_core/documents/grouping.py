@@ -1,7 +1,5 @@
 """Groups: documents in a tree, and trees in a partition."""
 
-from __future__ import annotations
-
 import sys
 import unicodedata
 from array import array

@@ -18,8 +18,6 @@ The first row that fits counts, but the last two go before "gone": then nothing 
 A partition is kept as a whole, since its tree holds all its documents.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations

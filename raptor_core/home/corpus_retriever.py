@@ -4,8 +4,6 @@ Answers about the whole corpus are in ``corpus_tree``; building the corpus tree 
 ``raptor_core.tree.corpus_tree``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TypeVar

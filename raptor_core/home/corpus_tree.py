@@ -3,8 +3,6 @@
 The context of a descent is chosen in ``descent``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 

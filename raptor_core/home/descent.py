@@ -3,8 +3,6 @@
 It calls no model. Plans and answers are in ``corpus_tree``, which reads this context once.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from heapq import heappop, heappush

@@ -3,8 +3,6 @@
 The files that builds write are in ``raptor_assets.project.home``.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re

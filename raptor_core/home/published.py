@@ -1,7 +1,5 @@
 """Published trees of a home: its open store, and checks of tree names."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 

@@ -3,8 +3,6 @@
 Opening the store is in ``store_retriever``, the corpus tree in ``corpus_retriever``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property

@@ -3,8 +3,6 @@
 ``retriever`` searches a home with it, ``corpus_retriever`` a home's corpus tree.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import replace

@@ -5,8 +5,6 @@ built from scratch are estimates, since its upper layers depend on texts that do
 ``plan`` puts them together.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 

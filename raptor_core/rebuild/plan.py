@@ -5,8 +5,6 @@ The clusters of a tree that continues from its published state follow from its l
 tokens, are expected values. A tree that is built from scratch is estimated.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 

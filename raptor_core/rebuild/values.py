@@ -3,8 +3,6 @@
 ``plan`` makes them; ``raptor_assets`` and the command show them.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass

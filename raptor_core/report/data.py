@@ -3,8 +3,6 @@
 Names are short, as every node repeats them. Read ``web/model.js`` next, which uses them.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict

@@ -6,8 +6,6 @@ main directions of its cluster, within half the distance to the next cluster. Th
 the result depends only on the trees, and clusters stay together. ``web/plane.js`` draws the map.
 """
 
-from __future__ import annotations
-
 import base64
 import uuid
 from collections.abc import Mapping, Sequence

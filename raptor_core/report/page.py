@@ -8,8 +8,6 @@ The script of a report is compressed, which saves 30 kB per partition; ``unpack.
 JSON values come from ``data``.
 """
 
-from __future__ import annotations
-
 import base64
 import functools
 import hashlib

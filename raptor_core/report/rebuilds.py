@@ -3,8 +3,6 @@
 Its values are in ``values``; ``raptor_assets.report`` stores them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 
 from raptor_core.nodes import Node

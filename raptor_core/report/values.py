@@ -3,8 +3,6 @@
 ``data`` turns them into JSON. Read ``Report`` first, the last class.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 

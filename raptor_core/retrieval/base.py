@@ -4,8 +4,6 @@ Filling a token budget from candidates belongs here too. The strategies are in t
 ``retriever`` lists them. Read ``nearest`` next, the simplest of them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
@@ -73,7 +71,7 @@ class Query:
     hybrid: HybridSettings = field(default_factory=HybridSettings)
     scope: Literal["trees", "corpus"] = "trees"
     kind: Kind = "auto"
-    custom_strategy: Strategy | None = None
+    custom_strategy: "Strategy | None" = None
 
     @property
     def limit(self) -> int:
@@ -81,7 +79,7 @@ class Query:
         return self.top_k or LAYER_TOP_K
 
     @classmethod
-    def from_settings(cls, settings: Settings) -> Query:
+    def from_settings(cls, settings: Settings) -> "Query":
         """Return the query that the settings describe."""
         defaults = settings.retrieval
         return cls(
@@ -106,7 +104,7 @@ class Questions:
     vectors: Vectors
     embedder: Embedder | None = None
 
-    def select(self, *rows: int) -> Questions:
+    def select(self, *rows: int) -> "Questions":
         """Return the questions of some rows, with vectors of shape ``(len(rows), n_dims)``."""
         texts = tuple(self.texts[row] for row in rows)
         return Questions(texts, self.vectors[list(rows)], self.embedder)
@@ -137,7 +135,7 @@ class Retrieval:
         return f"<Retrieval {self.question!r}: {len(self.hits)} hits, {spent}>"
 
     @property
-    def with_words(self) -> Retrieval:
+    def with_words(self) -> "Retrieval":
         """The retrieval without nodes that have no letter or digit."""
         hits = tuple(filter(has_words, self.hits))
         if len(hits) == len(self.hits):

@@ -1,7 +1,5 @@
 """Strategies that take the nearest nodes: of all layers, or chunks only, as without a tree."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 

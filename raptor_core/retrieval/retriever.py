@@ -3,8 +3,6 @@
 The strategies are in the modules beside; ``raptor_core.home`` searches a home by its settings.
 """
 
-from __future__ import annotations
-
 import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
@@ -91,7 +89,7 @@ class Retriever(AsyncSearch):
         self._embedder = embedder
 
     @classmethod
-    def from_trees(cls, trees: Sequence[Tree], components: Components | None = None) -> Retriever:
+    def from_trees(cls, trees: Sequence[Tree], components: Components | None = None) -> "Retriever":
         """Create a retriever over trees in memory, as ``build_tree`` returns them.
 
         Args:

@@ -1,7 +1,5 @@
 """Trace of a published node to the spans of its documents, and its parents and children."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from raptor_core.errors import InvariantError, UnknownTreeError

@@ -3,8 +3,6 @@
 Paper: section 3 and Algorithm 1. Strategies that search all layers at once are in ``nearest``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import replace
 

@@ -3,15 +3,13 @@
 Each part of the settings has a class in a module of this folder; ``models.py`` joins them.
 """
 
-from __future__ import annotations
-
 from pathlib import PurePath
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 
-def _mark_advanced(schema: dict[str, Any], part: type[Part]) -> None:
+def _mark_advanced(schema: dict[str, Any], part: "type[Part]") -> None:
     """Mark the properties of a JSON schema that are not among the common settings of a part."""
     for name, field in schema.get("properties", {}).items():
         if part.common is not None and name not in part.common:

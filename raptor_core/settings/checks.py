@@ -1,7 +1,5 @@
 """Settings of audits and of asset checks. No bound makes a layer stale."""
 
-from __future__ import annotations
-
 from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, model_validator
@@ -44,7 +42,7 @@ class AuditSettings(ChatPart):
         return self.judge == "local"
 
     @model_validator(mode="after")
-    def _judge_has_its_model(self) -> AuditSettings:
+    def _judge_has_its_model(self) -> "AuditSettings":
         if self.judge == "nli" and self.model == type(self).model_fields["model"].default:
             raise ValueError(
                 f'audit.model is "{self.model}", a chat model; audit.judge "nli" needs a '
@@ -117,7 +115,7 @@ class CheckSettings(Part):
     min_golden_hit_rate: float = Field(0.5, ge=0, le=1)
 
     @model_validator(mode="after")
-    def _bounds_in_order(self) -> CheckSettings:
+    def _bounds_in_order(self) -> "CheckSettings":
         if self.min_compression >= self.max_compression:
             raise ValueError("min_compression must be below max_compression")
         if self.min_children >= self.max_children:

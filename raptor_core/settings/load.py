@@ -3,8 +3,6 @@
 The settings themselves are in ``models.py``.
 """
 
-from __future__ import annotations
-
 import difflib
 import os
 import tomllib

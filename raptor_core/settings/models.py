@@ -3,8 +3,6 @@
 Defaults are the ``default`` preset. Other presets, files and the environment are in ``load.py``.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from typing import Annotated, ClassVar, Literal
@@ -347,7 +345,7 @@ class Settings(Part):
         return endpoints
 
     @model_validator(mode="after")
-    def _parts_agree(self) -> Settings:
+    def _parts_agree(self) -> "Settings":
         pair = 2 * max(self.chunking.max_tokens, self.summarizer.max_tokens)
         if self.clustering.max_tokens < pair:
             raise ValueError(

@@ -1,7 +1,5 @@
 """Settings of retrieval."""
 
-from __future__ import annotations
-
 from typing import ClassVar, Literal
 
 from pydantic import Field

@@ -1,7 +1,5 @@
 """Settings of the source: files, folders, URLs, and tables of databases."""
 
-from __future__ import annotations
-
 from typing import ClassVar
 
 from pydantic import Field, field_validator, model_validator
@@ -47,7 +45,7 @@ class DatabaseTable(Part):
     updated_field: str = "updated_at"
 
     @model_validator(mode="after")
-    def _says_what_and_where(self) -> DatabaseTable:
+    def _says_what_and_where(self) -> "DatabaseTable":
         if bool(self.url) == bool(self.url_env):
             raise ValueError("give either url or url_env, the variable that holds the URL")
         if bool(self.table) == bool(self.query):
@@ -129,7 +127,7 @@ class SourceSettings(Part):
         return encoding
 
     @model_validator(mode="after")
-    def _tables_have_names_of_their_own(self) -> SourceSettings:
+    def _tables_have_names_of_their_own(self) -> "SourceSettings":
         labels = [table.label for table in self.tables]
         twice = sorted({label for label in labels if labels.count(label) > 1})
         if twice:

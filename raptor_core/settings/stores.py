@@ -1,7 +1,5 @@
 """Settings of the vector store."""
 
-from __future__ import annotations
-
 from typing import ClassVar, Literal
 
 from pydantic import Field, model_validator
@@ -75,7 +73,7 @@ class StoreSettings(Part):
     hnsw_ef: int = Field(256, ge=0)
 
     @model_validator(mode="after")
-    def _agree(self) -> StoreSettings:
+    def _agree(self) -> "StoreSettings":
         if any("@" in url.rpartition("://")[2].partition("/")[0] for url in self.url.split(",")):
             raise ValueError(
                 "store.url holds a user or a password; neither would be sent: put the server's key "

@@ -1,7 +1,5 @@
 """Settings of clustering, of the layers of a tree, of the corpus tree and of rebuilds."""
 
-from __future__ import annotations
-
 from typing import ClassVar, Literal
 
 from pydantic import Field

@@ -6,8 +6,6 @@ change of all collections, such as dropping a tree, goes through ``stored_identi
 Read ``store.py`` next for the rules, and ``corpus.py`` for the collections.
 """
 
-from __future__ import annotations
-
 from collections.abc import Generator
 from contextlib import closing
 from pathlib import Path

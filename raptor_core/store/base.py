@@ -1,7 +1,5 @@
 """Values that a store takes and returns; the rules of publishing are in ``store.py``."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 

@@ -13,8 +13,6 @@ A collection is built as ``.part`` and renamed when it is complete. Names in the
 checked (``corpus.py``), and links are refused: a home may come from elsewhere.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -7,8 +7,6 @@ same as once. No reader gets in between, because an embedded engine has one proc
 a store object whose commit failed refuses further calls.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from base64 import b64decode, b64encode

@@ -16,8 +16,6 @@ inverse document frequency of its tokens (its IDF modifier), so that the inner p
   tokens about one pair does.
 """
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections import Counter

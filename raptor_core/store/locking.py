@@ -6,8 +6,6 @@ store waits as another process would. The thread that holds the lock would wait 
 gets an error at once.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import socket

@@ -9,8 +9,6 @@ removed before the engine is written to and written when the engine is closed. S
 dies in between leaves none.
 """
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
@@ -109,12 +107,12 @@ class Outlines(NamedTuple):
         return cls(rows, np.frombuffer(children, dtype=np.uint64).reshape(-1, 2))
 
     @classmethod
-    def joined(cls, parts: Sequence[Outlines]) -> Self:
+    def joined(cls, parts: "Sequence[Outlines]") -> Self:
         """Concatenate outlines."""
         nodes, children = zip(*parts, strict=True)
         return cls(np.concatenate(nodes), np.concatenate(children))
 
-    def take(self, at: NDArray[Any]) -> Outlines:
+    def take(self, at: NDArray[Any]) -> "Outlines":
         """Return the outlines of some rows, ``at`` of shape ``(n,)``."""
         sizes = self.nodes["n_children"].astype(np.int64)
         begins, sizes = (np.cumsum(sizes) - sizes)[at], sizes[at]

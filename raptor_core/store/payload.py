@@ -15,8 +15,6 @@ Every field of a node has a payload field of the same name (``node_id`` for its 
   exactly and whatever characters or value types it has.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import uuid

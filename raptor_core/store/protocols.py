@@ -1,7 +1,5 @@
 """Interface of a store to retrieval; ``VectorStore`` in ``store.py`` also publishes and mends."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Protocol, TypeVar
 
@@ -59,7 +57,7 @@ class Searcher(Protocol):
         Damaged nodes are not noticed.
         """
 
-    def read_consistently(self, read: Callable[[Searcher], Read]) -> Read:
+    def read_consistently(self, read: "Callable[[Searcher], Read]") -> Read:
         """Return the result of ``read``, whose searcher returns one version of each tree.
 
         ``read`` is called again where a tree that it read was published meanwhile.

@@ -4,8 +4,6 @@ Each tree is compared with the stored one, and the points to write are kept unti
 The trees of a commit become live together; a crash leaves all of them old or all new.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -77,7 +75,7 @@ class PublicationBatch:
         return [plan.result for plan in planned]
 
     def _vectors(
-        self, planned: Sequence[TreeUpdate], editions: Sequence[Edition]
+        self, planned: "Sequence[TreeUpdate]", editions: Sequence[Edition]
     ) -> dict[str, Vectors]:
         """Return the vectors of changed nodes by embedding key, from editions or live nodes."""
         new = {key: vector for edition in editions for key, vector in edition.vectors.items()}

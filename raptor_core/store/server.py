@@ -8,8 +8,6 @@ How a tree is published without blocking readers is in ``engines/versions.py``. 
 within the 32 MB that a server takes by default (``engines/qdrant.py``).
 """
 
-from __future__ import annotations
-
 import logging
 import math
 import os

@@ -11,8 +11,6 @@
 - One store object may be shared by threads. On embedded engines its calls take turns.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from operator import attrgetter
@@ -129,7 +127,7 @@ class StoreReader:
             answers = dict(zip(kept, search(list(kept.values()), limit), strict=True))
         return [answers.get(row, nothing) for row in range(len(requests))]
 
-    def read_consistently(self, read: Callable[[StoreReader], Row]) -> Row:
+    def read_consistently(self, read: "Callable[[StoreReader], Row]") -> Row:
         """See ``Searcher``."""
         with self._open():
             return self._reader.read_consistently(

@@ -3,8 +3,6 @@
 Retries and the remedies of faults are in ``engines/retries.py``.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator
 from typing import cast

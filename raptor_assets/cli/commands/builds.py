@@ -1,7 +1,5 @@
 """Commands that plan or change trees: `raptor plan`, `raptor build` and `raptor drop`."""
 
-from __future__ import annotations
-
 import itertools
 import time
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Decisions on texts: `raptor curate`."""
 
-from __future__ import annotations
-
 import getpass
 import re
 import uuid

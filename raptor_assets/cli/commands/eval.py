@@ -1,7 +1,5 @@
 """Group `raptor eval`; its commands are in ``cli/evals`` and in the laboratory."""
 
-from __future__ import annotations
-
 from importlib.metadata import entry_points
 from typing import Any
 

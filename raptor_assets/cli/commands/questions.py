@@ -1,7 +1,5 @@
 """Questions: `raptor query` and `raptor ask`."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from itertools import repeat, zip_longest
 from pathlib import Path

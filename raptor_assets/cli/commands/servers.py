@@ -1,7 +1,5 @@
 """Servers: `raptor ui`, `raptor serve` and `raptor mcp`."""
 
-from __future__ import annotations
-
 import os
 import socket
 import sys

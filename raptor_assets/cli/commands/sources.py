@@ -1,7 +1,5 @@
 """Commands on sources: `raptor init` and `raptor documents`."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict

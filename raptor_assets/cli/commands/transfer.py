@@ -1,7 +1,5 @@
 """Export and import of trees: `raptor export` and `raptor import`."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import click

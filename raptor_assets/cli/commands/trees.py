@@ -1,7 +1,5 @@
 """Views of a tree: `raptor tree` and `raptor report`."""
 
-from __future__ import annotations
-
 import os
 import sys
 import webbrowser

@@ -1,7 +1,5 @@
 """Proof of forgetting: `raptor verify`."""
 
-from __future__ import annotations
-
 from dataclasses import asdict
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Options, data sets, trees and output that evaluation commands share."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Comparison of strategies: `raptor eval retrieval`; `raptor eval reader` is in ``raptor_lab``."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Retrieval on published trees: `raptor eval golden`."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any

@@ -4,8 +4,6 @@ A stamp (size, times, the storage's version) proves a file unchanged only if no 
 the same stamp; git's index has the same rule. Scans that use the catalog are in ``scan``.
 """
 
-from __future__ import annotations
-
 import itertools
 import json
 import struct
@@ -73,7 +71,7 @@ class FileReading:
         return b"".join((head, entries.ids, entries.names, entries.hashes, skipped))
 
     @classmethod
-    def unpack(cls, packed: bytes) -> FileReading:
+    def unpack(cls, packed: bytes) -> "FileReading":
         """Return a reading that ``pack`` wrote."""
         stamp, content, is_read, is_final, first_seen, *lengths = _HEAD.unpack_from(packed)
         ends = itertools.accumulate(lengths, initial=_HEAD.size)

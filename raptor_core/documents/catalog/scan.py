@@ -4,8 +4,6 @@ A scan lists documents by hashes, for the decision on what to build; ``read_docu
 to build. Both take a catalog and return the next one, so that each uses the readings of both.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -52,7 +50,7 @@ class Inventory:
         default_factory=dict, init=False, repr=False, compare=False
     )
 
-    def without(self, ids: Collection[str]) -> Inventory:
+    def without(self, ids: Collection[str]) -> "Inventory":
         """Return a copy that lacks these documents."""
         if not ids:
             return self

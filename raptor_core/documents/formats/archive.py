@@ -1,7 +1,5 @@
 """Checks of files before parsing: damage, and archives of XML that expand beyond limits."""
 
-from __future__ import annotations
-
 import re
 import zipfile
 from collections.abc import Iterator

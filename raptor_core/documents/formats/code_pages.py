@@ -5,8 +5,6 @@ weighed by their frequencies in the language. Code pages of DOS and of old Macin
 tried, because their letters are the symbols of Windows text. ``encoding`` calls this module last.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections import Counter

@@ -1,7 +1,5 @@
 """Word documents (.docx): text with its block structure, sections by styles and outline levels."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ Bytes that are not valid become U+FFFD and are counted. ``code_pages`` recognize
 declare nothing.
 """
 
-from __future__ import annotations
-
 import codecs
 import re
 from collections import Counter

@@ -1,7 +1,5 @@
 """Electronic books (.epub): chapters in reading order, a section for each."""
 
-from __future__ import annotations
-
 import posixpath
 import re
 import zipfile

@@ -5,8 +5,6 @@ elements of HTML, and the usual names of page generators (Sphinx, DocBook, MkDoc
 Bootstrap), never by their size or number of links.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Mapping

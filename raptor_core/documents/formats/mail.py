@@ -4,8 +4,6 @@ All text parts are read in order, one of several alternatives, and forwarded mes
 A mailbox (.mbox) has a document for each message. ``outlook`` reads messages that Outlook stores.
 """
 
-from __future__ import annotations
-
 import email
 import re
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Markdown: the source text unchanged, with sections from its headings (CommonMark)."""
 
-from __future__ import annotations
-
 import html
 import math
 import re

@@ -1,7 +1,5 @@
 """Number formats of spreadsheets: the text that a sheet shows for a number (ECMA-376, 18.8.31)."""
 
-from __future__ import annotations
-
 import re
 from datetime import datetime, timedelta
 from decimal import ROUND_HALF_UP, Context, Decimal

@@ -1,7 +1,5 @@
 """OpenDocument texts, sheets and slides (.odt, .ods, .odp), with sections from headings."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -4,8 +4,6 @@ Elements are compared by their names without namespaces, so that the Strict vari
 reads like the transitional variant. The readers are in ``docx``, ``pptx`` and ``xlsx``.
 """
 
-from __future__ import annotations
-
 import posixpath
 import zipfile
 from collections.abc import Iterator

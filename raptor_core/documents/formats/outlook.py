@@ -1,7 +1,5 @@
 """Messages that Outlook stored (.msg): streams of properties in an OLE file."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from email import message_from_string, policy

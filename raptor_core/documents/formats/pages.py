@@ -3,8 +3,6 @@
 A line is only removed if near pages prove it, since a year may end both a sentence and a page.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

@@ -1,7 +1,5 @@
 """Result of a parser, and the tools of all parsers: cleaning, sections, blocks of text."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field

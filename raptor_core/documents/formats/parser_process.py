@@ -5,8 +5,6 @@ and ends with its parent. It receives the languages for OCR and a file, and answ
 compromised process must not send a pickle.
 """
 
-from __future__ import annotations
-
 import atexit
 import json
 import logging

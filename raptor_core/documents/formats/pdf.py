@@ -3,8 +3,6 @@
 Letters, fields and comments of a page are in ``pdf_layer``, sections in ``pdf_sections``.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence

@@ -4,8 +4,6 @@ Repairs of letters keep the length of the text, so that each letter keeps its pl
 Paragraphs are in ``pdf``, sections in ``pdf_sections``.
 """
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence

@@ -1,7 +1,5 @@
 """Sections of a PDF file, from its outline or from lines that are larger than its text."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,5 @@
 """PowerPoint presentations (.pptx): a section for each slide, with its notes."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """Rows of tables as documents: JSON Lines and Parquet."""
 
-from __future__ import annotations
-
 import json
 import math
 import re

@@ -1,7 +1,5 @@
 """Rows of tables: names of columns, merged cells, and CSV. Sheets are in ``xlsx`` and ``odt``."""
 
-from __future__ import annotations
-
 import csv
 import re
 from collections.abc import Iterable, Iterator, Sequence

@@ -1,7 +1,5 @@
 """reStructuredText: the source text unchanged, with sections from underlined titles."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from itertools import accumulate

@@ -1,7 +1,5 @@
 """Rich text (.rtf): paragraphs, rows of tables, sections from outline levels."""
 
-from __future__ import annotations
-
 import re
 
 from raptor_core.documents.formats.archive import refuse_damage

@@ -1,7 +1,5 @@
 """Subtitles (.srt, .vtt): the spoken text, a paragraph until a pause."""
 
-from __future__ import annotations
-
 import html
 import re
 

@@ -4,8 +4,6 @@ A record of JSON and YAML is a paragraph, each value a line with its path. A cla
 Python is a section.
 """
 
-from __future__ import annotations
-
 import ast
 import json
 import re

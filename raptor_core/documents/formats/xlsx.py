@@ -1,7 +1,5 @@
 """Excel workbooks (.xlsx): each row a line, each cell as shown, with the name of its column."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import replace

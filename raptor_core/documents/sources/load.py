@@ -1,7 +1,5 @@
 """Opening and reading of sources: their documents, or only the list of files."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Generic, TypeVar

@@ -1,7 +1,5 @@
 """Files and folders of this machine."""
 
-from __future__ import annotations
-
 import os
 import stat
 from collections.abc import Iterator, Sequence

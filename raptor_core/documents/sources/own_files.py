@@ -4,8 +4,6 @@ They hold texts of the documents, so each build would read the previous build's 
 recognized by all its entries, a file by a mark in it. A source that the settings name is read.
 """
 
-from __future__ import annotations
-
 import io
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable

@@ -1,7 +1,5 @@
 """Table of the parsers by format, which import their libraries at their first call."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial

@@ -1,7 +1,5 @@
 """Files behind any fsspec URL, such as s3://, gs://, abfs://, https:// and memory://."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, MutableSequence, Sequence
 from contextlib import contextmanager
 from datetime import datetime

@@ -4,8 +4,6 @@ A listing selects ids and the column that shows changes; complete rows are read 
 No message contains the URL, which may have a password in it.
 """
 
-from __future__ import annotations
-
 import itertools
 import os
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Choice of nodes of all layers that cover the terms of a text within a budget of tokens."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace

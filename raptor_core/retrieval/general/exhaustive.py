@@ -1,7 +1,5 @@
 """Questions that no summary can answer, as they need every passage: counts, lists and extremes."""
 
-from __future__ import annotations
-
 import re
 from unicodedata import normalize
 

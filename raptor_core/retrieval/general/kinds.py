@@ -5,8 +5,6 @@ names a document or a section ("main problems of the cold store"), it is general
 The words are in ``wording``. Read ``coverage`` next.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice

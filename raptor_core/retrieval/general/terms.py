@@ -4,8 +4,6 @@ They are read from the store once for each publication and stay in memory. ``cov
 chooses nodes by them.
 """
 
-from __future__ import annotations
-
 from collections import OrderedDict, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -71,7 +69,7 @@ class TermTable:
     n_terms: int
 
     @classmethod
-    def from_nodes(cls, nodes: Sequence[Node]) -> TermTable:
+    def from_nodes(cls, nodes: Sequence[Node]) -> "TermTable":
         """Make the table of nodes; common words are no terms."""
         texts = [words(node.text) for node in nodes]
         numbers: defaultdict[str, int] = defaultdict()

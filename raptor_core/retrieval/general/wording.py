@@ -12,8 +12,6 @@ A star means any ending, and ``_`` for a space. Chinese and Japanese have no spa
 questions are read from left to right, the longest word first.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field

@@ -6,8 +6,6 @@ chunks, and ``context_packing`` fills the budget. ``docs/retrieval.md`` says how
 tuned. Read ``pool`` next.
 """
 
-from __future__ import annotations
-
 from raptor_core.retrieval.base import Query, Questions, Retrieval
 from raptor_core.retrieval.general import Decision, cover, decide
 from raptor_core.retrieval.hybrid.context_packing import Packing

@@ -3,8 +3,6 @@
 Scores come from ``pool`` and ``reranking``, passages from ``passages``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 

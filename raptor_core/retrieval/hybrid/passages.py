@@ -3,8 +3,6 @@
 ``Filling`` counts what a context contains of them; ``context_packing`` selects them.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -37,7 +35,7 @@ class Passages:
     is_paragraph: Numbers
 
     @classmethod
-    def from_chunks(cls, leaves: Outlines, budget_tokens: int, *, by_paragraph: bool) -> Passages:
+    def from_chunks(cls, leaves: Outlines, budget_tokens: int, *, by_paragraph: bool) -> "Passages":
         """Form the passages of chunks.
 
         Args:

@@ -3,8 +3,6 @@
 Forming passages of chunks is in ``passages``; scores of a reranker are in ``reranking``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -61,16 +59,16 @@ class Pool:
     lexical: Scores
 
     @property
-    def leaves(self) -> Pool:
+    def leaves(self) -> "Pool":
         """Chunks of the pool."""
         return self._select(self.outlines.nodes["layer"] == 0)
 
     @property
-    def summaries(self) -> Pool:
+    def summaries(self) -> "Pool":
         """Summaries of the pool."""
         return self._select(self.outlines.nodes["layer"] != 0)
 
-    def _select(self, mask: NDArray[np.bool_]) -> Pool:
+    def _select(self, mask: NDArray[np.bool_]) -> "Pool":
         return Pool(self.outlines.take(mask), self.dense[mask], self.lexical[mask])
 
 
@@ -193,7 +191,7 @@ class Ranked:
     parts: Mapping[str, Scores]
 
     @classmethod
-    def from_pool(cls, pool: Pool, lexical: float) -> Ranked:
+    def from_pool(cls, pool: Pool, lexical: float) -> "Ranked":
         """Score the nodes of a pool by their texts; ``lexical`` is the weight of BM25, 0 to 1."""
         dense, words = standardize(pool.dense), standardize(pool.lexical)
         return cls(pool.outlines, {"dense": (1 - lexical) * dense, "lexical": lexical * words})

@@ -3,8 +3,6 @@
 The first scores are those of ``pool``; ``context_packing`` adds both.
 """
 
-from __future__ import annotations
-
 from collections import OrderedDict
 from collections.abc import Sequence
 from functools import lru_cache

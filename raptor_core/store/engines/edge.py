@@ -10,8 +10,6 @@ times as long as scoring its point. So a search returns ids, the outlines that r
 separate file (``outlines.py``), and only the payloads of results are read.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager

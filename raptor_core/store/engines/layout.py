@@ -1,7 +1,5 @@
 """Options of a collection on a server and of searches in it, from the settings."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from qdrant_client import QdrantClient, models

@@ -6,8 +6,6 @@ embedders' unit vectors: Cosine divides by the norm again, which changes last bi
 must read the same vectors that were stored. Trees on a server have versions: see ``server.py``.
 """
 
-from __future__ import annotations
-
 import json
 import pickle
 import sqlite3

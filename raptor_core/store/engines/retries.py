@@ -5,8 +5,6 @@ by id, setting an index or alias and removing a collection are idempotent, and a
 collection is used (``CorpusCollections.make``).
 """
 
-from __future__ import annotations
-
 import json
 import random
 import sqlite3

@@ -5,8 +5,6 @@ manifests of these trees, and of no others; where one has changed, it reads agai
 in ``versions.py``, the settings of a new collection and of searches in ``layout.py``.
 """
 
-from __future__ import annotations
-
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -111,7 +109,7 @@ class ReadSession(QuerySearch):
         self._ranked_trees: Publications = {}
         self._deadline = time.monotonic() + READ_SECONDS
 
-    def run(self, read: Callable[[ReadSession], Read]) -> Read:
+    def run(self, read: "Callable[[ReadSession], Read]") -> Read:
         """Call ``read`` until no tree has changed meanwhile, and return its result.
 
         A strategy ranks hundreds of nodes and returns few. So ranked trees are only checked where

@@ -5,8 +5,6 @@ So each manifest on a server holds the counts of its tree, and a search adds the
 corpus has the same scores, whatever its history.
 """
 
-from __future__ import annotations
-
 import base64
 import math
 import zlib
@@ -36,7 +34,7 @@ class TermCounts:
     counts: NDArray[np.int64]
 
     @classmethod
-    def of(cls, vectors: Iterable[Sparse | None]) -> TermCounts:
+    def of(cls, vectors: Iterable[Sparse | None]) -> "TermCounts":
         """Return the counts of nodes with these lexical vectors."""
         rows = [np.asarray(v.indices, dtype=np.uint32) for v in vectors if v is not None]
         if not rows:
@@ -44,7 +42,7 @@ class TermCounts:
         indices, counts = np.unique(np.concatenate(rows), return_counts=True)
         return cls(len(rows), indices, counts.astype(np.int64))
 
-    def __neg__(self) -> TermCounts:
+    def __neg__(self) -> "TermCounts":
         return TermCounts(-self.n_nodes, self.indices, -self.counts)
 
     def to_payload(self) -> Payload:
@@ -54,7 +52,7 @@ class TermCounts:
         return {"n_nodes": self.n_nodes, "terms": text}
 
     @classmethod
-    def of_payload(cls, payload: Payload) -> TermCounts:
+    def of_payload(cls, payload: Payload) -> "TermCounts":
         """Return the counts in a payload from ``to_payload``."""
         data = zlib.decompress(base64.b64decode(payload["terms"]))
         numbers = np.frombuffer(data, dtype="<u4")

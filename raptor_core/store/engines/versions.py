@@ -9,8 +9,6 @@ The next publication of the tree deletes points whose birth no manifest names. E
 all live copies have it. ADR 9 has the reasons, ``server.py`` the reader.
 """
 
-from __future__ import annotations
-
 import math
 import threading
 import time
@@ -51,7 +49,7 @@ class Version:
     obsolete: frozenset[str] = frozenset()
 
     @classmethod
-    def of(cls, payload: Payload) -> Version:
+    def of(cls, payload: Payload) -> "Version":
         """Return the version that a manifest's payload stores."""
         births, obsolete = frozenset(payload["births"]), frozenset(payload.get("gone", ()))
         return cls(payload["publication"], births, obsolete)
