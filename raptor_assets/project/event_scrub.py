@@ -21,6 +21,9 @@ REMOVED = "removed: a document was deleted"
 _TEXTS = ("entry_data", "metadata", "description", "message", "user_message", "error", "error_info")
 """Fields of an event in which texts of documents may stand."""
 
+_NAMES = ("AssetKey", "TableSchema", "TableColumnLineage")
+"""Classes of Dagster in metadata that hold names alone; an event needs them to be read."""
+
 _RECORDED = ("ASSET_MATERIALIZATION", "ASSET_OBSERVATION")
 _BLOCK_ROWS = 1000
 _CACHE_SCHEMA = "raptor"
@@ -105,7 +108,7 @@ def _scrub(text: str, is_removed: _Test) -> str:
             return REMOVED if is_text and is_removed(value) else value
         if isinstance(value, list):
             return [scrub(item, is_text) for item in value]
-        if isinstance(value, dict):
+        if isinstance(value, dict) and value.get("__class__") not in _NAMES:
             return {
                 name: item if name.startswith("__") else scrub(item, is_text or name in _TEXTS)
                 for name, item in value.items()

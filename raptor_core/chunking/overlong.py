@@ -64,8 +64,8 @@ def cut_sentence(text: str, start: int, end: int, measure: Measure, limit: int) 
     combining marks.
     """
     starts = map(int, np.unique(measure.places(start, end)))
-    whole = (place for place in starts if start < place and _is_whole(text, place))
-    places = array("q", whole)  # a sheet without a full stop is a sentence of a million tokens
+    borders = (place for place in starts if start < place and _is_whole(text, place))
+    places = array("q", borders)  # a sheet without a full stop is a sentence of a million tokens
     cuts: list[int] = []
     at, since = 0, start
     while at < len(places):

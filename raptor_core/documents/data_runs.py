@@ -23,7 +23,8 @@ _MAX_WHITE = 0.05
 _MIN_MARKS = 0.08
 """Share of white space and of marks in a line; prose has 0.15 and 0.02, minified code 0.03, 0.2."""
 
-_URI = re.compile(r"data:[\w.+-]*(?:/[\w.+-]+)?(?:;[\w.=+-]+)*,[^\s\"'()<>\]]+")
+_HEAD = r"data:[\w.+-]*(?:/[\w.+-]+)?(?:;[\w.=+-]+)*,"
+_URI = re.compile(rf"""(?<="){_HEAD}[^"\n]+|(?<='){_HEAD}[^'\n]+|{_HEAD}[^\s"'()<>\]]+""")
 _ENCODED = re.compile(
     r"(?<![A-Za-z0-9+/_=-])[A-Za-z0-9+/_-]{48,}={0,2}"
     r"(?:[ \t]*\n[ \t>]*[A-Za-z0-9+/_-]{48,}={0,2})*"

@@ -22,6 +22,7 @@ _LETTERS = {  # by falling frequency
     "Italian": "ieoantrlscdupmgvfzbhèqykàwxòùéjì",
     "Portuguese": "oaerisdntmclpuvãfgbhçqáíxzéójõúêkywâôà",
     "Spanish": "eaornisdcltupmbfvgóháqyjzíxúkéñwü",
+    "Albanian": "ëteiarnshoukmdpljgvqbyzfçcxw",
     "Catalan": "easirtnlocdupmgfbxvhóqàéíèjzòçyúkïwü",
     "Swedish": "enatrisldkogmfväpuöcbhåyjxwqzé",
     "Croatian": "aeionrtjspkumvdlzgcbčšćfžhđyxwq",
@@ -56,7 +57,7 @@ _CENTRAL = "Croatian Czech Hungarian Polish Romanian Slovak Slovenian German"
 _BALTIC = "Estonian Latvian Lithuanian"
 _CYRILLIC = "Russian Ukrainian Bulgarian Belarusian Serbian"
 _PAGES = {
-    "cp1252": _WESTERN,
+    "cp1252": f"{_WESTERN} Albanian",
     "cp1250": _CENTRAL,
     "cp1251": _CYRILLIC,
     "cp1253": "Greek",
@@ -71,7 +72,7 @@ _PAGES = {
     "iso8859-7": "Greek",
     "iso8859-9": "Turkish",
     "iso8859-13": _BALTIC,
-    "iso8859-15": _WESTERN,
+    "iso8859-15": f"{_WESTERN} Albanian",
     "koi8-r": "Russian Bulgarian",
     "koi8-u": "Ukrainian",
     "cp932": "Japanese",
@@ -87,14 +88,14 @@ _DECAY = 0.12  # of the frequency from one letter to the next; the first has thi
 _LAST_RANK = 45
 _SAME_LETTER = str.maketrans("ţş", "țș")  # of Romanian, by page
 _RARE, _SYMBOL, _INVALID = -10.0, -11.0, -18.0
-_MARKS = dict.fromkeys("“”„‘’‚«»‹›–—…°§€©®·•№¿¡ªº\xa0", -6.0) | dict.fromkeys(
+_MARKS = dict.fromkeys("“”„‘’‚«»‹›–—…°§€£½¼¾±©®·•№¿¡ªº\xa0", -6.0) | dict.fromkeys(
     "、。，．・：；？！（）「」『』《》", -4.5
 )
 _FOREIGN = "\u0370-\u06ff\u0e00-\u0e7f\u3040-\u9fff\uac00-\ud7a3\uff61-\uff9f"
 _STRANGE = (
     (  # a symbol in a word, a capital after a small letter, two scripts in a word
         re.compile(
-            r"[^\W\d_](?:[^\w\s\x00-\x7f’‘·–—…\xa0«»“”„\u0300-\u036f\u0e00-\u0e7f]|[¹²³ªº])(?=[^\W\d_])"
+            r"[^\W\d_](?:[^\w\s\x00-\x7f’‘·–—…\xa0«»“”„\u0300-\u036f\u0e00-\u0e7f]|[¹²³ªº])(?=[^\W\d_])|[£½¼¾](?=[^\W\d_])"
             r"|[a-zß-öø-ÿа-яёα-ώ](?=[À-ÖØ-ÞА-ЯЁΑ-ΩĄŁĽŚŠŞŤŹŽŻĞİ])"
             rf"|[A-Za-z](?=[{_FOREIGN}])|[{_FOREIGN}](?=[A-Za-z])"
         ),

@@ -12,7 +12,9 @@ from raptor_core.documents.formats.rows import COVERED, carry_down, visible
 
 _HEADING = re.compile(r"heading (\d+)\Z", re.IGNORECASE)
 _BREAKS = {"tab": " ", "ptab": " ", "br": "\n", "cr": "\n", "noBreakHyphen": "-"}
-_CONTAINERS = frozenset({"sdt", "sdtContent", "customXml", "smartTag", "ins", "moveTo"})
+_CONTAINERS = frozenset(
+    "sdt sdtContent customXml smartTag ins moveTo AlternateContent Choice".split()  # noqa: SIM905
+)
 _LEFT_OUT = frozenset({"del", "moveFrom", "rt", "pPr", "rPr", "Fallback"})
 _DRAWINGS = frozenset({"drawing", "pict", "object"})
 _NOTES = {"footnoteReference": "footnotes", "endnoteReference": "endnotes"}

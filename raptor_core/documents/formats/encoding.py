@@ -44,6 +44,7 @@ _WIDER = {  # as browsers read them
     "shift_jis": "cp932",
     "euc_kr": "cp949",
 }
+_PAGE_NUMBER = re.compile(r"(?i)^(?:(?:ms|cs)[-_]?)?(?:windows|win|cp|ibm|dos)[-_ ]?(?=\d{3,5}$)")
 _UNMARKED = ("utf-32-le", "utf-32-be", "utf-16-le", "utf-16-be")
 _EAST_ASIAN = frozenset([0x00, 0x20, 0x30, *range(0x4E, 0xA0), 0xFF])
 _HANGUL = frozenset([0x00, 0x20, 0x30, *range(0xAC, 0xD8), 0xFF])
@@ -120,7 +121,8 @@ def _attempts(data: bytes, declared: str, forced: str) -> Iterator[Decoded | Non
 
 def find_codec(declared: str) -> str:
     """Return the codec of a declared name, widened as browsers do; "" for an unknown name."""
-    name = re.sub(r"(?i)^x-(?=\w)|(?<=8859-\d)-[ie]$", "", declared.strip())
+    name = re.sub(r"(?i)^(?:x-)+(?=\w)|(?<=8859-\d)-[ie]$", "", declared.strip())
+    name = _PAGE_NUMBER.sub("cp", name)
     try:
         "a".encode(name or "ascii")
         codec = codecs.lookup(name or "ascii").name
@@ -177,7 +179,7 @@ def _common_share(text: str, data: bytes) -> float:
     blocks = Counter(ord(char) >> 8 for char in text if ord(char) > 0x1F or char in "\t\n\r\f")
     plain = {0x00, 0x20, *(block for block, _ in blocks.most_common(2) if block < 0x20)}
     scripts: list[frozenset[int] | set[int]] = [plain]
-    if sum(byte > 0x7F for byte in data) > len(data) / 4:  # else pairs of Latin letters
+    if sum(byte > 0x7F or 0 < byte < 9 for byte in data) > len(data) / 5:  # else Latin letters
         scripts += [_EAST_ASIAN, _HANGUL]
     return max(sum(blocks[block] for block in script) for script in scripts) / len(text)
 

@@ -32,11 +32,12 @@ from raptor_core.settings import SourceSettings
 
 _HEADERS = {"subject": "subject", "sender": "from", "recipients": "to", "date": "date"}
 _PLAIN = frozenset(["text/plain", "text/markdown", "text/x-markdown"])
+_WITHOUT_PARTS = ("text/", "multipart/")
 _FORWARDED = frozenset(["message/rfc822", "message/global", "message/news"])
 _END_OF_HEAD = re.compile(rb"\r?\n\r?\n")
 _ENCODED_WORD = re.compile(rb"=\?([\w.:-]+)(?=\?[bBqQ]\?)")
 _N_START = 64  # bytes; UTF-16 has a zero among them
-_BEGIN = re.compile(rb"(?:\A|(?<=\n\n)|(?<=\n\r\n))From [^\r\n]*\r?\n")
+_BEGIN = re.compile(rb"(?:\A|(?<=\n\n)|(?<=\n\r\n))From [^\r\n]*\r?\n(?=[!-9;-~]+:\s)")
 _QUOTED = re.compile(rb"^>(>*From )", re.MULTILINE)
 _ID = re.compile(rb"^message-id:\s*<?([^>\s]+)", re.MULTILINE | re.IGNORECASE)
 UNNAMED = "Forwarded message"
@@ -89,6 +90,14 @@ def _describe(message: EmailMessage) -> dict[str, MetadataValue]:
     return {**about, "date": moment.isoformat()} if moment else about
 
 
+def _decoded(part: EmailMessage, message: EmailMessage) -> EmailMessage:
+    """Return the message in a part, decoded where the part has a transfer encoding."""
+    if str(part["content-transfer-encoding"]).lower() not in {"base64", "quoted-printable"}:
+        return message
+    part.set_payload(message.as_bytes(policy=policy.compat32).decode("ascii", "surrogateescape"))
+    return _read_message(cast("bytes", part.get_payload(decode=True)))
+
+
 @dataclass
 class _Reading:
     """Reading of the parts of a message; it collects doubts and the names of attachments."""
@@ -102,18 +111,18 @@ class _Reading:
         kind = part.get_content_type()
         parts = cast("list[EmailMessage]", part.get_payload()) if part.is_multipart() else []
         if kind in _FORWARDED and parts:
-            return [self._forwarded(parts[0])]
+            return [self._forwarded(_decoded(part, parts[0]))]
         if kind == "multipart/alternative":
             ordered = sorted(parts, key=lambda child: child.get_content_type() not in _PLAIN)
             return next(filter(None, map(self.texts, ordered)), [])
-        if part.get_content_maintype() == "multipart":
-            shown = parts[:1] if kind == "multipart/related" else parts
-            return [text for child in shown for text in self.texts(child)]
-        is_text = kind in _PLAIN or kind == "text/html"
-        if not is_text or part.get_content_disposition() == "attachment":
-            self.attached.append(part.get_filename() or "")
+        if parts:
+            return [text for child in parts for text in self.texts(child)]
+        name, is_attached = part.get_filename(), part.get_content_disposition() == "attachment"
+        is_text = kind in {*_PLAIN, "text/html"} or (kind.startswith(_WITHOUT_PARTS) and not name)
+        if is_attached or not is_text:  # a page refers to its pictures by their id
+            self.attached += [name or ""] if is_attached or not part["content-id"] else []
             return []
-        text = self._text(part, is_page=kind == "text/html")
+        text = self._text(part, is_page=kind.endswith("html"))
         return [text] if text.text.strip() else []
 
     def _text(self, part: EmailMessage, *, is_page: bool) -> Parsed:
@@ -128,8 +137,8 @@ class _Reading:
 
     def _forwarded(self, message: EmailMessage) -> Parsed:
         named = [(label, message[label]) for label in ("From", "To", "Date")]
-        lines = [f"{label}: {one_line(str(value))}" for label, value in named if value]
-        body = join([Parsed("\n".join(lines)), *self.texts(message)])
+        lines = "\n".join(f"{label}: {one_line(str(value))}" for label, value in named if value)
+        body = join([*([Parsed(lines)] if lines else ()), *self.texts(message)])
         return head(one_line(str(message["subject"] or "")) or UNNAMED, body)
 
 

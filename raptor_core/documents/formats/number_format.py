@@ -44,13 +44,17 @@ def show_number(value: float, code: str, *, from_1904: bool = False) -> str:
     """Return a number as a sheet shows it under a format code; months and days are English."""
     tokens, is_negated = _section(code, value)
     kinds = {kind for kind, _ in tokens}
+    if not tokens and ";" in code:
+        return ""
+    if value < 0 and "elapsed" in kinds:
+        return f"-{show_number(-value, code, from_1904=from_1904)}"
     if kinds & {"date", "elapsed"} and "digit" not in kinds and 0 <= value < _LAST_SERIAL:
         return _show_date(value, tokens, from_1904=from_1904).strip()
-    if "digit" not in kinds and (
-        not tokens or kinds & {"general", "date"} or ("other", "@") in tokens
-    ):
-        return f"{value:.15g}"
+    if "digit" not in kinds and (not tokens or kinds & {"date"} or ("other", "@") in tokens):
+        return f"{value:.15g}".upper()
     sign = "-" if value < 0 and not is_negated else ""
+    if "general" in kinds:
+        return sign + _literals(tokens, general=f"{abs(value):.15g}".upper()).strip()
     return sign + _show_digits(Decimal(repr(abs(value))), tokens).strip()
 
 
@@ -77,6 +81,8 @@ def _section(code: str, value: float) -> tuple[_Tokens, bool]:
                 return _without_brackets(section), False
             if number == len(sections) - 1 or number == 1:
                 return _without_brackets(sections[-1]), False
+    if any(_CONDITION.match(text) for kind, text in sections[0] if kind == "bracket"):
+        return _without_brackets(sections[1 if value < 0 else -1]), False
     row = 1 if value < 0 else 2 if value == 0 else 0
     row = row if row < len(sections) else 0
     return _without_brackets(sections[row]), row == 1
@@ -97,6 +103,8 @@ def _show_digits(value: Decimal, tokens: _Tokens) -> str:
         value, tokens = value / 1000, tokens[:end] + tokens[end + 1 :]
     value *= 100 ** tokens.count(("other", "%"))
     marks = [text for kind, text in tokens if kind == "exponent"]
+    if marks and value:
+        value = Context(sum(tokens[n][0] == "digit" for n in slots), ROUND_HALF_UP).plus(value)
     power = value.adjusted() if marks and value else 0
     exponent = f"E{power:+0{len(marks[0]) - 1}d}" if marks else ""
     body = _show_core(value.scaleb(-power), tokens[first:end])
@@ -134,8 +142,8 @@ def _show_fraction(value: Decimal, tokens: _Tokens) -> str:
     return " ".join(str(part) for part in (units, rest) if part) or "0"
 
 
-def _literals(tokens: _Tokens, exponent: str = "") -> str:
-    shown = {"space": " ", "exponent": exponent}
+def _literals(tokens: _Tokens, exponent: str = "", general: str = "") -> str:
+    shown = {"space": " ", "exponent": exponent, "general": general}
     return "".join(shown.get(kind, text) for kind, text in tokens)
 
 

@@ -11,6 +11,7 @@ _ZERO_WIDTH = r"[\xad\u200b\u2060-\u2064\ufeff]"
 _WITHOUT_SPACES = r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff]"
 _INVISIBLE = re.compile(  # longer runs hide a message, which the check of injections finds
     rf"(?<!{_WITHOUT_SPACES})(?<!{_ZERO_WIDTH}){_ZERO_WIDTH}{{1,7}}(?!{_ZERO_WIDTH})"
+    r"|\x1b\[[0-9;?]*[A-Za-z]"  # colours of a terminal
 )
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _SURROGATE = re.compile(r"[\ud800-\udfff]")

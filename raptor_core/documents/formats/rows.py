@@ -1,6 +1,7 @@
 """Rows of tables: names of columns, merged cells, and CSV. Sheets are in ``xlsx`` and ``odt``."""
 
 import csv
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, repeat, zip_longest
 
@@ -12,6 +13,7 @@ COVERED = "\0"
 """Text of a cell that a merged cell at its left covers."""
 
 _DELIMITERS = ",;\t|"
+_DELIMITER_LINE = re.compile(r"sep=(.)\n", re.IGNORECASE)
 _SNIFFED_CHARS = 20_000
 _SIGNS = str.maketrans("", "", "%$€£¥ \xa0\u202f',.()")
 
@@ -30,13 +32,16 @@ def visible(row: Iterable[str]) -> Iterator[str]:
 def parse_csv(data: bytes) -> Parsed:
     """Parse rows of values with commas, semicolons, tabs or bars between them."""
     text = clean_text(decode(data))
+    named = _DELIMITER_LINE.match(text)
     try:
         dialect: type[csv.Dialect] = csv.Sniffer().sniff(text[:_SNIFFED_CHARS], _DELIMITERS)
     except csv.Error:
         dialect = csv.excel
+    lines = text[named.end() if named else 0 :].splitlines(keepends=True)
+    delimiter = named[1] if named else dialect.delimiter
     blocks = Blocks()
     with refuse_damage("CSV file"):
-        write_rows(blocks, csv.reader(text.splitlines(keepends=True), dialect))
+        write_rows(blocks, csv.reader(lines, dialect, delimiter=delimiter, doublequote=True))
     return blocks.parsed()
 
 

@@ -3,6 +3,7 @@
 import re
 
 from raptor_core.documents.formats.archive import refuse_damage
+from raptor_core.documents.formats.encoding import find_codec
 from raptor_core.documents.formats.parsed import Blocks, Parsed, UnreadableError
 
 _TOKEN = re.compile(
@@ -13,13 +14,16 @@ _LEFT_OUT = frozenset(
     """
     fonttbl colortbl stylesheet info pict header headerl headerr headerf footer footerl footerr
     footerf listtable listoverridetable revtbl rsidtbl generator themedata colorschememapping
-    datastore latentstyles xmlnstbl fldinst annotation object objdata bkmkstart bkmkend atnid
+    datastore latentstyles xmlnstbl fldinst upr annotation object objdata bkmkstart bkmkend atnid
     atnauthor filetbl nonshppict
     """.split()  # noqa: SIM905
 )
 _CHARS = {"line": "\n", "tab": " ", "emdash": "—", "endash": "–", "lquote": "‘", "rquote": "’"}
 _CHARS |= {"ldblquote": "“", "rdblquote": "”", "bullet": "•", "emspace": " ", "enspace": " "}
-_SYMBOLS = {"~": "\xa0", "_": "-", "-": "", "\n": "\n"}
+_SYMBOLS = {"~": " ", "_": "-", "-": "", "\n": "\n"}
+_PAGES = {"mac": "mac_roman", "pc": "cp437", "pca": "cp850", "10000": "mac_roman"}
+_PAGES |= {"65001": "utf-8", "10007": "mac_cyrillic", "10029": "mac_latin2"}
+_SHOWN = frozenset({"shptxt", "ud"})  # in groups that are left out
 _CHARSETS = {0: "cp1252", 128: "cp932", 129: "cp949", 134: "cp936", 136: "cp950", 161: "cp1253"}
 _CHARSETS |= {162: "cp1254", 163: "cp1258", 177: "cp1255", 178: "cp1256", 186: "cp1257"}
 _CHARSETS |= {204: "cp1251", 222: "cp874", 238: "cp1250"}
@@ -58,7 +62,7 @@ class _Reader:
         elif byte:
             self._bytes += b"" if self._is_omitted else bytes.fromhex(byte)
         elif text is not None:
-            self._text(text)
+            self._text(text)  # with the second byte of a letter
         elif brace == "{":
             self._groups.append((self._is_omitted, self._encoding, self._n_fallback))
         elif brace == "}":
@@ -81,11 +85,10 @@ class _Reader:
         self.blocks.paragraph(text.encode("utf-16", "surrogatepass").decode("utf-16", "replace"))
 
     def _text(self, text: str) -> None:
-        self._decode()
         n_skipped = min(self._n_skipped, len(text))
         self._n_skipped -= n_skipped
         if not self._is_omitted:
-            self._pieces.append(text[n_skipped:])
+            self._bytes += text[n_skipped:].encode("latin-1")
 
     def _decode(self) -> None:
         self._pieces.append(self._bytes.decode(self._encoding, "replace"))
@@ -95,12 +98,16 @@ class _Reader:
         self._decode()
         if word in _LEFT_OUT:
             self._is_omitted = True
-        elif word == "ansicpg":
-            self._page = self._encoding = "utf-8" if number == 65001 else f"cp{number}"
+        elif word in _SHOWN:
+            self.flush()
+            self._is_omitted = False
+        elif word in _PAGES or word == "ansicpg":
+            page = _PAGES.get(word) or find_codec(_PAGES.get(f"{number}", f"cp{number}"))
+            self._page = self._encoding = page or "cp1252"
         elif word == "uc":
             self._n_fallback = number or 0
         elif word == "u" and number is not None:
-            self._text(chr(number % 0x10000))
+            self._pieces += [] if self._is_omitted else [chr(number % 0x10000)]
             self._n_skipped = self._n_fallback
         elif word == "f":
             self._font = number or 0

@@ -11,8 +11,11 @@ PAUSE_SECONDS = 3.0
 
 _TIME = r"(?:(\d+):)?(\d+):(\d+)[.,](\d+)"
 _CUE = re.compile(
-    rf"^[ \t]*{_TIME}[ \t]+-->[ \t]+{_TIME}[^\n]*\n(.*?)(?=\n[ \t]*\n|\Z)", re.MULTILINE | re.DOTALL
+    rf"^[ \t]*{_TIME}[ \t]+-->[ \t]+{_TIME}[^\n]*$(.*?)(?=^[ \t\d:.,]+-->|\Z)",
+    re.MULTILINE | re.DOTALL,
 )
+_NOTE = re.compile(r"\n[ \t]*\n(?:NOTE|STYLE|REGION)\b.*?(?=\n[ \t]*\n|\Z)", re.DOTALL)
+_NEXT_NAME = re.compile(r"\n(?:[ \t]*\d+|[ \t]*\n[^\n]+)[ \t]*\n\Z")
 _SPEAKER = re.compile(r"<v(?:\.[^\s>]*)?\s+([^>]+)>")
 _TAG = re.compile(r"</?[a-zA-Z0-9.][^>]*>|\{\\[^}]*\}")
 
@@ -20,7 +23,8 @@ _TAG = re.compile(r"</?[a-zA-Z0-9.][^>]*>|\{\\[^}]*\}")
 def parse_subtitles(data: bytes) -> Parsed:
     """Parse subtitles without numbers, times, styles and notes."""
     text = clean_text(decode(data))
-    blocks, end, last = Blocks(), 0.0, ""
+    blocks, end = Blocks(), 0.0
+    last: list[str] = []
     cues = list(_CUE.finditer(text))
     if not cues:
         raise UnreadableError("holds no subtitle: it has no line with a time and -->")
@@ -28,10 +32,10 @@ def parse_subtitles(data: bytes) -> Parsed:
         if _seconds(cue, 1) - end > PAUSE_SECONDS:
             blocks.end()
         end = _seconds(cue, 5)
-        spoken = html.unescape(_TAG.sub("", _SPEAKER.sub(r"\1: ", cue[9]))).strip()
-        if spoken != last:  # captions that roll repeat their lines
-            blocks.text(f" {spoken}")
-        last = spoken
+        shown = _NEXT_NAME.sub("", _NOTE.sub("", cue[9])) if cue.end() < len(text) else cue[9]
+        lines = html.unescape(_TAG.sub("", _SPEAKER.sub(r"\1: ", shown))).strip().split("\n")
+        blocks.text("".join(f" {line}" for line in lines if line not in last))
+        last = lines  # captions that roll repeat their lines
     return blocks.parsed()
 
 

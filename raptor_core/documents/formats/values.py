@@ -6,6 +6,7 @@ Python is a section.
 
 import ast
 import json
+import re
 import warnings
 from collections.abc import Iterator, Sequence
 from itertools import accumulate
@@ -14,6 +15,7 @@ from typing import Any
 from raptor_core.documents.base import MEGABYTE
 from raptor_core.documents.formats.archive import MAX_TEXT_MB, refuse_damage
 from raptor_core.documents.formats.encoding import decode
+from raptor_core.documents.formats.html import parse_html
 from raptor_core.documents.formats.markdown import parse_markdown
 from raptor_core.documents.formats.parsed import (
     Blocks,
@@ -24,7 +26,8 @@ from raptor_core.documents.formats.parsed import (
     nest,
 )
 
-_SHOWN_OUTPUTS = ("text", "text/plain")
+_SHOWN_OUTPUTS = ("text", "text/markdown", "text/plain")
+_OBJECT = re.compile(r"<[\w.]+ (?:object|size|at 0x)[^<>]*>|<Axes[^<>]*>")
 _TITLES = ("title", "name", "heading", "question", "id")
 
 
@@ -150,7 +153,11 @@ def _cell_text(cell: dict[str, Any]) -> str:
 
 def _output_text(output: dict[str, Any]) -> str:
     values = {**output, **output.get("data", {})}
-    return next((_joined(values[key]) for key in _SHOWN_OUTPUTS if key in values), "")
+    text = next((_joined(values[key]) for key in _SHOWN_OUTPUTS if key in values), "")
+    if not _OBJECT.fullmatch(text.strip()):
+        return text
+    page = _joined(values.get("text/html", ""))
+    return parse_html(page.encode("utf-8", "replace"), is_whole=True).text
 
 
 def _joined(source: str | list[str]) -> str:

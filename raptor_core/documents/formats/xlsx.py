@@ -26,6 +26,7 @@ MAX_CELLS = 5_000_000
 _MAX_COLUMNS, _MAX_WIDTH = 16_384, 100
 _MERGED = re.compile(rb"""<(?:\w+:)?mergeCell\s[^>]*?ref=["']([A-Z]+)(\d+):([A-Z]+)(\d+)["']""")
 _EPOCHS = {False: datetime(1899, 12, 30), True: datetime(1904, 1, 1)}
+_ESCAPED = re.compile("_x([0-9A-Fa-f]{4})_")
 _REMEDY = "open the workbook in a spreadsheet program and save it"
 
 
@@ -126,8 +127,10 @@ class _Book:
             return str(value == "1")
         code = self._codes[style] if style < len(self._codes) else ""
         if kind == "d":
-            moment = datetime.fromisoformat(value)
-            serial = (moment - _EPOCHS[self._from_1904]).total_seconds() / 86_400
+            epoch = _EPOCHS[self._from_1904]
+            stamp = value if "-" in value else f"{epoch:%Y-%m-%d}T{value}"
+            moment = datetime.fromisoformat(stamp).replace(tzinfo=None)
+            serial = (moment - epoch).total_seconds() / 86_400
             return show_number(serial, code or "yyyy-mm-dd h:mm:ss", from_1904=self._from_1904)
         if kind != "n":
             return value
@@ -150,7 +153,8 @@ class _Book:
 def _text(item: Any) -> str:
     """Return the text of a string with its runs, without the glosses of its pronunciation."""
     texts = item.iter("{*}t", "{*}text")
-    return "".join(t.text or "" for t in texts if not t.getparent().tag.endswith("}rPh"))
+    text = "".join(t.text or "" for t in texts if not t.getparent().tag.endswith("}rPh"))
+    return _ESCAPED.sub(lambda match: chr(int(match[1], 16)), text) if "_x" in text else text
 
 
 def _read_codes(styles: Any) -> list[str]:

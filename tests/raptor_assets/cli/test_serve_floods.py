@@ -19,8 +19,9 @@ CODE = """
 import sys
 from raptor_assets.serving import connections
 from raptor_assets.serving.http import make_app
+from raptor_assets.serving.reading import HomeReader
 connections.PATIENCE_SECONDS = float(sys.argv[2])
-connections.run_server(make_app(None, "key"), "127.0.0.1", int(sys.argv[1]), "critical")
+connections.run_server(make_app(HomeReader(None), "key"), "127.0.0.1", int(sys.argv[1]), "critical")
 """
 MEGABYTE = 1 << 20
 SENT = 20 * MEGABYTE

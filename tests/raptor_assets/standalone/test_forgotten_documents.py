@@ -24,6 +24,8 @@ from raptor_assets.standalone import file_texts
 from raptor_assets.standalone.instance import open_instance
 from raptor_core.documents.grouping import document_partition
 
+SCHEMA = "dagster/column_schema"
+
 pytestmark = pytest.mark.slow
 
 KINDS = ("title", "opening", "cell", "closing", "file")
@@ -177,6 +179,9 @@ def test_a_deletion_takes_no_materialization_and_leaves_nothing_to_build(emptied
         for metadata in earlier:
             assert metadata["dagster/row_count"].value > 0
             assert "removed:" in str(metadata)
+        for key in instance.get_asset_keys():  # each event can be read, with the names of columns
+            for event in instance.fetch_materializations(key, 1000).records:
+                assert "removed:" not in str(event.asset_materialization.metadata.get(SCHEMA))
 
 
 def plant_output(place, leftover):

@@ -122,3 +122,13 @@ def test_a_document_in_a_script_that_the_model_does_not_know_is_doubted_with_a_r
     assert "multilingual-e5-small" in odd.reason
     assert find_odd_text(Document("a.md", OPENING * 9), COUNTER.unknown_share) is None
     assert find_odd_text(Document("a.md", thai)) is None
+
+
+@pytest.mark.parametrize("quote", ['"', "'"])
+def test_an_address_in_quotes_is_data_until_its_closing_quote(quote):
+    inner = "'" if quote == '"' else '"'
+    drawing = f"<svg viewBox={inner}0 0 9 9{inner}><path d={inner}M0 0h9v9z{inner}/></svg>"
+    address = f"{quote}data:image/svg+xml;utf8,{drawing}{quote}"
+    text = f"A lamp {address} burns."
+    (span,) = data_runs(text)
+    assert text[span[0] : span[1]].strip() == address

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from raptor_core.documents import load_documents
-from raptor_core.documents.formats.encoding import decode, read_text
+from raptor_core.documents.formats.encoding import decode, find_codec, read_text
 from raptor_core.documents.formats.parsed import UnreadableError
 from raptor_core.errors import SettingsError
 from raptor_core.quality.document_text import find_odd_text
@@ -328,3 +328,36 @@ def test_one_bad_unit_of_utf16_loses_no_text():
 def test_binary_data_is_refused(data):
     with pytest.raises(UnreadableError, match="binary data"):
         decode(data)
+
+
+@pytest.mark.parametrize(
+    "name", ["windows1251", "win-1251", "cp-1251", "x-windows-1251", "x-x-cp1251", "ms-cp1251"]
+)
+def test_every_spelling_of_a_code_page_is_known(name):
+    assert find_codec(name) == "cp1251"
+
+
+@pytest.mark.parametrize(
+    ("name", "page", "text"),
+    [("windows-874", "cp874", "ไฟ"), ("IBM-850", "cp850", "für"), ("windows-936", "gbk", "灯塔")],
+)
+def test_code_pages_that_python_spells_otherwise_are_known(name, page, text):
+    assert decode(text.encode(page), name) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "page"),
+    [
+        ("It costs £40 a year.", "cp1252"),
+        ("Add ½ of it, or ¾.", "cp1252"),
+        ("Ky është një çelës për derën e shtëpisë në fshat.", "cp1252"),
+        ("Ławka stoi pod ścianą.", "cp1250"),
+    ],
+)
+def test_signs_of_money_and_fractions_and_albanian_are_recognized(text, page):
+    assert decode(text.encode(page)) == text
+
+
+def test_a_short_chinese_text_in_utf16_without_a_mark_is_read():
+    text = "灯塔矗立在岩石上。\n每晚"
+    assert decode(text.encode("utf-16-le")) == text

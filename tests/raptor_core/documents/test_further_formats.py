@@ -7,6 +7,7 @@ from support import offices
 
 from raptor_core.documents import load_documents
 from raptor_core.documents.formats.archive import refuse_damage
+from raptor_core.documents.formats.number_format import show_number
 from raptor_core.documents.formats.parsed import UnreadableError
 from raptor_core.documents.sources.base import SourceFile
 from raptor_core.documents.sources.parsing import parse_file
@@ -225,3 +226,77 @@ def test_no_object_of_python_is_in_the_reason_of_damage(error):
     with damage as failure, refuse_damage("sheet"):
         raise error
     assert "object" not in str(failure.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        (rb"\ansicpg932 \'83A\'83\'81", "アメ"),
+        (rb"\ansicpg1251 " + "Маяк".encode("cp1251"), "Маяк"),
+        (rb"\mac f\'9fr", "für"),
+        (rb"\pc f\'81r", "für"),
+        (rb"\ansicpg0 f\'fcr", "für"),
+        (rb"\ansicpg10000 f\'9fr", "für"),
+        (rb"{\upr{a?}{\*\ud{a\u322?}}}", "ał"),
+        (rb"Sea.{\shp{\*\shpinst{\sn a}{\shptxt Box.\par}}{\shprslt{\*\do Box.}}}", "Sea.\n\nBox."),
+    ],
+)
+def test_letters_and_text_boxes_of_rich_text_are_read_under_every_code_page(text, shown):
+    assert parse("rtf", rb"{\rtf1" + text + rb"\par}").text == shown
+
+
+@pytest.mark.parametrize(
+    ("output", "shown"),
+    [
+        ({"text": "\x1b[31mred\x1b[0m"}, "red"),
+        (
+            {"data": {"text/markdown": "**Tide**", "text/plain": "<IPython.Markdown object>"}},
+            "**Tide**",
+        ),
+        ({"data": {"text/html": "<b>Tide</b>", "text/plain": "<IPython.HTML object>"}}, "Tide"),
+        ({"data": {"text/plain": "<Figure size 640x480 with 1 Axes>"}}, ""),
+    ],
+)
+def test_outputs_of_a_notebook_are_their_text_and_no_objects(output, shown):
+    cell = {"cell_type": "code", "source": "1", "outputs": [output]}
+    expected = f"```\n1\n```\n\n```\n{shown}\n```" if shown else "```\n1\n```"
+    assert parse("ipynb", json.dumps({"cells": [cell]})).text == expected
+
+
+TIMES = [f"00:00:0{n},000 --> 00:00:0{n + 1},000" for n in range(4)]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        f"1\n{TIMES[0]}\n\n2\n{TIMES[1]}\nIt rises\nat noon\n",
+        f"1\n{TIMES[0]}\nIt rises\n\nat noon\n\n2\n{TIMES[1]}\n",
+        f"1\n{TIMES[0]}\nIt rises\n2\n{TIMES[1]}\nat noon\n",
+        f"{TIMES[0]}\nIt rises\n\n{TIMES[1]}\nIt rises\nat noon\n\n{TIMES[2]}\nat noon\n",
+        f"a\n{TIMES[0]}\nIt rises\n\nNOTE a\nb\n\nc\n{TIMES[1]}\nat noon\n",
+    ],
+)
+def test_every_line_of_subtitles_is_read_once(body):
+    assert parse("vtt", f"WEBVTT\n\n{body}").text == "It rises at noon"
+
+
+def test_a_sheet_in_csv_may_name_its_delimiter_and_double_its_quotes_late():
+    assert parse("csv", "sep=;\nWare;Euro\nOil;x\n").text == "Ware: Oil | Euro: x"
+    rows = '"Oil","plain"\n' * 2000 + '"Oil","he ""x"" y"\n'
+    assert parse("csv", f"Ware,Note\n{rows}").text.endswith('Ware: Oil | Note: he "x" y')
+
+
+@pytest.mark.parametrize(
+    ("value", "code", "shown"),
+    [
+        (9.999, "0.0E+00", "1.0E+01"),
+        (-0.5, "[h]:mm", "-12:00"),
+        (5, ";;;", ""),
+        (5, "[<1]0%;0.0", "5.0"),
+        (2155551234, "[<=9999999]###-####;(###) ###-####", "(215) 555-1234"),
+        (-12, 'General" °C"', "-12 °C"),
+        (1e21, "General", "1E+21"),
+    ],
+)
+def test_numbers_are_shown_by_the_part_of_the_format_that_fits_them(value, code, shown):
+    assert show_number(value, code) == shown

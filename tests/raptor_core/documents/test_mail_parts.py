@@ -6,8 +6,10 @@ from email.message import EmailMessage
 import pytest
 from support import offices
 
-from raptor_core.documents.formats.mail import parse_eml
+from raptor_core.documents.formats.mail import parse_eml, read_mailbox
 from raptor_core.documents.formats.outlook import parse_msg
+from raptor_core.documents.formats.records import TableOrigin
+from raptor_core.settings import SourceSettings
 
 POLISH = "Zażółć gęślą jaźń, a źródło rzeki leży w górach i płynie szybciej wiosną."
 
@@ -151,3 +153,49 @@ def test_a_message_inside_a_stored_message_is_a_section():
     parsed = parse_msg(offices._ole(parts, top=[1, 2, 3]))
     assert parsed.text == "See below.\n\nHigh tide\n\nIt rises at noon."
     assert [section.title for section in parsed.sections] == ["High tide"]
+
+
+def parts_of(kind, *parts):
+    """A message of these parts, each with its own header."""
+    body = "".join(f"\n--A\n{part}" for part in parts)
+    return f'Subject: x\nContent-Type: multipart/{kind}; boundary="A"\n{body}\n--A--\n'.encode()
+
+
+@pytest.mark.parametrize(
+    ("encoding", "body"),
+    [
+        ("base64", "U3ViamVjdDogTG93CgpJdCBmw6RsbHMuCg=="),
+        ("quoted-printable", "Subject: Low\n\nIt f=C3=A4lls."),
+    ],
+)
+def test_a_forwarded_message_is_decoded(encoding, body):
+    inner = f"Content-Type: message/rfc822\nContent-Transfer-Encoding: {encoding}\n\n{body}"
+    parsed = parse_eml(parts_of("mixed", "Content-Type: text/plain\n\nSee.", inner))
+    assert parsed.text == "See.\n\nLow\n\nIt fälls."
+    assert [section.title for section in parsed.sections] == ["Low"]
+
+
+def test_every_text_of_related_parts_is_read_whichever_is_first():
+    picture = "Content-Type: image/png\nContent-ID: <i>\n\nx"
+    page = "Content-Type: text/html\n\n<p>Seen.</p>"
+    file = 'Content-Type: application/pdf\nContent-Disposition: attachment; filename="b.pdf"\n\nx'
+    signature = "Content-Type: text/plain\n\nSigned."
+    parsed = parse_eml(parts_of("related", picture, page, file, signature))
+    assert (parsed.text, parsed.metadata["attachments"]) == ("Seen.\n\nSigned.", "b.pdf")
+
+
+@pytest.mark.parametrize(
+    "kind", ["text/enriched", "text/x-log", "text/calendar", "multipart/mixed"]
+)
+def test_text_of_any_kind_without_a_file_name_is_read(kind):
+    assert (
+        parse_eml(f"Subject: x\nContent-Type: {kind}\n\nIt rises.\n".encode()).text == "It rises."
+    )
+
+
+def test_a_line_that_begins_with_from_does_not_divide_a_message():
+    first = b"From a@b Mon\nSubject: One\n\nHello.\n\nFrom here on it rises.\nAnd falls.\n\n"
+    second = b"From a@b Mon\nSubject: Two\n\nBye\n"
+    mails = list(read_mailbox(first + second, TableOrigin("a", "a", {}), SourceSettings()))
+    texts = [document.text for _, document in mails]
+    assert texts == ["Hello.\n\nFrom here on it rises.\nAnd falls.", "Bye"]

@@ -299,3 +299,40 @@ def test_a_text_that_cells_share_without_end_is_refused():
     )
     with pytest.raises(UnreadableError, match="more than 24 MB of text in cells"):
         parse("xlsx", data)
+
+
+def test_a_paragraph_that_old_programs_show_otherwise_is_read_once():
+    names = f'{W} xmlns:mc="http://schemas.openxmlformats.org/markup-compatibility/2006"'
+    new, old = (f"<w:p><w:r><w:t>{text}</w:t></w:r></w:p>" for text in ("New.", "Old."))
+    choice = f'<mc:Choice Requires="x">{new}</mc:Choice><mc:Fallback>{old}</mc:Fallback>'
+    element = f"<mc:AlternateContent {names}>{choice}</mc:AlternateContent>"
+    assert parse("docx", letter(element)).text == "It rises.\n\nNew."
+
+
+def sheet(*cells):
+    """A workbook whose sheet has one row of cells in XML."""
+    main = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
+    rows = f"<sheetData><row>{''.join(cells)}</row></sheetData>"
+    part = f'<worksheet xmlns="{main}">{rows}</worksheet>'
+    book = offices.saved(openpyxl.Workbook())
+    return changed(book, **{"xl/worksheets/sheet1.xml": part})
+
+
+def test_escaped_characters_of_a_sheet_are_read():
+    cell = '<c t="inlineStr"><is><t>one_x000D_ two _x005F_x0041_</t></is></c>'
+    assert parse("xlsx", sheet(cell)).text == "Sheet\n\none two _x0041_"
+
+
+@pytest.mark.parametrize(
+    ("stamp", "shown"),
+    [
+        ("2026-11-27T06:30:00Z", "2026-11-27 6:30:00"),
+        ("2026-11-27", "2026-11-27"),
+        ("06:30", "6:30"),
+    ],
+)
+def test_dates_of_a_sheet_may_have_a_zone_or_no_day(stamp, shown):
+    text = parse(
+        "xlsx", sheet('<c t="inlineStr"><is><t>At</t></is></c>', f'<c t="d"><v>{stamp}</v></c>')
+    )
+    assert shown in text.text

@@ -81,3 +81,7 @@ def test_a_chapter_that_is_a_drawing_is_read(kind, page):
     )
     book = offices.epub(**{"OPS/book.opf": package, "OPS/a.svg": page})
     assert parse_epub(book, 5.0).text == "The tide\n\nrises."
+
+
+def test_colours_of_a_terminal_are_removed():
+    assert clean_text("\x1b[1;31mThe tide\x1b[0m rises\x1b[K.") == "The tide rises."
