@@ -23,7 +23,7 @@ _BODY_TEXT = 10
 
 
 def parse_docx(data: bytes, max_file_mb: float) -> Parsed:
-    """Parse a Word document without deleted text, comments, headers and footers of pages."""
+    """Parse a Word document without deleted or hidden text, comments, heads and feet of pages."""
     formats = (".doc", ".docx")
     with refuse_damage("Word document"), open_archive(data, max_file_mb, formats) as archive:
         package = Package(archive, "document")
@@ -120,7 +120,7 @@ class _Body:
                 self._pending += self._note_texts(notes.get(attribute(child, "id")))
             elif tag in _DRAWINGS:
                 self._pending += self._drawing_texts(child)
-            elif tag not in _LEFT_OUT:
+            elif tag not in _LEFT_OUT and not (tag == "r" and _is_hidden(child)):
                 yield from self._text(child)
 
     def _note_texts(self, note: Any) -> Iterator[str]:
@@ -147,6 +147,11 @@ class _Body:
                 yield "".join(self._text(child))
             elif tag not in _LEFT_OUT:
                 yield from self._box_texts(child)
+
+
+def _is_hidden(run: Any) -> bool:
+    mark = run.find("{*}rPr/{*}vanish")
+    return mark is not None and _value(mark) not in {"0", "false", "off"}
 
 
 def _read_styles(root: Any) -> dict[str, _Style]:

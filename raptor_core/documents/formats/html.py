@@ -68,7 +68,12 @@ _BLOCK = frozenset(
     nav ol p pre section summary table tbody tfoot thead tr ul
     """.split()  # noqa: SIM905
 )
-_HIDING = re.compile(r"(?:^|;)\s*(?:display\s*:\s*none|visibility\s*:\s*hidden)\b", re.IGNORECASE)
+_HIDING = re.compile(
+    r"(?:^|;)\s*(?:display\s*:\s*none|visibility\s*:\s*(?:hidden|collapse)|"
+    r"content-visibility\s*:\s*hidden)\b",
+    re.IGNORECASE,
+)
+_COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
 _HEADINGS = {f"h{rank}": rank for rank in range(1, 7)}
 _ROOTS = frozenset({"html", "body", "main"})
 _META = frozenset({"author", "date", "description", "keywords"})
@@ -184,7 +189,9 @@ class _Page:
             return True
         if name in _ROOTS or is_main(name, attributes):
             return False
-        if "hidden" in attributes or _HIDING.search(attributes.get("style", "")):
+        if "hidden" in attributes or (name == "dialog" and "open" not in attributes):
+            return True
+        if _HIDING.search(_COMMENT.sub("", attributes.get("style", ""))):
             return True
         in_main = self._main_from is not None
         return not self._is_whole and is_around(name, attributes, in_main=in_main)

@@ -309,6 +309,18 @@ def test_a_paragraph_that_old_programs_show_otherwise_is_read_once():
     assert parse("docx", letter(element)).text == "It rises.\n\nNew."
 
 
+def test_hidden_text_of_word_is_left_out():
+    runs = "".join(
+        f"<w:r><w:rPr>{mark}</w:rPr><w:t>{text}</w:t></w:r>"
+        for mark, text in (
+            ("<w:vanish/>", "Unseen. "),
+            ('<w:vanish w:val="0"/>', "Seen. "),
+            ("<w:b/>", "Seen too."),
+        )
+    )
+    assert parse("docx", letter(f"<w:p {W}>{runs}</w:p>")).text == "It rises.\n\nSeen. Seen too."
+
+
 def sheet(*cells):
     """A workbook whose sheet has one row of cells in XML."""
     main = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"

@@ -14,6 +14,10 @@ from raptor_core.documents.formats.parsed import clean_text
         '<p style="color: red; DISPLAY : none !important">unseen</p>',
         '<div style="visibility:hidden"><p>unseen <b>too</b></p></div>',
         '<span style="display:none">unseen</span>',
+        '<p style="display /* for now */ : none">unseen</p>',
+        '<p style="visibility: collapse">unseen</p>',
+        '<section style="content-visibility:hidden"><p>unseen</p></section>',
+        "<dialog><p>unseen</p></dialog>",
         "<p hidden>unseen</p>",
         "<noframes><p>unseen <b>tags</b></p></noframes>",
         "<noscript><p>unseen</p></noscript>",
@@ -32,6 +36,7 @@ def test_what_readers_of_a_page_do_not_see_is_left_out(unseen, is_whole):
         '<p style="display:block">seen</p>',
         '<p style="--display:none-of-these">seen</p>',
         '<p aria-hidden="true">seen</p>',
+        "<dialog open><p>seen</p></dialog>",
         '<input style="display:none"><p>seen</p>',
     ],
 )
