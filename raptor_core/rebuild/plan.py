@@ -110,15 +110,13 @@ class _Planner:
         return self.predict(previous, Layer(leaves, vectors), exact=exact)[0]
 
     def _repeats(self, tree: Tree, leaves: Sequence[Node]) -> bool:
-        """Return whether a build makes the same tree: same settings, leaves and decisions."""
-        nodes, settings = list(tree.nodes()), self._components.settings_fingerprint
-        curated = self._components.curation.texts(node.content_key for node in nodes)
+        """Return whether a build makes the same tree: same settings and leaves, no decisions."""
         same = {node.id for node in leaves} == {node.id for node in tree.layers[0].nodes}
-        return (same and tree.settings_fingerprint == settings) and all(
-            FALLBACK not in node.quality
-            and curated.get(node.content_key) == (node.text if CURATED in node.quality else None)
-            for node in nodes
-        )
+        if tree.settings_fingerprint != self._components.settings_fingerprint or not same:
+            return False
+        is_decided = self._components.curation.digest(tree.name)
+        marks = {mark for node in tree.nodes() for mark in node.quality}
+        return not is_decided and marks.isdisjoint({CURATED, FALLBACK})
 
     def predict(self, previous: Tree, leaves: Layer, *, exact: bool) -> tuple[TreePlan, Clustering]:
         """Plan a tree that continues from ``previous``; also return the clusters of its leaves."""
