@@ -54,8 +54,6 @@ def _complete(store: VectorStore, *, mend: bool) -> list[Mark]:
     if mend:
         store.mend()
     marks = store.marks()
-    if store.count() == sum(mark.n_nodes for mark in marks):
-        return marks
     complete: list[Mark] = []
     for at in range(0, len(marks), COUNTED_TREES):
         part = marks[at : at + COUNTED_TREES]

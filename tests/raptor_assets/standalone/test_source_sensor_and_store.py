@@ -10,8 +10,6 @@ from support.workshop import Workshop, prose
 from raptor_assets import names
 from raptor_assets.project import store_state
 from raptor_core.errors import StoreError
-from raptor_core.store.engines.base import Batch
-from raptor_core.store.store import VectorStore
 
 pytestmark = pytest.mark.slow
 
@@ -114,16 +112,3 @@ def test_a_damaged_store_fails_the_tick(workshop):
     (workshop.home.qdrant / "corpus.json").write_text("{")
     with pytest.raises(StoreError, match=r"corpus\.json is damaged"):
         daemon.tick()
-
-
-def test_nodes_are_counted_at_once_and_by_tree_only_where_some_are_lost(workshop, monkeypatch):
-    assert workshop.build().succeeded
-    place, grouping = workshop.resources().store, workshop.settings.grouping
-    counts, count = [], VectorStore.count
-    monkeypatch.setattr(VectorStore, "count", lambda *v: counts.append(v) or count(*v))
-    (sound,) = store_state.read_store_state(place, grouping)
-    assert (sorted(sound), len(counts)) == (NAMES, 1)
-    with place.open_existing() as store:
-        lost = store.point_ids("a.md")[0]
-        store._commit_whole(Batch(deletes=(lost,)))
-    assert [*store_state.read_store_state(place, grouping)[0]] == ["b.md"]
