@@ -216,18 +216,12 @@ def find_changes(
     recorded = read_recorded(records, settings)
     states = compare(source, recorded, build, store_state, known)
     previous = read_previous(known, states.absent, states.read_again)
-    # A snapshot that a failed run wrote differs from what is published.
-    published = {
-        name
-        for name in states.read_again
-        if recorded.published.get(name, "").startswith(recorded.snapshots.get(name, "")[:16])
-    }
     present = _present(inventory, previous)
     renames = find_renames(
         source.partitions,
         states.stale,
         previous,
-        published,
+        _as_published(states.read_again, recorded),
         lambda name: previous[name] or (),
         present,
     )
@@ -243,6 +237,12 @@ def find_changes(
         is_confirmed=is_confirmed,
     )
     return decide_changes(source, recorded, states, renames, removals)
+
+
+def _as_published(partitions: Iterable[str], recorded: "RecordedState") -> set[str]:
+    """Return the partitions whose snapshot is the published one; that of a failed run differs."""
+    snapshots, published = recorded.snapshots, recorded.published
+    return {n for n in partitions if published.get(n, "").startswith(snapshots.get(n, "")[:16])}
 
 
 @dataclass(frozen=True, slots=True)

@@ -65,7 +65,10 @@ class PartitionStatus:
     published_at: str
     checks: tuple[CheckResult, ...]
 
-    partition = property(lambda self: self.name)
+    @property
+    def partition(self) -> str:
+        """The partition of its checks, as a tree has one."""
+        return self.name
 
     @property
     def structural_passed(self) -> bool:

@@ -68,7 +68,12 @@ class _Question:
 
 
 class LlmJudge:
-    """Judge by a chat model that gives a reason and a child's words for unsupported sentences."""
+    """Judge by a chat model that gives a reason and a child's words for unsupported sentences.
+
+    Scores are 1 and 0. An answer that is no JSON of the required form, or names sentences or
+    sources that do not exist, leads to a retry; after ``audit.max_retries`` the summary is not
+    judged. A quote that its source does not contain is dropped.
+    """
 
     def __init__(
         self,

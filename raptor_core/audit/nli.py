@@ -18,7 +18,12 @@ MAX_PREMISES = 8
 
 
 class NliJudge:
-    """Judge that supports a sentence if a child entails it with a probability of 0.5 or more."""
+    """Judge that supports a sentence if a child entails it with a probability of 0.5 or more.
+
+    The model is any cross-encoder of sentence-transformers that was trained for inference and
+    labels "entailment" and, optionally, "contradiction". The score is the highest probability of
+    entailment by one child, so a sentence that combines several children may count as unsupported.
+    """
 
     name = "nli"
 

@@ -10,7 +10,13 @@ MIN_SUPPORT = 0.5
 
 
 class OverlapJudge:
-    """Judge by the share of a sentence's content words that occur in any child."""
+    """Judge by the share of a sentence's content words that occur in any child.
+
+    A sentence with a number or name that occurs in no child is unsupported, too. The judge does not
+    notice a negation, a swap of roles or a wrong combination of words. Numbers compare by value,
+    words without English endings, unspaced scripts by pairs of characters. A capital marks a name,
+    unless the children put capitals on ordinary words, as German does.
+    """
 
     name = "overlap"
     version = "1"

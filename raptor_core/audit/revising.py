@@ -31,7 +31,12 @@ class _Faults:
 
 
 class RevisingSummarizer:
-    """Summarizer that audits every new summary of another summarizer."""
+    """Summarizer that audits every new summary of another summarizer.
+
+    A summary with unsupported sentences, or that leaves out most children or copies one, is
+    requested again, with these faults in the prompt. The answer with fewer faults is kept, the
+    first of equals. The judge is part of the fingerprint, because it affects the texts.
+    """
 
     def __init__(self, inner: Summarizer, judge: Judge) -> None:
         self._inner = inner

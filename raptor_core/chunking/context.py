@@ -33,7 +33,12 @@ def _names(title: str, section: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _candidates(names: tuple[str, ...]) -> list[str]:
-    """Return lines from the whole path down to one name, the best first."""
+    """Return lines from the whole path down to one name, the best first.
+
+    The middle of the path is dropped first, because the title names the topic of the document and
+    the innermost heading that of the chunk. Then the title is dropped, then words at the end of the
+    innermost heading.
+    """
     if not names:
         return [""]
     lines = [_JOIN.join(names)]

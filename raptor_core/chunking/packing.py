@@ -50,7 +50,10 @@ class SentenceSpan(NamedTuple):
 
 
 def pack_stably(sentences: Sequence[SentenceSpan], limit: int) -> list[int]:
-    """Return the ends (indices, exclusive) of chunks of at most ``limit`` tokens."""
+    """Return the ends (indices, exclusive) of chunks of at most ``limit`` tokens.
+
+    Pack each stretch into the chunks of the least price; an edit shifts few chunks around it.
+    """
     weights = [sentence.weight for sentence in sentences]
     prices = [0, *(_price(*pair) for pair in pairwise(sentences))]
     return [

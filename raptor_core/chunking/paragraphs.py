@@ -34,7 +34,11 @@ _CODE = re.compile(r"[{}<>=;]|\w\(|^\s*(?:[$#@]|//|import |return\b|def |class )
 
 @dataclass(frozen=True, slots=True)
 class Paragraph:
-    """Block of text without white space around it, to cut into sentences, into lines, or never."""
+    """Block of text from character ``start`` to ``end``, without white space around it.
+
+    Kind "prose" is cut into sentences, kind "lines" (code, tables) into lines; a "heading" is not
+    cut.
+    """
 
     start: int
     end: int

@@ -26,7 +26,11 @@ _log = logging.getLogger(__name__)
 
 
 def ensure_cache() -> None:
-    """Give numba a temporary cache folder if it can write to none."""
+    """Give numba a temporary cache folder if it can write to none.
+
+    This happens in containers where the files belong to another user and there is no home folder.
+    numba treats it as an error, and umap-learn's kernels need a cache folder, too.
+    """
     try:
         numba.njit(cache=True)(ensure_cache)
     except RuntimeError:

@@ -30,7 +30,11 @@ def on_grid(vectors: Vectors | Doubles, grid: float = GRID) -> Doubles:
 
 
 def nearest(grid: Doubles, k: int) -> tuple[Ints, Doubles]:
-    """Return the ``k`` nearest other rows, sorted, and their cosine distances, both ``(n, k)``."""
+    """Return the ``k`` nearest other rows of each row and their cosine distances, both ``(n, k)``.
+
+    The search is exact, in blocks of rows: memory is linear in n. Neighbours are sorted by
+    distance, then by row.
+    """
     n = len(grid)
     norms = np.sqrt(np.einsum("ij,ij->i", grid, grid))
     norms = np.maximum(norms, 1.0)
@@ -79,7 +83,9 @@ def umap_layout(
     Args:
         grid: rows from ``on_grid``, shape ``(n, n_source_dims)``, n >= 3.
         n_neighbors: neighbours including the row itself, as umap-learn counts.
+        n_dims: dimensions of the layout.
         epochs: rounds of the layout; 0 is umap-learn's choice, 500, or 200 above 10,000 rows.
+        seed: seed of the initial layout and of the negative samples.
     """
     from raptor_core.clustering import layout_kernels as kernels
 
@@ -96,7 +102,10 @@ def umap_layout(
 
 
 def bandwidth_floors(distances: Doubles) -> Doubles:
-    """Return the least bandwidth of each row, a thousandth of a mean distance, shape ``(n,)``."""
+    """Return the least bandwidth of each row, a thousandth of a mean distance, shape ``(n,)``.
+
+    It is the row's mean distance, or the mean over all rows if that is zero.
+    """
     means = distances.mean(axis=1)
     floors: Doubles = 1e-3 * np.where(means > 0.0, means, distances.mean())
     return np.maximum(floors, 1e-12)

@@ -154,7 +154,11 @@ def compare(
 
 
 def join(first: Comparison, scores: Sequence[QuestionScore]) -> Comparison:
-    """Return a comparison with further systems on the same questions, or raise ValueError."""
+    """Return a comparison with further systems, measured on the same questions in their order.
+
+    Raises:
+        ValueError: a system is in both, or lacks a question or a budget.
+    """
     known, systems = (dict.fromkeys(i.system for i in items) for items in (first.scores, scores))
     questions = [i.question.id for i in first.scores if i.system == first.scores[0].system]
     for system in systems:

@@ -95,7 +95,10 @@ class CommonText:
 
 
 def language_of(document: Document) -> str:
-    """Return the language of a sample, or its script if that is not Latin; empty if not clear."""
+    """Return the language of a sample, or its script if that is not Latin; empty if not clear.
+
+    Each paragraph is judged alone, so that a program in one hides no words of the others.
+    """
     start = max(0, len(document.text) - _SAMPLE_CHARS) // 3
     sample = document.text[start : start + _SAMPLE_CHARS]
     long = [part for part in sample.split("\n\n") if len(part) >= _PARAGRAPH_CHARS] or [sample]

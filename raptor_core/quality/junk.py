@@ -65,7 +65,12 @@ def empty(text: str) -> str | None:
 
 
 def truncated(text: str) -> str | None:
-    """Return the end of a ``text`` that stops in mid sentence, or None."""
+    """Return the end of a ``text`` that stops in mid sentence, or None.
+
+    A missing full stop alone is no sign: list items, headings and some scripts have none. Signs are
+    a comma, an opening bracket or a function word at the end, and an unfinished clause of four
+    words or more after two finished sentences of the same line.
+    """
     bare = text.rstrip()
     if not bare:
         return None
@@ -337,7 +342,11 @@ def find_cut(text: str, children: Sequence[str], *, full: bool = False) -> str |
     "put together from pieces of its children or they stop so themselves.",
 )
 def truncation(layer: CheckedLayer) -> CheckMeasurement:
-    """Measure the number of summaries that are cut off."""
+    """Measure the number of summaries that are cut off.
+
+    A summary of ``summarizer.max_tokens`` or more counts if its last line has no full stop, a
+    shorter one if it stops in mid sentence (see ``truncated``).
+    """
     limit = layer.settings.summarizer.max_tokens
     checked = layer.written
     ends = (

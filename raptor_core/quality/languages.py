@@ -176,7 +176,10 @@ _MIN_SHARE = 0.1
 
 
 def find_switch(summary: Writing, children: Sequence[Writing]) -> tuple[str, str] | None:
-    """Return the language of a summary and that of its children, if they clearly differ."""
+    """Return the language of a summary and that of its children, if they clearly differ.
+
+    A script or language that a child uses in part counts as a language of the children.
+    """
     script = summary.script
     if script is None or not children:
         return None

@@ -200,7 +200,12 @@ Texts = Mapping[tuple[str, str], str]
     "two chunks that lie inside a sentence.",
 )
 def chunk_length(chunks: Sequence[Node], texts: Texts, settings: Settings) -> CheckMeasurement:
-    """Measure chunks over the token limit, and the share of borders that cut a sentence."""
+    """Measure chunks over the token limit, and the share of borders that cut a sentence.
+
+    ``chunks`` are in document order, of one or more trees. A border cuts no sentence where a line
+    ends, or where the text before it ends like a sentence. Borders of documents without a text are
+    not judged. Windows of words always cut sentences, so their share breaks no bound.
+    """
     limit, bound = settings.chunking.max_tokens, settings.checks.max_cut_sentences
     over = sorted(
         (node for node in chunks if node.n_tokens > limit),

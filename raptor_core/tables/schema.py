@@ -46,7 +46,7 @@ class Schema:
         return pa.Table.from_arrays(arrays, names=list(self.names))
 
     def rows(self, table: pa.Table) -> Iterator[tuple[Any, ...]]:
-        """Yield the rows of a table that ``table`` made, lists as tuples, or raise KeyError."""
+        """Yield the rows that ``table`` wrote, lists as tuples; raise KeyError without a column."""
         return zip(*(self._cells(column, table) for column in self.columns), strict=True)
 
     def check(self, schema: pa.Schema) -> None:

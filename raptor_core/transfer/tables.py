@@ -45,7 +45,11 @@ _READERS: dict[Schema, Callable[..., Any]] = {
 
 
 def check_table(data: bytes, where: str, schema: Schema, trees: Collection[str] | None) -> pa.Table:
-    """Return the table of a file with this schema and these ``trees``, or raise ExportError."""
+    """Return the table of a file, which must have this schema.
+
+    ``trees`` are the values that a column ``tree`` may have; None for any. ExportError names the
+    file ``where``.
+    """
     import pyarrow as pa
     import pyarrow.parquet as pq
 

@@ -140,7 +140,11 @@ def why_from_scratch(previous: Tree | None, leaves: Sequence[Node], components: 
 def _arrange(
     layer: Layer, components: Components, earlier: Earlier | None, reason: str
 ) -> _Arranged:
-    """Cluster a layer of at least two nodes."""
+    """Cluster a layer of at least two nodes.
+
+    ``earlier`` holds the published clusters, for a layer of planning vectors. None fits the layer
+    from scratch, for a ``reason``.
+    """
     if earlier is None:
         return _fit(layer, components, reason or "a new layer")
     if {node.id for node in layer.nodes} == {member for ids in earlier.ids for member in ids}:

@@ -68,7 +68,11 @@ class Previews:
             raise load.explain_empty(self._paths, self._components.settings.source, self.skipped)
 
     def document(self, name: str) -> tuple[Preview, Document, list[Chunk]]:
-        """Return preview, document and chunks of a document id, or raise SourceError."""
+        """Return the preview, the document and the chunks of one document id.
+
+        Raises:
+            SourceError: the source holds no such document; the message gives the reason, if known.
+        """
         listed: load.Listed = [
             (source, [file for file in files if file.only_id in (None, name)])
             for source, files in self._listed

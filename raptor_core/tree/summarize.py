@@ -28,7 +28,11 @@ Draft = tuple[Node, tuple[int, ...]]
 def draft_summaries(
     nodes: Sequence[Node], clustering: Clustering, components: Components
 ) -> list[Draft]:
-    """Make one draft for each cluster over ``nodes``, ordered by rows."""
+    """Make one draft for each cluster over ``nodes``, ordered by rows.
+
+    A draft with a text of people has another content key, so that its ancestors are summarized
+    again.
+    """
     summarizer, number = components.summarizer.fingerprint, clustering.layer + 1
     row_of = {node.id: row for row, node in enumerate(nodes)}
     groups = [tuple(sorted(row_of[member] for member in group)) for group in clustering.groups]
@@ -118,7 +122,10 @@ class Summarized:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Draft:
-    """Summary node without its text, which all drafts of one ``key`` share."""
+    """Summary node without its text; drafts of one ``key`` get the same text.
+
+    ``curated`` is a text that a person wrote or pinned; empty for a text to be made.
+    """
 
     node: Node
     layer: Layer

@@ -51,7 +51,11 @@ class GmmClusterer(GuardedClusterer):
 
 
 def responsibilities(points: Doubles, seed: int) -> NDArray[np.float64]:
-    """Return the probabilities ``(n_components, len(points))``, or raise ClusteringError."""
+    """Return the probability of each component for each row, ``(n_components, len(points))``.
+
+    Raises:
+        ClusteringError: no covariance can be inverted.
+    """
     n_components = len(points) // NODES_PER_COMPONENT
     if n_components < 2:
         return np.ones((1, len(points)))

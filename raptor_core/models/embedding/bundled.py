@@ -24,7 +24,11 @@ BATCH_TOKENS = 1024
 
 
 class BundledEmbedder(LocalEmbedder):
-    """all-MiniLM-L6-v2: 384 dimensions, 256 tokens; weights are checked by SHA-256 on load."""
+    """all-MiniLM-L6-v2: 384 dimensions, 256 tokens; weights are checked by SHA-256 on load.
+
+    A vector depends only on its text. Loading imports torch and tokenizers, and nothing built on
+    them. Threads may share one object; the model serves one at a time.
+    """
 
     model = "all-MiniLM-L6-v2"
     n_dims = N_DIMS

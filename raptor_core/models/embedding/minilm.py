@@ -25,6 +25,11 @@ Linear = Callable[[Any], Any]
 class MiniLM:
     """Encoder from token ids to vectors.
 
+    The tokens of all texts of a call are in one matrix, padded to a multiple of a fixed number of
+    rows. Every product takes exactly that number of rows. Attention is computed for each text
+    alone, at its own length. So no sum depends on the other texts. On a processor the products are
+    oneDNN's with packed weights, if torch has it.
+
     Args:
         weights: path of the checkpoint, ``model.safetensors``.
         half: weights and products in bfloat16; attention, sums and normalization stay in float32.

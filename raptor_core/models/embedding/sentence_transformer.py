@@ -23,6 +23,10 @@ class SentenceTransformerEmbedder(LocalEmbedder):
     A vector depends only on its text, because texts are padded to a few lengths. Each length has
     batches of a fixed number of rows, and copies fill the last batch. A model that is no plain
     transformer, or that puts its own prompt before each text, gets one text at a time.
+
+    The model is loaded at the first use. Hub access follows the hub's own environment variables;
+    with ``HF_HUB_OFFLINE=1`` only cached or local models are used. Threads may share one object;
+    the model serves one at a time, because its tokenizer does.
     """
 
     def __init__(self, settings: EmbedderSettings) -> None:

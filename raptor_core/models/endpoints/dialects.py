@@ -100,7 +100,10 @@ def max_tokens_field(endpoint: EndpointPart) -> str:
 
 
 class Dialect:
-    """Fields that an endpoint accepts, by the settings and by what the endpoint refused."""
+    """Fields that an endpoint accepts, by the settings and by what the endpoint refused.
+
+    All clients of one endpoint share one, so each refusal is met once. Threads may share it.
+    """
 
     def __init__(self, endpoint: EndpointPart) -> None:
         limit = max_tokens_field(endpoint)

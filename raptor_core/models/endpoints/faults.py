@@ -94,7 +94,10 @@ class Retrier:
         stop: Stop = None,
         on_retry: Callable[[FaultError], object] = lambda _fault: None,
     ) -> Result:
-        """Return the result of the first success, or raise EndpointError with the ``label``."""
+        """Return the result of the first attempt that succeeds; ``label`` names it in errors.
+
+        An EndpointError is raised if every attempt failed, or if ``stop`` is set.
+        """
         stop = stop or threading.Event()
         wait = stop.wait if self.wait is None else self.wait
         n_failed, loading_seconds = 0, 0.0

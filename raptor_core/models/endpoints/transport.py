@@ -39,7 +39,11 @@ _GRACE_SECONDS = 1.0
 
 
 class _Watch:
-    """Time limits of an attempt, which move with its progress; seconds of a monotonic clock."""
+    """Time limits of an attempt, which move with its progress; seconds of a monotonic clock.
+
+    A request for an answer of a model waits longer for the first token than for each next one. Any
+    different request has one limit for the complete attempt.
+    """
 
     def __init__(self, request: Any, seconds: float) -> None:
         is_paid = request.url.path.endswith(("/chat/completions", "/embeddings"))

@@ -51,7 +51,11 @@ class ChatAsk:
     response_format: Mapping[str, Any] | None = None
 
     def for_retry(self, n_unusable: int) -> "ChatAsk":
-        """Return the question for the attempt after ``n_unusable`` unusable answers."""
+        """Return the question for the attempt after ``n_unusable`` unusable answers.
+
+        At temperature 0 the same request gets the same answer, so each of them raises the
+        temperature. A seed is not sent, since some endpoints refuse unknown fields.
+        """
         raised = min(1.0, RETRY_TEMPERATURE * n_unusable)
         return replace(self, temperature=max(self.temperature, raised))
 

@@ -179,7 +179,10 @@ class Account:
         return self._count(Usage(retries=1))
 
     def count(self, usage: Usage) -> Usage:
-        """Count a call that was paid earlier, and return the usage with its price."""
+        """Count a call that was paid earlier, and return the usage with its price.
+
+        It needs no reservation. No bound of the budget applies, because the call is already paid.
+        """
         return self._count(self.with_price(usage))
 
     def with_price(self, usage: Usage, estimate_tokens: int = 0) -> Usage:

@@ -133,7 +133,12 @@ Asks = Mapping[str, ChatAsk]
 
 
 class BatchSummarizer:
-    """Chat summarizer that sends large tasks to the batch endpoint."""
+    """Chat summarizer that sends large tasks to the batch endpoint.
+
+    Fewer than ``batch_from`` summaries are sent as single calls, and so are requests without a
+    usable answer in a batch. After a killed run, the next run that needs its summaries resumes the
+    batch by its record in ``folder``, and pays nothing again.
+    """
 
     def __init__(
         self,

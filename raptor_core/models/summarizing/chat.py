@@ -41,7 +41,15 @@ _REFUSAL = re.compile(
 
 
 class ChatSummarizer:
-    """Summarizer that calls a chat model for each summary, at most ``concurrency`` at once."""
+    """Summarizer that calls a chat model for each summary, with at most ``concurrency`` open calls.
+
+    An answer that is refused, filtered, empty, cut off, unfit or longer than ``max_tokens`` by the
+    tree's own counter leads to a retry at a higher temperature; a long answer also lowers the limit
+    of words. ``on_cut_off`` may keep the whole sentences of a long answer instead. After
+    ``max_retries`` the node fails, and its name is reported. An answer that repeats one text is
+    requested once more. Texts that are too long for the model together are summarized in halves.
+    ``keep`` receives each answer first, in the thread of its call.
+    """
 
     def __init__(
         self,

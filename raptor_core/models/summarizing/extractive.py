@@ -33,7 +33,13 @@ _CLAUSE_END = re.compile(r"[,;:，；：、،؛)\]]|\s[–—-](?=\s)")
 
 
 class ExtractiveSummarizer:
-    """Summarizer that chooses sentences by word coverage; deterministic, calls no model."""
+    """Summarizer that chooses sentences by word coverage; deterministic, calls no model.
+
+    Its length is about ``ratio`` times the children's tokens, at least ``min_tokens`` if there is
+    enough text, and at most ``max_tokens``. Headings, tables, code, references and fragments are
+    used only if there is too little prose. If no sentence fits, the best one is cut at a clause, or
+    else at a word.
+    """
 
     def __init__(
         self, settings: SummarizerSettings, counter: TokenCounter, embedder_fingerprint: str
