@@ -183,7 +183,9 @@ def test_a_cancelled_answer_frees_the_engine_at_its_next_token(server):
 
     thread = threading.Thread(target=call)
     thread.start()
-    wait_until(lambda: slot_of(server)["is_processing"] and n_written(server), [])
+    writes = lambda: slot_of(server)["is_processing"] and n_written(server)  # noqa: E731
+    wait_until(lambda: writes() or not thread.is_alive(), [])
+    assert (reasons, thread.is_alive()) == ([], True)  # else the call ended by itself
     client.cancel()
     thread.join()
     wait_until(lambda: not slot_of(server)["is_processing"], [])
