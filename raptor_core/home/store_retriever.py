@@ -82,7 +82,7 @@ class StoreRetriever(AsyncSearch):
         return run_traced(self.settings.store.corpus, questions, run)
 
     def search_within(self, question: str, node_id: str, query: Query | None = None) -> Retrieval:
-        """Retrieve from a node and the nodes under it; traversal and beam start at the node."""
+        """Retrieve from a node and the nodes under it; a traversal starts at the node."""
         query = query or self.query
         nodes = self.read(lambda store: nodes_under(store, node_id))
         ids = tuple(node.id for node in nodes)

@@ -16,7 +16,7 @@ from raptor_core.retrieval.base import Query, Questions, Retrieval, Strategy
 from raptor_core.retrieval.hybrid import Hybrid
 from raptor_core.retrieval.nearest import Nearest
 from raptor_core.retrieval.trace import Trace, trace
-from raptor_core.retrieval.walks import Beam, Traversal
+from raptor_core.retrieval.walks import Traversal
 from raptor_core.settings import StoreSettings
 from raptor_core.store import open_store
 from raptor_core.store.protocols import Searcher
@@ -31,7 +31,6 @@ STRATEGIES: Mapping[str, Strategy] = MappingProxyType(
         "collapsed": Nearest(),
         "collapsed-lexical": Nearest(by_words=True),
         "traversal": Traversal(),
-        "beam": Beam(),
         "flat": Nearest(only_chunks=True),
         "lexical": Nearest(by_words=True, only_chunks=True),
     }
@@ -146,7 +145,7 @@ class Retriever(AsyncSearch):
             )
         if not questions:
             return []
-        batch = Questions(tuple(questions), vectors, self._embedder)
+        batch = Questions(tuple(questions), vectors)
         with span(f"search {query.strategy}"):
             retrievals = self._store.read_consistently(
                 lambda store: strategy.retrieve(batch, query, store)

@@ -53,12 +53,19 @@ def test_it_is_the_page_that_the_build_wrote(built):
 
 
 def test_the_nodes_that_a_question_chooses_are_on_the_page(built, tmp_path):
-    ask = ("--question", "Who kept the lamp burning?", "--strategy", "flat", "--strategy", "beam")
+    ask = (
+        "--question",
+        "Who kept the lamp burning?",
+        "--strategy",
+        "flat",
+        "--strategy",
+        "traversal",
+    )
     printed = built.call("report", TREE, *ask, "--output", tmp_path / "r.html")
     assert printed.code == 0, printed.err
     found = values(tmp_path / "r.html")
-    flat, beam = found["chosen"]
-    assert (flat["strategy"], beam["strategy"]) == ("flat", "beam")
+    flat, walk = found["chosen"]
+    assert (flat["strategy"], walk["strategy"]) == ("flat", "traversal")
     searched = built.call("query", ask[1], "--tree", TREE, "--strategy", "flat", "--json").json
     ranked = sorted(searched["nodes"], key=lambda node: -node["score"])
     assert [found["nodes"][at]["id"] for at in flat["nodes"]] == [node["id"] for node in ranked]
