@@ -109,7 +109,8 @@ class Retrieval:
     ``n_tokens`` of the hits are at most ``query.budget_tokens``. ``n_candidates`` were considered,
     and ``n_passed_over`` of them did not fit the budget. ``n_paragraphs`` counts complete
     paragraphs; the other hits are summaries and chunks. ``kind`` is "detail" or "general", as
-    hybrid took the question, and ``reason`` says why; other strategies leave both empty.
+    hybrid took the question, and ``reason`` says why; other strategies leave both empty. ``note``
+    warns of the answer: the question was too long to be read whole, or nothing answers it.
     """
 
     question: str
@@ -121,6 +122,7 @@ class Retrieval:
     n_paragraphs: int = 0
     kind: str = ""
     reason: str = ""
+    note: str = ""
 
     def __repr__(self) -> str:
         spent = f"{self.n_tokens} of {self.query.budget_tokens} tokens"
