@@ -4,8 +4,6 @@ The best node of such a question is no nearer than those of everyday sentences t
 do with the documents. ``docs/retrieval.md`` has the figures.
 """
 
-from functools import lru_cache
-
 import numpy as np
 
 from raptor_core.models.embedding.base import Embedder
@@ -50,9 +48,15 @@ NOTE = (
 )
 
 
-@lru_cache(maxsize=2)
-def _everyday_vectors(embedder: Embedder) -> Vectors:
-    return embedder.embed_queries(EVERYDAY)
+_vector_cache: dict[tuple[str, int], Vectors] = {}
+
+
+def _everyday_vectors(embedder: Embedder, n_dims: int) -> Vectors:
+    """Return the vectors of ``EVERYDAY``, which a process embeds once."""
+    key = (embedder.fingerprint, n_dims)
+    if key not in _vector_cache:
+        _vector_cache[key] = embedder.embed_queries(EVERYDAY)
+    return _vector_cache[key]
 
 
 def warn_of_chance(
@@ -71,7 +75,9 @@ def warn_of_chance(
     ]
     if not doubtful:
         return notes
-    rows = np.concatenate([questions.vectors[doubtful], _everyday_vectors(embedder)])
+    vectors = questions.vectors
+    everyday = _everyday_vectors(embedder, vectors.shape[1])
+    rows = np.concatenate([vectors[doubtful], everyday])
     best = [nearest[0].score if nearest else -1.0 for nearest in store.search(rows, 1, query.where)]
     chance = np.array(best[len(doubtful) :])
     median = float(np.median(chance))

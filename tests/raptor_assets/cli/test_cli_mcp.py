@@ -166,15 +166,17 @@ def test_filters_narrow_a_search_and_empty_ones_do_not(server):
 
 
 def test_what_finds_nothing_says_why(server):
-    small, unknown = map(
+    off_topic, small, unknown = map(
         values,
         conversation(
             server,
+            ("search", {"question": "Which vaccine does a puppy need first?"}),
             ("search", {"question": KEEPER, "budget_tokens": 1}),
             ("search", {"question": KEEPER, "documents": ["nosuch.md"]}),
         ),
     )
     assert small["nodes"] == unknown["nodes"] == []
+    assert "than chance" in off_topic["note"]
     assert "raise budget_tokens" in small["note"]
     assert "list_trees" in unknown["note"]
 

@@ -264,6 +264,13 @@ def test_where_nothing_is_found_the_command_says_what_kept_it_out(built, given, 
     assert told in built.call("query", "zyzzyva", *given).err
 
 
+@pytest.mark.parametrize("command", ["query", "ask"])
+def test_a_question_that_nothing_answers_has_a_note(built, command):
+    question = "Which vaccine does a puppy need first?"
+    assert "than chance" in built.call(command, question).err
+    assert "than chance" in built.call(command, question, "--json").json["note"]
+
+
 @pytest.mark.parametrize("option", ["--threshold", "--layers-down", "--start-layer"])
 def test_an_option_that_the_strategy_does_not_take_is_refused(built, option):
     refused = built.call("query", "crabs", option, 1)

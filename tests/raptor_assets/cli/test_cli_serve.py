@@ -144,6 +144,8 @@ def test_an_answer_cites_what_it_was_made_from(keyed, reading):
     nothing = reading.post("/ask", json={"question": KEEPER, "metadata": {"title": "nosuch"}})
     assert (nothing.json()["answer"], nothing.json()["citations"]) == ("", [])
     assert "no node matches" in nothing.json()["found"]["note"]
+    off_topic = reading.post("/ask", json={"question": "Which vaccine does a puppy need first?"})
+    assert "than chance" in off_topic.json()["found"]["note"]
     refused = keyed.post("/ask", json={"question": KEEPER})
     assert (refused.status_code, refused.json()["error"]) == (501, "NoReaderError")
     assert "OPENAI_API_KEY" in refused.json()["message"]
