@@ -15,7 +15,6 @@ from raptor_assets.cli.options import (
     ENCODERS,
     STRATEGY,
     home_and_json,
-    require_words,
     with_strategy,
 )
 from raptor_assets.cli.output import node_values, print_json, print_wide, usd_text
@@ -244,7 +243,6 @@ def _select(
     strategies: Sequence[str],
     encoders: tuple[str, str] | None,
 ) -> tuple[Selection, ...]:
-    require_words(question)
     retriever = HomeRetriever(home)
     query = replace(retriever.query, where=Where(trees=(tree,)))
     selections = []
