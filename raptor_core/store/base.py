@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Self
 
-from raptor_core.documents.base import MetadataValue
+from raptor_core.documents.base import MetadataScalar
 from raptor_core.errors import SettingsError
 from raptor_core.identity import digest
 from raptor_core.nodes import Fit, Node
@@ -36,7 +36,7 @@ BOUNDS = ("gt", "gte", "lt", "lte")
 Bounds = Mapping[str, str | int | float]
 """Range of numbers or of ISO 8601 dates; without a bound it is any value."""
 
-MetadataFilter = Mapping[str, MetadataValue | Sequence[MetadataValue] | Bounds]
+MetadataFilter = Mapping[str, MetadataScalar | Sequence[MetadataScalar] | Bounds]
 """Values by key: one value, several of which any matches, or the bounds of a range."""
 
 

@@ -15,7 +15,7 @@ from functools import lru_cache
 from math import isfinite
 from typing import Any
 
-from raptor_core.documents.base import FOLDER, MetadataValue
+from raptor_core.documents.base import FOLDER, MetadataScalar
 from raptor_core.errors import SettingsError
 from raptor_core.identity import digest
 from raptor_core.nodes import Node
@@ -59,8 +59,8 @@ def fact(kind: str, *values: str) -> str:
     return digest("fact", kind, *values)
 
 
-def texts(value: MetadataValue) -> tuple[str, ...]:
-    """Return the texts that stand for a single value: "true" for True, "2" and "2.0" for 2.0.
+def texts(value: MetadataScalar) -> tuple[str, ...]:
+    """Return the texts of a single value: "true" for True, "2" and "2.0" for 2.0.
 
     They are compared, so 1.10 is 1.1 only where the format that has it reads numbers.
     """
@@ -72,7 +72,7 @@ def texts(value: MetadataValue) -> tuple[str, ...]:
     return (text,)
 
 
-def items(value: Any) -> tuple[MetadataValue, ...]:
+def items(value: Any) -> tuple[MetadataScalar, ...]:
     """Return the items of a list, or a single value as the only one."""
     return tuple(value) if isinstance(value, tuple | list) else (value,)
 
@@ -83,7 +83,7 @@ def folder_of(name: str) -> str:
     return f"{name}/" if name not in ("", ".") else ""
 
 
-def number(value: MetadataValue) -> tuple[str, float] | None:
+def number(value: MetadataScalar) -> tuple[str, float] | None:
     """Return "number" or "date" and a number: of a date, seconds since 1970. None for others."""
     if isinstance(value, bool):
         return None
@@ -194,11 +194,6 @@ def _joined(children: Sequence[Facts]) -> Facts:
         mixed=first.mixed.union(differing, *(child.mixed for child in rest)),
         numbers=numbers,
     )
-
-
-def node_value(value: Any) -> Any:
-    """Return metadata as nodes have it: a list that came from JSON is a tuple."""
-    return tuple(value) if isinstance(value, list) else value
 
 
 def encoded_facts(facts: Mapping[str, Any]) -> str:

@@ -22,11 +22,12 @@ from functools import lru_cache
 from operator import attrgetter
 from typing import Any
 
+from raptor_core.documents.base import metadata_entries, with_tuples
 from raptor_core.errors import DamagedTreeError, StoreError
 from raptor_core.identity import NODE_NAMESPACE, digest
 from raptor_core.nodes import Fit, Node
 from raptor_core.store.base import Manifest, Mark
-from raptor_core.store.facts import Facts, encoded_facts, items, node_value, own_facts
+from raptor_core.store.facts import Facts, encoded_facts, own_facts
 from raptor_core.store.lexical import LEXICAL_VERSION
 
 Payload = dict[str, Any]
@@ -42,7 +43,7 @@ _ENCODER = json.JSONEncoder(ensure_ascii=False, sort_keys=True, default=dict)
 
 
 def node_digest(node: Node, facts: Facts | None = None) -> str:
-    """Return the digest of all fields of a node, and of its facts; by default of its own.
+    """Return the digest of all fields of a node, and of its facts if they are given.
 
     Raises:
         StoreError: the node cannot be stored.
@@ -56,7 +57,7 @@ def node_digest(node: Node, facts: Facts | None = None) -> str:
             f"node {node.id} of tree {node.tree!r} holds text that is not valid Unicode "
             f"({error.reason}); replace it when the document is read"
         ) from error
-    return _digest(encoded, (facts or own_facts(node)).payload())
+    return _digest(encoded, facts.payload() if facts else {"facts": []})
 
 
 def _digest(encoded: str, facts: Payload) -> str:
@@ -88,19 +89,21 @@ def node_to_payload(node: Node, facts: Facts | None = None) -> Payload:
     if node.paragraphs:
         payload["paragraphs"] = [list(part) for part in node.paragraphs]
     payload["node_id"] = payload.pop("id")
-    payload["metadata"] = dict(node.metadata)
+    payload["metadata"] = {
+        key: list(value) if isinstance(value, tuple) else value
+        for key, value in node.metadata.items()
+    }
     payload["quality"] = json.dumps(dict(node.quality))
     payload |= facts.payload()
-    if any(isinstance(item, float) for value in node.metadata.values() for item in items(value)):
+    if any(isinstance(value, float) for _, value in metadata_entries(node.metadata)):
         payload["metadata_exact"] = json.dumps(dict(node.metadata))
     payload["digest"] = node_digest(node, facts)
     return payload
 
 
 def _check_numbers(node: Node) -> None:
-    metadata = [(key, item) for key, value in node.metadata.items() for item in items(value)]
-    for name, values in (("metadata", metadata), ("quality", node.quality.items())):
-        for key, value in values:
+    for name, values in (("metadata", node.metadata), ("quality", node.quality)):
+        for key, value in metadata_entries(values):
             finite = not isinstance(value, float) or math.isfinite(value)
             if not finite or (isinstance(value, int) and abs(value) > _LARGEST_INTEGER):
                 raise StoreError(
@@ -135,9 +138,8 @@ def _node(payload: Payload) -> Node:
     if "name" in payload:
         fields |= {"name": payload["name"], "key_terms": tuple(payload["key_terms"])}
     fields["paragraphs"] = tuple((start, n) for start, n in payload.get("paragraphs", ()))
-    if exact := payload.get("metadata_exact"):
-        fields["metadata"] = json.loads(exact)
-    fields["metadata"] = {key: node_value(value) for key, value in fields["metadata"].items()}
+    exact = payload.get("metadata_exact")
+    fields["metadata"] = with_tuples(json.loads(exact) if exact else fields["metadata"])
     return Node(**{**fields, "id": payload["node_id"], "quality": json.loads(payload["quality"])})
 
 

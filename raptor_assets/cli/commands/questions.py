@@ -124,10 +124,9 @@ def ask_command(
     settings = retriever.settings
     if values["scope"] == "corpus":
         accepted = ("scope", "budget_tokens", "layers", "kind")
-        given = {**values, "beside": compared}
-        refuse_narrowing(
-            name for name in given if given[name] not in (None, ()) and name not in accepted
-        )
+        options = {**values, "beside": compared}
+        chosen = (name for name, value in options.items() if value not in (None, ()))
+        refuse_narrowing(name for name in chosen if name not in accepted)
         query = make_query(settings, values)
         _ask_corpus(retriever, question, query, only_plan=plan, as_json=as_json)
         return
