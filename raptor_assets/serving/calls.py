@@ -11,14 +11,14 @@ from functools import partial, wraps
 from typing import Any
 
 from anyio import to_thread
-from pydantic import BaseModel
+from pydantic_core import to_json
 from starlette.requests import Request
 from starlette.responses import Response
 
 from raptor_core.errors import RaptorError
 
-THREADS = 40
-"""Number of calls at a time; a search takes a core, an answer mostly waits for a chat model."""
+THREADS = 16
+"""Number of calls at a time. Searches share the cores and the store, answers wait for a model."""
 
 MAX_WAITING = 200
 """Number of calls that may wait for a turn; others are refused at once."""
@@ -61,9 +61,8 @@ class Calls:
 
         def respond(**values: Any) -> Response:
             value = call(**values)
-            if isinstance(value, BaseModel):
-                return Response(value.model_dump_json(), media_type="application/json")
-            return Response(value, media_type="application/json")
+            content = value if isinstance(value, bytes) else to_json(value)
+            return Response(content, media_type="application/json")
 
         @wraps(call)
         async def endpoint(request: Request, **values: Any) -> Response:

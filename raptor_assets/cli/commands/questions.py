@@ -200,9 +200,10 @@ def _show_context(
     if as_json:
         values = {"quotes": list(map(_quote_values, quotes)), **_retrieval_values(retrieval)}
     else:
-        say("No reader is set up. The sentences nearest to the question:", bold=True)
-        _print_quotes(quotes)
-        say()
+        if quotes:
+            say("No reader is set up. The sentences nearest to the question:", bold=True)
+            _print_quotes(quotes)
+            say()
         say("The context that a reader would answer from:", bold=True)
         _print_hits(retrieval)
     fail(type(error).__name__, str(error), exit_code(type(error)), as_json=as_json, **values)

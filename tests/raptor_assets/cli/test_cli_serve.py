@@ -216,7 +216,7 @@ def test_mistakes_are_named_with_the_remedy(keyed):
     assert (node.status_code, node.json()["error"]) == (404, "UnknownTreeError")
     assert keyed.post("/search", json={"question": ""}).status_code == 422
     assert keyed.post("/search", json={"question": "x", "budget": 1}).status_code == 422
-    assert keyed.post("/search", content=b"{").status_code == 422
+    assert keyed.post("/search", content=b"{", headers=JSON).status_code == 422
     layers = keyed.post("/search", json={"question": "x", "strategy": "flat", "layers": [1]})
     assert (layers.status_code, layers.json()["error"]) == (422, "InvalidRequestError")
     assert "flat" in layers.json()["message"]
