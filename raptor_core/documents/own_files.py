@@ -103,7 +103,7 @@ def refuse_file(kind: str, data: bytes) -> str:
     """Return why a file of this format is omitted for its content, or ""."""
     if kind == "html" and layout.PAGE_MARK.encode() in data[: layout.PAGE_MARK_BYTES]:
         return "is a page that raptor wrote"
-    if kind in {"json", "yaml"} and any(m in data[:_HEAD_BYTES] for m in layout.DATA_MARKS):
+    if kind == "text" and any(m in data[:_HEAD_BYTES] for m in layout.DATA_MARKS):
         return "is a file of a home or an export of raptor"
     prefix = layout.FOOTER_PREFIX.encode()
     if kind == "parquet" and any(name.startswith(prefix) for name in _footer_names(data)):

@@ -1,5 +1,7 @@
 """Settings of the source: files, folders, URLs, and tables of databases."""
 
+import shlex
+from collections.abc import Mapping
 from typing import ClassVar
 
 from pydantic import Field, field_validator, model_validator
@@ -86,6 +88,9 @@ class SourceSettings(Part):
         settle_seconds: seconds after its last write before the sensor reads a file; 0 reads it at
             once.
         parse_seconds: time limit for reading a file, in seconds.
+        convert: commands that write files of other types as Markdown, by extension, such as
+            ``{".rtf" = "pandoc -t gfm"}``. A command gets the file on its standard input, or its
+            path at ``{}``.
         max_removed: share of the published documents that may be gone at once, 0 to 1. A look that
             misses more changes nothing until a person confirms it, nor one that finds a named
             source empty. 0 asks for every document, 1 never asks.
@@ -110,9 +115,24 @@ class SourceSettings(Part):
     title_field: str = "title"
     settle_seconds: float = Field(2.0, ge=0, le=3600)
     parse_seconds: float = Field(120.0, gt=0)
+    convert: Mapping[str, str] = Field(default_factory=dict)
     max_removed: float = Field(0.5, ge=0, le=1)
     max_removed_documents: int = Field(1000, ge=0)
     watch: bool = False
+
+    @field_validator("convert")
+    @classmethod
+    def _commands_are_whole(cls, convert: Mapping[str, str]) -> Mapping[str, str]:
+        for extension, command in convert.items():
+            if not extension.startswith(".") or extension != extension.lower():
+                raise ValueError(f'give an extension such as ".rtf", got {extension!r}')
+            try:
+                words = shlex.split(command)
+            except ValueError as error:
+                raise ValueError(f"the command for {extension} is malformed: {error}") from error
+            if not words:
+                raise ValueError(f"the command for {extension} is empty; name one, or remove it")
+        return convert
 
     @field_validator("encoding")
     @classmethod

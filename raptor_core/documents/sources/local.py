@@ -36,7 +36,9 @@ class LocalSource:
     def list(self, among: Sequence[SourceFile] | None = None) -> SourceListing:
         """List the files; see ``Source.list``."""
         if among is not None:
-            return SourceListing.of(_file(f.path, f.id, is_named=f.is_named) for f in among)
+            return SourceListing.of(
+                (_file(f.path, f.id, is_named=f.is_named) for f in among), self._settings
+            )
         root = self._root
         try:
             mode = root.stat().st_mode
@@ -46,9 +48,9 @@ class LocalSource:
                 f"folder, or a URL such as s3://bucket/folder"
             ) from error
         if not stat.S_ISDIR(mode):
-            return SourceListing.of([_file(str(root), root.name, is_named=True)])
+            return SourceListing.of([_file(str(root), root.name, is_named=True)], self._settings)
         walk = _Walk(root, self._rules())
-        return SourceListing.of(list(walk.folder(root, "")), walk.omitted)
+        return SourceListing.of(list(walk.folder(root, "")), self._settings, walk.omitted)
 
     def load(self, files: Sequence[SourceFile]) -> Iterator[Content]:
         """See ``Source.load``."""

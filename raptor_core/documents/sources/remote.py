@@ -62,9 +62,11 @@ class RemoteSource:
             info = self._fs.info(self._root)
             if info["type"] != "directory":
                 name = self._root.rstrip("/").rpartition("/")[2].partition("?")[0]
-                return SourceListing.of([_file(name, self._url, info, is_named=True)])
+                return SourceListing.of(
+                    [_file(name, self._url, info, is_named=True)], self._settings
+                )
             omitted: list[Skipped] = []
-            return SourceListing.of(list(self._folder(omitted)), omitted)
+            return SourceListing.of(list(self._folder(omitted)), self._settings, omitted)
 
     def load(self, files: Sequence[SourceFile]) -> Iterator[Content]:
         """See ``Source.load``."""
