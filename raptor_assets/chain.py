@@ -9,7 +9,7 @@ import logging
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any
 
 import dagster as dg
@@ -41,7 +41,6 @@ from raptor_assets.progress import (
     describe_step,
     ignore_progress,
 )
-from raptor_assets.project.event_scrub import forget_texts
 from raptor_assets.project.resources import Resources
 from raptor_assets.project.runs import inherited_tags, names_tags
 from raptor_assets.project.turns import begin_turn
@@ -152,7 +151,6 @@ class ChainRun:
             lambda: self._partitions,
             warn=warn,
             working=self._at.report,
-            forget=partial(forget_texts, context.instance, self._corpus, context.run.run_id),
         )
         self._steps = build_steps(self._settings.tree.max_layers)
 
@@ -243,6 +241,8 @@ class ChainRun:
         asset = step.key.to_user_string()
         try:
             verdicts = step.check(state)
+            if not self._settings.runs.samples:
+                verdicts = [verdict.without_texts() for verdict in verdicts]
         except RaptorError as error:
             self._context.log.warning(f"{state.name}: {asset} was not checked: {error}")
             return
@@ -297,6 +297,8 @@ class ChainRun:
         tall = {state.name: state for state in states if self._has(step.key, state)}
         with span(f"step {step.key.to_user_string()}", {"raptor.partitions": len(tall)}):
             results = self._attempt(step, list(tall.values())) if tall else []
+        if not self._settings.runs.samples:
+            results = [result.without_texts() for result in results]
         seconds = self._at.seconds
         results += self._retire(step, [state for state in states if state.name not in tall])
         failed = [state for state in states if state.failure]
