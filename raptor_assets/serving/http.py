@@ -276,8 +276,6 @@ def _decisions(curator: Curator, reads: list[Any], writes: list[Any]) -> APIRout
                 return curator.set_chunk_aside(subject, author)
             case "summary":
                 return curator.correct(subject, decision.value, author)
-            case "pin":
-                return curator.pin(subject, author)
             case "finding":
                 return curator.mark(subject, decision.sentence, decision.value, author)
 
