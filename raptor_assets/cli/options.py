@@ -10,7 +10,7 @@ import click
 
 from raptor_assets.cli.exits import reported
 from raptor_assets.project.home import Home
-from raptor_core.documents.base import MetadataValue
+from raptor_core.documents.base import MetadataScalar
 from raptor_core.home.folder import DEFAULT_HOME, HOME_VARIABLE
 from raptor_core.laboratory import load_registered
 from raptor_core.models.money.ledger import Ledger
@@ -215,9 +215,9 @@ def explain_empty(query: Query, retrievals: Sequence[Retrieval], values: Mapping
     return "no node matches the question; ask with other words, or with another --strategy"
 
 
-def _metadata(items: Iterable[str]) -> dict[str, tuple[MetadataValue, ...]]:
+def _metadata(items: Iterable[str]) -> dict[str, tuple[MetadataScalar, ...]]:
     """Return the accepted values by key from ``KEY=VALUE``; a repeated key has several."""
-    accepted: dict[str, tuple[MetadataValue, ...]] = {}
+    accepted: dict[str, tuple[MetadataScalar, ...]] = {}
     for item in items:
         key, divider, value = item.partition("=")
         if not divider or not key:
@@ -226,7 +226,7 @@ def _metadata(items: Iterable[str]) -> dict[str, tuple[MetadataValue, ...]]:
     return accepted
 
 
-def _interpretations(text: str) -> tuple[MetadataValue, ...]:
+def _interpretations(text: str) -> tuple[MetadataScalar, ...]:
     """Return a value as text and, if it is written so, as number or truth value."""
     if text in {"true", "false"}:
         return text, text == "true"

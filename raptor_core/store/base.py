@@ -41,7 +41,7 @@ class Where:
     documents: tuple[str, ...] | None = None
     layers: tuple[int, ...] | None = None
     ids: tuple[str, ...] | None = None
-    metadata: Mapping[str, MetadataValue | tuple[MetadataValue, ...]] = field(default_factory=dict)
+    metadata: Mapping[str, MetadataValue] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,8 +11,8 @@ Every field of a node has a payload field of the same name (``node_id`` for its 
 - ``quality``: as JSON text, and ``metadata_exact`` beside ``metadata`` where that holds fractions:
   engines may change the last bit of a fraction.
 - ``mark``: of a manifest, its short form as JSON text, which is compared with the record.
-- ``facts``: one hash per metadata entry, so that any metadata key can be filtered by index,
-  exactly and whatever characters or value types it has.
+- ``facts``: one hash per metadata entry, and per item of a list, so that any metadata key can
+  be filtered by index, exactly and whatever characters or value types it has.
 """
 
 import json
@@ -23,7 +23,7 @@ from functools import lru_cache
 from operator import attrgetter
 from typing import Any
 
-from raptor_core.documents.base import MetadataValue
+from raptor_core.documents.base import MetadataScalar, metadata_entries, with_tuples
 from raptor_core.errors import DamagedTreeError, StoreError
 from raptor_core.identity import NODE_NAMESPACE, digest
 from raptor_core.nodes import Fit, Node
@@ -70,7 +70,7 @@ def manifest_id(tree: str) -> str:
 
 
 @lru_cache(maxsize=1 << 12, typed=True)
-def fact(key: str, value: MetadataValue) -> str:
+def fact(key: str, value: MetadataScalar) -> str:
     """Return the hash of a metadata entry. 1 and 1.0 are the same value, True and 1 are not."""
     if isinstance(value, float) and value.is_integer():
         value = int(value)
@@ -88,10 +88,13 @@ def node_to_payload(node: Node) -> Payload:
     if node.paragraphs:
         payload["paragraphs"] = [list(part) for part in node.paragraphs]
     payload["node_id"] = payload.pop("id")
-    payload["metadata"] = dict(node.metadata)
+    payload["metadata"] = {
+        key: list(value) if isinstance(value, tuple) else value
+        for key, value in node.metadata.items()
+    }
     payload["quality"] = json.dumps(dict(node.quality))
-    payload["facts"] = sorted(fact(key, value) for key, value in node.metadata.items())
-    if any(isinstance(value, float) for value in node.metadata.values()):
+    payload["facts"] = sorted({fact(key, value) for key, value in metadata_entries(node.metadata)})
+    if any(isinstance(value, float) for _, value in metadata_entries(node.metadata)):
         payload["metadata_exact"] = json.dumps(dict(node.metadata))
     payload["digest"] = node_digest(node)
     return payload
@@ -99,7 +102,7 @@ def node_to_payload(node: Node) -> Payload:
 
 def _check_numbers(node: Node) -> None:
     for name, values in (("metadata", node.metadata), ("quality", node.quality)):
-        for key, value in values.items():
+        for key, value in metadata_entries(values):
             finite = not isinstance(value, float) or math.isfinite(value)
             if not finite or (isinstance(value, int) and abs(value) > _LARGEST_INTEGER):
                 raise StoreError(
@@ -133,8 +136,8 @@ def _node(payload: Payload) -> Node:
     if "name" in payload:
         fields |= {"name": payload["name"], "key_terms": tuple(payload["key_terms"])}
     fields["paragraphs"] = tuple((start, n) for start, n in payload.get("paragraphs", ()))
-    if exact := payload.get("metadata_exact"):
-        fields["metadata"] = json.loads(exact)
+    exact = payload.get("metadata_exact")
+    fields["metadata"] = with_tuples(json.loads(exact) if exact else fields["metadata"])
     return Node(**{**fields, "id": payload["node_id"], "quality": json.loads(payload["quality"])})
 
 
