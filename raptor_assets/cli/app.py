@@ -41,7 +41,6 @@ COMMANDS = {
     "status": ("status", "Show what is published, and whether its checks passed."),
     "tree": ("trees", "Print a tree, from the top down to its chunks."),
     "ui": ("servers", "Open the Dagster UI on this home."),
-    "verify": ("verify", "Prove that a deleted document is forgotten."),
 }
 """Module of each command, and its line of help."""
 

@@ -127,7 +127,7 @@ def read_summary(home: Home, settings: Settings) -> HomeStatus:
 
 def partitions_of(home: Home, settings: Settings, n_stored: int) -> HomeStatus:
     """Return the state of a home by partition, from the tables of its published trees."""
-    checks = home.names().checks(settings)
+    checks = names.partition_checks(settings)
     together = names.corpus_checks(settings, home.names())
     with recorded(home) as records:
         existing = sorted(records.partitions())
@@ -164,7 +164,7 @@ def read_status(home: Home, settings: Settings) -> HomeStatus:
 def status_of(home: Home, settings: Settings, manifests: Sequence[Manifest]) -> HomeStatus:
     """Return the state of a home with these manifests."""
     owners = {m.tree: partition_key(m.tree, settings.grouping) for m in manifests}
-    checks = home.names().checks(settings)
+    checks = names.partition_checks(settings)
     together = names.corpus_checks(settings, home.names())
     with recorded(home) as records:
         partitions = sorted(records.partitions())
