@@ -80,7 +80,6 @@ def build_chain(
     specs: Sequence[dg.AssetSpec],
     resources: Resources,
     progress: Watch = ignore_progress,
-    hooks: Collection[dg.HookDefinition] = (),
 ) -> dg.AssetsDefinition:
     """Return the multi-asset of the chain; ``progress`` is called for each step of a run here."""
     corpus = resources.names
@@ -94,7 +93,6 @@ def build_chain(
         backfill_policy=dg.BackfillPolicy.single_run(),
         can_subset=True,
         pool=corpus.of(keys.POOL),
-        hooks=set(hooks),
     )
     def raptor(context: dg.AssetExecutionContext, config: ChainConfig) -> Events:
         selected = context.selected_asset_keys, context.selected_asset_check_keys

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from raptor_core.evaluation.golden import GOLDEN_RETRIEVAL
 from raptor_core.evaluation.strategy_check import DEFAULT_STRATEGY
 from raptor_core.quality.checks import CheckInfo
-from raptor_core.quality.document_text import document_text
+from raptor_core.quality.document_text import document_text, unread_rows
 from raptor_core.quality.hallucination import audit_check
 from raptor_core.quality.registry import (
     LAYER_CHECKS,
@@ -120,6 +120,12 @@ def partition_checks(settings: Settings) -> Checks:
     on_vectors: tuple[CheckInfo, ...] = embedding, *VECTOR_CHECKS
     checks += [(embeddings(layer), check) for layer in layers for check in on_vectors]
     return checks + [(TREE, check) for check in PUBLISHED_CHECKS]
+
+
+def corpus_checks(settings: Settings, corpus: CorpusNames) -> Checks:
+    """Return the checks without partitions: of the source, the golden set and the data sets."""
+    source: Checks = [(SOURCE, unread_rows)] if corpus.follows else []
+    return [*source, *golden_checks(settings), *dataset_checks(settings)]
 
 
 def golden_checks(settings: Settings) -> Checks:

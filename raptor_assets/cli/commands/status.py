@@ -12,7 +12,7 @@ import click
 from raptor_assets.cli.options import home_and_json
 from raptor_assets.cli.output import print_json, print_orphaned, usd_text
 from raptor_assets.cli.terminal import say
-from raptor_assets.names import counted
+from raptor_assets.names import TREE, counted
 from raptor_assets.project.home import Home
 from raptor_assets.standalone.status import (
     CheckResult,
@@ -71,7 +71,6 @@ def _values(state: HomeStatus, home: Path, sources: Sequence[str]) -> dict[str, 
                 "published": True,
                 "structural_checks_passed": tree.structural_passed,
                 "checks": tree.checks,
-                "n_checks_of_absent_layers": tree.n_absent_checks,
             }
             for tree in state.trees
         ],
@@ -106,7 +105,8 @@ def _print(state: HomeStatus, home: Path, sources: Sequence[str]) -> None:
             _print_check(partition, result)
     for result in state.checks:
         if not result.passed:
-            _print_check("all trees" if result.asset == "tree" else "evaluation", result)
+            group = result.asset.partition("/")[0]
+            _print_check("all trees" if group == TREE else group, result)
     for name in state.unpublished:
         why = f"a build is at it, or `{hint('build', home)}` says why"
         say(f"{name}: nothing published yet; {why}", fg="yellow")
@@ -161,8 +161,6 @@ def _row(part: TreeStatus | PartitionStatus) -> tuple[str, ...]:
     if isinstance(part, PartitionStatus):
         counts = f"{part.n_trees:,}", f"{part.n_nodes:,}", f"{part.n_tokens:,}"
         return part.name, *counts, published, checks
-    if part.n_absent_checks:
-        checks += f", {part.n_absent_checks} of layers that the tree does not have"
     sizes = " → ".join(map(str, part.manifest.layer_sizes))
     title = shorten(part.manifest.title, _TITLE_CHARS)
     return title, part.name, sizes, f"{part.n_tokens:,}", published, checks

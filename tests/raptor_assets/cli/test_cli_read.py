@@ -43,9 +43,7 @@ def test_status_shows_shapes_checks_and_totals(built):
     assert titles["farness/lighthouse.md"] == "The lighthouse at Skerry Point"
     assert "The lighthouse at Skerry Point  farness/lighthouse.md" in printed.out
     assert tree["layer_sizes"][0] > tree["layer_sizes"][-1]
-    n_absent = tree["n_checks_of_absent_layers"]
-    told = f"{len(tree['checks'])} passed, {n_absent} of layers that the tree does not have"
-    assert (n_absent > 0, told in printed.out) == (True, True)
+    assert f"{len(tree['checks'])} passed\n" in printed.out
     assert len(tree["checks"]) > 10
     assert {"asset", "name", "passed", "severity", "blocking", "description"} == set(
         tree["checks"][0]
