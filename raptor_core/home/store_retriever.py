@@ -83,7 +83,7 @@ class StoreRetriever(AsyncSearch):
         return run_traced(self.settings.store.corpus, questions, run)
 
     def search_within(self, question: str, node_id: str, query: Query | None = None) -> Retrieval:
-        """Retrieve from a node and the nodes under it; traversal and beam start at the node."""
+        """Retrieve from a node and the nodes under it; a traversal starts at the node."""
         require_words(question)
         query = query or self.query
         required = query.where.trees or ()

@@ -17,7 +17,7 @@ from raptor_core.retrieval.base import Query, Questions, Retrieval, Strategy, re
 from raptor_core.retrieval.hybrid import Hybrid
 from raptor_core.retrieval.nearest import Nearest
 from raptor_core.retrieval.trace import Trace, trace
-from raptor_core.retrieval.walks import Beam, Traversal
+from raptor_core.retrieval.walks import Traversal
 from raptor_core.settings import StoreSettings
 from raptor_core.store import Where, open_store
 from raptor_core.store.protocols import Searcher
@@ -32,7 +32,6 @@ STRATEGIES: Mapping[str, Strategy] = MappingProxyType(
         "collapsed": Nearest(),
         "collapsed-lexical": Nearest(by_words=True),
         "traversal": Traversal(),
-        "beam": Beam(),
         "flat": Nearest(only_chunks=True),
         "lexical": Nearest(by_words=True, only_chunks=True),
     }
@@ -149,7 +148,7 @@ class Retriever(AsyncSearch):
             return []
         for question in questions:
             require_words(question)
-        batch = Questions(tuple(questions), vectors, self._embedder)
+        batch = Questions(tuple(questions), vectors)
         with span(f"search {query.strategy}"):
             retrievals = self._store.read_consistently(
                 lambda store: strategy.retrieve(batch, query, store)

@@ -112,8 +112,8 @@ def ask_command(
 
     With --beside the question is answered from the context of each strategy, side by side.
 
-    With --scope corpus the question is about all documents: the corpus tree leads down to what is
-    worth reading, and that is read once. With --layer N that layer of the corpus tree is read in
+    With --scope corpus the question is about all documents: nodes of the corpus tree and passages
+    of the trees are read once. With --layer N that layer of the corpus tree is read in
     parts, then the answers to the parts, within [budget]. Without a reader the answer quotes what
     would be read.
 

@@ -273,15 +273,13 @@ def test_where_nothing_is_found_the_command_says_what_kept_it_out(built, given, 
     assert told in built.call("query", "zyzzyva", *given).err
 
 
-@pytest.mark.parametrize(
-    "option", ["--threshold", "--layers-down", "--start-layer", "--beam-width"]
-)
+@pytest.mark.parametrize("option", ["--threshold", "--layers-down", "--start-layer"])
 def test_an_option_that_the_strategy_does_not_take_is_refused(built, option):
     refused = built.call("query", "crabs", option, 1)
     assert refused.code == 2
     assert f"Invalid value for {option}" in refused.err
     assert "hybrid" in refused.err
-    beside = built.call("query", "crabs", option, 1, "--beside", "traversal", "--beside", "beam")
+    beside = built.call("query", "crabs", option, 1, "--beside", "traversal")
     assert beside.code == 0
 
 
