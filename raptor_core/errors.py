@@ -17,6 +17,10 @@ class SettingsError(RaptorError):
     """A setting is unknown, malformed or contradicts a different setting."""
 
 
+class QuestionError(SettingsError):
+    """Question without a word."""
+
+
 class MissingHomeError(SettingsError):
     """There is no home, so there are no settings."""
 

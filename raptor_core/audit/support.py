@@ -34,11 +34,14 @@ def opposites() -> Mapping[str, frozenset[str]]:
 
 
 _KIN = (
-    "mother father parent son daughter child children mom mum dad papa mamma",
-    "sister brother sibling twin",
-    "wife wives husband spouse bride groom widow widower marry married marriage wedding",
-    "uncle aunt nephew niece",
-    "grandmother grandfather grandparent grandson granddaughter grandchild grandma grandpa",
+    "mother father parent son daughter child kid offspring mom mommy mum mummy mama mamma dad daddy "
+    "papa stepmother stepfather stepparent stepson stepdaughter stepchild",
+    "sister brother sibling twin triplet stepsister stepbrother",
+    "wife husband spouse bride groom bridegroom widow widower fiance fiancee fiancé fiancée newlywed "
+    "marry marriage wedding",
+    "uncle aunt auntie nephew niece",
+    "grandmother grandfather grandparent grandson granddaughter grandchild grandma grandpa granny "
+    "grandad granddad",
     "cousin",
 )
 """Words of kinship; each line holds one relation, seen from both sides."""
@@ -182,7 +185,7 @@ class SupportJudge:
     """
 
     name = "support"
-    version = "2"
+    version = "3"
 
     def __init__(self, embedder: Embedder) -> None:
         self._embedder = embedder

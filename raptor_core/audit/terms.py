@@ -26,10 +26,30 @@ _POSSESSIVE = re.compile(r"['’‘]s$")
 _OPENING = re.compile(r"(?:^|[.!?:;…\n\"“”‘«»(\[•*#>|/—–-])[\s\"“‘'(\[*_#]*$")
 _OPENING_REACH = 6
 _MAX_HEADING = 0.6
-_ENDINGS = (("ies", "y"), ("ied", "y"), ("ing", ""), ("ed", ""), ("ly", ""), ("es", ""), ("s", ""))
+_PLURALS = (("ies", "i"), ("es", "e"), ("s", ""))
+_NO_PLURALS = ("ss", "us", "sis")
+_ENDINGS = (("ied", "i"), ("ing", ""), ("ed", ""), ("li", ""))
+_Y = re.compile(r"(?<=[^aeiou])y$")
 _MIN_ACRONYM = 3
 MAX_CAPITALS = 0.2
 """Maximum share of content words with a capital; above it, as in German, capitals mark no names."""
+
+_PLURALS_BY_SINGULAR = """man men, woman women, child children, person people, foot feet, tooth teeth,
+goose geese, mouse mice, ox oxen, die dice, wife wives, knife knives, half halves, calf calves, loaf
+loaves, shelf shelves, thief thieves, wolf wolves, elf elves, self selves, scarf scarves, hoof hooves,
+housewife housewives, midwife midwives, grandchild grandchildren, stepchild stepchildren, fireman
+firemen, policeman policemen, fisherman fishermen, chairman chairmen, workman workmen, craftsman
+craftsmen, salesman salesmen, spokesman spokesmen, gentleman gentlemen, nobleman noblemen, criterion
+criteria, phenomenon phenomena, analysis analyses, hypothesis hypotheses, thesis theses, synthesis
+syntheses, crisis crises, diagnosis diagnoses, parenthesis parentheses, index indices, matrix matrices, vertex vertices, appendix appendices, vortex
+vortices, bacterium bacteria, medium media, curriculum curricula, stratum strata, datum data, spectrum
+spectra, forum fora, memorandum memoranda, addendum addenda, quantum quanta, alumnus alumni, fungus
+fungi, stimulus stimuli, nucleus nuclei, radius radii, locus loci, corpus corpora, genus genera,
+formula formulae, larva larvae, antenna antennae, vertebra vertebrae, schema schemata, menu menus, guru
+gurus, bureau bureaus, plateau plateaus"""
+_IRREGULAR_PLURALS = {
+    plural: singular for singular, plural in map(str.split, _PLURALS_BY_SINGULAR.split(","))
+}
 
 _VALUES = {
     "zero": 0, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7,
@@ -179,15 +199,25 @@ def _fold(word: str) -> tuple[str, bool]:
 
 
 def _stem(word: str) -> str:
-    """Return one form for the inflections of a regular English word, only for comparison."""
-    if not word.endswith("ss"):
-        for ending, replacement in _ENDINGS:
-            if word.endswith(ending) and len(word) - len(ending) > 2:
-                word = word[: -len(ending)] + replacement
-                break
+    """Return one form for the inflections of an English word, only for comparison.
+
+    The plural goes first, so that "siblings" and "sibling" have one stem.
+    """
+    word = _IRREGULAR_PLURALS.get(word, word)
+    if not word.endswith(_NO_PLURALS):
+        word = _without(word, _PLURALS)
+    word = _without(_Y.sub("i", word), _ENDINGS)
     if len(word) > 3 and word[-1] == word[-2] and word[-1] not in "ls":
         word = word[:-1]
     return word[:-1] if len(word) > 3 and word.endswith("e") else word
+
+
+def _without(word: str, endings: Sequence[tuple[str, str]]) -> str:
+    """Return the word with its first matching ending replaced, if three letters stay."""
+    for ending, replacement in endings:
+        if word.endswith(ending) and len(word) - len(ending) > 2:
+            return word[: -len(ending)] + replacement
+    return word
 
 
 # It follows the stemmer, because its keys are stems.

@@ -9,6 +9,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from raptor_core.documents.base import metadata_entries
 from raptor_core.errors import ExportError
 from raptor_core.layout import EXPORT_FORMAT
 from raptor_core.nodes import Node
@@ -90,7 +91,8 @@ def wrong_cells(node: Node) -> Iterator[str]:
     numbers = (node.layer, node.n_tokens, node.position, node.start, node.end)
     if any(not isinstance(number, int) for number in numbers):
         yield "a number is missing"
-    if not _is_mapping(node.metadata, (str, bool, int, float)):
+    entries = dict(enumerate(value for _, value in metadata_entries(node.metadata)))
+    if not _is_mapping(entries, (str, bool, int, float)):
         yield f"its metadata is {node.metadata!r:.80}, expected an object of texts and numbers"
     if not _is_mapping(node.quality, (int, float)):
         yield f"its quality is {node.quality!r:.80}, expected an object of numbers"

@@ -25,6 +25,7 @@ class SummaryPrompt:
     Attributes:
         version: part of the fingerprint.
         user: template of the user message, with ``{context}``.
+        max_chars: characters of the text that the question holds; None is all of it.
         fences: the text is in a fence, and the first question already limits the summary's length.
         titles: the answer must begin with a title.
     """
@@ -34,10 +35,11 @@ class SummaryPrompt:
     user: str
     fences: bool
     titles: bool = False
+    max_chars: int | None = None
 
     def question(self, texts: Sequence[str], max_tokens: int) -> str:
         """Return the user message with the children's texts in document order."""
-        joined = "\n\n".join(texts)
+        joined = "\n\n".join(texts)[: self.max_chars]
         context = fence(_TAG, joined) if self.fences else joined
         question = self.user.replace("{max_words}", str(max_words(max_tokens, 0)))
         question = question.replace("{context}", context)
@@ -55,10 +57,12 @@ PROMPTS = {
         fences=False,
     ),
     "simple": SummaryPrompt(  # a common simplification of RAPTOR
-        "simple-1",
+        "simple-2",
         system="You are a helpful assistant.",
-        user="Summarize the following text concisely, keeping the key information:\n\n{context}",
+        user="Summarize the following text, capturing the key information and main points:\n\n"
+        "{context}\n\nSummary:",
         fences=False,
+        max_chars=3000,
     ),
     "bounded": SummaryPrompt(
         "bounded-2",
