@@ -75,7 +75,6 @@ class SourceSettings(Part):
             type, such as ``*.py``.
         exclude: patterns of relative paths, as in .gitignore, of files and folders to leave out.
         protocols: protocols of fsspec URLs that may be read, in chained URLs too.
-        private_hosts: hosts with a private address that http and https may reach.
         timeout_seconds: seconds that a storage may be silent. A file, or 500 rows of a database,
             may take 10 times as long in all, and a listing 60 times.
         max_file_mb: most megabytes of a file; larger files are reported and skipped.
@@ -105,7 +104,6 @@ class SourceSettings(Part):
     include: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
     protocols: tuple[str, ...] = PROTOCOLS
-    private_hosts: tuple[str, ...] = ()
     timeout_seconds: float = Field(60.0, gt=0, le=3600)
     max_file_mb: float = Field(50.0, gt=0)
     whole_pages: bool = False
