@@ -158,10 +158,8 @@ class Source(Protocol):
     name: str
     is_transactional: bool
 
-    def list(self, among: Sequence[SourceFile] | None = None) -> SourceListing:
+    def list(self) -> SourceListing:
         """List the files to read; anything that cannot be listed is skipped by name.
-
-        ``among`` are listed files whose present state suffices; a source may list all files.
 
         Raises:
             SourceError: the source as a whole is missing or cannot be reached.

@@ -33,12 +33,8 @@ class LocalSource:
         self._root = Path(path).expanduser()
         self.name = str(self._root)
 
-    def list(self, among: Sequence[SourceFile] | None = None) -> SourceListing:
+    def list(self) -> SourceListing:
         """List the files; see ``Source.list``."""
-        if among is not None:
-            return SourceListing.of(
-                (_file(f.path, f.id, is_named=f.is_named) for f in among), self._settings
-            )
         root = self._root
         try:
             mode = root.stat().st_mode

@@ -48,7 +48,7 @@ class RemoteSource:
         self._fs, self._root = open_place(url, SourceError, timeout_seconds=seconds)
         self._base = f"{self._root.rstrip('/')}/" if self._root else ""
 
-    def list(self, among: Sequence[SourceFile] | None = None) -> SourceListing:  # noqa: ARG002
+    def list(self) -> SourceListing:
         """List the files; see ``Source.list``."""
         seconds = LISTING_TIMES * self._settings.timeout_seconds
         return answer_within(seconds, self.name, SourceError, self._list)
