@@ -148,6 +148,7 @@ def ask_command(
         _print(answers[0], _retrieval_values(retrievals[0]), as_json=as_json)
         if not as_json:
             _print_uncited(answers[0], passages[0])
+            _print_note(retrievals[0])
 
 
 def _search_all(
@@ -331,6 +332,12 @@ def _print_hits(retrieval: Retrieval) -> None:
     say(f"{len(retrieval.hits)} nodes, {tokens}", dim=True)
     if retrieval.kind:
         say(f"{retrieval.kind} question: it {retrieval.reason}", dim=True)
+    _print_note(retrieval)
+
+
+def _print_note(retrieval: Retrieval) -> None:
+    if retrieval.note:
+        say(retrieval.note, fg="yellow", err=True)
 
 
 def _print_columns(retrievals: Sequence[Retrieval]) -> None:

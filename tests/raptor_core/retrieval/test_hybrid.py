@@ -79,11 +79,10 @@ def test_a_chunk_takes_in_the_better_of_its_neighbours_of_the_same_document():
     leaves = pool(names, [4, 0, 2, 2])
     own = scores(leaves)
     found = scores(leaves, neighbours=(0.5,))
-    lowest = own.min()
-    expected = own + 0.5 * np.array([own[1], own[0], own[1], lowest])
+    expected = own + 0.5 * np.array([own[1], own[0], own[1], own[3]])
     np.testing.assert_allclose(found, expected)
     two_away = scores(leaves, neighbours=(0, 0.5))
-    np.testing.assert_allclose(two_away, own + 0.5 * np.array([own[2], lowest, own[0], lowest]))
+    np.testing.assert_allclose(two_away, own + 0.5 * np.array([own[2], own[1], own[0], own[3]]))
 
 
 def test_documents_count_only_where_several_compete():
