@@ -58,7 +58,6 @@ def canaries(numbers):
 def new_home(root, n_documents, **parts):
     place = Place(root)
     place.home.mkdir(exist_ok=True)
-    parts = {"audit": {"judge": "overlap"}, **parts}
     place.settings.write_text(settings_text(place.docs, **parts))
     for edition in ("first", "second"):
         for number in range(n_documents):
