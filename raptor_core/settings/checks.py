@@ -69,7 +69,7 @@ class CheckSettings(Part):
         max_near_duplicates: share of a layer's summaries that may nearly repeat another; of two
             that are alike, one counts.
         min_coverage: share of the children of a layer's summaries of which these hold something.
-        max_injected: share of a tree's texts that may give orders to a language model.
+        max_injected: share of a tree's texts that may hold chat markup or unseen characters.
         max_cut_sentences: share of the borders between chunks that may lie inside a sentence.
         max_mean_cosine: mean cosine of two nodes of a layer of ten or more, above which its
             vectors have collapsed.
