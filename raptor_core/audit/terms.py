@@ -7,7 +7,8 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
+from pathlib import Path
 from typing import NamedTuple
 
 from raptor_core.models.summarizing.sentence import STOPWORDS, UNSPACED
@@ -33,23 +34,6 @@ _Y = re.compile(r"(?<=[^aeiou])y$")
 _MIN_ACRONYM = 3
 MAX_CAPITALS = 0.2
 """Maximum share of content words with a capital; above it, as in German, capitals mark no names."""
-
-_PLURALS_BY_SINGULAR = """man men, woman women, child children, person people, foot feet, tooth teeth,
-goose geese, mouse mice, ox oxen, die dice, wife wives, knife knives, half halves, calf calves, loaf
-loaves, shelf shelves, thief thieves, wolf wolves, elf elves, self selves, scarf scarves, hoof hooves,
-housewife housewives, midwife midwives, grandchild grandchildren, stepchild stepchildren, fireman
-firemen, policeman policemen, fisherman fishermen, chairman chairmen, workman workmen, craftsman
-craftsmen, salesman salesmen, spokesman spokesmen, gentleman gentlemen, nobleman noblemen, criterion
-criteria, phenomenon phenomena, analysis analyses, hypothesis hypotheses, thesis theses, synthesis
-syntheses, crisis crises, diagnosis diagnoses, parenthesis parentheses, index indices, matrix matrices, vertex vertices, appendix appendices, vortex
-vortices, bacterium bacteria, medium media, curriculum curricula, stratum strata, datum data, spectrum
-spectra, forum fora, memorandum memoranda, addendum addenda, quantum quanta, alumnus alumni, fungus
-fungi, stimulus stimuli, nucleus nuclei, radius radii, locus loci, corpus corpora, genus genera,
-formula formulae, larva larvae, antenna antennae, vertebra vertebrae, schema schemata, menu menus, guru
-gurus, bureau bureaus, plateau plateaus"""
-_IRREGULAR_PLURALS = {
-    plural: singular for singular, plural in map(str.split, _PLURALS_BY_SINGULAR.split(","))
-}
 
 _VALUES = {
     "zero": 0, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7,
@@ -189,6 +173,13 @@ def _is_name(text: str, word: Word) -> bool:
     return not _OPENING.search(text[max(0, word.start - _OPENING_REACH) : word.start])
 
 
+@cache
+def _irregular_plurals() -> dict[str, str]:
+    """Return the singular of each plural that no rule of ``_stem`` makes."""
+    text = Path(__file__).with_name("plurals.txt").read_text(encoding="utf-8")
+    return {plural: singular for singular, plural in map(str.split, text.split(","))}
+
+
 @lru_cache(maxsize=65_536)
 def _fold(word: str) -> tuple[str, bool]:
     """Return the stem, without case and English endings, and whether it is a function word."""
@@ -203,7 +194,7 @@ def _stem(word: str) -> str:
 
     The plural goes first, so that "siblings" and "sibling" have one stem.
     """
-    word = _IRREGULAR_PLURALS.get(word, word)
+    word = _irregular_plurals().get(word, word)
     if not word.endswith(_NO_PLURALS):
         word = _without(word, _PLURALS)
     word = _without(_Y.sub("i", word), _ENDINGS)
