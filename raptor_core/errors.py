@@ -32,7 +32,7 @@ class MissingExtraError(RaptorError):
         super().__init__(
             f"{purpose} needs the optional extra '{extra}': pip install 'raptor-assets[{extra}]'"
         )
-        self.extra = extra
+        self.extra, self.purpose = extra, purpose
 
 
 class MissingKeyError(RaptorError):

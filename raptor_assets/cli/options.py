@@ -99,7 +99,6 @@ query_options = together(
         type=click.FloatRange(-1, 1),
         help="Traversal: nodes of at least this cosine, instead of the best --top-k.",
     ),
-    click.option("--beam-width", type=_FROM_1, help="Beam: summaries on each layer."),
     click.option("--max-per-document", type=_FROM_1, help="Hybrid: most chunks of one document."),
     *filter_options(),
     *filter_options("exclude"),
@@ -162,10 +161,9 @@ def bounded(settings: Settings, values: Mapping[str, Any]) -> Settings:
 
 
 _TAKEN_BY = {
-    "start_layer": ("--start-layer", "traversal", "beam"),
+    "start_layer": ("--start-layer", "traversal"),
     "n_layers": ("--layers-down", "traversal"),
     "threshold": ("--threshold", "traversal"),
-    "beam_width": ("--beam-width", "beam"),
     "max_per_document": ("--max-per-document", "hybrid"),
     "kind": ("--kind", "hybrid"),
 }

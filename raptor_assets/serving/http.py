@@ -279,8 +279,6 @@ def _decisions(curator: Curator, calls: Calls, reads: list[Any], writes: list[An
                 return curator.set_chunk_aside(subject, author)
             case "summary":
                 return curator.correct(subject, decision.value, author)
-            case "pin":
-                return curator.pin(subject, author)
             case "finding":
                 return curator.mark(subject, decision.sentence, decision.value, author)
 

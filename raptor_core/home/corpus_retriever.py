@@ -54,8 +54,8 @@ class CorpusTreeRetriever(StoreRetriever):
 
         Trees that were dropped since the corpus tree was built give no hits.
         """
-        is_walk = query.strategy in ("traversal", "beam")
-        start = Query(query.strategy if is_walk else "flat", MANY_TOKENS, top_k=ROUTED_TREES)
+        strategy = "traversal" if query.strategy == "traversal" else "flat"
+        start = Query(strategy, MANY_TOKENS, top_k=ROUTED_TREES)
         retrievals = []
         for question, routes in zip(questions, self.search_many(questions, start), strict=True):
             leaves = (hit.node for hit in routes.ranked if hit.node.is_leaf)

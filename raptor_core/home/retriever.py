@@ -12,11 +12,10 @@ from raptor_core.errors import UnknownTreeError
 from raptor_core.home.corpus_retriever import CorpusTreeRetriever
 from raptor_core.home.corpus_tree import (
     CorpusAnswerPlan,
-    plan_descent,
     plan_layer,
+    plan_search,
     refuse_narrowing,
 )
-from raptor_core.home.descent import descend
 from raptor_core.home.folder import HomeFolder
 from raptor_core.home.published import has_corpus_tree
 from raptor_core.home.store_retriever import StoreRetriever
@@ -137,7 +136,7 @@ class HomeRetriever(StoreRetriever):
     def plan_answer(self, question: str, query: Query | None = None) -> CorpusAnswerPlan:
         """Plan an answer about the whole corpus, from the corpus tree; no chat model is called.
 
-        A query for ``layers`` reads the most detailed of these that fits; others descend.
+        A query for ``layers`` reads the most detailed of these that fits; others search.
         """
         require_words(question)
         query = query or self.query
@@ -146,9 +145,7 @@ class HomeRetriever(StoreRetriever):
         if layers:
             nodes = self.corpus_tree.nodes(CORPUS_TREE_NAME)
             return plan_layer(nodes, self.settings, query.budget_tokens, layers)
-        return plan_descent(
-            question, descend(question, query, self, self.corpus_tree), self.settings
-        )
+        return plan_search(question, query, self, self.corpus_tree)
 
     def close(self) -> None:
         """Close the open stores of a server; the next call opens them again."""

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from raptor_core.errors import SettingsError
-from raptor_core.retrieval.base import Query, Questions, Retrieval, fill_budgets, fit_budgets
+from raptor_core.retrieval.base import Query, Questions, Retrieval, fit_budgets
 from raptor_core.store.base import Hit, Where
 from raptor_core.store.protocols import Searcher
 from raptor_core.vectors import Vectors
@@ -40,37 +40,6 @@ class Traversal:
                 break
             layers.append(_layer(vector, query, [below], store))
         return [hit for layer in layers for hit in layer]
-
-
-class Beam:
-    """Strategy that follows the best ``beam_width`` summaries down to the leaves.
-
-    It returns the best leaves under them. A tree of a single layer gives its leaves at the start;
-    they remain candidates.
-    """
-
-    def retrieve(self, questions: Questions, query: Query, store: Searcher) -> list[Retrieval]:
-        """Return a retrieval for each question, of leaves only; see ``Strategy.retrieve``."""
-        starts = _start_filters(query, store)
-        rows = [questions.select(row).vectors for row in range(len(questions.texts))]
-        return fill_budgets(
-            questions,
-            query,
-            lambda limit: [self._leaves(vector, query, starts, store, limit) for vector in rows],
-        )
-
-    def _leaves(
-        self, vector: Vectors, query: Query, starts: list[Where], store: Searcher, limit: int
-    ) -> list[Hit]:
-        n_hits = max(query.beam_width, limit)
-        hits = (hit for where in starts for hit in store.search(vector, n_hits, where)[0])
-        front = _best(hits, n_hits)
-        leaves = [hit for hit in front if hit.node.is_leaf]
-        while summaries := [hit for hit in front if not hit.node.is_leaf]:
-            below = _children_of(summaries[: query.beam_width], query)
-            front = store.search(vector, n_hits, below)[0]
-            leaves += [hit for hit in front if hit.node.is_leaf]
-        return _best(leaves, limit)
 
 
 def _layer(vector: Vectors, query: Query, filters: list[Where], store: Searcher) -> list[Hit]:

@@ -112,8 +112,8 @@ def ask_command(
 
     With --beside the question is answered from the context of each strategy, side by side.
 
-    With --scope corpus the question is about all documents: the corpus tree leads down to what is
-    worth reading, and that is read once. With --layer N that layer of the corpus tree is read in
+    With --scope corpus the question is about all documents: nodes of the corpus tree and passages
+    of the trees are read once. With --layer N that layer of the corpus tree is read in
     parts, then the answers to the parts, within [budget]. Without a reader the answer quotes what
     would be read.
 
@@ -148,6 +148,7 @@ def ask_command(
         _print(answers[0], _retrieval_values(retrievals[0]), as_json=as_json)
         if not as_json:
             _print_uncited(answers[0], passages[0])
+            _print_note(retrievals[0])
 
 
 def _search_all(
@@ -332,6 +333,12 @@ def _print_hits(retrieval: Retrieval) -> None:
     say(f"{len(retrieval.hits)} nodes, {tokens}", dim=True)
     if retrieval.kind:
         say(f"{retrieval.kind} question: it {retrieval.reason}", dim=True)
+    _print_note(retrieval)
+
+
+def _print_note(retrieval: Retrieval) -> None:
+    if retrieval.note:
+        say(retrieval.note, fg="yellow", err=True)
 
 
 def _print_columns(retrievals: Sequence[Retrieval]) -> None:

@@ -203,11 +203,8 @@ class Engine(PointReader, Protocol):
         """Make applied batches survive a loss of power, where ``apply`` does not."""
         return
 
-    def optimize(self, *, erase: bool = False) -> None:  # noqa: ARG002 - of the interface
-        """Build search indexes and remove deleted data, where the engine does not by itself.
-
-        ``erase`` removes the bytes of all deleted points, where files in the home hold them.
-        """
+    def optimize(self) -> None:
+        """Build search indexes and remove deleted data, where the engine does not by itself."""
         return
 
     def close(self) -> None:

@@ -299,9 +299,9 @@ class EdgeEngine(Engine):
         with self._errors("flush"):
             self._shard.flush()
 
-    def optimize(self, *, erase: bool = False) -> None:
-        """Seal large segments, and rewrite those with many deleted points, or with any."""
-        erase = erase or self.count(Condition()) <= ERASED_POINTS
+    def optimize(self) -> None:
+        """Seal large segments, and rewrite those with many deleted points; in small stores, all."""
+        erase = self.count(Condition()) <= ERASED_POINTS
         with self._errors("optimize"):
             if erase:
                 self._load(erasing=True)

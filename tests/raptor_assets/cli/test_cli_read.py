@@ -43,9 +43,7 @@ def test_status_shows_shapes_checks_and_totals(built):
     assert titles["farness/lighthouse.md"] == "The lighthouse at Skerry Point"
     assert "The lighthouse at Skerry Point  farness/lighthouse.md" in printed.out
     assert tree["layer_sizes"][0] > tree["layer_sizes"][-1]
-    n_absent = tree["n_checks_of_absent_layers"]
-    told = f"{len(tree['checks'])} passed, {n_absent} of layers that the tree does not have"
-    assert (n_absent > 0, told in printed.out) == (True, True)
+    assert f"{len(tree['checks'])} passed\n" in printed.out
     assert len(tree["checks"]) > 10
     assert {"asset", "name", "passed", "severity", "blocking", "description"} == set(
         tree["checks"][0]
@@ -275,15 +273,13 @@ def test_where_nothing_is_found_the_command_says_what_kept_it_out(built, given, 
     assert told in built.call("query", "zyzzyva", *given).err
 
 
-@pytest.mark.parametrize(
-    "option", ["--threshold", "--layers-down", "--start-layer", "--beam-width"]
-)
+@pytest.mark.parametrize("option", ["--threshold", "--layers-down", "--start-layer"])
 def test_an_option_that_the_strategy_does_not_take_is_refused(built, option):
     refused = built.call("query", "crabs", option, 1)
     assert refused.code == 2
     assert f"Invalid value for {option}" in refused.err
     assert "hybrid" in refused.err
-    beside = built.call("query", "crabs", option, 1, "--beside", "traversal", "--beside", "beam")
+    beside = built.call("query", "crabs", option, 1, "--beside", "traversal")
     assert beside.code == 0
 
 
