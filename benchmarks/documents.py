@@ -216,14 +216,14 @@ def read(reader: str, path: Path) -> tuple[str, list[tuple[str, int]]]:
 
 
 def _read_office(path: Path) -> str:
-    from raptor_core.documents.sources.base import FORMATS, SourceFile
-    from raptor_core.documents.sources.parsing import parse_file
+    from raptor_core.documents.formats.kinds import FORMATS, FileName
+    from raptor_core.documents.formats.parsers import parse_file
     from raptor_core.settings import SourceSettings
 
     if path.suffix not in FORMATS:
         return ""
-    file = SourceFile(path.name, path.name, path.stat().st_size)
-    items = list(parse_file(file, path.read_bytes(), SourceSettings()))
+    name = FileName(path.name, path.name)
+    items = list(parse_file(name, path.read_bytes(), SourceSettings()))
     return "\n".join(item[1].text for item in items if isinstance(item, tuple))
 
 

@@ -59,20 +59,11 @@ def table_paths() -> list[Sequence[str]]:
 
 
 def dependencies(
-    max_layers: int, *, follows: bool = False, form: str = "layers"
+    max_layers: int, *, follows: bool = False
 ) -> dict[dg.AssetKey, tuple[dg.AssetKey, ...]]:
-    """Return the upstream keys of each asset of a form (``CorpusNames.form``).
-
-    With ``follows`` the documents have an upstream asset, too.
-    """
+    """Return the upstream keys of each asset; with ``follows`` the documents have one, too."""
     layers = range(1, max_layers + 1)
     documents = [names.SOURCE] if follows else []
-    if form == "compact":
-        return {
-            of(names.DOCUMENTS): tuple(map(of, documents)),
-            of(names.TREE): (of(names.DOCUMENTS),),
-            of(names.REPORT): (of(names.TREE),),
-        }
     upstream: dict[str, list[str]] = {
         names.DOCUMENTS: documents,
         names.CHUNKS: [names.DOCUMENTS],

@@ -1,6 +1,6 @@
 """Names and marks of raptor's own files: homes, exports, tables, pages.
 
-Sources of documents omit these files; see ``documents/sources/own_files.py``.
+Sources of documents omit these files; see ``documents/own_files.py``.
 """
 
 HOME_SETTINGS = "raptor.toml"

@@ -92,7 +92,9 @@ class FoundNode(FullNode):
 
 
 class SearchResponse(ApiModel):
-    """Hits of a search in the strategy's order; ``note`` gives the reason where there are none.
+    """Hits of a search in the strategy's order.
+
+    ``note`` gives the reason where there are none, and names metadata that no document has.
 
     ``kind`` is "detail" or "general", as hybrid took the question, and ``reason`` says why.
     """
@@ -120,8 +122,8 @@ class SearchResponse(ApiModel):
 
 
 def _note(retrieval: Retrieval) -> str:
-    if retrieval.hits:
-        return ""
+    if retrieval.hits or retrieval.note:
+        return retrieval.note
     if retrieval.n_passed_over:
         return f"no node fits into {retrieval.query.budget_tokens} tokens; raise budget_tokens"
     return (

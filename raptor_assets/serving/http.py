@@ -16,17 +16,18 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from raptor_assets.serving.answers import ApiModel, CompareResponse, SearchResponse
-from raptor_assets.serving.reading import (
+from raptor_assets.serving.parameters import (
     CompareParameters,
-    HomeReader,
     Limit,
     Line,
     Name,
     NodeId,
+    NodeSearchParameters,
     Question,
     SearchParameters,
     WithinParameters,
 )
+from raptor_assets.serving.reading import HomeReader
 from raptor_assets.standalone.curating import Author, Curator
 from raptor_core.curation import Decision, Kind
 from raptor_core.errors import (
@@ -133,6 +134,7 @@ def make_app(
     app.get("/health")(health)
     app.include_router(_pages(app))
     reads = [] if key is None else [_guard(*filter(None, (key, writing_key)))]
+    reads.append(Depends(_refuse_unknown))
     app.include_router(_router(reader), dependencies=reads)
     app.include_router(_window(reader), dependencies=reads)
     if curator is not None:
@@ -180,17 +182,17 @@ def _router(reader: HomeReader) -> APIRouter:
     @router.post("/search")
     def search(parameters: SearchParameters) -> SearchResponse:
         """Find the chunks and summaries that answer a question, within a budget of tokens."""
-        return reader.search(**dict(parameters))
+        return reader.search(parameters)
 
     @router.post("/compare")
     def compare(parameters: CompareParameters) -> CompareResponse:
         """Compare what two trees, or two strategies, give for a question, each in its budget."""
-        return reader.compare(**dict(parameters))
+        return reader.compare(parameters)
 
     @router.post("/nodes/{node_id}/search")
     def search_within(node_id: NodeId, parameters: WithinParameters) -> SearchResponse:
         """Find what answers a question in a node and the nodes under it."""
-        return reader.search_within(node_id=node_id, **dict(parameters))
+        return reader.search_within(NodeSearchParameters(node_id=node_id, **dict(parameters)))
 
     failures: dict[int | str, Any] = {status: {"model": Problem} for status in (501, 502)}
     router.post("/ask", responses=failures)(reader.ask)
@@ -276,8 +278,6 @@ def _decisions(curator: Curator, reads: list[Any], writes: list[Any]) -> APIRout
                 return curator.set_chunk_aside(subject, author)
             case "summary":
                 return curator.correct(subject, decision.value, author)
-            case "pin":
-                return curator.pin(subject, author)
             case "finding":
                 return curator.mark(subject, decision.sentence, decision.value, author)
 
@@ -289,8 +289,18 @@ def _decisions(curator: Curator, reads: list[Any], writes: list[Any]) -> APIRout
     return router
 
 
+async def _refuse_unknown(request: Request) -> None:
+    """Refuse a query parameter that the route does not take: it could be meant as a filter."""
+    known = {parameter.alias for parameter in request.scope["route"].dependant.query_params}
+    if unknown := sorted(set(request.query_params) - known):
+        raise SettingsError(
+            f"expected parameters among {', '.join(sorted(known)) or 'none'}, got "
+            f"{', '.join(unknown)}",
+        )
+
+
 def _guard(*keys: str) -> Any:
-    def check(sent: Annotated[HTTPAuthorizationCredentials | None, Depends(_SCHEME)]) -> None:
+    async def check(sent: Annotated[HTTPAuthorizationCredentials | None, Depends(_SCHEME)]) -> None:
         key_sent = b"" if sent is None else sent.credentials.encode()
         # A sum compares every key, so that the time does not say which of them is nearer.
         if not sum(secrets.compare_digest(key_sent, key.encode()) for key in keys):

@@ -64,17 +64,17 @@ def _pairs_of_distinct(rows: dict[_Runs, int], least: float) -> list[SimilarPair
 
     numbers, sizes = list(rows.values()), np.array([len(runs) for runs in rows])
     columns: dict[tuple[str, str, str], int] = {}
-    held = [columns.setdefault(run, len(columns)) for runs in rows for run in runs]
+    at = [columns.setdefault(run, len(columns)) for runs in rows for run in runs]
     ends = np.concatenate(([0], np.cumsum(sizes)))
-    matrix = csr_array((np.ones(len(held), np.int32), held, ends), (len(rows), len(columns)))
+    matrix = csr_array((np.ones(len(at), np.int32), at, ends), (len(rows), len(columns)))
     pairs = []
     for start in range(0, len(numbers), _BLOCK_ROWS):
         shared = (matrix[start : start + _BLOCK_ROWS] @ matrix.T).tocoo()
         above, below = shared.row + start, shared.col
         likeness = shared.data / (sizes[above] + sizes[below] - shared.data)
-        for at in np.flatnonzero((above < below) & (likeness >= least)).tolist():
-            first, second = sorted((numbers[above[at]], numbers[below[at]]))
-            pairs.append(SimilarPair(first, second, float(likeness[at])))
+        for pair in np.flatnonzero((above < below) & (likeness >= least)).tolist():
+            first, second = sorted((numbers[above[pair]], numbers[below[pair]]))
+            pairs.append(SimilarPair(first, second, float(likeness[pair])))
     return pairs
 
 

@@ -85,9 +85,7 @@ class SourceSettings(Part):
         title_field: field with the title in the rows of a file.
         settle_seconds: seconds after its last write before the sensor reads a file; 0 reads it at
             once.
-        parse_seconds: time limit for reading a PDF file, in seconds.
-        ocr: languages of tesseract, such as ``eng`` or ``deu+eng``, for pages of PDF files that are
-            pictures; empty reads none. The program has to be installed.
+        parse_seconds: time limit for reading a file, in seconds.
         max_removed: share of the published documents that may be gone at once, 0 to 1. A look that
             misses more changes nothing until a person confirms it, nor one that finds a named
             source empty. 0 asks for every document, 1 never asks.
@@ -95,7 +93,7 @@ class SourceSettings(Part):
         watch: switch the sensor on from the start; it builds changed documents without a command.
     """
 
-    common: ClassVar[tuple[str, ...] | None] = ("paths", "exclude", "max_file_mb", "ocr", "watch")
+    common: ClassVar[tuple[str, ...] | None] = ("paths", "exclude", "max_file_mb", "watch")
 
     paths: tuple[str, ...] = ()
     tables: tuple[DatabaseTable, ...] = ()
@@ -112,7 +110,6 @@ class SourceSettings(Part):
     title_field: str = "title"
     settle_seconds: float = Field(2.0, ge=0, le=3600)
     parse_seconds: float = Field(120.0, gt=0)
-    ocr: str = Field("", pattern=r"^[A-Za-z_+]*$")
     max_removed: float = Field(0.5, ge=0, le=1)
     max_removed_documents: int = Field(1000, ge=0)
     watch: bool = False

@@ -130,7 +130,7 @@ def _prefixes(
 
 
 WITHOUT_TREE = ("flat", "lexical", "document")
-WITH_TREE = ("collapsed", "collapsed-lexical", "traversal", "beam", "hybrid", "root")
+WITH_TREE = ("collapsed", "collapsed-lexical", "traversal", "hybrid", "root")
 CONTIGUOUS = "contiguous"  # clustering of the ablation (Table 9)
 
 # Figure 3: budgets of the collapsed tree, nodes per layer of the traversal, and its budget.

@@ -13,7 +13,7 @@ from math import hypot
 from statistics import median_low
 from typing import Any, NamedTuple
 
-from raptor_core.documents.formats.pages import DIVIDED, PrintedLine, recognize
+from raptor_core.documents.formats.pages import DIVIDED, PrintedLine
 from raptor_core.documents.formats.parsed import one_line
 
 OVERPRINT_EMS = 0.15
@@ -65,11 +65,10 @@ class PageText(NamedTuple):
     notes: list[str]
     n_unknown: int
     has_fields: bool
-    is_recognized: bool = False
 
 
-def read_page(document: Any, at: int, ocr: str) -> PageText:
-    """Return the text of a page in reading order, by OCR if it has none and ``ocr`` is set."""
+def read_page(document: Any, at: int) -> PageText:
+    """Return the text of a page in reading order."""
     import pypdfium2.raw as pdfium
 
     page = document[at]
@@ -86,9 +85,6 @@ def read_page(document: Any, at: int, ocr: str) -> PageText:
         lines = list(glyphs.lines())
         shown = _solid("".join(line.text for line in lines)) if notes else ""
         notes = [note for note in notes if _solid(note) not in shown]
-        if ocr and not lines:
-            lines = recognize(page, ocr)
-            return PageText(lines, notes, n_unknown, has_fields, bool(lines))
         n_unknown += _count_lost(page, layer.count_chars())
         return PageText(lines, notes, n_unknown, has_fields)
     finally:
@@ -332,7 +328,7 @@ def name_contents(document: Any, has_fields: bool) -> str:
         kinds |= {item.type for item in page.get_objects()}
         page.close()
     if pdfium.FPDF_PAGEOBJ_IMAGE in kinds:
-        return "holds no text, only images; it needs OCR first, or source.ocr"
+        return "holds no text, only images; it needs OCR first, such as by ocrmypdf"
     if pdfium.FPDF_PAGEOBJ_TEXT in kinds:
         return "holds only letters without a meaning; it needs OCR first, or print it to PDF again"
     if has_fields:

@@ -10,10 +10,14 @@ import posixpath
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from operator import attrgetter
 from typing import TYPE_CHECKING, Protocol
 
 from raptor_core.documents.base import Skipped
+from raptor_core.documents.formats.kinds import FORMATS, MANY_DOCUMENTS, OPTIONAL, FileName
+from raptor_core.documents.formats.parsed import UnreadableError
+from raptor_core.documents.formats.parser_process import parse
 from raptor_core.documents.formats.records import Named
 from raptor_core.errors import SourceError
 from raptor_core.redaction import hide_secrets
@@ -21,34 +25,6 @@ from raptor_core.settings import SourceSettings
 
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
-
-_SOURCE_CODE = "c cc cpp cs go h hpp java js kt lua php pl r rb rs scala sh sql swift ts"
-_EXTENSIONS = {
-    "docx": "docx docm dotx dotm",
-    "html": "html htm xhtml",
-    "markdown": "md markdown",
-    "notebook": "ipynb",
-    "odp": "odp otp",
-    "ods": "ods ots",
-    "odt": "odt ott",
-    "pptx": "pptx pptm potx potm ppsx ppsm",
-    "python": "py",
-    "subtitles": "srt vtt",
-    "text": f"txt {_SOURCE_CODE}",
-    "xlsx": "xlsx xlsm xltx xltm",
-    "yaml": "yaml yml",
-    "csv": "csv tsv",
-    **{kind: kind for kind in ("eml", "epub", "json", "jsonl", "mbox", "msg", "parquet", "pdf")},
-    **{kind: kind for kind in ("rst", "rtf")},
-}
-FORMATS = {f".{name}": kind for kind, names in _EXTENSIONS.items() for name in names.split()}
-"""Name of the format by file name extension, lower case."""
-
-OPTIONAL = tuple(f".{name}" for name in f"json py yaml yml {_SOURCE_CODE}".split())
-"""Extensions of programs and data, which are read where ``source.include`` ends in one of them."""
-
-MANY_DOCUMENTS = frozenset({"jsonl", "mbox", "parquet"})
-"""Formats whose files hold a document for each row or message."""
 
 _MANY_DOCUMENTS_ENDINGS = tuple(e for e, kind in FORMATS.items() if kind in MANY_DOCUMENTS)
 
@@ -148,6 +124,22 @@ class Content:
     parse: Callable[[], list[Named | Skipped]]
 
 
+def load_files(
+    files: Iterable[SourceFile], read: Callable[[SourceFile], bytes], settings: SourceSettings
+) -> Iterator[Content]:
+    """Load files one after the other by the function ``read``; see ``Source.load``."""
+    for file in files:
+        try:
+            data = read(file)
+        except UnreadableError as error:
+            problem = Skipped(file.id, str(error))
+            yield Content("", partial(list[Named | Skipped], (problem,)))
+        else:
+            digest = hashlib.sha256(data).hexdigest()[:32]
+            name = FileName(file.id, file.source, file.is_named)
+            yield Content(digest, partial(parse, name, data, settings))
+
+
 class Source(Protocol):
     """File, folder or table that can be listed and read.
 
@@ -229,11 +221,6 @@ def _unsupported(file: SourceFile) -> Skipped:
         remedy = "; convert its text to .html, .md or .txt, for example by XSLT"
     name = f"files of type {kind}" if kind else "files without an extension"
     return Skipped(file.id, f"{name} are not supported{remedy}", kind=kind or "no extension")
-
-
-def describe_formats() -> str:
-    """Return the types of files that are read, for people."""
-    return f"supported: {' '.join(sorted(FORMATS))}"
 
 
 IGNORE_FILE = ".raptorignore"

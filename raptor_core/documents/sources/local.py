@@ -8,15 +8,15 @@ from pathlib import Path
 from raptor_core.documents.base import MEGABYTE, Skipped
 from raptor_core.documents.formats.encoding import decode
 from raptor_core.documents.formats.parsed import UnreadableError, check_size
+from raptor_core.documents.own_files import HEAD_BYTES, refuse_folder
 from raptor_core.documents.sources.base import (
     IGNORE_FILE,
     Content,
     Rules,
     SourceFile,
     SourceListing,
+    load_files,
 )
-from raptor_core.documents.sources.own_files import HEAD_BYTES, refuse_folder
-from raptor_core.documents.sources.parsing import load_files
 from raptor_core.errors import SourceError
 from raptor_core.settings import SourceSettings
 

@@ -9,6 +9,7 @@ from typing import Any
 from raptor_core.documents.base import MEGABYTE, Skipped
 from raptor_core.documents.formats.encoding import decode
 from raptor_core.documents.formats.parsed import UnreadableError, check_size
+from raptor_core.documents.own_files import HEAD_BYTES, refuse_folders
 from raptor_core.documents.sources.addresses import check_protocols, http_options
 from raptor_core.documents.sources.base import (
     IGNORE_FILE,
@@ -18,9 +19,8 @@ from raptor_core.documents.sources.base import (
     Rules,
     SourceFile,
     SourceListing,
+    load_files,
 )
-from raptor_core.documents.sources.own_files import HEAD_BYTES, refuse_folders
-from raptor_core.documents.sources.parsing import load_files
 from raptor_core.errors import SourceError
 from raptor_core.places import answer_within, open_place, storage_errors
 from raptor_core.redaction import hide_secrets

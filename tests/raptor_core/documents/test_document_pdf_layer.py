@@ -241,7 +241,7 @@ class TestFilesWithoutText:
     @pytest.mark.parametrize(
         ("page", "parts", "reason"),
         [
-            (IMAGE, {}, "only images; it needs OCR first, or source.ocr"),
+            (IMAGE, {}, "only images; it needs OCR first, such as by ocrmypdf"),
             (b"50 500 m 90 540 l 120 500 l h f", {}, "only drawings"),
             (b"", form_of(field(b"Tx", b"")), "only form fields without a value"),
             (text_at(50, 600, "\ue0a1\ue0a2"), {}, "only letters without a meaning"),

@@ -22,7 +22,8 @@ from raptor_core.documents import (
 )
 from raptor_core.documents import scan_source as scan_at
 from raptor_core.documents.catalog import scan as scan_module
-from raptor_core.documents.sources import local, parsing
+from raptor_core.documents.formats import parsers
+from raptor_core.documents.sources import local
 from raptor_core.documents.sources.local import LocalSource
 from raptor_core.documents.sources.remote import RemoteSource
 from raptor_core.errors import EmptySourceError, SourceError
@@ -112,13 +113,13 @@ def test_of_a_scan_the_wanted_documents_are_read(folder, reads):
 def parses(monkeypatch):
     """Ids of the files that were parsed."""
     told = []
-    original = parsing.parse_file
+    original = parsers.parse_file
 
     def counted(file, *given):
         told.append(file.id)
         return original(file, *given)
 
-    monkeypatch.setattr(parsing, "parse_file", counted)
+    monkeypatch.setattr(parsers, "parse_file", counted)
     return told
 
 
@@ -222,7 +223,7 @@ def test_new_and_removed_files_cost_no_other_reading(folder, reads):
 def test_a_touched_file_is_not_parsed_again(folder, monkeypatch):
     first = scan_source(of(folder))
     os.utime(folder / "a.md", (2000, 2000))
-    monkeypatch.setattr("raptor_core.documents.sources.parsing.parse_file", None)
+    monkeypatch.setattr("raptor_core.documents.formats.parsers.parse_file", None)
     second = scan_source(of(folder), first.catalog)
     assert second.n_read == 1
     assert second.inventory == first.inventory

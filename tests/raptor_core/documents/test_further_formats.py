@@ -7,10 +7,10 @@ from support import offices
 
 from raptor_core.documents import load_documents
 from raptor_core.documents.formats.archive import refuse_damage
+from raptor_core.documents.formats.kinds import FileName
 from raptor_core.documents.formats.number_format import show_number
 from raptor_core.documents.formats.parsed import UnreadableError
-from raptor_core.documents.sources.base import SourceFile
-from raptor_core.documents.sources.parsing import parse_file
+from raptor_core.documents.formats.parsers import parse_file
 from raptor_core.errors import EmptySourceError
 from raptor_core.settings import SourceSettings
 
@@ -40,7 +40,7 @@ EMPTY_ROWS = (
 
 def parse_all(extension, data):
     data = data if isinstance(data, bytes) else data.encode()
-    file = SourceFile(f"a.{extension}", f"a.{extension}", len(data))
+    file = FileName(f"a.{extension}", f"a.{extension}")
     return [item[1] for item in parse_file(file, data, SourceSettings())]
 
 

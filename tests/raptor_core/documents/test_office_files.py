@@ -9,16 +9,16 @@ import pytest
 from support import offices
 
 from raptor_core.chunking.sections import SectionPaths
+from raptor_core.documents.formats.kinds import FileName
 from raptor_core.documents.formats.parsed import UnreadableError
-from raptor_core.documents.sources.base import SourceFile
-from raptor_core.documents.sources.parsing import parse_file
+from raptor_core.documents.formats.parsers import parse_file
 from raptor_core.settings import SourceSettings
 
 ENTITIES = '<!DOCTYPE l [<!ENTITY a "ha"><!ENTITY b "&a;&a;">]>'
 
 
 def parse(extension, data, **given):
-    file = SourceFile(f"a.{extension}", f"a.{extension}", len(data))
+    file = FileName(f"a.{extension}", f"a.{extension}")
     ((_, document),) = parse_file(file, data, SourceSettings(**given))
     return document
 

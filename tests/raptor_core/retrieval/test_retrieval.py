@@ -254,19 +254,6 @@ def test_a_walk_by_threshold_takes_what_reaches_it(retriever, trees, components)
     assert 0 < len(expected) < len(every)
 
 
-def test_a_beam_walks_down_and_returns_leaves(retriever, trees, components):
-    tree = trees["a.md"]
-    vector = components.embedder.embed([QUESTION])[0]
-    front = list(tree.layers[-1].nodes)
-    while not front[0].is_leaf:
-        beam = ranked(vector, front, trees)[0][:3]
-        front = list({child.id: child for n in beam for child in tree.children(n.id)}.values())
-    expected = ranked(vector, front, trees)[0][:5]
-    query = Query("beam", top_k=5, budget_tokens=100_000, where=Where(trees=("a.md",)))
-    found = retriever.search(QUESTION, query)
-    assert [hit.node.id for hit in found.hits] == [leaf.id for leaf in expected]
-
-
 def test_an_unknown_strategy_is_refused(retriever):
     with pytest.raises(SettingsError, match="hybrid, collapsed, collapsed-lexical, traversal"):
         retriever.search(QUESTION, Query("ladder"))

@@ -1,20 +1,19 @@
 """Table of the parsers by format, which import their libraries at their first call."""
 
-import hashlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import partial
+from collections.abc import Callable, Iterable, Mapping
 
 from raptor_core.documents.base import FOLDER, Document, MetadataValue, Skipped
 from raptor_core.documents.formats.docx import parse_docx
 from raptor_core.documents.formats.encoding import as_utf8, decode
 from raptor_core.documents.formats.epub import parse_epub
 from raptor_core.documents.formats.html import parse_html
+from raptor_core.documents.formats.kinds import MANY_DOCUMENTS, FileName
 from raptor_core.documents.formats.mail import parse_eml, read_mailbox
 from raptor_core.documents.formats.markdown import parse_markdown
 from raptor_core.documents.formats.odt import parse_odt
 from raptor_core.documents.formats.outlook import parse_msg
 from raptor_core.documents.formats.parsed import EmptyFileError, Parsed, UnreadableError, clean_text
-from raptor_core.documents.formats.parser_process import PARSER
+from raptor_core.documents.formats.pdf import parse_pdf
 from raptor_core.documents.formats.pptx import parse_pptx
 from raptor_core.documents.formats.records import Named, TableOrigin, read_json_lines, read_parquet
 from raptor_core.documents.formats.rows import parse_csv
@@ -28,8 +27,7 @@ from raptor_core.documents.formats.values import (
     parse_yaml,
 )
 from raptor_core.documents.formats.xlsx import parse_xlsx
-from raptor_core.documents.sources.base import FORMATS, Content, SourceFile
-from raptor_core.documents.sources.own_files import refuse_file
+from raptor_core.documents.own_files import refuse_file
 from raptor_core.settings import SourceSettings
 
 _TABLES = {"jsonl": read_json_lines, "mbox": read_mailbox, "parquet": read_parquet}
@@ -41,7 +39,7 @@ _PARSERS: Mapping[str, Callable[[bytes, SourceSettings], Parsed]] = {
     "markdown": lambda data, _: parse_markdown(data),
     "rst": lambda data, _: parse_rst(data),
     "html": lambda data, settings: parse_html(data, is_whole=settings.whole_pages),
-    "pdf": lambda data, settings: PARSER.parse(data, settings.parse_seconds, settings.ocr),
+    "pdf": lambda data, _: parse_pdf(data),
     "docx": lambda data, settings: parse_docx(data, settings.max_file_mb),
     "pptx": lambda data, settings: parse_pptx(data, settings.max_file_mb),
     "xlsx": lambda data, settings: parse_xlsx(data, settings.max_file_mb),
@@ -61,55 +59,37 @@ _PARSERS: Mapping[str, Callable[[bytes, SourceSettings], Parsed]] = {
 }
 
 
-def load_files(
-    files: Iterable[SourceFile], read: Callable[[SourceFile], bytes], settings: SourceSettings
-) -> Iterator[Content]:
-    """Load files one after the other by the function ``read``; see ``Source.load``."""
-    for file in files:
-        try:
-            data = read(file)
-        except UnreadableError as error:
-            problem = Skipped(file.id, str(error))
-            yield Content("", partial(list[Named | Skipped], (problem,)))
-        else:
-            digest = hashlib.sha256(data).hexdigest()[:32]
-            yield Content(digest, partial(_parse, file, data, settings))
-
-
-def _parse(file: SourceFile, data: bytes, settings: SourceSettings) -> list[Named | Skipped]:
-    """Return the documents of a file by name, or none of a damaged table.
+def read_file(name: FileName, data: bytes, settings: SourceSettings) -> list[Named | Skipped]:
+    """Return the documents of a file with their names, or the reason why it is skipped.
 
     A table without a row may be truncated, so its documents are unknown.
     """
-    kind = FORMATS[file.extension]
-    if not file.is_named and (reason := refuse_file(kind, data)):
-        return [Skipped(file.id, reason, is_empty=True)]
+    if not name.is_named and (reason := refuse_file(name.kind, data)):
+        return [Skipped(name.id, reason, is_empty=True)]
     try:
-        items = list(parse_file(file, data, settings))
+        items = list(parse_file(name, data, settings))
     except UnreadableError as error:
-        is_empty = isinstance(error, EmptyFileError) and file.only_id is not None
-        return [Skipped(file.id, str(error), is_empty)]
-    return items or [Skipped(file.id, "holds no row")]
+        is_empty = isinstance(error, EmptyFileError) and name.kind not in MANY_DOCUMENTS
+        return [Skipped(name.id, str(error), is_empty)]
+    return items or [Skipped(name.id, "holds no row")]
 
 
-def parse_file(
-    file: SourceFile, data: bytes, settings: SourceSettings
-) -> Iterable[Named | Skipped]:
+def parse_file(name: FileName, data: bytes, settings: SourceSettings) -> Iterable[Named | Skipped]:
     """Return the named document of a file, or those of a table, or raise UnreadableError."""
     if not data.strip():
         raise EmptyFileError("is empty")
-    kind = FORMATS[file.extension]
-    folder = file.id.rpartition("/")[0] or "."
+    kind = name.kind
+    folder = name.id.rpartition("/")[0] or "."
     shared: dict[str, MetadataValue] = {FOLDER: folder, "format": kind}
     if kind in _IN_TEXT:
         data, encoding = as_utf8(data, settings.encoding)
         shared |= encoding
     if kind in _TABLES:
-        return _TABLES[kind](data, TableOrigin(file.id, file.source, shared), settings)
+        return _TABLES[kind](data, TableOrigin(name.id, name.source, shared), settings)
     parsed = _PARSERS[kind](data, settings)
     if not parsed.text.strip():
         raise EmptyFileError("holds no text")
     metadata = {**shared, **parsed.metadata}
     text, title, sections = parsed.text, parsed.title, parsed.sections
-    document = Document(file.id, text, title, file.source, sections, metadata, parsed.pages)
-    return ((file.id, document),)
+    document = Document(name.id, text, title, name.source, sections, metadata, parsed.pages)
+    return ((name.id, document),)
