@@ -72,9 +72,9 @@ def _pairs_of_distinct(rows: dict[_Runs, int], least: float) -> list[SimilarPair
         shared = (matrix[start : start + _BLOCK_ROWS] @ matrix.T).tocoo()
         above, below = shared.row + start, shared.col
         likeness = shared.data / (sizes[above] + sizes[below] - shared.data)
-        for at in np.flatnonzero((above < below) & (likeness >= least)).tolist():
-            first, second = sorted((numbers[above[at]], numbers[below[at]]))
-            pairs.append(SimilarPair(first, second, float(likeness[at])))
+        for pair in np.flatnonzero((above < below) & (likeness >= least)).tolist():
+            first, second = sorted((numbers[above[pair]], numbers[below[pair]]))
+            pairs.append(SimilarPair(first, second, float(likeness[pair])))
     return pairs
 
 
