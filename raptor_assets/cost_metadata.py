@@ -18,26 +18,24 @@ from raptor_core.settings import Settings
 def paid_metadata(
     nodes: Mapping[str, Sequence[Node]],
     paid: Usages,
-    judged: Usage,
     settings: Settings,
     link: NodeLink = str,
 ) -> Metadata:
     """Return sums, tokens of a summary and the costliest nodes; nothing without calls.
 
-    ``paid`` are usages of this run's summaries by content key, ``judged`` is the usage of judging
-    them before they were kept. ``link`` makes a cell from the id of a node.
+    ``paid`` are usages of this run's summaries by content key. ``link`` makes a cell from the id of
+    a node.
     """
-    metadata: Metadata = {}
-    if paid and is_metered(settings):
-        tokens = [usage.tokens for usage in paid.values()]
-        metadata |= {
-            "model": settings.summarizer.shown_model,
-            **usage_metadata(sum(paid.values(), Usage())),
-            "paid_tokens_mean": round(sum(tokens) / len(tokens), 1),
-            "paid_tokens_maximum": max(tokens),
-            "costliest_summaries": dg.MetadataValue.md(_costliest_markdown(nodes, paid, link)),
-        }
-    return metadata | usage_metadata(judged, "audit_")
+    if not paid or not is_metered(settings):
+        return {}
+    tokens = [usage.tokens for usage in paid.values()]
+    return {
+        "model": settings.summarizer.shown_model,
+        **usage_metadata(sum(paid.values(), Usage())),
+        "paid_tokens_mean": round(sum(tokens) / len(tokens), 1),
+        "paid_tokens_maximum": max(tokens),
+        "costliest_summaries": dg.MetadataValue.md(_costliest_markdown(nodes, paid, link)),
+    }
 
 
 def costliest(usages: Usages) -> list[tuple[str, Usage]]:

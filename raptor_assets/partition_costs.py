@@ -21,9 +21,8 @@ class PartitionCosts:
     Attributes:
         n_summarized, n_embedded: texts that this run wrote or embedded.
         usage: what they took.
-        audit_usage: what audits took, with the judging of summaries before they were kept.
+        audit_usage: what audits took.
         paid: usages of a layer's summaries by content key.
-        judged: what judging a layer's summaries took before they were kept.
         charged: all that endpoints took for a layer.
     """
 
@@ -32,7 +31,6 @@ class PartitionCosts:
     usage: Usage = field(default_factory=Usage)
     audit_usage: Usage = field(default_factory=Usage)
     paid: dict[int, dict[str, Usage]] = field(default_factory=dict)
-    judged: defaultdict[int, Usage] = field(default_factory=_by_layer)
     charged: defaultdict[int, Usage] = field(default_factory=_by_layer)
 
     def add_embeddings(self, layer: int, n_texts: int, usage: Usage) -> None:
@@ -41,16 +39,13 @@ class PartitionCosts:
         self.usage += usage
         self.charged[layer] += usage
 
-    def add_summaries(
-        self, layer: int, paid: Mapping[str, Usage], judged: Usage, *, is_metered: bool
-    ) -> None:
-        """Count what a layer's summaries took, by content key, and what judging them took."""
+    def add_summaries(self, layer: int, paid: Mapping[str, Usage], *, is_metered: bool) -> None:
+        """Count what a layer's summaries took, by content key."""
         known, total = self.paid.setdefault(layer, {}), sum(paid.values(), Usage())
         known |= {key: known.get(key, Usage()) + usage for key, usage in paid.items()}
         self.usage += total
-        self.judged[layer] += judged
-        self.audit_usage += judged
-        self.charged[layer] += judged + total if is_metered else judged
+        if is_metered:
+            self.charged[layer] += total
 
     def add_audit(self, layer: int, usage: Usage) -> None:
         """Count what the audit of a layer took."""

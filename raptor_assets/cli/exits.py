@@ -26,6 +26,7 @@ EXITS = {
 
 _CODES: tuple[tuple[type[RaptorError], int], ...] = (
     (errors.MissingHomeError, 4),
+    (errors.QuestionError, 2),
     (errors.SettingsError, 3),
     (errors.SourceError, 4),
     (errors.UnknownTreeError, 4),

@@ -124,10 +124,10 @@ class SummariesStep(Step):
         """Return the result; ``known`` is None for a table that was reused."""
         settings, nodes, costs = state.context.settings, state.nodes(self.layer), state.costs
         verdicts = self.check(state)
-        paid, judged = costs.paid.get(self.layer, {}), costs.judged[self.layer]
+        paid = costs.paid.get(self.layer, {})
         metadata = {
             **summaries_metadata(nodes, state.nodes(self.layer - 1), known),
-            **paid_metadata(nodes, paid, judged, settings, node_link(settings, state.name)),
+            **paid_metadata(nodes, paid, settings, node_link(settings, state.name)),
         }
         costs.n_summarized += metadata.get("n_made", 0)
         return StepResult(state, version, metadata, metadata["n_nodes"], known is None, verdicts)

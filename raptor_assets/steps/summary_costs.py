@@ -7,7 +7,7 @@ from typing import Self
 from raptor_assets.costs import add_usages, is_metered, keep_usages, read_usages
 from raptor_assets.partition_state import PartitionState
 from raptor_assets.run_context import RunContext
-from raptor_core.models.money.usage import AUDITS, Usage
+from raptor_core.models.money.usage import Usage
 from raptor_core.nodes import Node
 
 
@@ -21,7 +21,6 @@ class SummaryCosts:
         self._paid: defaultdict[str, dict[str, Usage]] = defaultdict(dict)
 
     def __enter__(self) -> Self:
-        self._judged = self._context.components.ledger.spent(AUDITS)
         return self
 
     def add(self, node: Node, usage: Usage) -> None:
@@ -29,13 +28,11 @@ class SummaryCosts:
         self._paid[node.tree][node.content_key] = usage
 
     def __exit__(self, *_error: object) -> None:
-        """Share out what judging took by the number of summaries, and keep all usages."""
-        judged = self._context.components.ledger.spent(AUDITS) - self._judged
-        paid = [self._paid_by(state) for state in self._states]
+        """Keep the usages of all partitions."""
         metered = is_metered(self._context.settings)
-        shares = judged.shares([len(usages) for usages in paid])
-        for state, usages, share in zip(self._states, paid, shares, strict=True):
-            state.costs.add_summaries(self._layer, usages, share, is_metered=metered)
+        for state in self._states:
+            usages = self._paid_by(state)
+            state.costs.add_summaries(self._layer, usages, is_metered=metered)
             if metered:
                 add_usages(self._context.tables, state.name, self._layer, usages)
 

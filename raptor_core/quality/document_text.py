@@ -217,7 +217,7 @@ def _find_misread_text(document: Document, text: str) -> OddText | None:
     n_letters = sum(map(len, _LETTERS.findall(text)))
     n_glued = sum(map(len, set(_GLUED.findall(text))))
     n_unmapped = len(_UNMAPPED.findall(text))
-    n_unknown = int(document.metadata.get(UNKNOWN_GLYPHS, 0))
+    n_unknown = int(str(document.metadata.get(UNKNOWN_GLYPHS, 0)))
     unknown_share = n_unknown / len(document.text)
     shares = (
         (n_unmapped / n_visible, MAX_UNMAPPED, "characters that stand for no letter", _UNMAPPED),

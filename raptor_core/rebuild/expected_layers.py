@@ -152,7 +152,6 @@ def layer_plans(
         curated = components.curation.texts(node.content_key for node in layer.nodes)
         changed = _changed(layer.nodes, old, changed, curated)
         removed = {node.id for node in old if not removed.isdisjoint(node.children)}
-        removed -= {node.id for node in layer.nodes}  # a pinned node remains
         lost = {node.slot for node in old if node.id in removed}
         bound = sum(
             (node.id in changed or node.slot in lost) and node.content_key not in curated
@@ -169,7 +168,7 @@ def _changed(
 ) -> set[str]:
     """Return ids of summaries that change: over changed nodes, or by decisions of people.
 
-    A pinned summary never changes. One that the model refused is requested again.
+    A summary that the model refused is requested again.
     """
     published = {node.id for node in old}
     slots = {node.slot for node in old if not node.quality.keys().isdisjoint((CURATED, FALLBACK))}

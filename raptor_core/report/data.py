@@ -76,14 +76,6 @@ def report_values(report: Report) -> Values:
         "documents": documents,
         "nodes": shown,
         "findings": _findings(report, indexes),
-        "chosen": [
-            {
-                "question": selection.question,
-                "strategy": selection.strategy,
-                "nodes": [indexes[node_id] for node_id in selection.nodes if node_id in indexes],
-            }
-            for selection in report.chosen
-        ],
         "settings": report.settings,
         "cost": _cost(report.cost),
         "atlas": None if report.points is None else atlas_values(nodes, report.points, titles),

@@ -91,18 +91,6 @@ class ReportTree:
 
 
 @dataclass(frozen=True, slots=True)
-class Selection:
-    """Nodes that a strategy selected for a question.
-
-    ``nodes`` are ids, best first; the page omits nodes of other trees.
-    """
-
-    question: str
-    strategy: str
-    nodes: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class Report:
     """Content of a page.
 
@@ -116,7 +104,6 @@ class Report:
             (``_tokens``, ``_usd``). None if nothing is known.
         usages: usage of each summary, by node id, in whichever build; without summaries whose usage
             is zero or unknown.
-        chosen: nodes that strategies selected for questions; the page marks each strategy.
         points: points of all nodes, as ``lay_out`` returns them; None for a page without a map.
     """
 
@@ -126,7 +113,6 @@ class Report:
     settings: str = ""
     cost: Mapping[str, Figure] | None = None
     usages: Mapping[str, Usage] = field(default_factory=dict)
-    chosen: tuple[Selection, ...] = ()
     points: NDArray[np.float32] | None = None
 
 

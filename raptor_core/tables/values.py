@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from raptor_core.audit.base import SentenceFinding
 from raptor_core.audit.report import AuditReport
-from raptor_core.documents.base import Document, Section
+from raptor_core.documents.base import Document, Section, with_tuples
 from raptor_core.models.money.usage import Usage
 from raptor_core.nodes import End, Fit, Node
 from raptor_core.tables.schema import Schema
@@ -81,7 +81,13 @@ def table_to_nodes(table: pa.Table) -> tuple[Node, ...]:
     """Return the nodes of a table that ``nodes_to_table`` made."""
     rows = (dict(zip(NODES.names, row, strict=True)) for row in NODES.rows(table))
     return tuple(
-        Node(**{**row, "paragraphs": tuple((start, n) for start, n in row["paragraphs"])})
+        Node(
+            **{
+                **row,
+                "metadata": with_tuples(row["metadata"]),
+                "paragraphs": tuple((start, n) for start, n in row["paragraphs"]),
+            }
+        )
         for row in rows
     )
 
@@ -107,7 +113,7 @@ def table_to_documents(table: pa.Table) -> dict[str, tuple[Document, ...]]:
     documents_of: dict[str, list[Document]] = {}
     for tree, name, title, source, text, sections, metadata, _, pages in DOCUMENTS.rows(table):
         spans = tuple(Section(**section) for section in sections)
-        document = Document(name, text, title, source, spans, metadata, tuple(pages))
+        document = Document(name, text, title, source, spans, with_tuples(metadata), tuple(pages))
         documents_of.setdefault(tree, []).append(document)
     return {tree: tuple(documents) for tree, documents in documents_of.items()}
 

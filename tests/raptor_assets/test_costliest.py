@@ -27,7 +27,7 @@ def rows(found):
 
 def test_the_costliest_come_first_by_money_then_by_tokens_and_are_few():
     paid = {f"s{at}": Usage(1, 100 + at, 10, 0, 0.001 * (at % 5)) for at in range(20)}
-    found = paid_metadata(nodes(20), paid, Usage(), PAID)
+    found = paid_metadata(nodes(20), paid, PAID)
     shown = rows(found)
     assert [row[4] for row in shown[:5]] == ["119", "114", "109", "104", "118"]
     assert len(shown) == 8
@@ -37,21 +37,18 @@ def test_the_costliest_come_first_by_money_then_by_tokens_and_are_few():
 
 
 def test_money_is_left_out_where_no_price_is_set_and_unknown_where_one_is_missing():
-    unpriced = paid_metadata(nodes(1), {"s0": Usage(2, 5, 3, 1, None)}, Usage(), PAID)
+    unpriced = paid_metadata(nodes(1), {"s0": Usage(2, 5, 3, 1, None)}, PAID)
     assert "USD" not in unpriced["costliest_summaries"].value
     assert "usd" not in unpriced
     paid = {"s0": Usage(1, 5, 3, 0, None), "s1": Usage(1, 5, 3, 0, 0.5)}
-    mixed = rows(paid_metadata(nodes(2), paid, Usage(), PAID))
+    mixed = rows(paid_metadata(nodes(2), paid, PAID))
     assert [row[-1] for row in mixed] == ["0.5 |", "unknown |"]
 
 
 def test_nothing_is_shown_of_what_called_no_endpoint_but_its_judge():
     paid = {"s0": Usage(1, 50, 10)}
-    assert paid_metadata(nodes(1), paid, Usage(), Settings()) == {}
-    assert paid_metadata(nodes(1), {}, Usage(), PAID) == {}
-    judged = paid_metadata(nodes(1), {}, Usage(2, 20, 4, 0, None), Settings())
-    assert (judged["audit_calls"], judged["audit_prompt_tokens"]) == (2, 20)
-    assert "audit_usd" not in judged
+    assert paid_metadata(nodes(1), paid, Settings()) == {}
+    assert paid_metadata(nodes(1), {}, PAID) == {}
 
 
 def test_of_nodes_with_one_text_the_first_has_its_cost():

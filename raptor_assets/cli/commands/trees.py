@@ -4,7 +4,7 @@ import os
 import sys
 import webbrowser
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -12,11 +12,7 @@ from urllib.parse import quote
 import click
 
 from raptor_assets.cli.options import (
-    ENCODERS,
-    STRATEGY,
     home_and_json,
-    require_words,
-    with_strategy,
 )
 from raptor_assets.cli.output import node_values, print_json, print_wide, usd_text
 from raptor_assets.cli.terminal import say
@@ -35,7 +31,6 @@ from raptor_core.nodes import Node, format_pages, labelled
 from raptor_core.quality.sizes import parent_counts
 from raptor_core.redaction import printable
 from raptor_core.report.page import render_corpus, render_report
-from raptor_core.report.values import Selection
 from raptor_core.retrieval import Trace
 from raptor_core.settings import Settings
 from raptor_core.store.base import Where
@@ -151,24 +146,12 @@ def _show_trace(origin: Trace, tree: str, usage: Usage | None, *, as_json: bool)
     help="File to write; by default in the home's folder `reports`.",
 )
 @click.option("--node", metavar="NODE", help="Open it at this node.")
-@click.option("--question", help="Mark the nodes of this tree that a question retrieves.")
-@click.option(
-    "--strategy",
-    "strategies",
-    multiple=True,
-    type=STRATEGY,
-    help="With --question: how to search; may be repeated. Else the home's.",
-)
-@ENCODERS
 @click.option("--no-open", is_flag=True, help="Only write it; do not open a browser.")
 @home_and_json
 def report_command(
     tree: str | None,
     output: Path | None,
     node: str | None,
-    question: str | None,
-    strategies: tuple[str, ...],
-    encoders: tuple[str, str] | None,
     no_open: bool,
     *,
     home: Path,
@@ -185,15 +168,13 @@ def report_command(
 
     opened, settings = Home.open(home)
     if tree is None:
-        if node is not None or question is not None:
-            raise click.UsageError("--node and --question need a TREE; name it")
+        if node is not None:
+            raise click.UsageError("--node needs a TREE; name it")
         path = _write_corpus(opened, settings, output)
         _show_page(path, path.as_uri(), {"tree": None}, as_json=as_json, no_open=no_open)
         return
     with open_published(opened, settings) as store:
         report = read_report(opened, settings, store, tree, with_map=True)
-    if question is not None:
-        report = replace(report, chosen=_select(home, tree, question, strategies, encoders))
     shown = {shown.id for tree in report.trees for shown in tree.nodes}
     if node is not None and node not in shown:
         raise UnknownTreeError(
@@ -235,23 +216,6 @@ def _write_corpus(home: Home, settings: Settings, output: Path | None) -> Path:
             row["page"] = quote(os.path.relpath(page, path.parent))
     write_page(path, render_corpus(values))
     return path
-
-
-def _select(
-    home: Path,
-    tree: str,
-    question: str,
-    strategies: Sequence[str],
-    encoders: tuple[str, str] | None,
-) -> tuple[Selection, ...]:
-    require_words(question)
-    retriever = HomeRetriever(home)
-    query = replace(retriever.query, where=Where(trees=(tree,)))
-    selections = []
-    for strategy in dict.fromkeys(strategies or (query.strategy,)):
-        hits = retriever.search(question, with_strategy(query, strategy, encoders)).ranked
-        selections.append(Selection(question, strategy, tuple(hit.node.id for hit in hits)))
-    return tuple(selections)
 
 
 def at_terminal() -> bool:

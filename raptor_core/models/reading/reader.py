@@ -4,10 +4,9 @@ The passages are fenced as data, so that the model does not follow instructions 
 the sentences of a context that are nearest to a question; they need no endpoint.
 """
 
-import re
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Protocol, TypeVar, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 from raptor_core.chunking.sentences import sentences
 from raptor_core.models.embedding.base import Embedder
@@ -16,6 +15,7 @@ from raptor_core.models.endpoints.fencing import defused, fence, fence_all
 from raptor_core.models.endpoints.values import ChatAsk, max_words
 from raptor_core.models.money.ledger import Account
 from raptor_core.models.money.usage import Usage
+from raptor_core.models.reading.citations import renumber, replace_marks
 from raptor_core.nodes import Node, format_pages, labelled
 from raptor_core.retrying import RetryPolicy
 from raptor_core.settings.models import ReaderSettings
@@ -65,8 +65,8 @@ class Answer:
     Attributes:
         text: the answer; ``[k]`` cites ``citations[k - 1]``.
         citations: the cited passages without duplicates, in the order of their first citation.
-        unknown_citations: how many numbers the model cited that no passage has. They are removed
-            from the text.
+        unknown_citations: how many numbers the model cited beside known ones that no passage has.
+            They are removed from the text.
     """
 
     text: str
@@ -90,46 +90,6 @@ def ask(question: str, passages: Sequence[Passage]) -> str:
     """Return the user message; ``passages`` are numbered from 1."""
     fenced = "\n".join(fence_all("passage", [passage.text for passage in passages], *_TAGS))
     return f"{fenced}\n\n{fence('question', defused(question, *_TAGS))}"
-
-
-_CITATION = re.compile(r"(?P<space>[ \t]?)\[(?P<numbers>\d+(?:\s*[,;–-]\s*\d+)*)\]")
-_RANGE = re.compile(r"(\d+)(?:\s*[–-]\s*(\d+))?")
-
-
-Source = TypeVar("Source", bound=Hashable)
-
-
-def renumber(text: str, sources: Sequence[Sequence[Source]]) -> tuple[str, tuple[Source, ...], int]:
-    """Renumber citations such as ``[2]``, ``[1, 4]`` and ``[1-3]`` by the order of their sources.
-
-    ``[k]`` cites all of ``sources[k - 1]``; 0 and unknown numbers are dropped.
-
-    Returns:
-        The text, its cited sources by their new numbers, and how many numbers were unknown.
-    """
-    new: dict[Source, int] = {}
-    n_unknown = 0
-
-    def numbered(match: re.Match[str]) -> str:
-        nonlocal n_unknown
-        cited = _numbers(match["numbers"], len(sources))
-        known = [source for n in cited if 1 <= n <= len(sources) for source in sources[n - 1]]
-        n_unknown += sum(not 1 <= n <= len(sources) for n in cited)
-        marks = [f"[{new.setdefault(s, len(new) + 1)}]" for s in dict.fromkeys(known)]
-        return match["space"] + "".join(marks) if marks else ""
-
-    replaced = _CITATION.sub(numbered, text)
-    return replaced, tuple(new), n_unknown
-
-
-def _numbers(listed: str, n_passages: int) -> list[int]:
-    """Return the numbers of a bracket; a range that leaves the passages counts as its two ends."""
-    numbers: list[int] = []
-    for match in _RANGE.findall(listed):
-        ends = [int(number) for number in match if number]
-        is_range = ends[0] <= ends[-1] <= n_passages
-        numbers += range(ends[0], ends[-1] + 1) if is_range else ends
-    return numbers
 
 
 @runtime_checkable
@@ -184,13 +144,15 @@ def read_parts(reader: PassageReader, question: str, parts: Sequence[Sequence[Pa
     usage = sum((answer.usage for answer in answers), Usage())
     if len(cited) == 1:
         return replace(cited[0], usage=usage)
-    notes = [
-        Passage(_CITATION.sub("", answer.text), str(number)) for number, answer in enumerate(cited)
-    ]
+    notes = [Passage(_without_marks(answer), str(number)) for number, answer in enumerate(cited)]
     joined = reader.read(question, notes)
     sources = [cited[int(passage.node_id)].citations for passage in joined.citations]
     text, citations, _ = renumber(joined.text, sources)
     return Answer(text, citations, usage + joined.usage, joined.unknown_citations)
+
+
+def _without_marks(answer: Answer) -> str:
+    return replace_marks(answer.text, len(answer.citations), lambda _: "")[0]
 
 
 MIN_WORDS = 4

@@ -30,7 +30,7 @@ function load(values) {
     if (!findingsOf.has(finding.node)) findingsOf.set(finding.node, []);
     findingsOf.get(finding.node).push(finding);
   });
-  chosen = values.chosen ?? [];
+  chosen = [];
   applyHighlights();
 }
 

@@ -43,13 +43,12 @@ class Packing:
     why: dict[str, Mapping[str, float]] = field(default_factory=dict)
     cuts: dict[str, slice] = field(default_factory=dict)
 
-    def add_summaries(self, ranked: Ranked, share: float) -> None:
-        """Add summaries, best first, that fit ``share`` (0 to 1) of the budget; ties by node id."""
+    def add_summaries(self, ranked: Ranked) -> None:
+        """Add the summaries that fit, best first; ties by node id."""
         summaries, scores = ranked.outlines, ranked.scores
-        end = round(share * self.budget_tokens)
-        max_summaries = None if self.max_nodes is None else int(share * self.max_nodes)
-        for row in _best_first(summaries, scores)[:max_summaries]:
-            if self._is_full() or self.n_tokens + summaries.nodes["n_tokens"][row] > end:
+        for row in _best_first(summaries, scores):
+            n_tokens = self.n_tokens + summaries.nodes["n_tokens"][row]
+            if self._is_full() or n_tokens > self.budget_tokens:
                 self.n_passed_over += 1
             else:
                 self.n_tokens += int(summaries.nodes["n_tokens"][row])
@@ -59,10 +58,8 @@ class Packing:
         self,
         leaves: Ranked,
         passages: Passages,
-        scores: Scores,
         diversity: float = 0.0,
         max_per_document: int | None = None,
-        rerank_scores: Scores | None = None,
     ) -> None:
         """Add the best passage that fits, again and again, until none fits.
 
@@ -72,13 +69,10 @@ class Packing:
         Args:
             leaves: the chunks.
             passages: the passages that the chunks form.
-            scores: score of each passage.
             diversity: weight of the penalty for passages of the same document.
             max_per_document: maximum number of passages of a document; None is no limit.
-            rerank_scores: scores of a reranker, added to ``scores``; None adds nothing.
         """
-        rerank_scores = np.zeros(len(scores)) if rerank_scores is None else rerank_scores
-        scores = scores + rerank_scores
+        scores = passages.scores(leaves.scores)
         filling = Filling(passages)
         first_chunks = leaves.outlines.take(passages.first_chunks())
         rows = _best_first(first_chunks, scores)
@@ -100,7 +94,7 @@ class Packing:
             self.n_tokens += int(filling.n_tokens[passage])
             self.n_paragraphs += int(passages.is_paragraph[passage])
             for chunk in filling.add(passage):
-                self._add(leaves, chunk, float(scores[passage]), float(rerank_scores[passage]))
+                self._add(leaves, chunk, float(scores[passage]))
             n_added[document[best]] += 1
             if n_added[document[best]] == max_per_document:
                 open_scores[document == document[best]] = -np.inf
@@ -109,13 +103,11 @@ class Packing:
     def _is_full(self) -> bool:
         return self.max_nodes is not None and len(self.ids) >= self.max_nodes
 
-    def _add(self, nodes: Ranked, row: int, score: float, rerank_score: float = 0.0) -> None:
+    def _add(self, nodes: Ranked, row: int, score: float) -> None:
         """Record a node with the score of its summary or passage; the first passage counts."""
         node_id = nodes.id(row)
         if node_id not in self.why:
             parts = {part: round(float(scores[row]), 6) for part, scores in nodes.parts.items()}
-            if rerank_score:
-                parts["reranker"] = round(rerank_score, 6)
             parts["paragraph"] = round(score - sum(parts.values()), 6)
             self.why[node_id] = {part: value for part, value in parts.items() if value}
             self.ids.append(node_id)

@@ -11,9 +11,6 @@ from raptor_core.nodes import Node
 from raptor_core.retrieval.hybrid.pool import Numbers, Scores, group_numbers
 from raptor_core.store.outlines import Outlines
 
-LEADING_SHARE = 0.15
-"""Minimum share of a passage's tokens that a chunk needs, so that its score may lead."""
-
 
 @dataclass(frozen=True, eq=False)
 class Passages:
@@ -68,24 +65,12 @@ class Passages:
         """Return the row of the first chunk of each passage."""
         return self.chunk[np.unique(self.passage, return_index=True)[1]]
 
-    def scores(self, text_scores: Scores, chunk_scores: Scores, best_weight: float) -> Scores:
-        """Score each passage by the mean of its chunks, and by the best of them.
-
-        The best one keeps a short match from being averaged away by a long paragraph.
-
-        Args:
-            text_scores: scores of the chunks by their texts.
-            chunk_scores: all parts of the chunks' scores; their mean is weighted by tokens.
-            best_weight: weight of the best ``text_scores`` of a passage.
-        """
+    def scores(self, chunk_scores: Scores) -> Scores:
+        """Return the mean score of the chunks of each passage, weighted by tokens."""
         total = np.bincount(self.passage, weights=self.n_tokens)
         share = self.n_tokens / np.maximum(total, 1)[self.passage]
-        means = np.bincount(self.passage, weights=share * chunk_scores[self.chunk])
-        text_means = np.bincount(self.passage, weights=share * text_scores[self.chunk])
-        best = np.full(len(total), -np.inf)
-        may_lead = share >= LEADING_SHARE
-        np.maximum.at(best, self.passage[may_lead], text_scores[self.chunk][may_lead])
-        scores: Scores = means + best_weight * np.where(np.isfinite(best), best, text_means)
+        weights = share * chunk_scores[self.chunk]
+        scores: Scores = np.bincount(self.passage, weights=weights).astype(np.float64)
         return scores
 
 

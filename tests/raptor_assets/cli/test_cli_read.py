@@ -15,6 +15,7 @@ from support.openai_server import FakeOpenAI
 from support.ports import free_port
 from support.processes import process_of, wait_until
 
+from raptor_assets.cli.commands.questions import query_command
 from raptor_assets.cli.options import make_where
 from raptor_assets.costs import add_usages
 from raptor_core.models.money.usage import Usage
@@ -208,20 +209,30 @@ def test_query_says_which_kind_of_question_was_answered_and_why(built):
 
 
 @pytest.mark.parametrize(
-    ("value", "meant"),
+    ("options", "meant"),
     [
-        ("2024", ("2024", 2024)),
-        ("007", ("007",)),
-        ("2.5", ("2.5", 2.5)),
-        ("true", ("true", True)),
-        ("blue", ("blue",)),
+        (("--metadata", "year=2024"), Where(metadata={"year": ("2024",)})),
+        (("--metadata", "v=1.10", "--metadata", "v=2"), Where(metadata={"v": ("1.10", "2")})),
+        (
+            ("--metadata", "day>=2024-01-01", "--metadata", "day<2025-01-01"),
+            Where(metadata={"day": {"gte": "2024-01-01", "lt": "2025-01-01"}}),
+        ),
+        (
+            ("--folder", "hr/", "--id", "x", "--exclude-document", "a", "--exclude-layer", 1),
+            Where(folders=("hr/",), ids=("x",), exclude=Where(documents=("a",), layers=(1,))),
+        ),
     ],
 )
-def test_a_filter_finds_text_and_number(value, meant):
-    """A year may be stored as either; digits that are no number's own are text alone."""
-    assert make_where(
-        {"trees": (), "documents": (), "layers": (), "metadata": (f"year={value}",)}
-    ) == Where(metadata={"year": meant})
+def test_options_make_a_filter(options, meant):
+    parsed = query_command.make_context("query", ["why?", *map(str, options)]).params
+    assert make_where(parsed) == meant
+
+
+@pytest.mark.parametrize("condition", ["year", "=2024", "a=1"])
+def test_a_condition_that_is_none_is_refused(built, condition):
+    more = ("--metadata", "a>1") if condition == "a=1" else ()
+    refused = built.call("query", "storm", "--metadata", condition, *more)
+    assert (refused.code, "--metadata" in refused.err) == (2, True)
 
 
 def test_query_filters_narrow_what_is_found(built):
@@ -262,15 +273,13 @@ def test_where_nothing_is_found_the_command_says_what_kept_it_out(built, given, 
     assert told in built.call("query", "zyzzyva", *given).err
 
 
-@pytest.mark.parametrize(
-    "option", ["--threshold", "--layers-down", "--start-layer", "--beam-width"]
-)
+@pytest.mark.parametrize("option", ["--threshold", "--layers-down", "--start-layer"])
 def test_an_option_that_the_strategy_does_not_take_is_refused(built, option):
     refused = built.call("query", "crabs", option, 1)
     assert refused.code == 2
     assert f"Invalid value for {option}" in refused.err
     assert "hybrid" in refused.err
-    beside = built.call("query", "crabs", option, 1, "--beside", "traversal", "--beside", "beam")
+    beside = built.call("query", "crabs", option, 1, "--beside", "traversal")
     assert beside.code == 0
 
 

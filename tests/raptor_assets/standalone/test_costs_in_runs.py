@@ -125,11 +125,10 @@ def test_a_reused_summary_keeps_its_cost_and_a_gone_one_leaves_none(tmp_path, se
     assert not list(workshop.home.tables.rglob("usages/*.parquet"))
 
 
-@pytest.mark.parametrize("action", ["report", "resummarize"])
-def test_builds_that_ended_at_their_budget_add_up(tmp_path, action):
+def test_builds_that_ended_at_their_budget_add_up(tmp_path):
     with FakeOpenAI(answer=answer_or_judge) as server:
-        audit = {**judged_by(server), "on_unsupported": action}
-        workshop = paying(tmp_path, server, "a.md", budget={"calls": 3}, audit=audit)
+        audited = {"audit": judged_by(server)}
+        workshop = paying(tmp_path, server, "a.md", budget={"calls": 3}, **audited)
         n_ended = 0
         while not workshop.build().succeeded:
             n_ended += 1
@@ -166,24 +165,3 @@ def test_a_summarizer_that_calls_no_endpoint_leaves_no_costs(tmp_path):
     metadata = workshop.metadata("layer_1/summaries", "a.md")
     assert metadata["n_made"] > 0
     assert not {"calls", "costliest_summaries", "paid_tokens_mean"} & metadata.keys()
-
-
-def test_judging_before_a_summary_is_kept_is_part_of_what_audits_took(tmp_path):
-    with FakeOpenAI(answer=answer_or_judge) as server:
-        workshop = paying(
-            tmp_path,
-            server,
-            *("a.md", "b.md"),
-            audit={**judged_by(server), "on_unsupported": "resummarize"},
-            checks={"audit_rate": 1.0},
-        )
-        assert workshop.build().succeeded
-        asked = [body["model"] for body in server.bodies].count("auditor")
-    trees = [workshop.metadata("tree", name) for name in ("a.md", "b.md")]
-    assert sum(tree["audit_calls"] for tree in trees) == asked
-    for name, tree in zip(("a.md", "b.md"), trees, strict=True):
-        layers = [workshop.metadata(f"layer_{layer}/summaries", name) for layer in LAYERS]
-        assert sum(layer["audit_calls"] for layer in layers) == tree["audit_calls"]
-        assert tree["audit_calls"] == tree["summaries_made"]
-        assert "calls" not in workshop.metadata("layer_1/findings", name)
-        assert dict(page(workshop, name)["cost"])["calls"] == 2 * tree["audit_calls"]

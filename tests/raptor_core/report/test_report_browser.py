@@ -8,7 +8,7 @@ from support.report_cases import HOSTILE, LEAVES, document_of, lighthouse, node_
 from support.report_page import focused, follow, items, press
 
 from raptor_core.models.money.usage import Usage
-from raptor_core.report.values import RebuildChange, Report, Selection
+from raptor_core.report.values import RebuildChange, Report
 
 pytestmark = pytest.mark.slow
 
@@ -27,24 +27,6 @@ def test_it_opens_with_name_sizes_layers_and_the_top(show):
     assert "6.7" in overview
     assert "Not recorded." in overview
     assert page.locator("table tbody tr").count() == 4
-
-
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_the_nodes_that_a_question_chose_are_marked_in_tree_and_overview(show, scheme):
-    first, second = node_id("d.md0"), node_id("d.md1")
-    chosen = (
-        Selection("Who lit it?", "flat", (second, first, "gone")),
-        Selection("Who lit it?", "collapsed", (first,)),
-    )
-    page = show(replace(lighthouse(), chosen=chosen), f"#node={first}", color_scheme=scheme)
-    row = page.locator('[role="treeitem"][aria-selected="true"]')
-    assert "2 by flat, 1 by collapsed" in row.get_attribute("aria-label")
-    assert row.locator(".rank").all_inner_texts() == ["★ 2", "★ 1"]
-    page.goto(page.url.partition("#")[0] + "#overview")
-    lists = page.locator("main section", has_text="Chosen by flat (2)").locator("li")
-    assert lists.count() == 2
-    follow(lists.first.locator("a"))
-    assert page.url.endswith(second)
 
 
 def test_hostile_text_is_shown_and_never_runs(show):

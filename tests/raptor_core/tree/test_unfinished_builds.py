@@ -34,8 +34,8 @@ def test_answers_of_a_build_that_ended_are_not_asked_for_again(tmp_path):
         tree = build_tree(DOCUMENTS, components=make_components(settings, tmp_path))
         assert len(tree.layers[1].nodes) == server.n_requests
     cache = SqliteCache(tmp_path)
-    assert cache.unfinished() == ["corpus"]
-    cache.forget(["corpus"])
+    assert cache.unfinished() == ["a.md"]
+    cache.forget(["a.md"])
     assert cache.texts(node.content_key for node in tree.nodes()) == {}
     assert cache.vectors(node.embedding_key for node in tree.nodes()) == {}
 
@@ -46,7 +46,7 @@ def test_tools_without_a_cache_keep_nothing_of_a_finished_build():
         components = make_components(bounded)
         with pytest.raises(BudgetError):
             build_tree(DOCUMENTS, components=components)
-        assert components.cache.unfinished() == ["corpus"]
+        assert components.cache.unfinished() == ["a.md"]
         components = make_components(paid_settings(server.base_url))
         build_tree(DOCUMENTS, components=components)
     assert vars(components.cache) == vars(MemoryCache())
