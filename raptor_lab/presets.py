@@ -9,7 +9,7 @@ SIMPLE: Mapping[str, Any] = MappingProxyType(
         "tokens": {"counter": "words"},
         "chunking": {"method": "windows", "max_tokens": 200, "context": False},
         "clustering": {"method": "gmm", "threshold": 0.3},
-        "summarizer": {"prompt": "simple"},
+        "summarizer": {"prompt": "simple", "max_tokens": 200},
         "tree": {"max_layers": 12, "top_nodes": 1},
         "retrieval": {"strategy": "flat", "top_k": 5},
     }

@@ -62,8 +62,7 @@ class Resources:
     ) -> None:
         self.settings = settings
         self.home = home
-        names = home.names() if names is None else names
-        self.names = replace(names, form=settings.runs.assets)
+        self.names = home.names() if names is None else names
         self.source = SourceResource(self, scan)
         components = components or Components(settings, batches=home.answers / "batches")
         self._components = components.with_cache(SqliteCache(home.answers, settings.store.corpus))

@@ -120,7 +120,7 @@ class SearchResponse(ApiModel):
 
 
 def _note(retrieval: Retrieval) -> str:
-    if retrieval.hits:
+    if retrieval.hits or retrieval.note:
         return retrieval.note
     if retrieval.n_passed_over:
         return f"no node fits into {retrieval.query.budget_tokens} tokens; raise budget_tokens"

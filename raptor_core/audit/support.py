@@ -33,21 +33,22 @@ def opposites() -> Mapping[str, frozenset[str]]:
     return {stem: frozenset(stems) for stem, stems in by_stem.items()}
 
 
-_KIN = (
-    "mother father parent son daughter child children mom mum dad papa mamma",
-    "sister brother sibling twin",
-    "wife wives husband spouse bride groom widow widower marry married marriage wedding",
-    "uncle aunt nephew niece",
-    "grandmother grandfather grandparent grandson granddaughter grandchild grandma grandpa",
-    "cousin",
-)
-"""Words of kinship; each line holds one relation, seen from both sides."""
+_KIN = """mother father parent son daughter child kid offspring mom mommy mum mummy mama mamma dad
+daddy papa stepmother stepfather stepparent stepson stepdaughter stepchild,
+sister brother sibling twin triplet stepsister stepbrother,
+wife husband spouse bride groom bridegroom widow widower fiance fiancee fiancé fiancée newlywed
+marry marriage wedding,
+uncle aunt auntie nephew niece,
+grandmother grandfather grandparent grandson granddaughter grandchild grandma grandpa granny grandad
+granddad,
+cousin"""
+"""Words of kinship, relations apart by commas; each is seen from both sides."""
 
 
 @cache
 def kin() -> Mapping[str, frozenset[str]]:
     """Return the stems that name the same relation, by the stem of each word of kinship."""
-    relations = [frozenset(word.stem for word in words(line)) for line in _KIN]
+    relations = [frozenset(word.stem for word in words(line)) for line in _KIN.split(",")]
     return {stem: relation for relation in relations for stem in relation}
 
 
@@ -166,7 +167,7 @@ WEIGHTS: Mapping[str, float] = {
     "opposites": -1.371,
     "absolutes": -1.242,
 }
-"""Log-odds from ``benchmarks/calibrate_support.py``; see docs/audits.md."""
+"""Log-odds of a logistic regression on labelled claims; see docs/audits.md."""
 
 THRESHOLD = 0.54
 """Score below which a sentence is unsupported, from real inventions; see docs/audits.md."""

@@ -7,7 +7,8 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
+from pathlib import Path
 from typing import NamedTuple
 
 from raptor_core.models.summarizing.sentence import STOPWORDS, UNSPACED
@@ -35,7 +36,10 @@ _POSSESSIVE = re.compile(r"['’‘]s$")
 _OPENING = re.compile(r"(?:^|[.!?:;…\n\"“”‘«»(\[•*#>|/—–-])[\s\"“‘'(\[*_#]*$")
 _OPENING_REACH = 6
 _MAX_HEADING = 0.6
-_ENDINGS = (("ies", "y"), ("ied", "y"), ("ing", ""), ("ed", ""), ("ly", ""), ("es", ""), ("s", ""))
+_PLURALS = (("ies", "i"), ("es", "e"), ("s", ""))
+_NO_PLURALS = ("ss", "us", "sis")
+_ENDINGS = (("ied", "i"), ("ing", ""), ("ed", ""), ("li", ""))
+_Y = re.compile(r"(?<=[^aeiou])y$")
 _MIN_ACRONYM = 3
 MAX_CAPITALS = 0.2
 """Maximum share of content words with a capital; above it, as in German, capitals mark no names."""
@@ -188,6 +192,13 @@ def _is_name(text: str, word: Word) -> bool:
     return not _OPENING.search(text[max(0, word.start - _OPENING_REACH) : word.start])
 
 
+@cache
+def _irregular_plurals() -> dict[str, str]:
+    """Return the singular of each plural that no rule of ``_stem`` makes."""
+    text = Path(__file__).with_name("plurals.txt").read_text(encoding="utf-8")
+    return {plural: singular for singular, plural in map(str.split, text.split(","))}
+
+
 @lru_cache(maxsize=65_536)
 def _fold(word: str) -> tuple[str, bool]:
     """Return the stem, without case and English endings, and whether it is a function word."""
@@ -198,15 +209,25 @@ def _fold(word: str) -> tuple[str, bool]:
 
 
 def _stem(word: str) -> str:
-    """Return one form for the inflections of a regular English word, only for comparison."""
-    if not word.endswith("ss"):
-        for ending, replacement in _ENDINGS:
-            if word.endswith(ending) and len(word) - len(ending) > 2:
-                word = word[: -len(ending)] + replacement
-                break
+    """Return one form for the inflections of an English word, only for comparison.
+
+    The plural goes first, so that "siblings" and "sibling" have one stem.
+    """
+    word = _irregular_plurals().get(word, word)
+    if not word.endswith(_NO_PLURALS):
+        word = _without(word, _PLURALS)
+    word = _without(_Y.sub("i", word), _ENDINGS)
     if len(word) > 3 and word[-1] == word[-2] and word[-1] not in "ls":
         word = word[:-1]
     return word[:-1] if len(word) > 3 and word.endswith("e") else word
+
+
+def _without(word: str, endings: Sequence[tuple[str, str]]) -> str:
+    """Return the word with its first matching ending replaced, if three letters stay."""
+    for ending, replacement in endings:
+        if word.endswith(ending) and len(word) - len(ending) > 2:
+            return word[: -len(ending)] + replacement
+    return word
 
 
 # It follows the stemmer, because its keys are stems.

@@ -5,13 +5,16 @@ content: a moved document has the same ``content_hash`` and another ``version``.
 """
 
 from bisect import bisect_right
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from raptor_core.errors import SourceError
 from raptor_core.identity import digest
 
-MetadataValue = str | int | float | bool
+MetadataScalar = str | int | float | bool
+MetadataValue = MetadataScalar | tuple[MetadataScalar, ...]
+"""Value of a metadata entry; a tuple has a fact for each item. Tables and stores hold lists."""
 
 MEGABYTE = 1_000_000
 
@@ -25,6 +28,20 @@ ENCODING = "encoding"
 """Key of the metadata that names an encoding which nothing declared."""
 DOUBT = "doubt"
 """Key of the metadata that says what a text lacks or has wrong, in words for a person."""
+
+
+def with_tuples(metadata: Mapping[str, Any]) -> dict[str, MetadataValue]:
+    """Return metadata that was stored as JSON, with tuples for its lists."""
+    return {k: tuple(v) if isinstance(v, list) else v for k, v in dict(metadata).items()}
+
+
+def metadata_entries(
+    metadata: Mapping[str, MetadataValue],
+) -> Iterator[tuple[str, MetadataScalar]]:
+    """Yield key and value of each entry; a tuple yields a pair for each item."""
+    for key, value in metadata.items():
+        for item in value if isinstance(value, tuple) else (value,):
+            yield key, item
 
 
 @dataclass(frozen=True, slots=True)

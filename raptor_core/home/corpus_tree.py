@@ -1,6 +1,6 @@
 """Answers about the whole corpus: from the corpus tree and the trees, or from a layer of it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from raptor_core.errors import SettingsError
@@ -56,14 +56,11 @@ class CorpusAnswerPlan:
         return [node for part in self.parts for node in part]
 
 
-def refuse_narrowing(filters: Mapping[str, object]) -> None:
-    """Raise SettingsError for filters: an answer about the whole corpus is from all of it.
-
-    ``filters`` are values that narrow a search, by name; empty values narrow nothing.
-    """
-    if names := [name for name, value in filters.items() if value not in (None, (), [], {})]:
+def refuse_narrowing(names: Iterable[str]) -> None:
+    """Raise SettingsError for names of filters: an answer about the whole corpus is from it all."""
+    if refused := ", ".join(names):
         raise SettingsError(
-            f"an answer about the whole corpus reads all of it, and takes no {', '.join(names)}; "
+            f"an answer about the whole corpus reads all of it, and takes no {refused}; "
             "omit them, or ask with the scope trees"
         )
 

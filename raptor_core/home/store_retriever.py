@@ -14,6 +14,7 @@ from raptor_core.home.folder import HomeFolder
 from raptor_core.home.published import open_published, require_store, require_trees
 from raptor_core.nodes import Node
 from raptor_core.retrieval import Family, Query, Retrieval, Retriever, Trace, family, trace
+from raptor_core.retrieval.base import require_words
 from raptor_core.retrieval.questions import QuestionWindows
 from raptor_core.retrieval.retriever import AsyncSearch, run_traced
 from raptor_core.retrieval.trace import nodes_under
@@ -83,12 +84,14 @@ class StoreRetriever(AsyncSearch):
 
     def search_within(self, question: str, node_id: str, query: Query | None = None) -> Retrieval:
         """Retrieve from a node and the nodes under it; a traversal starts at the node."""
+        require_words(question)
         query = query or self.query
+        required = query.where.trees or ()
         nodes = self.read(lambda store: nodes_under(store, node_id))
         ids = tuple(node.id for node in nodes)
-        where = replace(query.where, trees=(nodes[0].tree,), ids=ids)
+        where = query.where.narrowed(trees=(nodes[0].tree,), ids=ids)
         query = replace(query, where=where, start_layer=nodes[0].layer, scope="trees")
-        return self.search_required([question], query, ())[0]
+        return self.search_required([question], query, required)[0]
 
     def trace(self, node_id: str) -> Trace:
         """Return the exact spans of the documents under a node."""

@@ -8,7 +8,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Literal, Protocol
+from unicodedata import category
 
+from raptor_core.errors import QuestionError
 from raptor_core.nodes import Node
 from raptor_core.settings import HybridSettings, Settings
 from raptor_core.store.base import Hit, Where
@@ -110,7 +112,8 @@ class Retrieval:
     and ``n_passed_over`` of them did not fit the budget. ``n_paragraphs`` counts complete
     paragraphs; the other hits are summaries and chunks. ``kind`` is "detail" or "general", as
     hybrid took the question, and ``reason`` says why; other strategies leave both empty. ``note``
-    warns of the answer: the question was too long to be read whole, or nothing answers it.
+    warns of the answer: the question was too long to be read whole, or the query filters by
+    metadata that no document has.
     """
 
     question: str
@@ -147,6 +150,21 @@ class Retrieval:
     def ranked(self) -> list[Hit]:
         """Hits by score, best first; hits of equal score keep their order."""
         return sorted(self.hits, key=lambda hit: -hit.score)
+
+
+_BLANK_LETTERS = frozenset("\u115f\u1160\u2800\u3164\uffa0")
+"""Characters that Unicode counts as letters or symbols, and that show nothing."""
+
+
+def require_words(question: str) -> None:
+    """Raise QuestionError for a question without a letter, digit or picture: nothing answers it."""
+    for character in question:
+        kind = category(character)
+        if (kind[0] in "LN" or kind == "So") and character not in _BLANK_LETTERS:
+            return
+    raise QuestionError(
+        f"expected a question with at least one word, got {question!r:.60}; ask with a word"
+    )
 
 
 def shares_paragraph(node: Node, following: Node) -> bool:

@@ -57,7 +57,9 @@ class QuestionWindows:
         labels = zip(self.texts, self.windows, retrievals, notes, strict=True)
         return [
             replace(
-                retrieval, question=text, note="; ".join(filter(None, (_note(len(windows)), note)))
+                retrieval,
+                question=text,
+                note="; ".join(filter(None, (_note(len(windows)), note, retrieval.note))),
             )
             for text, windows, retrieval, note in labels
         ]

@@ -7,6 +7,7 @@ import asyncio
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import MappingProxyType
@@ -16,7 +17,7 @@ from raptor_core.errors import EmptySourceError, SettingsError, StoreMismatchErr
 from raptor_core.identity import embedding_key
 from raptor_core.models.embedding.base import Embedder
 from raptor_core.nodes import Tree
-from raptor_core.retrieval.base import Query, Questions, Retrieval, Strategy
+from raptor_core.retrieval.base import Query, Questions, Retrieval, Strategy, require_words
 from raptor_core.retrieval.chance import warn_of_chance
 from raptor_core.retrieval.hybrid import Hybrid
 from raptor_core.retrieval.nearest import Nearest
@@ -24,7 +25,7 @@ from raptor_core.retrieval.questions import QuestionWindows
 from raptor_core.retrieval.trace import Trace, trace
 from raptor_core.retrieval.walks import Traversal
 from raptor_core.settings import StoreSettings
-from raptor_core.store import open_store
+from raptor_core.store import Where, open_store
 from raptor_core.store.protocols import Searcher
 from raptor_core.store.store import VectorStore
 from raptor_core.tracing import record_documents, span
@@ -168,12 +169,15 @@ class Retriever(AsyncSearch):
             )
         if not questions:
             return []
+        for question in questions:
+            require_words(question)
         batch = Questions(tuple(questions), vectors)
         with span(f"search {query.strategy}"):
             retrievals = self._store.read_consistently(
                 lambda store: strategy.retrieve(batch, query, store)
             )
-        return [retrieval.with_words for retrieval in retrievals]
+        note = _unknown_keys(query.where, self._store)
+        return [replace(retrieval.with_words, note=note) for retrieval in retrievals]
 
     def trace(self, node_id: str) -> Trace:
         """Return the exact spans of the documents under a node.
@@ -187,13 +191,27 @@ class Retriever(AsyncSearch):
 def run_traced(
     corpus: str, questions: Sequence[str], search: Callable[[], list[Retrieval]]
 ) -> list[Retrieval]:
-    """Return the retrievals of ``search``, which runs in a span with the ids and scores of hits."""
+    """Return the retrievals of ``search``, which runs in a span with the ids and scores of hits.
+
+    Raises:
+        QuestionError: a question has no word.
+    """
+    for question in questions:
+        require_words(question)
     values = {"gen_ai.operation.name": "retrieval", "gen_ai.data_source.id": corpus}
     with span(f"retrieval {corpus}", {**values, "gen_ai.provider.name": "raptor"}) as current:
         retrievals = search()
         hits = (hit for retrieval in retrievals for hit in retrieval.hits)
         record_documents(current, questions, [(hit.node.id, hit.score) for hit in hits])
         return retrievals
+
+
+def _unknown_keys(where: Where, store: Searcher) -> str:
+    """Return a note on keys of metadata that a filter names and no document has, or ""."""
+    exclude = where.exclude.metadata if where.exclude else {}
+    keys = dict.fromkeys((*where.metadata, *exclude))
+    unknown = [key for key in keys if not store.count(Where(layers=(0,), metadata={key: {}}))]
+    return f"no document has metadata {', '.join(map(repr, unknown))}" if unknown else ""
 
 
 def _remove(store: VectorStore, folder: "TemporaryDirectory[str]") -> None:

@@ -54,21 +54,29 @@ def _layer(vector: Vectors, query: Query, filters: list[Where], store: Searcher)
 def _children_of(hits: Iterable[Hit], query: Query) -> Where:
     """Return the filter that selects the children of hits."""
     children = {child for hit in hits for child in hit.node.children}
-    return replace(query.where, ids=tuple(sorted(children)), layers=None)
+    return query.where.narrowed(ids=sorted(children))
 
 
 def _start_filters(query: Query, store: Searcher) -> list[Where]:
-    """Return a filter per start layer: trees of equal height are searched together."""
+    """Return a filter per start layer: trees of equal height are searched together.
+
+    Under a filter a walk starts at each matching node that no matching node is above.
+    """
     where = query.where
-    if where.layers is not None:
+    if where.layers:
         raise SettingsError(
             f"{query.strategy} walks all layers, and a filter on layers would stop it; omit the "
             "filter, or set start_layer"
         )
     if query.start_layer is not None and query.start_layer < 0:
         raise SettingsError(f"start_layer is {query.start_layer}; layers are counted from 0")
+    manifests = store.manifests(where.trees)
+    if where.is_selective:
+        n_layers = max((len(manifest.layer_sizes) for manifest in manifests), default=0)
+        top = n_layers - 1 if query.start_layer is None else query.start_layer
+        return [_highest_matches(where, top, store)]
     trees_by_layer: dict[int, list[str]] = {}
-    for manifest in store.manifests(where.trees):
+    for manifest in manifests:
         top = len(manifest.layer_sizes) - 1
         start = top if query.start_layer is None else min(query.start_layer, top)
         trees_by_layer.setdefault(start, []).append(manifest.tree)
@@ -77,6 +85,15 @@ def _start_filters(query: Query, store: Searcher) -> list[Where]:
         replace(where, layers=(layer,), trees=None if everywhere else tuple(trees))
         for layer, trees in sorted(trees_by_layer.items())
     ]
+
+
+def _highest_matches(where: Where, top: int, store: Searcher) -> Where:
+    """Return the filter of the matching nodes up to a layer that no matching node is above."""
+    summaries = store.nodes(where.narrowed(layers=range(1, top + 1)))
+    children = {child for node in summaries for child in node.children}
+    exclude = where.exclude or Where()
+    exclude = replace(exclude, ids=(*(exclude.ids or ()), *sorted(children)))
+    return replace(where.narrowed(layers=range(top + 1)), exclude=exclude)
 
 
 def _best(hits: Iterable[Hit], limit: int) -> list[Hit]:

@@ -247,18 +247,19 @@ class TablesSettings(Part):
 
 
 class RunsSettings(Part):
-    """Division of work into runs, and of a corpus into assets.
+    """Division of work into runs.
 
     Attributes:
-        assets: "layers" makes assets of all layers. "compact" makes three assets of a corpus, whose
-            ``tree`` has the layers' metadata and checks.
+        samples: true shows samples of texts in Dagster's UI, up to 160 characters each; they stay
+            in Dagster's log until its retention ends, also those of deleted documents. false keeps
+            the texts of documents and summaries out of every event.
         max_partitions: most partitions of a run that the sensor requests. With workers on several
             machines a smaller number spreads a change over them.
         retries: number of times that the sensor requests a failed partition again. What was made
             and paid for is kept.
     """
 
-    assets: Literal["layers", "compact"] = "layers"
+    samples: bool = True
     max_partitions: int = Field(256, ge=1, le=500)
     retries: int = Field(0, ge=0, le=10)
 

@@ -6,14 +6,13 @@ How rows become columns is in ``schema.py``; where tables are kept, in ``files.p
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, astuple
+from dataclasses import asdict
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from raptor_core.audit.base import SentenceFinding
 from raptor_core.audit.report import AuditReport
-from raptor_core.documents.base import Document, Section
-from raptor_core.models.money.usage import Usage
+from raptor_core.documents.base import Document, Section, with_tuples
 from raptor_core.nodes import End, Fit, Node
 from raptor_core.tables.schema import Schema
 from raptor_core.tree.cluster import Clustering
@@ -81,7 +80,13 @@ def table_to_nodes(table: pa.Table) -> tuple[Node, ...]:
     """Return the nodes of a table that ``nodes_to_table`` made."""
     rows = (dict(zip(NODES.names, row, strict=True)) for row in NODES.rows(table))
     return tuple(
-        Node(**{**row, "paragraphs": tuple((start, n) for start, n in row["paragraphs"])})
+        Node(
+            **{
+                **row,
+                "metadata": with_tuples(row["metadata"]),
+                "paragraphs": tuple((start, n) for start, n in row["paragraphs"]),
+            }
+        )
         for row in rows
     )
 
@@ -107,7 +112,7 @@ def table_to_documents(table: pa.Table) -> dict[str, tuple[Document, ...]]:
     documents_of: dict[str, list[Document]] = {}
     for tree, name, title, source, text, sections, metadata, _, pages in DOCUMENTS.rows(table):
         spans = tuple(Section(**section) for section in sections)
-        document = Document(name, text, title, source, spans, metadata, tuple(pages))
+        document = Document(name, text, title, source, spans, with_tuples(metadata), tuple(pages))
         documents_of.setdefault(tree, []).append(document)
     return {tree: tuple(documents) for tree, documents in documents_of.items()}
 
@@ -151,27 +156,6 @@ def _clustering(rows: Sequence[tuple[Any, ...]]) -> Clustering:
         responsibilities=responsibilities if any(responsibilities) else (),
         fit=Fit(**fit) if fit else None,
     )
-
-
-USAGES = Schema(
-    ("content_key", "string"),
-    ("calls", "int"),
-    ("prompt_tokens", "int"),
-    ("completion_tokens", "int"),
-    ("retries", "int"),
-    ("usd", "float"),
-)
-"""Content key of a text, and the fields of its usage in their order."""
-
-
-def usages_to_table(usages: Mapping[str, Usage]) -> pa.Table:
-    """Return a table with a row for each content key, sorted; ``usd`` is null without a price."""
-    return USAGES.table((key, *astuple(used)) for key, used in sorted(usages.items()))
-
-
-def table_to_usages(table: pa.Table) -> dict[str, Usage]:
-    """Return the usages of a table that ``usages_to_table`` made, by content key."""
-    return {key: Usage(*used) for key, *used in USAGES.rows(table)}
 
 
 FINDINGS = Schema(

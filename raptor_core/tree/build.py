@@ -7,16 +7,17 @@ Each step is a module: ``leaves``, ``embed``, ``cluster``, ``summarize``, ``nami
 from collections.abc import Callable, Mapping, Sequence
 
 from raptor_core.documents.base import Document
-from raptor_core.errors import EmptySourceError, InvariantError, SummaryError
+from raptor_core.errors import EmptySourceError, SummaryError
 from raptor_core.identity import shorten_name
 from raptor_core.models.summarizing.base import remedy_of
 from raptor_core.nodes import End, Fit, Layer, Node, Tree
+from raptor_core.quality.checks import CheckedTrees, require
+from raptor_core.quality.structure import shrink, tree_coverage
 from raptor_core.settings import Settings
 from raptor_core.tree.cache import Known, MemoryCache
 from raptor_core.tree.cluster import Clustering, cluster_top
 from raptor_core.tree.components import Components
 from raptor_core.tree.embed import embed_nodes
-from raptor_core.tree.invariants import violations
 from raptor_core.tree.leaves import make_leaves
 from raptor_core.tree.naming import name_summaries
 from raptor_core.tree.summarize import Summarized, summarize_clusters
@@ -164,10 +165,6 @@ def _summarize(
 
 
 def _checked(tree: Tree, components: Components) -> Tree:
-    broken = violations(tree, components.settings.clustering.min_members)
-    if broken:
-        raise InvariantError(
-            f"tree {tree.name!r} breaks {len(broken)} invariants, first: {broken[0]}. "
-            "This is a defect: report it with the settings"
-        )
+    checked = CheckedTrees([tree], components.settings)
+    require([check(checked) for check in (shrink, tree_coverage)])
     return tree

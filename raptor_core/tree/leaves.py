@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from raptor_core.chunking.base import Chunk
 from raptor_core.chunking.context import context_lines
 from raptor_core.chunking.paragraphs import parts_of
-from raptor_core.documents.base import Document
+from raptor_core.documents.base import Document, MetadataValue
 from raptor_core.identity import embedding_key, leaf_content_key, leaf_id, normalize_text
 from raptor_core.nodes import Node
 from raptor_core.tree.components import Components
@@ -29,6 +29,11 @@ def make_leaves(
     return tuple(leaf for leaf in leaves if leaf.id not in aside)
 
 
+def _texts(value: MetadataValue) -> list[str]:
+    items = value if isinstance(value, tuple) else (value,)
+    return [item for item in items if isinstance(item, str)]
+
+
 def _document_leaves(
     tree: str, document: Document, chunks: Sequence[Chunk], components: Components
 ) -> list[Node]:
@@ -38,7 +43,7 @@ def _document_leaves(
     metadata = {
         key: value
         for key, value in {"title": document.title, **document.metadata}.items()
-        if not isinstance(value, str) or len(value) <= MAX_METADATA_CHARS
+        if max((len(item) for item in _texts(value)), default=0) <= MAX_METADATA_CHARS
     }
     limits = components.settings.chunking
     paths = ((document.title, chunk.section) for chunk in chunks)

@@ -41,7 +41,7 @@ def draft_summaries(
     for rows, slot in sorted(zip(groups, clustering.slots, strict=True)):
         children = [nodes[row] for row in rows]
         keys = [child.content_key for child in children]
-        curated = components.curation.summary(clustering.tree, keys, slot)
+        curated = components.curation.summary(clustering.tree, keys)
         content_key = (
             curated.content_key if curated else identity.summary_content_key(keys, summarizer)
         )
@@ -87,11 +87,19 @@ def text_keys(content_keys: Iterable[str], components: Components) -> set[str]:
 
 
 def _common_metadata(children: Sequence[Node]) -> dict[str, MetadataValue]:
+    """Return the entries that all children share; of lists, the items that all of them have."""
     common = dict(children[0].metadata)
     for child in children[1:]:
-        for key in [key for key, value in common.items() if child.metadata.get(key) != value]:
-            del common[key]
+        shared = {k: _shared(value, child.metadata.get(k, ())) for k, value in common.items()}
+        common = {key: value for key, value in shared.items() if value != ()}
     return common
+
+
+def _shared(value: MetadataValue, second: MetadataValue) -> MetadataValue:
+    """Return a value that both children have, the common items of lists, or ()."""
+    if isinstance(value, tuple) and isinstance(second, tuple):
+        return tuple(item for item in value if item in second)
+    return value if value == second else ()
 
 
 FLUSH_SECONDS = 0.25

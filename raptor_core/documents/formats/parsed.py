@@ -73,10 +73,23 @@ def one_line(text: str) -> str:
     return " ".join(clean_text(text).split())
 
 
+def number_as_written(text: str) -> float | str:
+    """Return a number, or its text where the number would be written in another way: "1.10"."""
+    number = float(text)
+    return number if repr(number) == text else text
+
+
 def clean_metadata(metadata: Mapping[str, MetadataValue]) -> dict[str, MetadataValue]:
-    """Return metadata with each text in one line, without blank texts."""
-    clean = {key: one_line(v) if isinstance(v, str) else v for key, v in metadata.items()}
-    return {key: value for key, value in clean.items() if value != ""}
+    """Return metadata with each text in one line, without blank texts and empty lists."""
+    clean = {key: _clean_value(value) for key, value in metadata.items()}
+    return {key: value for key, value in clean.items() if value not in ("", ())}
+
+
+def _clean_value(value: MetadataValue) -> MetadataValue:
+    if isinstance(value, tuple):
+        items = (one_line(item) if isinstance(item, str) else item for item in value)
+        return tuple(item for item in items if item != "")
+    return one_line(value) if isinstance(value, str) else value
 
 
 @dataclass(frozen=True, slots=True)

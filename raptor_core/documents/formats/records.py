@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from raptor_core.documents.base import Document, MetadataValue, Section, Skipped
+from raptor_core.documents.base import Document, MetadataScalar, MetadataValue, Section, Skipped
 from raptor_core.documents.formats.archive import refuse_damage
 from raptor_core.documents.formats.encoding import decode
 from raptor_core.documents.formats.parsed import (
@@ -17,6 +17,7 @@ from raptor_core.documents.formats.parsed import (
     check_size,
     clean_text,
     nest,
+    number_as_written,
     one_line,
 )
 from raptor_core.identity import digest
@@ -59,7 +60,7 @@ def read_json_lines(
 
 def _load(line: str) -> Mapping[str, Any]:
     try:
-        row = json.loads(line)
+        row = json.loads(line, parse_float=number_as_written)
     except json.JSONDecodeError as error:
         raise UnreadableError(f"is not valid JSON: {error.msg} at column {error.colno}") from error
     except (ValueError, RecursionError) as error:
@@ -98,8 +99,8 @@ def row_document(row: Mapping[str, Any], table: TableOrigin, settings: SourceSet
     """Return the document of a row.
 
     Its id is the field ``settings.id_field``; for "auto" it is ``id``, else the first field whose
-    name ends in ``_id``, else a digest of the text. Single values of the remaining fields become
-    metadata; those of the object ``metadata`` override them.
+    name ends in ``_id``, else a digest of the text. Values of the remaining fields, and lists of
+    values, become metadata; those of the object ``metadata`` override them.
 
     Raises:
         EmptyFileError: the text is blank.
@@ -127,8 +128,8 @@ def row_document(row: Mapping[str, Any], table: TableOrigin, settings: SourceSet
         sections=find_sections(text, row.get("sections")),
         metadata={
             **table.metadata,
-            **single_values(fields),
-            **single_values(nested if isinstance(nested, Mapping) else {}),
+            **metadata_values(fields),
+            **metadata_values(nested if isinstance(nested, Mapping) else {}),
         },
     )
 
@@ -156,13 +157,22 @@ def _as_id(value: object) -> str:
     return one_line(value) if isinstance(value, str) else ""
 
 
-def single_values(values: Mapping[Any, Any]) -> dict[str, MetadataValue]:
-    """Return the values that metadata can hold: text, booleans, finite numbers, ISO dates."""
-    singles = ((clean_text(str(key)), _single(value)) for key, value in values.items())
-    return {key: single for key, single in singles if single is not None}
+def metadata_values(values: Mapping[Any, Any]) -> dict[str, MetadataValue]:
+    """Return the values that metadata can hold, and lists of them.
+
+    They are texts, booleans, finite numbers and ISO dates.
+    """
+    pairs = ((clean_text(str(key)), _value(value)) for key, value in values.items())
+    return {key: value for key, value in pairs if value not in (None, ())}
 
 
-def _single(value: object) -> MetadataValue | None:
+def _value(value: object) -> MetadataValue | None:
+    if not isinstance(value, list | tuple):
+        return _single(value)
+    return tuple(item for item in map(_single, value) if item is not None)
+
+
+def _single(value: object) -> MetadataScalar | None:
     if isinstance(value, str):
         return clean_text(value)
     if isinstance(value, int):  # booleans too; no store can index a larger integer
@@ -253,20 +263,24 @@ def read_parquet(
 
 
 def _columns(schema: Any, settings: SourceSettings) -> list[str]:
-    """Return the names of the columns of single values, and of the nested fields of rows."""
+    """Return the names of the columns of values, of lists of them, and of the nested fields."""
     if settings.text_field not in schema.names:
         raise UnreadableError(
             f"has no column {settings.text_field!r} (source.text_field); "
             f"its columns: {', '.join(schema.names)}"
         )
+    return [
+        field.name for field in schema if field.name in _NESTED_FIELDS or _holds_values(field.type)
+    ]
+
+
+def _holds_values(type_: Any) -> bool:
+    """Return whether a column holds values of metadata, or lists of them."""
     from pyarrow import types
 
-    return [
-        field.name
-        for field in schema
-        if field.name in _NESTED_FIELDS
-        or not (types.is_nested(field.type) or types.is_binary(field.type))
-    ]
+    if types.is_list(type_) or types.is_large_list(type_):
+        type_ = type_.value_type
+    return not (types.is_nested(type_) or types.is_binary(type_))
 
 
 def _text_bytes(column: Any) -> int:

@@ -4,7 +4,7 @@ Forming passages of chunks is in ``passages``; scores of a reranker are in ``rer
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -90,12 +90,11 @@ def _complete_pool(
     known = np.intersect1d(dense.outlines.nodes["high"], lexical.outlines.nodes["high"])
     filters = []
     if documents := _best_documents(pool.leaves, query, store):
-        filters.append(replace(query.where, documents=documents))
+        filters.append(query.where.narrowed(covers=documents))
     children = _leading_children(pool.summaries, query)
     unknown = children[~np.isin(children[:, 0], known)]
-    if len(unknown) and query.where.ids is None:
-        ids = tuple(full_id(*pair) for pair in unknown.tolist())
-        filters.append(replace(query.where, ids=ids))
+    if len(unknown):
+        filters.append(query.where.narrowed(ids=[full_id(*pair) for pair in unknown.tolist()]))
     vectors = np.repeat(question.vectors, len(filters), axis=0)
     pairs = store.candidates(vectors, question.texts * len(filters), MAX_INSIDE, filters)
     return _merge([first, *pairs], is_cut=True)

@@ -314,7 +314,7 @@ def test_documents_that_matched_are_looked_at_whole(retriever):
     few = HybridSettings(candidates=2, documents=1)
     found = retriever.search(QUESTION, Query(budget_tokens=10_000, hybrid=few))
     of_b = [hit.node for hit in found.hits if hit.node.documents == ("b.md",)]
-    everything = retriever.search("?", Query("flat", 10**6, 1000, Where(documents=("b.md",))))
+    everything = retriever.search("all", Query("flat", 10**6, 1000, Where(documents=("b.md",))))
     assert {node.id for node in of_b} == {hit.node.id for hit in everything.hits}
     assert sum(hit.node.documents == ("a.md",) for hit in found.hits) < 5
 
@@ -329,7 +329,7 @@ def test_documents_and_children_are_looked_into_at_once_and_children_that_are_kn
     )
     retriever.search("What was painted?", Query(hybrid=HybridSettings(candidates=30, documents=3)))
     everywhere, (inside, children) = (given[-1] for given in seen)
-    assert (everywhere, inside) == (Where(), Where(documents=("a.md", "b.md", "c.md")))
+    assert (everywhere, inside) == (Where(), Where(covers=("a.md", "b.md", "c.md")))
     near, matching = (set(found.outlines.ids()) for found in real(*seen[0])[0])
     assert children.ids
     assert (near & matching).isdisjoint(children.ids)
