@@ -70,7 +70,7 @@ class StoreRetriever(AsyncSearch):
         embedder = self.components.embedder
 
         def search(store: VectorStore, windows: QuestionWindows) -> list[Retrieval]:
-            check_identity(store.identity, self.components.store_identity, str(self.home.path))
+            check_identity(store.identity, self.components.probed_identity, str(self.home.path))
             retrievals = Retriever(store, embedder).search_windows(windows, query)
             published = {hit.node.tree for retrieval in retrievals for hit in retrieval.hits}
             require_trees(store, [tree for tree in trees if tree not in published])

@@ -52,11 +52,16 @@ class QuestionWindows:
             rows.append(start + number)
         return Questions(tuple(texts), self.vectors[rows])
 
-    def label(self, retrievals: Sequence[Retrieval]) -> list[Retrieval]:
-        """Return the retrievals under the questions, with a note where one was read in windows."""
+    def label(self, retrievals: Sequence[Retrieval], notes: Sequence[str]) -> list[Retrieval]:
+        """Return the retrievals under the questions, with notes, also where windows were read."""
+        labels = zip(self.texts, self.windows, retrievals, notes, strict=True)
         return [
-            replace(retrieval, question=text, note=_join(_note(len(windows)), retrieval.note))
-            for text, windows, retrieval in zip(self.texts, self.windows, retrievals, strict=True)
+            replace(
+                retrieval,
+                question=text,
+                note="; ".join(filter(None, (_note(len(windows)), note, retrieval.note))),
+            )
+            for text, windows, retrieval, note in labels
         ]
 
 
@@ -67,7 +72,3 @@ def _note(n_windows: int) -> str:
         f"the question is longer than the embedder reads at once: of {n_windows} parts the "
         "one that matches best was searched for; ask a shorter question"
     )
-
-
-def _join(*notes: str) -> str:
-    return "; ".join(filter(None, notes))

@@ -18,6 +18,7 @@ from raptor_core.identity import embedding_key
 from raptor_core.models.embedding.base import Embedder
 from raptor_core.nodes import Tree
 from raptor_core.retrieval.base import Query, Questions, Retrieval, Strategy, require_words
+from raptor_core.retrieval.chance import warn_of_chance
 from raptor_core.retrieval.hybrid import Hybrid
 from raptor_core.retrieval.nearest import Nearest
 from raptor_core.retrieval.questions import QuestionWindows
@@ -143,7 +144,9 @@ class Retriever(AsyncSearch):
         """Retrieve for questions that are embedded in windows; see ``search_vectors``."""
         query = query or self.query
         best = questions.best(self._store, query.where)
-        return questions.label(self.search_vectors(best.texts, best.vectors, query))
+        retrievals = self.search_vectors(best.texts, best.vectors, query)
+        notes = warn_of_chance(best, retrievals, query, self._store, self._embedder)
+        return questions.label(retrievals, notes)
 
     def search_vectors(
         self, questions: Sequence[str], vectors: Vectors, query: Query | None = None

@@ -66,6 +66,27 @@ class WindowingEmbedder(Protocol):
         """Return the windows in which a text is read; their mean is its vector."""
 
 
+PROBE = "The lighthouse keeper wrote the depth of the harbour into a blue notebook."
+"""Text whose vector tells whether a name still stands for the same model."""
+
+N_PROBED = 32
+"""Numbers of the probe's vector that a store keeps."""
+
+
+@runtime_checkable
+class ProbedEmbedder(Protocol):
+    """Interface of an embedder whose fingerprint does not cover its weights, but their name."""
+
+    def probe(self) -> tuple[float, ...]:
+        """Return the unit vector of ``PROBE`` from the model, which is asked once."""
+
+
+def probe_of(vectors: Vectors) -> tuple[float, ...]:
+    """Return the first of some vectors as a probe."""
+    unit = vectors[0] / max(float(np.linalg.norm(vectors[0])), 1e-12)
+    return tuple(unit.tolist())
+
+
 class PrefixingEmbedder:
     """Base of embedders with prefixes; a subclass embeds distinct texts by ``_encode``.
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from raptor_core.models.embedding.base import PROBE, probe_of
 from raptor_core.models.embedding.local_models import LocalEmbedder, loading, run_batches
 from raptor_core.settings import EmbedderSettings
 from raptor_core.tokens.base import TokenCounter
@@ -41,6 +42,14 @@ class SentenceTransformerEmbedder(LocalEmbedder):
         model = self._transformer
         newest = getattr(model, "get_embedding_dimension", None)  # since version 5.4
         return int((newest or model.get_sentence_embedding_dimension)())
+
+    def probe(self) -> tuple[float, ...]:
+        """Return the vector of ``PROBE``; a folder or hub may hold another model later."""
+        return self._probe
+
+    @cached_property
+    def _probe(self) -> tuple[float, ...]:
+        return probe_of(self._encode([PROBE]))
 
     @property
     def max_tokens(self) -> int:

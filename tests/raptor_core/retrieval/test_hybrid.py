@@ -103,6 +103,13 @@ def test_what_does_not_fit_is_passed_over_and_smaller_ones_follow():
     assert (packing.n_tokens, packing.n_passed_over) == (90, 1)
 
 
+def test_scraps_fill_no_room_that_better_passages_leave():
+    leaves = [chunk("a", 0, n_tokens=60), chunk("b", 1, n_tokens=50), chunk("c", 2, n_tokens=3)]
+    assert packed(leaves, [3, 2, 1]).ids == [uid("a")]
+    assert packed(leaves, [3, 1, 2]).ids == [uid("a"), uid("c")]
+    assert packed(leaves, [3, 2, 1], budget=120).ids == [uid("a"), uid("b"), uid("c")]
+
+
 def test_diversity_and_a_bound_bring_in_other_documents():
     names = {uid(name): name for name in ("a0", "a1", "a2", "a3", "b")}
     leaves = [*(chunk(f"a{i}", i, "a") for i in range(4)), chunk("b", 0, "b")]
