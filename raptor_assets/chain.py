@@ -42,7 +42,7 @@ from raptor_assets.progress import (
     ignore_progress,
 )
 from raptor_assets.project.resources import Resources
-from raptor_assets.project.runs import inherited_tags, names_tags
+from raptor_assets.project.runs import delete_old_runs, inherited_tags, names_tags
 from raptor_assets.project.turns import begin_turn
 from raptor_assets.provenance import Provenance
 from raptor_assets.report_pages import node_link
@@ -139,6 +139,7 @@ class ChainRun:
         self._stopped: Failure | None = None
         self._numbers: dict[dg.AssetCheckKey, dict[str, Mapping[str, float]]] = {}
         resources.declare()
+        self._has_own_records = not resources.home.owner.names().corpus
         warn = context.log.warning
         self.turn = begin_turn(resources.home.turns, context.instance, context.run.run_id, warn)
         self._watch = watch
@@ -169,6 +170,9 @@ class ChainRun:
         self._tag({**inherited, **turn_tags(self._context), **named})
         try:
             yield from self._all_batches()
+            if self._has_own_records:
+                keep = self._settings.runs.keep
+                delete_old_runs(self._context.instance, self._corpus, keep)
         finally:  # also after a cancellation, since its answers are paid
             self._tag(run_spending_tags(components.ledger, self._settings))
 

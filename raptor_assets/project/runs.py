@@ -32,6 +32,7 @@ PARTITION_TAG = "dagster/partition"
 RANGE_START_TAG = "dagster/asset_partition_range_start"
 RANGE_END_TAG = "dagster/asset_partition_range_end"
 _NAMES_PREFIX = "raptor-partition/"
+_COUNT_TAG = "raptor/partitions"
 _KEY_CHARS = 50  # of a partition's name in the key of a tag, which has 63 at most
 """Dagster's tags of a run over one partition, or over a range chosen in the UI."""
 
@@ -53,7 +54,7 @@ def run_tags(partitions: Sequence[str]) -> dict[str, str]:
 def names_tags(partitions: Sequence[str]) -> dict[str, str]:
     """Return a run's number of partitions, and a tag for each name, by which runs are filtered."""
     names_by_key = {partition_tag(name): name for name in partitions[:MAX_RUN_PARTITIONS]}
-    return {"raptor/partitions": str(len(partitions)), **names_by_key}
+    return {_COUNT_TAG: str(len(partitions)), **names_by_key}
 
 
 def inherited_tags(tags: Mapping[str, str]) -> dict[str, str]:
@@ -132,6 +133,39 @@ def _is_of(run: dg.DagsterRun, corpus: CorpusNames) -> bool:
     if run.job_name in map(corpus.of, (BUILD, DROP, names.SYNC)):
         return True
     return any(keys.chain_key(corpus, key) is not None for key in run.asset_selection or ())
+
+
+def delete_old_runs(instance: dg.DagsterInstance, corpus: CorpusNames, keep: int) -> list[str]:
+    """Delete finished runs beyond the newest ``keep`` that newer ones replace; return their ids.
+
+    A newer successful build of all partitions of a run has each record that is read of them. A
+    run that dropped a partition stays as long as a run that built it.
+    """
+    runs = instance.get_runs() if instance.get_runs_count() > keep > 0 else []
+    runs = [run for run in runs if _is_of(run, corpus)]
+    order = instance.get_dynamic_partitions(corpus.partitions)
+    needed, kept, replaced = set(order), set[str](), []
+    for at, run in enumerate(runs):  # the newest first
+        names = _recorded_partitions(run, order)
+        if at >= keep and run.is_finished and names and names.isdisjoint(needed):
+            replaced.append(run)
+            continue
+        kept |= names
+        if run.is_success and not run.asset_selection and run.job_name != corpus.of(DROP):
+            needed -= names
+    drop = corpus.of(DROP)
+    old = [r for r in replaced if r.job_name != drop or kept.isdisjoint(partitions_of(r, order))]
+    for run in old:
+        instance.delete_run(run.run_id)
+    return [run.run_id for run in old]
+
+
+def _recorded_partitions(run: dg.DagsterRun, order: Sequence[str]) -> set[str]:
+    """Return all partitions of a run of the corpus; none if its tags do not name all."""
+    tagged = {name for key, name in run.tags.items() if key.startswith(_NAMES_PREFIX)}
+    n_partitions = int(run.tags.get(_COUNT_TAG, 0))
+    names = set(partitions_of(run, order)) or tagged
+    return names if len(names) >= n_partitions else set()
 
 
 _KILLED = (

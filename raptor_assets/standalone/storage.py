@@ -17,7 +17,7 @@ import sqlalchemy as sa
 from dagster._core.event_api import EventHandlerFn
 from dagster._core.events.log import EventLogEntry
 from dagster._core.storage.event_log.polling_event_watcher import SqlPollingEventWatcher
-from dagster._core.storage.event_log.schema import AssetKeyTable
+from dagster._core.storage.event_log.schema import AssetCheckExecutionsTable, AssetKeyTable
 from dagster._core.storage.event_log.sqlite import consolidated_sqlite_event_log as consolidated
 from dagster._core.storage.sql import get_alembic_config, stamp_alembic_rev
 from dagster._serdes import ConfigurableClassData
@@ -59,6 +59,13 @@ class PooledSqliteEventLogStorage(consolidated.ConsolidatedSqliteEventLogStorage
         """Store all events, or none if one cannot be stored."""
         with self._connect():
             super().store_event_batch(events)
+
+    def delete_events(self, run_id: str) -> None:
+        """Delete the events of a run, and its results of checks, which the base leaves."""
+        with self._connect() as connection:
+            super().delete_events(run_id)
+            checks = AssetCheckExecutionsTable
+            connection.execute(checks.delete().where(checks.c.run_id == run_id))
 
     def watch(self, run_id: str, cursor: str | None, callback: EventHandlerFn) -> None:
         """Poll the events of a run; its file changes at checkpoints only."""

@@ -39,6 +39,7 @@ MODULES = {
     "dagster._core.event_api.EventHandlerFn",
     "dagster._core.events.log.EventLogEntry",
     "dagster._core.storage.event_log.polling_event_watcher.SqlPollingEventWatcher",
+    "dagster._core.storage.event_log.schema.AssetCheckExecutionsTable",
     "dagster._core.storage.event_log.schema.AssetKeyTable",
     "dagster._core.storage.event_log.sqlite.consolidated_sqlite_event_log",
     "dagster._core.storage.sql.get_alembic_config",
