@@ -63,7 +63,7 @@ def test_a_text_of_one_piece_is_a_tree_of_one_leaf(text):
 
 @pytest.mark.parametrize("text", ["", " \n\t ", "\u00a0\u2003\n"])
 def test_a_text_without_words_is_refused_by_name(text):
-    with pytest.raises(EmptySourceError, match=r"'corpus'.*at least one word"):
+    with pytest.raises(EmptySourceError, match=r"'blank.md'.*at least one word"):
         build_tree([Document("blank.md", text)], components=components())
 
 

@@ -75,7 +75,7 @@ Doubts = Mapping[str, float]
 - far, very_far: 0.6, or 0.45, minus the mean cosine of the three nearest passages; fewer than three
   if there are under twelve passages.
 - uncovered: 0.6 minus the share of content words that a passage holds.
-- numbers, names: count of those that no passage holds; at most 2, like all counts.
+- numbers (and codes), names: count of those that no passage holds; at most 2, like all counts.
 - relations: count of words of kinship whose relation no passage names, from either side.
 - negations: count of those that negate words that no passage negates. This doubt and the next two
   grow with the similarity of the nearest passage, and count fully from a cosine of 0.7.
@@ -265,7 +265,7 @@ def _finding(node_id: str, text: str, claim: Claim, child: str, passage: str) ->
 
 
 _REASONS = {
-    "numbers": "a number that no child holds",
+    "numbers": "a number, code or address that no child holds",
     "names": "a name that no child holds",
     "relations": "a relation between persons that no child names",
     "negations": "it negates words that no child negates",

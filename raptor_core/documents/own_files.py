@@ -1,109 +1,40 @@
-"""Detection of raptor's own files in a source: homes, exports, tables, pages.
+"""Detection of raptor's own files in a source: homes, tables, pages, files of exports.
 
-They hold texts of the documents, so each build would read the previous build's output. A folder is
-recognized by all its entries, a file by a mark in it. A source that the settings name is read.
+They hold texts of the documents, so each build would read the previous build's output. A home is
+recognized by its settings and its records, a file by a mark in it. A file that the settings name is
+read.
 """
 
 import io
-from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable
-from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable
 
 from raptor_core import layout
 
-HEAD_BYTES = 200
-"""Bytes of a file's head, which proves the kind of its folder."""
+HOME_REASON = "is a home of raptor; keep documents in a folder of their own"
 
-ReadHead = Callable[[str], bytes]
-"""Function that returns the first ``HEAD_BYTES`` of the file at a path relative to the source."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Kind:
-    """Kind of folder: it holds all ``marks`` and, except for hidden files, only ``entries``.
-
-    The head of ``proof_file`` contains ``proof``.
-    """
-
-    reason: str
-    marks: AbstractSet[str]
-    entries: AbstractSet[str]
-    proof_file: str = ""
-    proof: bytes = b""
-
-
-_HOME = "is a home of raptor"
-_KINDS = (
-    _Kind(_HOME, {layout.HOME_SETTINGS, layout.HOME_RECORDS}, layout.HOME_ENTRIES),
-    _Kind(_HOME, {layout.HOME_DECLARATION, layout.HOME_RECORDS}, layout.HOME_ENTRIES),
-    _Kind(
-        "is a collection of raptor's store",
-        layout.COLLECTION_MARKS,
-        layout.COLLECTION_MARKS | {"journal"},
-    ),
-    _Kind("is a study of raptor", {layout.STUDY_SAMPLE, layout.STUDY_SHEET}, layout.STUDY_ENTRIES),
-    _Kind(
-        "holds the rows of a home of raptor",
-        {layout.ROWS, layout.ROWS_PLACE},
-        layout.ROWS_ENTRIES,
-        layout.ROWS_PLACE,
-        b'{"rows": ',
-    ),
-    _Kind(
-        "is an export of raptor",
-        {layout.EXPORT_MANIFEST},
-        layout.EXPORT_ENTRIES,
-        layout.EXPORT_MANIFEST,
-        layout.EXPORT_FORMAT.encode(),
-    ),
-)
+_HOME_MARKS = (layout.HOME_SETTINGS, layout.HOME_DECLARATION)
 _HEAD_BYTES = 1000
-_MARKS = frozenset[str]().union(*(kind.marks for kind in _KINDS))
 
 
-def refuse_folder(folder: str, entries: Collection[str], read_head: ReadHead) -> str:
-    """Return why a folder is omitted, or "".
-
-    ``folder`` is relative to the source, "" for the source; ``entries`` are the names in it.
-    """
-    if _MARKS.isdisjoint(entries):
-        return ""
-    shown = {name for name in entries if name and not name.startswith(".")}
-    for kind in _KINDS:
-        if kind.marks <= shown <= kind.entries:
-            path = f"{folder}/{kind.proof_file}" if folder else kind.proof_file
-            if not kind.proof or kind.proof in read_head(path):
-                return kind.reason
-    return ""
+def is_home(entries: Collection[str]) -> bool:
+    """Return whether a folder with these entries is a home."""
+    return layout.HOME_RECORDS in entries and any(mark in entries for mark in _HOME_MARKS)
 
 
-def refuse_folders(paths: Iterable[str], read_head: ReadHead) -> dict[str, str]:
-    """Return the outermost omitted folders with their reasons, from the paths of all files."""
+def find_homes(paths: Iterable[str]) -> list[str]:
+    """Return the folders that are homes, from the relative paths of all files; "" is the source."""
     paths = list(paths)
-    marked = {path.rpartition("/")[0] for path in paths if path.rpartition("/")[2] in _MARKS}
-    entries: dict[str, set[str]] = defaultdict(set)
-    for path in paths if marked else ():
-        folder, name = path.rpartition("/")[::2]
-        while True:
-            if folder in marked:
-                entries[folder].add(name)
-            if not folder:
-                break
-            folder, name = folder.rpartition("/")[::2]
-    reasons: dict[str, str] = {}
-    for folder in sorted(marked):
-        is_inside = any(folder.startswith(f"{outer}/") for outer in reasons if outer)
-        if not is_inside and (reason := refuse_folder(folder, entries[folder], read_head)):
-            reasons[folder] = reason
-    return reasons
+    marked = {path.rpartition("/")[::2] for path in paths}
+    folders = {folder for folder, name in marked if name in _HOME_MARKS}
+    records = [(f"{folder}/{layout.HOME_RECORDS}/".lstrip("/"), folder) for folder in folders]
+    return [folder for start, folder in records if any(path.startswith(start) for path in paths)]
 
 
 def refuse_file(kind: str, data: bytes) -> str:
     """Return why a file of this format is omitted for its content, or ""."""
     if kind == "html" and layout.PAGE_MARK.encode() in data[: layout.PAGE_MARK_BYTES]:
         return "is a page that raptor wrote"
-    if kind in {"json", "yaml"} and any(m in data[:_HEAD_BYTES] for m in layout.DATA_MARKS):
+    if kind == "text" and any(m in data[:_HEAD_BYTES] for m in layout.DATA_MARKS):
         return "is a file of a home or an export of raptor"
     prefix = layout.FOOTER_PREFIX.encode()
     if kind == "parquet" and any(name.startswith(prefix) for name in _footer_names(data)):

@@ -64,9 +64,9 @@ def _pairs_of_distinct(rows: dict[_Runs, int], least: float) -> list[SimilarPair
 
     numbers, sizes = list(rows.values()), np.array([len(runs) for runs in rows])
     columns: dict[tuple[str, str, str], int] = {}
-    at = [columns.setdefault(run, len(columns)) for runs in rows for run in runs]
+    present = [columns.setdefault(run, len(columns)) for runs in rows for run in runs]
     ends = np.concatenate(([0], np.cumsum(sizes)))
-    matrix = csr_array((np.ones(len(at), np.int32), at, ends), (len(rows), len(columns)))
+    matrix = csr_array((np.ones(len(present), np.int32), present, ends), (len(rows), len(columns)))
     pairs = []
     for start in range(0, len(numbers), _BLOCK_ROWS):
         shared = (matrix[start : start + _BLOCK_ROWS] @ matrix.T).tocoo()

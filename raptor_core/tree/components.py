@@ -4,6 +4,7 @@
 """
 
 from collections.abc import Callable, Collection, Mapping
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -15,9 +16,9 @@ from raptor_core.chunking.base import Chunker
 from raptor_core.clustering import make_clusterer
 from raptor_core.clustering.base import Clusterer
 from raptor_core.curation import Curation
-from raptor_core.errors import SettingsError
+from raptor_core.errors import MissingKeyError, SettingsError
 from raptor_core.models.embedding import make_embedder
-from raptor_core.models.embedding.base import Embedder
+from raptor_core.models.embedding.base import N_PROBED, Embedder, ProbedEmbedder
 from raptor_core.models.embedding.local_models import resolve_precision
 from raptor_core.models.local.records import resolve_models
 from raptor_core.models.money.ledger import Ledger
@@ -234,10 +235,24 @@ class Components:
 
     @property
     def store_identity(self) -> StoreIdentity:
-        """Identity that a store must have to hold trees of these components."""
+        """Identity that a store must have to hold trees of these components, without a probe."""
         return StoreIdentity(
             corpus=self.settings.store.corpus,
             embedder_model=self.embedder.model,
             embedder_fingerprint=self.embedder.fingerprint,
             n_dims=self.embedder.n_dims,
         )
+
+    @property
+    def probed_identity(self) -> StoreIdentity:
+        """Identity of the store with a probe of the embedder, which is asked once for it.
+
+        Without the key of an endpoint there is no probe, as nothing can be embedded either.
+        """
+        if not isinstance(self.embedder, ProbedEmbedder):
+            return self.store_identity
+        try:
+            probe = self.embedder.probe()[:N_PROBED]
+            return replace(self.store_identity, probe=probe)
+        except MissingKeyError:
+            return self.store_identity

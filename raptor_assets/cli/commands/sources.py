@@ -202,7 +202,7 @@ def _remarks(previews: Previews, checks: CheckSettings) -> Iterator[str]:
     if counts:
         types = ", ".join(f"{kind} ({count})" for kind, count in counts.most_common())
         yield f"types that are not read: {types}; {describe_formats()}"
-    yield from (reason for reason in unsupported.values() if "; convert" in reason)
+    yield from (reason for reason in unsupported.values() if ";" in reason)
     omitted = join_reasons((item.name, item.reason) for item in previews.omitted)
     yield from (f"left out {line}" for line in omitted[:NAMED])
     if len(omitted) > NAMED:

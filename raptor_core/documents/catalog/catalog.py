@@ -33,7 +33,7 @@ _IS_READ_AT, _IS_FINAL_AT = 32, 33
 
 _LIBRARIES = (
     *("lxml", "markdown-it-py", "pyarrow", "pypdfium2"),
-    *("python-docx", "python-pptx", "openpyxl", "python-oxmsg"),
+    *("python-docx", "python-pptx", "openpyxl"),
 )
 
 

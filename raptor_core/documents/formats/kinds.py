@@ -3,7 +3,9 @@
 import posixpath
 from typing import NamedTuple
 
-SOURCE_CODE = "c cc cpp cs go h hpp java js kt lua php pl r rb rs scala sh sql swift ts"
+CODE_AND_DATA = (
+    "c cc cpp cs go h hpp java js json kt lua php pl py r rb rs scala sh sql swift ts yaml yml"
+)
 _EXTENSIONS = {
     "docx": "docx docm dotx dotm",
     "html": "html htm xhtml",
@@ -13,19 +15,16 @@ _EXTENSIONS = {
     "ods": "ods ots",
     "odt": "odt ott",
     "pptx": "pptx pptm potx potm ppsx ppsm",
-    "python": "py",
     "subtitles": "srt vtt",
-    "text": f"txt {SOURCE_CODE}",
+    "text": f"txt {CODE_AND_DATA}",
     "xlsx": "xlsx xlsm xltx xltm",
-    "yaml": "yaml yml",
     "csv": "csv tsv",
-    **{kind: kind for kind in ("eml", "epub", "json", "jsonl", "mbox", "msg", "parquet", "pdf")},
-    **{kind: kind for kind in ("rst", "rtf")},
+    **{kind: kind for kind in ("eml", "epub", "jsonl", "mbox", "parquet", "pdf", "rst")},
 }
 FORMATS = {f".{name}": kind for kind, names in _EXTENSIONS.items() for name in names.split()}
 """Name of the format by file name extension, lower case."""
 
-OPTIONAL = tuple(f".{name}" for name in f"json py yaml yml {SOURCE_CODE}".split())
+OPTIONAL = tuple(f".{name}" for name in CODE_AND_DATA.split())
 """Extensions of programs and data, which are read where ``source.include`` ends in one of them."""
 
 MANY_DOCUMENTS = frozenset({"jsonl", "mbox", "parquet"})
@@ -49,8 +48,8 @@ class FileName(NamedTuple):
 
     @property
     def kind(self) -> str:
-        """Format of the file."""
-        return FORMATS[self.extension]
+        """Format of the file; its extension for one that a command converts."""
+        return FORMATS.get(self.extension, self.extension[1:])
 
 
 def describe_formats() -> str:

@@ -1,7 +1,7 @@
 """Mail: the text of a message; subject, sender, date and attachments as metadata.
 
 All text parts are read in order, one of several alternatives, and forwarded messages as sections.
-A mailbox (.mbox) has a document for each message. ``outlook`` reads messages that Outlook stores.
+A mailbox (.mbox) has a document for each message.
 """
 
 import email

@@ -158,8 +158,11 @@ atexit.register(PARSERS.close)
 
 
 def parse(name: FileName, data: bytes, settings: SourceSettings) -> Items:
-    """Return the documents of a file, in this process only for formats that bear no risk."""
-    if name.kind in SIMPLE:
+    """Return the documents of a file, in this process only for formats that bear no risk.
+
+    A command that converts files is bounded by itself.
+    """
+    if name.kind in SIMPLE or name.extension in settings.convert:
         return read_file(name, data, settings)
     return PARSERS.parse(name, data, settings)
 

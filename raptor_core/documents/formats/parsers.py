@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping
 
 from raptor_core.documents.base import FOLDER, Document, MetadataValue, Skipped
+from raptor_core.documents.formats.convert import convert
 from raptor_core.documents.formats.docx import parse_docx
 from raptor_core.documents.formats.encoding import as_utf8, decode
 from raptor_core.documents.formats.epub import parse_epub
@@ -10,29 +11,22 @@ from raptor_core.documents.formats.html import parse_html
 from raptor_core.documents.formats.kinds import MANY_DOCUMENTS, FileName
 from raptor_core.documents.formats.mail import parse_eml, read_mailbox
 from raptor_core.documents.formats.markdown import parse_markdown
+from raptor_core.documents.formats.notebook import parse_notebook
 from raptor_core.documents.formats.odt import parse_odt
-from raptor_core.documents.formats.outlook import parse_msg
 from raptor_core.documents.formats.parsed import EmptyFileError, Parsed, UnreadableError, clean_text
 from raptor_core.documents.formats.pdf import parse_pdf
 from raptor_core.documents.formats.pptx import parse_pptx
 from raptor_core.documents.formats.records import Named, TableOrigin, read_json_lines, read_parquet
 from raptor_core.documents.formats.rows import parse_csv
 from raptor_core.documents.formats.rst import parse_rst
-from raptor_core.documents.formats.rtf import parse_rtf
 from raptor_core.documents.formats.subtitles import parse_subtitles
-from raptor_core.documents.formats.values import (
-    parse_json,
-    parse_notebook,
-    parse_python,
-    parse_yaml,
-)
 from raptor_core.documents.formats.xlsx import parse_xlsx
 from raptor_core.documents.own_files import refuse_file
 from raptor_core.settings import SourceSettings
 
 _TABLES = {"jsonl": read_json_lines, "mbox": read_mailbox, "parquet": read_parquet}
 _IN_TEXT = frozenset(
-    "text markdown rst html csv jsonl python json yaml subtitles".split()  # noqa: SIM905
+    "text markdown rst html csv jsonl subtitles".split()  # noqa: SIM905
 )
 _PARSERS: Mapping[str, Callable[[bytes, SourceSettings], Parsed]] = {
     "text": lambda data, _: Parsed(clean_text(decode(data))),
@@ -46,16 +40,11 @@ _PARSERS: Mapping[str, Callable[[bytes, SourceSettings], Parsed]] = {
     **dict.fromkeys(
         ("odt", "ods", "odp"), lambda data, settings: parse_odt(data, settings.max_file_mb)
     ),
-    "rtf": lambda data, _: parse_rtf(data),
-    "python": lambda data, _: parse_python(data),
     "notebook": lambda data, _: parse_notebook(data),
-    "json": lambda data, _: parse_json(data),
-    "yaml": lambda data, _: parse_yaml(data),
     "subtitles": lambda data, _: parse_subtitles(data),
     "epub": lambda data, settings: parse_epub(data, settings.max_file_mb),
     "csv": lambda data, _: parse_csv(data),
     "eml": lambda data, settings: parse_eml(data, settings.encoding),
-    "msg": lambda data, settings: parse_msg(data, settings.encoding),
 }
 
 
@@ -81,12 +70,15 @@ def parse_file(name: FileName, data: bytes, settings: SourceSettings) -> Iterabl
     kind = name.kind
     folder = name.id.rpartition("/")[0] or "."
     shared: dict[str, MetadataValue] = {FOLDER: folder, "format": kind}
-    if kind in _IN_TEXT:
+    if kind in _IN_TEXT and name.extension not in settings.convert:
         data, encoding = as_utf8(data, settings.encoding)
         shared |= encoding
-    if kind in _TABLES:
+    if name.extension in settings.convert:
+        parsed = parse_markdown(convert(name, data, settings))
+    elif kind in _TABLES:
         return _TABLES[kind](data, TableOrigin(name.id, name.source, shared), settings)
-    parsed = _PARSERS[kind](data, settings)
+    else:
+        parsed = _PARSERS[kind](data, settings)
     if not parsed.text.strip():
         raise EmptyFileError("holds no text")
     metadata = {**shared, **parsed.metadata}

@@ -146,7 +146,6 @@ def whole_files():
         "epub": offices.epub(),
         "odt": offices.odt(),
         "eml": offices.message(),
-        "msg": offices.outlook(),
         "csv": b"a,b\n1,2\n",
     }
 
