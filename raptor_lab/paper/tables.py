@@ -304,7 +304,7 @@ _TOKENS = (
 )
 _SECONDS = (
     "Prefixes of the longest document, each built from scratch in this process with its models "
-    "loaded. Seconds depend on the machine and on what else it does."
+    "loaded. Seconds are of the processor, over all threads; they depend on the machine."
 )
 
 
@@ -357,5 +357,5 @@ def _time_table(study: Study) -> Table:
         (p.document_tokens, p.seconds, 1000 * p.seconds / p.document_tokens) for p in study.times
     )
     rows = tuple((f"{n:,}", f"{seconds:.2f}", f"{rate:.3f}") for n, seconds, rate in measured)
-    head = ("tokens", "seconds", "seconds for each 1,000 tokens")
+    head = ("tokens", "CPU seconds", "CPU seconds for each 1,000 tokens")
     return Table(f"{study.name}: seconds of a build (Figure 6)", head, rows, _SECONDS)
