@@ -54,10 +54,12 @@ from raptor_assets.versions import DROPPED, PAST_TOP
 from raptor_core.errors import EndpointError, ModelError, RaptorError, StoreRefusedError
 from raptor_core.quality.checks import blocking_failures
 from raptor_core.quality.document_text import document_text
+from raptor_core.quality.stored import READ_ANEW
 from raptor_core.store import check_writable
 from raptor_core.tracing import span
 
 _TREE = keys.of(names.TREE)
+_DOCUMENTS = keys.of(names.DOCUMENTS)
 
 Event = dg.AssetMaterialization | dg.AssetCheckEvaluation | dg.AssetObservation
 Events = Iterator[Event]
@@ -231,7 +233,7 @@ class ChainRun:
         with self._run_context.components.cache:
             for step in self._steps:
                 if step.key in checked:
-                    for state in self._recorded(step, states):
+                    for state in self._recorded(step.key, states):
                         yield from self._check_one(step, state)
             self._run_context.store.release()
 
@@ -246,13 +248,13 @@ class ChainRun:
             return
         yield from self._evaluations(step, StepResult(state, None, {}, 0, verdicts=verdicts))
 
-    def _recorded(self, step: Step, states: Sequence[PartitionState]) -> list[PartitionState]:
-        recorded = self._provenance.latest(step.key) if states else {}
+    def _recorded(self, key: dg.AssetKey, states: Sequence[PartitionState]) -> list[PartitionState]:
+        recorded = self._provenance.latest(key) if states else {}
         pairs = ((state, recorded.get(state.name)) for state in states)
         return [s for s, last in pairs if last and last.data_version not in (PAST_TOP, DROPPED)]
 
     def _sizes(self) -> Mapping[str, Size]:
-        if keys.of(names.DOCUMENTS) not in self._selected:
+        if _DOCUMENTS not in self._selected:
             return {}
         try:
             return self._run_context.sizes
@@ -321,6 +323,19 @@ class ChainRun:
             self._provenance.forget(step.key)
         for result in results:
             yield from self._evaluations(step, result, is_last=result is results[-1])
+        if step.key == _DOCUMENTS:
+            yield from self._staleness(results)
+
+    def _staleness(self, results: Sequence[StepResult]) -> Events:
+        """Call published trees stale from the reading of changed documents to their publication.
+
+        So a run that is cancelled or killed leaves no tree that seems to be up to date.
+        """
+        if dg.AssetCheckKey(_TREE, READ_ANEW.name) not in self._checks:
+            return
+        changed = [result.state for result in results if not result.reused]
+        for state in self._recorded(_TREE, changed):
+            yield evaluation(self._shown(_TREE), state.name, READ_ANEW, blocking=False)
 
     def _checks_of(self, step: Step) -> list[dg.AssetCheckKey]:
         """Return the checks of a step's asset that have a result for each partition."""
@@ -344,7 +359,7 @@ class ChainRun:
     def _retire(self, step: Step, states: Sequence[PartitionState]) -> Iterator[StepResult]:
         """Yield a last result for each partition whose trees no longer reach the step's asset."""
         checks = sorted(check for check in self._checks if check.asset_key == step.key)
-        for state in self._recorded(step, states):
+        for state in self._recorded(step.key, states):
             self._run_context.tables.delete(step.key.path, state.name)
             metadata = {"state": PAST_TOP, "n_nodes": 0, "n_tokens": 0}
             yield StepResult(state, PAST_TOP, metadata, 0, verdicts=past_top(checks))

@@ -54,7 +54,7 @@ def needed_layer(key: dg.AssetKey) -> int:
 def table_paths() -> list[Sequence[str]]:
     """Return the paths of all tables that a partition may have, in the order of the chain."""
     layers = range(1, names.MAX_LAYERS + 1)
-    more = [table(layer) for layer in layers for table in (names.usages, names.manual_findings)]
+    more = [names.manual_findings(layer) for layer in layers]
     return [name.split("/") for name in (*names.chain(names.MAX_LAYERS), *more)]
 
 

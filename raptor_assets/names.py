@@ -86,7 +86,6 @@ embeddings = _of_layer("embeddings")  # a layer's nodes with their vectors
 clusters = _of_layer("clusters")  # over layer ``layer - 1``, one for each summary of this layer
 summaries = _of_layer("summaries")  # nodes of a layer from 1 on
 findings = _of_layer("findings")  # audit of a sample of the summaries, a row for each sentence
-usages = _of_layer("usages")  # costs of the summaries; no asset
 manual_findings = _of_layer("findings_by_hand")  # findings of people in summaries; no asset
 
 

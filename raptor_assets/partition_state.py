@@ -169,8 +169,7 @@ class PartitionState:
             for tree, leaves in self.layers(0).items():
                 plan, clusters = plan_tree(earlier[tree], leaves, self.context.components, store)
                 plans.append(plan)
-                if clusters:
-                    self._planned_clusters[tree] = clusters
+                self._planned_clusters[tree] = clusters
         self.plans = tuple(plans)
 
     def cluster(self, layer: int, tree: str) -> Clustering:

@@ -120,7 +120,7 @@ class RunContext:
         custom = settings.components
         local = settings.embedder.kind != "openai" and settings.summarizer.kind == "extractive"
         local = local and not (custom.embedder or custom.summarizer or custom.judge)
-        return local and settings.audit.judge in ("support", "overlap")
+        return local and settings.audit.judge == "support"
 
     @cached_property
     def corpus(self) -> Corpus:

@@ -14,7 +14,7 @@ from raptor_core.errors import SettingsError
 from raptor_core.quality.checks import CheckInfo
 from raptor_core.settings import Settings
 from raptor_core.tables.schema import Schema
-from raptor_core.tables.values import CLUSTERS, DOCUMENTS, FINDINGS, NODES, USAGES
+from raptor_core.tables.values import CLUSTERS, DOCUMENTS, FINDINGS, NODES
 
 TABLES = "tables_io_manager"  # key of the IO manager of tables
 QDRANT = "qdrant_layers_io_manager"  # key of the IO manager of layers with their vectors
@@ -50,9 +50,6 @@ SCHEMAS = {
     "tree_report": REPORTS,
 }
 """Schema by the last part of an asset's key; ``layer_k/embeddings`` has nodes and vectors."""
-
-TABLE_SCHEMAS = {**SCHEMAS, "usages": USAGES, "findings_by_hand": FINDINGS}
-"""Schemas of all tables of a partition, with the tables that are no assets."""
 
 
 def column_schema(key: dg.AssetKey) -> dg.TableSchema:

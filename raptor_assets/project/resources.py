@@ -238,7 +238,7 @@ class StoreResource:
 
     def open(self) -> VectorStore:
         """Open the collection of the settings' embedder, which readers see after ``promote``."""
-        identity = self._resources.components().store_identity
+        identity = self._resources.components().probed_identity
         owner = self._resources.names.corpus
         return open_store(self._settings, self._root, identity, successor=True, owner=owner)
 

@@ -92,9 +92,7 @@ class FoundNode(FullNode):
 
 
 class SearchResponse(ApiModel):
-    """Hits of a search in the strategy's order.
-
-    ``note`` gives the reason where there are none, and names metadata that no document has.
+    """Hits of a search in the strategy's order; ``note`` warns of them, or says why there are none.
 
     ``kind`` is "detail" or "general", as hybrid took the question, and ``reason`` says why.
     """

@@ -15,6 +15,7 @@ from raptor_core.home.published import open_published, require_store, require_tr
 from raptor_core.nodes import Node
 from raptor_core.retrieval import Family, Query, Retrieval, Retriever, Trace, family, trace
 from raptor_core.retrieval.base import require_words
+from raptor_core.retrieval.questions import QuestionWindows
 from raptor_core.retrieval.retriever import AsyncSearch, run_traced
 from raptor_core.retrieval.trace import nodes_under
 from raptor_core.settings import Settings
@@ -22,7 +23,6 @@ from raptor_core.store.base import Manifest, Where
 from raptor_core.store.corpus import check_identity
 from raptor_core.store.store import VectorStore
 from raptor_core.tree.components import Components
-from raptor_core.vectors import Vectors
 
 Result = TypeVar("Result")
 
@@ -69,16 +69,16 @@ class StoreRetriever(AsyncSearch):
             require_store(self.home, self.settings)  # before a model is loaded
         embedder = self.components.embedder
 
-        def search(store: VectorStore, vectors: Vectors) -> list[Retrieval]:
-            check_identity(store.identity, self.components.store_identity, str(self.home.path))
-            retrievals = Retriever(store, embedder).search_vectors(questions, vectors, query)
+        def search(store: VectorStore, windows: QuestionWindows) -> list[Retrieval]:
+            check_identity(store.identity, self.components.probed_identity, str(self.home.path))
+            retrievals = Retriever(store, embedder).search_windows(windows, query)
             published = {hit.node.tree for retrieval in retrievals for hit in retrieval.hits}
             require_trees(store, [tree for tree in trees if tree not in published])
             return retrievals
 
         def run() -> list[Retrieval]:
-            vectors = embedder.embed_queries(questions)
-            return self.read(lambda store: search(store, vectors))
+            windows = QuestionWindows.embed(embedder, questions)
+            return self.read(lambda store: search(store, windows))
 
         return run_traced(self.settings.store.corpus, questions, run)
 

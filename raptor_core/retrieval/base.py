@@ -112,7 +112,8 @@ class Retrieval:
     and ``n_passed_over`` of them did not fit the budget. ``n_paragraphs`` counts complete
     paragraphs; the other hits are summaries and chunks. ``kind`` is "detail" or "general", as
     hybrid took the question, and ``reason`` says why; other strategies leave both empty. ``note``
-    names keys of metadata that the query filters by and no document has.
+    warns of the answer: the question was too long to be read whole, or the query filters by
+    metadata that no document has.
     """
 
     question: str

@@ -4,6 +4,7 @@ The settings themselves are in ``models.py``.
 """
 
 import difflib
+import logging
 import os
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -55,6 +56,9 @@ MORE_PRESETS = "raptor_core.settings.presets"
 """Group of entry points with the values of further presets, such as those of ``raptor_lab``."""
 
 
+_log = logging.getLogger(__name__)
+
+
 def preset(name: str) -> Settings:
     """Return the settings of a preset, or raise SettingsError if none has this name."""
     return Settings.model_validate(_preset_values(name))
@@ -82,6 +86,7 @@ NOT_SETTINGS = frozenset({"RAPTOR_HOME", "RAPTOR_API_KEY", "RAPTOR_WRITING_KEY"}
 def load_settings(path: Path | None = None, environ: Mapping[str, str] | None = None) -> Settings:
     """Load the settings of a TOML file, overridden by the environment.
 
+    A warning is logged where texts may be longer than the embedder reads at once.
     The file may name a ``preset`` that it starts from. ``RAPTOR_CLUSTERING__THRESHOLD=0.2``
     overrides ``threshold`` of ``[clustering]``; a list is given comma-separated.
 
@@ -99,7 +104,10 @@ def load_settings(path: Path | None = None, environ: Mapping[str, str] | None = 
     for name in names:
         section, key = _place(name)
         merged = _merge(merged, {section: {key: _parse(section, key, variables[name])}})
-    return _validated(merged, f"{where} with {', '.join(names).upper()}" if names else where)
+    settings = _validated(merged, f"{where} with {', '.join(names).upper()}" if names else where)
+    if settings.window_caution:
+        _log.warning("%s: %s", where, settings.window_caution)
+    return settings
 
 
 def with_preset(settings: Settings, name: str) -> Settings:

@@ -16,12 +16,14 @@ class StoreIdentity:
     """Corpus and embedder that a store was made for; it refuses any other.
 
     ``corpus`` names the collection's alias; the collection itself also carries the embedder.
+    ``probe`` begins the embedder's vector of a fixed text, or is empty where it is not needed.
     """
 
     corpus: str
     embedder_model: str
     embedder_fingerprint: str
     n_dims: int
+    probe: tuple[float, ...] = field(default=(), compare=False)
 
     @property
     def embedder(self) -> str:

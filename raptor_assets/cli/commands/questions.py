@@ -148,6 +148,7 @@ def ask_command(
         _print(answers[0], _retrieval_values(retrievals[0]), as_json=as_json)
         if not as_json:
             _print_uncited(answers[0], passages[0])
+            _print_note(retrievals[0])
 
 
 def _search_all(
@@ -200,9 +201,10 @@ def _show_context(
     if as_json:
         values = {"quotes": list(map(_quote_values, quotes)), **_retrieval_values(retrieval)}
     else:
-        say("No reader is set up. The sentences nearest to the question:", bold=True)
-        _print_quotes(quotes)
-        say()
+        if quotes:
+            say("No reader is set up. The sentences nearest to the question:", bold=True)
+            _print_quotes(quotes)
+            say()
         say("The context that a reader would answer from:", bold=True)
         _print_hits(retrieval)
     fail(type(error).__name__, str(error), exit_code(type(error)), as_json=as_json, **values)
@@ -331,6 +333,12 @@ def _print_hits(retrieval: Retrieval) -> None:
     say(f"{len(retrieval.hits)} nodes, {tokens}", dim=True)
     if retrieval.kind:
         say(f"{retrieval.kind} question: it {retrieval.reason}", dim=True)
+    _print_note(retrieval)
+
+
+def _print_note(retrieval: Retrieval) -> None:
+    if retrieval.note:
+        say(retrieval.note, fg="yellow", err=True)
 
 
 def _print_columns(retrievals: Sequence[Retrieval]) -> None:

@@ -14,19 +14,14 @@ import click
 from raptor_assets.cli.options import (
     home_and_json,
 )
-from raptor_assets.cli.output import node_values, print_json, print_wide, usd_text
+from raptor_assets.cli.output import node_values, print_json, print_wide
 from raptor_assets.cli.terminal import say
-from raptor_assets.costs import read_usages
-from raptor_assets.names import counted
 from raptor_assets.project.home import Home
 from raptor_assets.report_pages import ReportFolder, write_page
 from raptor_assets.tables_markdown import shorten
-from raptor_core.documents import partition_key
 from raptor_core.errors import UnknownTreeError
 from raptor_core.home import HomeRetriever
 from raptor_core.home.published import open_published, require_trees
-from raptor_core.home.store_retriever import StoreRetriever
-from raptor_core.models.money.usage import Usage
 from raptor_core.nodes import Node, format_pages, labelled
 from raptor_core.quality.sizes import parent_counts
 from raptor_core.redaction import printable
@@ -56,7 +51,7 @@ def tree_command(
     if traced:
         reader.read(lambda store: require_trees(store, (tree,)))
         origin = retriever.trace(traced)
-        _show_trace(origin, tree, _usage(reader, origin.node), as_json=as_json)
+        _show_trace(origin, tree, as_json=as_json)
         return
     manifest, nodes = reader.read(
         lambda store: (require_trees(store, (tree,))[0], store.nodes(Where(trees=(tree,))))
@@ -110,27 +105,15 @@ def _label(node: Node, *, ids: bool, several: bool, again: bool) -> str:
     return printable(f"{place} ({node.n_tokens} tokens) {text}", lines=False)
 
 
-def _usage(reader: StoreRetriever, node: Node) -> Usage | None:
-    if node.is_leaf:
-        return None
-    tables = Home(reader.home.path).table_store(reader.settings)
-    partition = partition_key(node.tree, reader.settings.grouping)
-    return read_usages(tables, partition, [node.layer]).get(node.content_key)
-
-
-def _show_trace(origin: Trace, tree: str, usage: Usage | None, *, as_json: bool) -> None:
+def _show_trace(origin: Trace, tree: str, *, as_json: bool) -> None:
     node = origin.node
     if node.tree != tree:
         raise UnknownTreeError(f"node {node.id} is of tree {node.tree!r}, not of {tree!r}")
     if as_json:
-        values = {"node": node.id, "layer": node.layer, "text": node.text, "cost": usage}
+        values = {"node": node.id, "layer": node.layer, "text": node.text}
         print_json({**values, "spans": origin.spans})
         return
     say(labelled(node.label, f"{node.id}, layer {node.layer} of {node.tree}"), bold=True)
-    if usage is not None:
-        calls = f"{counted(usage.calls, 'call')}, {counted(usage.retries, 'retry', 'retries')}"
-        tokens = f"{usage.prompt_tokens:,} tokens read, {usage.completion_tokens:,} written"
-        say(f"it took {calls}, {tokens}, {usd_text(usage.usd)}", dim=True)
     say(shorten(node.text, 2000))
     for span in origin.spans:
         place = f"{span.document}[{span.start}:{span.end}]{format_pages(span.pages)}"

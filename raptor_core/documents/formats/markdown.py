@@ -1,7 +1,6 @@
 """Markdown: the source text unchanged, with sections from its headings (CommonMark)."""
 
 import html
-import math
 import re
 from collections.abc import Iterator
 from functools import cache
@@ -10,7 +9,14 @@ from typing import Any
 
 from raptor_core.documents.base import MetadataValue
 from raptor_core.documents.formats.encoding import decode
-from raptor_core.documents.formats.parsed import Heading, Parsed, clean_text, nest, one_line
+from raptor_core.documents.formats.parsed import (
+    Heading,
+    Parsed,
+    clean_text,
+    nest,
+    number_as_written,
+    one_line,
+)
 
 MAX_TITLE_CHARS = 300
 """Maximum length of a title; the rest of a heading is dropped."""
@@ -130,6 +136,4 @@ def _scalar(raw: str) -> MetadataValue:
         return value.lower() == "true"
     if _INTEGER.match(value):
         return int(value)
-    if _FLOAT.match(value) and math.isfinite(float(value)):
-        return float(value)
-    return value
+    return number_as_written(value) if _FLOAT.match(value) else value

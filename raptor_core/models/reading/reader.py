@@ -4,6 +4,7 @@ The passages are fenced as data, so that the model does not follow instructions 
 the sentences of a context that are nearest to a question; they need no endpoint.
 """
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol, runtime_checkable
@@ -155,8 +156,17 @@ def _without_marks(answer: Answer) -> str:
     return replace_marks(answer.text, len(answer.citations), lambda _: "")[0]
 
 
-MIN_WORDS = 4
-"""Minimum number of words of a quote."""
+MIN_WORDS = 5
+"""Minimum number of words of a quote; one that ends without a mark needs twice as many."""
+
+MIN_LETTERS = 10
+"""Minimum number of letters of a quote in a script without spaces."""
+
+_LETTERS = re.compile(r"[^\W\d_]+")
+_UNSPACED = re.compile("[\u3040-\u30ff\u3400-\u9fff\u0e01-\u0eff]")
+_END = re.compile(r"[.!?…:;。！？।؟։።][\"'”’»›)\]」』）*_`]*\Z")
+_HEADING = re.compile(r"#{1,6}\s|\|")
+_UNDERLINE = re.compile(r"[ \t]*\n[ \t]*([=~^\"'#*+.`:_-])\1{2,}[ \t]*(?:\n|\Z)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,6 +184,19 @@ class Quote:
     span: tuple[int, int] | None
 
 
+def _is_sentence(passage: Passage, start: int, end: int) -> bool:
+    """Return whether a span is a sentence: no heading, row of a table, rule or scrap."""
+    text = passage.text[start:end]
+    words = _LETTERS.findall(text)
+    if _HEADING.match(text) or _UNDERLINE.match(passage.text, end):
+        return False
+    if text in passage.label.split(" > "):
+        return False
+    if _UNSPACED.search(text):
+        return sum(map(len, words)) >= MIN_LETTERS
+    return len(words) >= (MIN_WORDS if _END.search(text) else 2 * MIN_WORDS)
+
+
 def best_sentences(
     question: str, passages: Sequence[Passage], embedder: Embedder, limit: int = 3
 ) -> list[Quote]:
@@ -182,7 +205,7 @@ def best_sentences(
     for passage in passages:
         for start, end in sentences(passage.text):
             text = passage.text[start:end]
-            if len(text.split()) >= MIN_WORDS or passage.text.strip() == text:
+            if _is_sentence(passage, start, end):
                 known = quoted.get(text)
                 if known is None or (known[0].span is None and passage.span is not None):
                     quoted[text] = (passage, start, end)

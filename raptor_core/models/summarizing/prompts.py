@@ -92,24 +92,14 @@ def prompt_of(settings: SummarizerSettings) -> SummaryPrompt:
     )
 
 
-def objection_lines(objections: Sequence[str], omissions: Sequence[str] = ()) -> str:
-    """Return lines on an earlier summary's unsupported sentences and omissions, or "" for none."""
-    lines = []
-    if objections:
-        lines.append(
-            "An earlier summary said the following, which the text does not support. Say nothing "
-            f"of the kind:\n{_listed('claims', objections)}"
-        )
-    if omissions:
-        lines.append(
-            "An earlier summary left out the parts of the text that begin as follows. Say "
-            f"something of each of them:\n{_listed('parts', omissions)}"
-        )
-    return "\n\n".join(lines)
-
-
-def _listed(tag: str, items: Sequence[str]) -> str:
-    return fence(tag, "\n".join(f"- {item}" for item in items))
+def omission_line(omissions: Sequence[str]) -> str:
+    """Return a line on what an earlier summary left out, or "" for nothing."""
+    if not omissions:
+        return ""
+    return (
+        "An earlier summary left out the parts of the text that begin as follows. Say something of "
+        "each of them:\n" + fence("parts", "\n".join(f"- {part}" for part in omissions))
+    )
 
 
 def limit_line(max_tokens: int, n_too_long: int) -> str:

@@ -76,13 +76,6 @@ function rootsOf(tree) {
   return nodes.filter((node) => node.t === tree && node.l === top).map((node) => node.index);
 }
 
-/** Return the usage of a summary; null if it is zero or unknown. */
-function paidOf(node) {
-  if (!node.u) return null;
-  const [calls, retries, prompt, completion, usd] = node.u;
-  return { calls, retries, prompt, completion, tokens: prompt + completion, usd };
-}
-
 /** Return the tokens of a node over those of its children; null for a leaf. */
 function compressionOf(node) {
   const below = node.c.reduce((sum, child) => sum + nodes[child].n, 0);

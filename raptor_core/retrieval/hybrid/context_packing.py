@@ -15,6 +15,9 @@ from raptor_core.store.base import Hit, Where
 from raptor_core.store.outlines import Outlines
 from raptor_core.store.protocols import Searcher
 
+MIN_PASSAGE_TOKENS = 8
+"""Least tokens, some five words, of a passage that may follow one that did not fit."""
+
 
 @dataclass(slots=True)
 class Packing:
@@ -63,7 +66,8 @@ class Packing:
     ) -> None:
         """Add the best passage that fits, again and again, until none fits.
 
-        The score of a passage falls by ``diversity * log(1 + n)`` once ``n`` passages of its
+        A passage of some five words is not taken once a better one did not fit. The score of a
+        passage falls by ``diversity * log(1 + n)`` once ``n`` passages of its
         document are in the context.
 
         Args:
@@ -77,11 +81,15 @@ class Packing:
         first_chunks = leaves.outlines.take(passages.first_chunks())
         rows = _best_first(first_chunks, scores)
         document = group_numbers(first_chunks.nodes["document"][rows])
+        is_scrap = filling.n_tokens[rows] < MIN_PASSAGE_TOKENS
         open_scores = scores[rows].astype(np.float64)
         n_added = np.zeros(document.max() + 1, dtype=np.int64)
         while not self._is_full():
             current = open_scores - diversity * np.log1p(n_added)[document]
             fits = filling.n_tokens[rows] <= self.budget_tokens - self.n_tokens
+            # Scraps such as "Mira," fill no room that better passages leave.
+            unfit = np.where(fits, -np.inf, current).max()
+            fits &= ~is_scrap | ((self.n_passed_over == 0) & (current >= unfit))
             fitting = np.where(fits, current, -np.inf)
             best = int(np.argmax(fitting))
             passed_over = ~fits & (current > fitting[best])

@@ -224,15 +224,15 @@ def _places(leaves: Rows, max_distance: int) -> Numbers:
 
 
 def _neighbour_scores(places: Numbers, scores: Scores, distance: int) -> Scores:
-    """Return the better score of the chunks ``distance`` away; the lowest of all if none is."""
+    """Return the better score of the chunks ``distance`` away; a chunk's own score if none is."""
     order = np.argsort(places)
     ascending = places[order]
-    best = np.full(len(scores), scores.min())
+    best = np.full(len(scores), -np.inf)
     for targets in (places - distance, places + distance):
         row = np.minimum(np.searchsorted(ascending, targets), len(scores) - 1)
         exists = ascending[row] == targets
         best[exists] = np.maximum(best[exists], scores[order[row[exists]]])
-    return best
+    return np.where(np.isfinite(best), best, scores)
 
 
 def standardize(scores: Scores) -> Scores:

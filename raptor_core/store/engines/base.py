@@ -6,6 +6,7 @@ local mode (``qdrant.py``) and a server (``server.py``).
 
 from __future__ import annotations
 
+import operator
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -124,12 +125,24 @@ class Match:
     values: tuple[str | int, ...]
 
 
+_COMPARISONS = {
+    "gt": operator.gt,
+    "gte": operator.ge,
+    "lt": operator.lt,
+    "lte": operator.le,
+}
+
+
 @dataclass(frozen=True, slots=True)
 class Between:
     """A number of ``field``, or one of its elements, is within all bounds; see ``BOUNDS``."""
 
     field: str
     bounds: tuple[tuple[str, float], ...]
+
+    def includes(self, number: float) -> bool:
+        """Return whether a number is within all bounds."""
+        return all(_COMPARISONS[name](number, bound) for name, bound in self.bounds)
 
 
 @dataclass(frozen=True, slots=True)

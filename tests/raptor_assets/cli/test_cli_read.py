@@ -17,12 +17,7 @@ from support.processes import process_of, wait_until
 
 from raptor_assets.cli.commands.questions import query_command
 from raptor_assets.cli.options import make_where
-from raptor_assets.costs import add_usages
-from raptor_core.models.money.usage import Usage
-from raptor_core.settings import Settings
-from raptor_core.store import open_store
 from raptor_core.store.base import Where
-from raptor_core.tables.files import TableStore
 
 pytestmark = pytest.mark.slow
 
@@ -128,29 +123,7 @@ def test_tree_as_json_holds_the_nodes_and_a_trace_ends_in_the_document(built):
     assert first["title"] == "The harbour of Farness"
     place = f"farness/harbour.md[{first['start']}:{first['end']}]"
     assert f"  The harbour of Farness ({place})\n" in people.out
-    assert traced["cost"] is None
-    assert "it took" not in people.out
     assert built.call("tree", "soup.md", "--trace", top["id"]).code == 4
-
-
-def test_a_trace_says_what_the_summary_was_paid_for(own):
-    place, tree = own, "farness/harbour.md"
-    top = place.call("tree", tree, "--json").json["nodes"][-1]
-    tables = TableStore(str(place.home / "tables"))
-    with open_store(Settings().store, place.home / "qdrant") as store:
-        (node,) = store.nodes(Where(ids=(top["id"],)))
-    usage = Usage(1, 1234, 56, 2, None)
-    add_usages(tables, tree, node.layer, {node.content_key: usage})
-    traced = place.call("tree", tree, "--trace", node.id, "--json").json
-    assert traced["cost"] == {
-        "calls": 1,
-        "prompt_tokens": 1234,
-        "completion_tokens": 56,
-        "retries": 2,
-        "usd": None,
-    }
-    told = place.call("tree", tree, "--trace", node.id).out
-    assert "it took 1 call, 2 retries, 1,234 tokens read, 56 written, money unknown" in told
 
 
 @pytest.mark.parametrize("command", [["tree", "nosuch"], ["query", "x", "--tree", "nosuch"]])

@@ -79,11 +79,10 @@ def test_a_chunk_takes_in_the_better_of_its_neighbours_of_the_same_document():
     leaves = pool(names, [4, 0, 2, 2])
     own = scores(leaves)
     found = scores(leaves, neighbours=(0.5,))
-    lowest = own.min()
-    expected = own + 0.5 * np.array([own[1], own[0], own[1], lowest])
+    expected = own + 0.5 * np.array([own[1], own[0], own[1], own[3]])
     np.testing.assert_allclose(found, expected)
     two_away = scores(leaves, neighbours=(0, 0.5))
-    np.testing.assert_allclose(two_away, own + 0.5 * np.array([own[2], lowest, own[0], lowest]))
+    np.testing.assert_allclose(two_away, own + 0.5 * np.array([own[2], own[1], own[0], own[3]]))
 
 
 def test_documents_count_only_where_several_compete():
@@ -102,6 +101,13 @@ def test_what_does_not_fit_is_passed_over_and_smaller_ones_follow():
     packing = packed(leaves, [3, 2, 1])
     assert packing.ids == [uid("a"), uid("c")]
     assert (packing.n_tokens, packing.n_passed_over) == (90, 1)
+
+
+def test_scraps_fill_no_room_that_better_passages_leave():
+    leaves = [chunk("a", 0, n_tokens=60), chunk("b", 1, n_tokens=50), chunk("c", 2, n_tokens=3)]
+    assert packed(leaves, [3, 2, 1]).ids == [uid("a")]
+    assert packed(leaves, [3, 1, 2]).ids == [uid("a"), uid("c")]
+    assert packed(leaves, [3, 2, 1], budget=120).ids == [uid("a"), uid("b"), uid("c")]
 
 
 def test_diversity_and_a_bound_bring_in_other_documents():

@@ -12,7 +12,7 @@ from raptor_core.retrieval import STRATEGIES, Query, Retriever, base
 from raptor_core.settings import Settings
 from raptor_core.store.base import Where
 from raptor_core.store.store import StoreReader
-from raptor_core.tree.build import build_trees
+from raptor_core.tree.build import build_tree, build_trees
 from raptor_core.tree.components import Components
 
 TOPICS = ("tide gauge drift", "seed vault humidity", "vessel engine refit", "night shift handover")
@@ -252,6 +252,22 @@ def test_a_walk_by_threshold_takes_what_reaches_it(retriever, trees, components)
         layer = list(below.values())
     assert {hit.node.id for hit in found} == expected
     assert 0 < len(expected) < len(every)
+
+
+def test_trees_of_one_name_are_refused_by_it(components):
+    trees = [build_tree([Document("a.md", text)], components=components) for text in ("x y", "z")]
+    with pytest.raises(SettingsError, match=r"'a\.md'.*build_tree\(documents, name="):
+        Retriever.from_trees(trees, components)
+
+
+def test_a_tree_is_named_by_its_documents(components):
+    one, two = Document("a.md", "x y"), Document("b.md", "z z")
+    names = [build_tree(part, components=components).name for part in ([one], [two, one])]
+    assert names == ["a.md", "a.md and 1 more"]
+    again = build_tree(
+        [two], components=components, previous=build_tree([one], components=components)
+    )
+    assert again.name == "a.md"
 
 
 def test_an_unknown_strategy_is_refused(retriever):

@@ -1,7 +1,4 @@
-"""Invariants of every finished tree: coverage and shrinking (laws 3 and 4), ids, vectors, order.
-
-``raptor_core.quality`` judges the quality of trees; these tests find defects of the program.
-"""
+"""Invariants of every finished tree: coverage and shrinking (laws 3 and 4), ids, vectors, order."""
 
 from collections.abc import Iterator
 
