@@ -427,7 +427,7 @@ def read_previous(
 
 def _present(inventory: Inventory, previous: Previous) -> set[str]:
     ids = {document.id for documents in previous.values() for document in documents or ()}
-    return ids.intersection(inventory.documents.ids()) if ids else ids
+    return ids.intersection(inventory.ids()) if ids else ids
 
 
 def _count_others(source: SourceState, excluded: Collection[str]) -> int:

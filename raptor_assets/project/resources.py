@@ -215,7 +215,7 @@ class SourceResource:
     def trees(self) -> set[str]:
         """Return the names of all trees of the source."""
         grouping = self._settings.grouping
-        return {tree_name(name, grouping) for name in self.inventory().documents.ids()}
+        return {tree_name(name, grouping) for name in self.inventory().ids()}
 
     def inventory(self) -> Inventory:
         """Scan the source for changes, without documents that people set aside."""

@@ -145,9 +145,7 @@ def _digest(
 ) -> str:
     skipped = (f"{item.name}\0{item.is_empty}" for item in inventory.skipped)
     parts = (skipped, sorted(inventory.unsettled), existing, decisions)
-    return digest(
-        "seen", build, inventory.documents.digest, *(digest("part", *part) for part in parts)
-    )
+    return digest("seen", build, inventory.digest, *(digest("part", *part) for part in parts))
 
 
 def _request(

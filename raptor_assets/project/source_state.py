@@ -13,11 +13,19 @@ from raptor_core.tables.schema import Schema
 
 KEY = ("source_scan",)
 _NAME = "files"
-_READINGS = Schema(("file", "bytes"), ("reading", "bytes"))
+_READINGS = Schema(
+    ("file", "bytes"),
+    ("stamp", "string"),
+    ("content", "string"),
+    ("first_seen", "float"),
+    ("is_final", "int"),
+    ("documents", "json"),
+    ("skipped", "json"),
+)
 _PARSERS = "parsers"
 _PARTS = "parts"
 
-PART_BYTES = 4 * 2**20  # of packed readings in one table
+PART_DOCUMENTS = 2**15  # documents of readings in one table
 MAX_PARTS = 256
 
 
@@ -47,22 +55,23 @@ def save_catalog(
     tables: TableStore, settings: SourceSettings, catalog: Catalog, previous: Catalog
 ) -> None:
     """Write the parts of a catalog that differ from the previous one."""
-    changed = {key for key, _ in catalog.items() ^ previous.items()}
+    known = catalog.keys() | previous.keys()
+    changed = {key for key in known if catalog.get(key) != previous.get(key)}
     if not changed:
         return
     parsers = parser_fingerprint(settings)
-    n_bytes = sum(map(len, catalog.values()))
+    n_documents = sum(len(reading.documents) for reading in catalog.values())
     n_previous = _read(Catalog(), tables, 0, parsers)
-    n_parts = max(n_previous, min(MAX_PARTS, 1 << (n_bytes // PART_BYTES).bit_length()))
+    n_parts = max(n_previous, min(MAX_PARTS, 1 << (n_documents // PART_DOCUMENTS).bit_length()))
     notes = {_PARSERS: parsers, _PARTS: str(n_parts)}
     rewritten = {_part(key, n_parts) for key in changed}
     numbers = rewritten if n_parts == n_previous else range(n_parts)
-    parts: dict[int, list[tuple[bytes, bytes]]] = {number: [] for number in numbers}
-    for key, reading in catalog.items():
+    parts: dict[int, list[bytes]] = {number: [] for number in numbers}
+    for key in sorted(catalog):
         if (number := _part(key, n_parts)) in parts:
-            parts[number].append((key, reading))
-    for number, readings in parts.items():
-        tables.write(KEY, _name(number), _READINGS.table(sorted(readings)), notes)
+            parts[number].append(key)
+    for number, keys in parts.items():
+        tables.write(KEY, _name(number), _READINGS.table(catalog.rows(keys)), notes)
 
 
 def _read(catalog: Catalog, tables: TableStore, number: int, parsers: str) -> int:
@@ -74,7 +83,7 @@ def _read(catalog: Catalog, tables: TableStore, number: int, parsers: str) -> in
     notes = table_properties(table.schema)
     if notes.get(_PARSERS) != parsers:
         return 0
-    catalog.update(_READINGS.rows(table))
+    catalog.add_rows(_READINGS.rows(table))
     return int(notes[_PARTS])
 
 

@@ -5,7 +5,6 @@ from .base import Skipped as Skipped
 from .catalog.catalog import Catalog as Catalog
 from .catalog.catalog import FileReading as FileReading
 from .catalog.catalog import parser_fingerprint as parser_fingerprint
-from .catalog.entries import Entries as Entries
 from .catalog.scan import Inventory as Inventory
 from .catalog.scan import Scan as Scan
 from .catalog.scan import read_documents as read_documents

@@ -10,7 +10,6 @@ from typing import Generic, TypeVar
 import numpy as np
 
 from raptor_core.documents.base import Document, Entry
-from raptor_core.documents.catalog.entries import Entries
 from raptor_core.identity import digest, percent_encode, shorten_name
 from raptor_core.settings import GroupingSettings
 
@@ -97,8 +96,7 @@ def _numbers(
 ) -> Iterator[int]:
     """Yield the number of each document's partition, and add new keys to ``numbers``."""
     by_tree: dict[str, int] = {}
-    ids = documents.ids() if isinstance(documents, Entries) else (d.id for d in documents)
-    for document_id in ids:
+    for document_id in (document.id for document in documents):
         tree = tree_name(document_id, grouping)
         number = by_tree.get(tree)
         if number is None:

@@ -16,7 +16,6 @@ from raptor_assets.project.plan import (
 )
 from raptor_assets.versions import published_version
 from raptor_core.documents import Document, Entry, Inventory, Removals
-from raptor_core.documents.catalog.entries import Entries
 from raptor_core.errors import DamagedTableError
 from raptor_core.settings import Settings
 
@@ -29,7 +28,7 @@ MARKS = dict.fromkeys(NAMES, ("mark",))
 
 @pytest.fixture
 def source():
-    entries = Entries.of(Entry.of(Document(name, f"Text of {name}.")) for name in NAMES)
+    entries = tuple(Entry.of(Document(name, f"Text of {name}.")) for name in sorted(NAMES))
     inventory = Inventory(entries)
     return read_source(inventory, Settings().grouping, BUILD, None)
 

@@ -4,15 +4,14 @@ A stamp (size, times, the storage's version) proves a file unchanged only if no 
 the same stamp; git's index has the same rule. Scans that use the catalog are in ``scan``.
 """
 
-import itertools
 import json
-import struct
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator
+from dataclasses import astuple, dataclass
 from functools import cache
 from importlib import metadata
+from typing import Any
 
 from raptor_core.documents.base import Entry, Skipped
-from raptor_core.documents.catalog.entries import FileEntries
 from raptor_core.documents.formats.parser_process import PARSER_FIELDS
 from raptor_core.documents.formats.records import Named
 from raptor_core.documents.sources.base import Content, SourceFile, brief_digest
@@ -20,16 +19,8 @@ from raptor_core.documents.sources.load import split
 from raptor_core.identity import fingerprint
 from raptor_core.settings import SourceSettings
 
-PARSERS = "3"
+PARSERS = "4"
 """Version of the parsers; raise it when one gives a different document for the same bytes."""
-
-PACKING = "3"
-"""Version of the packed form of readings, and of their keys and stamps."""
-
-_HEAD = struct.Struct("<16s16s??dIII")
-"""Stamp, content, is read, is final, first seen, lengths of its ``FileEntries``."""
-
-_IS_READ_AT, _IS_FINAL_AT = 32, 33
 
 _LIBRARIES = (
     *("lxml", "markdown-it-py", "pyarrow", "pypdfium2"),
@@ -46,64 +37,54 @@ class FileReading:
         content: digest of the content; empty for a file that could not be read.
         first_seen: time at which a scan first saw this stamp, in seconds since 1970 UTC.
         is_final: no later write can have the same stamp.
+        documents: entries of its documents in the order of the file, each with its name for people.
     """
 
     stamp: str
     content: str
     first_seen: float
     is_final: bool
-    documents: FileEntries = field(default_factory=FileEntries)
+    documents: tuple[tuple[str, Entry], ...] = ()
     skipped: tuple[Skipped, ...] = ()
 
     @property
     def ids(self) -> list[str]:
         """Ids of its documents."""
-        return self.documents.list_ids()
-
-    def pack(self) -> bytes:
-        """Return the reading as bytes, which ``unpack`` reads."""
-        entries = self.documents
-        stamp, content = bytes.fromhex(self.stamp), bytes.fromhex(self.content)
-        lengths = (len(entries.ids), len(entries.names), len(entries.hashes))
-        head = _HEAD.pack(stamp, content, bool(content), self.is_final, self.first_seen, *lengths)
-        rows = [[item.name, item.reason, item.is_empty, item.place] for item in self.skipped]
-        skipped = json.dumps(rows).encode() if rows else b""
-        return b"".join((head, entries.ids, entries.names, entries.hashes, skipped))
-
-    @classmethod
-    def unpack(cls, packed: bytes) -> "FileReading":
-        """Return a reading that ``pack`` wrote."""
-        stamp, content, is_read, is_final, first_seen, *lengths = _HEAD.unpack_from(packed)
-        ends = itertools.accumulate(lengths, initial=_HEAD.size)
-        parts = [packed[start:end] for start, end in itertools.pairwise(ends)]
-        skipped = packed[_HEAD.size + sum(lengths) :]
-        return cls(
-            stamp.hex(),
-            content.hex() if is_read else "",
-            first_seen,
-            is_final,
-            FileEntries(*parts),
-            tuple(Skipped(*values) for values in json.loads(skipped)) if skipped else (),
-        )
+        return [entry.id for _, entry in self.documents]
 
 
-class Catalog(dict[bytes, bytes]):
-    """Packed readings by ``catalog_key``."""
-
-    def reading(self, key: bytes) -> FileReading | None:
-        """Return the reading of a file, if there is one."""
-        packed = self.get(key)
-        return None if packed is None else FileReading.unpack(packed)
+class Catalog(dict[bytes, FileReading]):
+    """Readings by ``catalog_key``."""
 
     def is_current(self, key: bytes, stamp: str) -> bool:
         """Return whether the file with this stamp need not be read."""
-        packed = self.get(key)
-        return packed is not None and bool(packed[_IS_FINAL_AT]) and packed[:16].hex() == stamp
+        reading = self.get(key)
+        return reading is not None and reading.is_final and reading.stamp == stamp
 
     def forget_unread(self) -> None:
         """Drop files that could not be read, so that the next scan tries them again."""
-        for key in [key for key, packed in self.items() if not packed[_IS_READ_AT]]:
+        for key in [key for key, reading in self.items() if not reading.content]:
             del self[key]
+
+    def add_rows(self, rows: Iterable[tuple[Any, ...]]) -> None:
+        """Add readings from rows of a table, which ``rows`` made."""
+        rows = list(rows)
+        decoded = json.loads(f"[{','.join(row[-2] for row in rows)}]")  # faster than one by one
+        for row, documents in zip(rows, decoded, strict=True):
+            key, stamp, content, first_seen, is_final, _, skipped = row
+            named = tuple((name, Entry(*values)) for name, *values in documents)
+            problems = tuple(Skipped(*values) for values in json.loads(skipped)) if skipped else ()
+            reading = FileReading(stamp, content, first_seen, bool(is_final), named, problems)
+            self[key] = reading
+
+    def rows(self, keys: Iterable[bytes]) -> Iterator[tuple[Any, ...]]:
+        """Yield the readings of these keys as rows of a table."""
+        for key in keys:
+            reading = self[key]
+            entries = [(name, e.id, e.content_hash, e.version) for name, e in reading.documents]
+            skipped = json.dumps([*map(astuple, reading.skipped)]) if reading.skipped else ""
+            head = key, reading.stamp, reading.content, reading.first_seen, int(reading.is_final)
+            yield *head, json.dumps(entries), skipped
 
 
 def catalog_key(file: SourceFile) -> bytes:
@@ -117,9 +98,7 @@ def parser_fingerprint(settings: SourceSettings) -> str:
     values = settings.model_dump(mode="json", include=set(PARSER_FIELDS))
     tables = [t.model_dump(mode="json", exclude={"url", "url_env"}) for t in settings.tables]
     libraries = {name: _installed(name) for name in _LIBRARIES}
-    return fingerprint(
-        "parsers", {PARSERS: values, "tables": tables, "libraries": libraries, "packing": PACKING}
-    )
+    return fingerprint("parsers", {PARSERS: values, "tables": tables, "libraries": libraries})
 
 
 def is_final(file: SourceFile, first_seen: float, read_at: float) -> bool:
@@ -158,7 +137,7 @@ def make_reading(
         return FileReading(*head, previous.documents, previous.skipped), []
     skipped: list[Skipped] = []
     named = split(content.parse(), skipped)
-    entries = FileEntries.of((name, Entry.of(document)) for name, document in named)
+    entries = tuple((name, Entry.of(document)) for name, document in named)
     return FileReading(*head, entries, tuple(skipped)), named
 
 

@@ -5,12 +5,11 @@ to build. Both take a catalog and return the next one, so that each uses the rea
 """
 
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from raptor_core.documents.base import Corpus, Document, Entry, Skipped
 from raptor_core.documents.catalog.catalog import Catalog, FileReading, catalog_key, make_reading
-from raptor_core.documents.catalog.entries import Entries, EntryCollector
 from raptor_core.documents.formats.records import Named
 from raptor_core.documents.grouping import Partitions
 from raptor_core.documents.sources.base import Source, SourceFile
@@ -23,6 +22,7 @@ from raptor_core.documents.sources.load import (
     named_sources,
     split,
 )
+from raptor_core.identity import digest
 from raptor_core.settings import GroupingSettings, SourceSettings
 
 Parsed = dict[tuple[bytes, str], list[Named]]
@@ -42,7 +42,7 @@ class Inventory:
         empty_sources: sources that list no file and no row.
     """
 
-    documents: Entries
+    documents: tuple[Entry, ...] = field(repr=False)
     skipped: tuple[Skipped, ...] = ()
     unsettled: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     empty_sources: tuple[str, ...] = ()
@@ -54,8 +54,17 @@ class Inventory:
         """Return a copy that lacks these documents."""
         if not ids:
             return self
-        documents = Entries.of(entry for entry in self.documents if entry.id not in ids)
+        documents = tuple(entry for entry in self.documents if entry.id not in ids)
         return replace(self, documents=documents)
+
+    def ids(self) -> Iterator[str]:
+        """Yield the ids of the documents in order."""
+        return (entry.id for entry in self.documents)
+
+    @property
+    def digest(self) -> str:
+        """Digest of all versions, 32 hexadecimal characters."""
+        return digest("entries", *(entry.version for entry in self.documents))
 
     def partitions(self, grouping: GroupingSettings) -> Partitions[Entry]:
         """Return the documents by partition and tree, grouped once."""
@@ -142,8 +151,8 @@ class _RunningScan:
         n_free_chars = KEPT_CHARS
         for file, content in loaded(self.queue):
             key = catalog_key(file)
-            reading, named = make_reading(file, content, self.catalog.reading(key), self.started)
-            self.readings[key] = reading.pack()
+            reading, named = make_reading(file, content, self.catalog.get(key), self.started)
+            self.readings[key] = reading
             n_chars = sum(len(document.text) for _, document in named)
             if 0 < n_chars <= n_free_chars:
                 self.parsed[key, content.digest] = named
@@ -157,13 +166,13 @@ class _RunningScan:
         """
         if self.readings == self.catalog:
             self.readings = self.catalog  # frees the equal copy
-        collector, skipped = EntryCollector(), [*self.skipped]
-        for _, _, reading in self._file_readings():
-            collector.add(reading.documents)
+        skipped = [*self.skipped]
+        entries: Unique[Entry] = Unique(skipped)
+        read: dict[bytes, Sequence[tuple[str, Entry]]] = {}  # a source may be named twice
+        for file, key, reading in self._file_readings():
+            entries.add(read.setdefault(key, reading.documents), file.path)
             skipped += reading.skipped
-        documents, repeated = collector.ordered()
-        if repeated:
-            skipped = self._list_skipped(repeated)
+        documents = entries.ordered()
         if not documents and not self.unsettled:
             raise explain_empty((), self.settings, skipped)
         inventory = Inventory(documents, tuple(skipped), self.unsettled, self.empty_sources)
@@ -171,23 +180,10 @@ class _RunningScan:
         self.readings.forget_unread()
         return Scan(inventory, self.readings, n_read, self.listed, self.catalog, self.parsed)
 
-    def _list_skipped(self, repeated: Collection[str]) -> list[Skipped]:
-        """Return all that is skipped, and all documents of repeated ids but the first of each."""
-        skipped = [*self.skipped]
-        corpus: Unique[Entry] = Unique(skipped)
-        by_file: dict[bytes, list[tuple[str, Entry]]] = {}  # a source may be named twice
-        for file, key, reading in self._file_readings():
-            named = [pair for pair in reading.documents if pair[1].id in repeated]
-            if named:
-                named = by_file.setdefault(key, named)
-            corpus.add(named, file.path)
-            skipped += reading.skipped
-        return skipped
-
     def _file_readings(self) -> Iterator[tuple[SourceFile, bytes, FileReading]]:
         for (_, files), keys in zip(self.listed, self.keys, strict=True):
             for file, key in zip(files, keys, strict=True):
-                reading = self.readings.reading(key)
+                reading = self.readings.get(key)
                 if reading:
                     yield file, key, reading
 
@@ -205,7 +201,7 @@ class _RunningScan:
         """Keep the previous reading of a file that is being written."""
         key = catalog_key(file)
         self.readings.pop(key, None)
-        previous = self.catalog.reading(key)
+        previous = self.catalog.get(key)
         if previous:
             self.readings[key] = self.catalog[key]
         self.unsettled[file.id] = tuple(previous.ids) if previous else (file.id,)
@@ -234,11 +230,11 @@ def read_documents(
     corpus: Unique[Document] = Unique(skipped)
     for file, content in loaded(queue):
         key = catalog_key(file)
-        previous = catalog.reading(key)
+        previous = catalog.get(key)
         reading, named = make_reading(file, content, previous, scan.started, parse=True)
-        readings[key] = reading.pack()
+        readings[key] = reading
         corpus.add([item for item in named if is_needed(item[1].id)], file.path)
-    skipped += [item for packed in readings.values() for item in FileReading.unpack(packed).skipped]
+    skipped += [item for reading in readings.values() for item in reading.skipped]
     readings.forget_unread()
     return Corpus(corpus.ordered(), tuple(skipped)), readings
 
@@ -250,7 +246,7 @@ def _may_hold(catalog: Catalog, file: SourceFile, is_needed: Callable[[str], boo
     key = catalog_key(file)
     if not catalog.is_current(key, file.stamp):
         return True
-    return any(map(is_needed, FileReading.unpack(catalog[key]).ids))
+    return any(map(is_needed, catalog[key].ids))
 
 
 def read_scanned(scan: Scan, ids: Collection[str]) -> Corpus:
@@ -277,5 +273,5 @@ def read_scanned(scan: Scan, ids: Collection[str]) -> Corpus:
 def _holds(scan: Scan, file: SourceFile, ids: Collection[str]) -> bool:
     if file.only_id is not None:
         return file.only_id in ids
-    known = scan.catalog.reading(catalog_key(file))
+    known = scan.catalog.get(catalog_key(file))
     return known is not None and any(document_id in ids for document_id in known.ids)

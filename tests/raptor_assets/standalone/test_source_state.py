@@ -37,7 +37,7 @@ def tables(tmp_path):
 @pytest.fixture
 def in_parts(monkeypatch):
     """Few readings are many."""
-    monkeypatch.setattr(source_state, "PART_BYTES", 500)
+    monkeypatch.setattr(source_state, "PART_DOCUMENTS", 8)
 
 
 def write(path, text, modified=1000.0):

@@ -13,7 +13,6 @@ from support.examples import examples
 
 from raptor_core.documents import (
     Catalog,
-    FileReading,
     list_files,
     load_documents,
     parser_fingerprint,
@@ -412,13 +411,6 @@ def test_the_second_file_of_an_id_is_told(tmp_path):
     second = scan_source(source, first.catalog)
     assert ids(second) == ["a.md", "b.md"]
     assert hashes(second)["a.md"] != hashes(first)["a.md"]
-
-
-def test_a_reading_survives_being_written_down(folder):
-    write(folder / "bad.md", "")
-    catalog = scan_source(of(folder)).catalog
-    assert len(catalog) == 4
-    assert all(FileReading.unpack(packed).pack() == packed for packed in catalog.values())
 
 
 def test_a_catalog_is_good_for_the_same_fields_only():
