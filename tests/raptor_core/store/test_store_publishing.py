@@ -68,7 +68,7 @@ def test_each_tree_is_told_what_changed_of_it(store, commits):
     trees_now = {"one": make_tree("one")[2:], "two": moved, "three": make_tree("three", n=16)}
     done, dropped = publish_together(store, trees_now)
     assert done == [
-        PublicationCounts(added=0, updated=0, unchanged=13, removed=2),
+        PublicationCounts(added=0, updated=1, unchanged=12, removed=2),  # the facts of a summary
         PublicationCounts(added=0, updated=1, unchanged=14, removed=0),
         PublicationCounts(added=5, updated=0, unchanged=15, removed=0),
     ]

@@ -24,6 +24,7 @@ from raptor_core.identity import digest
 from raptor_core.nodes import Node
 from raptor_core.store import Where
 from raptor_core.store.base import content_of
+from raptor_core.store.facts import texts
 from raptor_core.store.lexical import passage_vector, query_vector
 from raptor_core.tree.published import PublishedTrees
 
@@ -144,23 +145,24 @@ WHERE = st.builds(
 )
 
 
-def same(a, b) -> bool:
-    return a == b and isinstance(a, bool) == isinstance(b, bool)
+def passes(node: Node, by_id: dict[str, Node], where: Where) -> bool:
+    """Whether a node has one of the accepted values in each field, as all leaves beneath it do."""
+    leaves = [by_id[child] for child in node.children] or [node]
 
+    def shared(value_of, accepted) -> bool:
+        return any(all(one in value_of(leaf) for leaf in leaves) for one in accepted)
 
-def passes(node: Node, where: Where) -> bool:
     return (
         (where.trees is None or node.tree in where.trees)
-        and (where.documents is None or bool(set(where.documents) & set(node.documents)))
+        and (where.documents is None or shared(lambda leaf: leaf.documents, where.documents))
         and (where.layers is None or node.layer in where.layers)
         and (where.ids is None or node.id in where.ids)
         and all(
-            key in node.metadata
-            and any(
-                same(node.metadata[key], one)
-                for one in (value if isinstance(value, tuple) else (value,))
+            shared(
+                lambda leaf, key=key: texts(leaf.metadata[key]) if key in leaf.metadata else (),
+                [text for one in (v if isinstance(v, tuple) else (v,)) for text in texts(one)],
             )
-            for key, value in where.metadata.items()
+            for key, v in where.metadata.items()
         )
     )
 
@@ -174,12 +176,12 @@ def test_filters_agree_with_their_meaning_on_every_call(store):
     ]
     for tree in ("one", "two"):
         publish(store, [node for node in nodes if node.tree == tree], tree)
-    question = vectors_of(nodes[:1])
+    question, by_id = vectors_of(nodes[:1]), {node.id: node for node in nodes}
 
     @PER_STORE
     @given(WHERE)
     def agrees(where):
-        expected = {node.id for node in nodes if passes(node, where)}
+        expected = {node.id for node in nodes if passes(node, by_id, where)}
         assert {node.id for node in store.nodes(where)} == expected
         assert store.count(where) == len(expected)
         assert {hit.node.id for hit in store.search(question, 99, where)[0]} == expected
