@@ -30,9 +30,9 @@ from measuring import print_head, print_row
 
 from raptor_core import Document, Settings, load_documents
 from raptor_core.chunking import Chunker, make_chunker
-from raptor_core.chunking.paragraphs import Paragraph, paragraphs
-from raptor_core.chunking.sections import heading_starts
+from raptor_core.chunking.outline import blocks_of
 from raptor_core.chunking.sentences import sentences_of
+from raptor_core.documents.blocks import Block
 from raptor_core.evaluation.datasets.records import line_sections
 from raptor_core.tokens import make_counter
 
@@ -42,7 +42,7 @@ HEAD = (
     *("source", "method", "chunks", "mean", "small", "seconds"),
     *("others", "95 %", "most", "beyond"),
 )
-Edit = tuple[Document, Document, Paragraph, int]
+Edit = tuple[Document, Document, Block, int]
 
 
 def main() -> None:
@@ -100,7 +100,7 @@ def figures(documents: Sequence[Document], chunker: Chunker, n_edits: int) -> li
 def edits(documents: Sequence[Document], n: int) -> Iterator[Edit]:
     """Old and new document, the paragraph that was edited, and by how much longer it is now."""
     chance = random.Random(224)
-    blocks = {d.id: paragraphs(d.text, heading_starts(d)[0]) for d in documents}
+    blocks = {d.id: blocks_of(d) for d in documents}
     sizes = [len(document.text) for document in documents]
     while n:
         document, other = chance.choices(documents, sizes, k=2)

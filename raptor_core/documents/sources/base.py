@@ -39,7 +39,7 @@ _EXTENSIONS = {
     "yaml": "yaml yml",
     "csv": "csv tsv",
     **{kind: kind for kind in ("eml", "epub", "json", "jsonl", "mbox", "msg", "parquet", "pdf")},
-    **{kind: kind for kind in ("rst", "rtf")},
+    **{kind: kind for kind in ("mdx", "rst", "rtf")},
 }
 FORMATS = {f".{name}": kind for kind, names in _EXTENSIONS.items() for name in names.split()}
 """Name of the format by file name extension, lower case."""

@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 
-from raptor_core.documents.base import FOLDER, Document, MetadataValue, Skipped
+from raptor_core.documents.base import FOLDER, MetadataValue, Skipped
 from raptor_core.documents.formats.docx import parse_docx
 from raptor_core.documents.formats.encoding import as_utf8, decode
 from raptor_core.documents.formats.epub import parse_epub
@@ -34,11 +34,12 @@ from raptor_core.settings import SourceSettings
 
 _TABLES = {"jsonl": read_json_lines, "mbox": read_mailbox, "parquet": read_parquet}
 _IN_TEXT = frozenset(
-    "text markdown rst html csv jsonl python json yaml subtitles".split()  # noqa: SIM905
+    "text markdown mdx rst html csv jsonl python json yaml subtitles".split()  # noqa: SIM905
 )
 _PARSERS: Mapping[str, Callable[[bytes, SourceSettings], Parsed]] = {
     "text": lambda data, _: Parsed(clean_text(decode(data))),
     "markdown": lambda data, _: parse_markdown(data),
+    "mdx": lambda data, _: parse_markdown(data, is_mdx=True),
     "rst": lambda data, _: parse_rst(data),
     "html": lambda data, settings: parse_html(data, is_whole=settings.whole_pages),
     "pdf": lambda data, settings: PARSER.parse(data, settings.parse_seconds, settings.ocr),
@@ -107,9 +108,7 @@ def parse_file(
     if kind in _TABLES:
         return _TABLES[kind](data, TableOrigin(file.id, file.source, shared), settings)
     parsed = _PARSERS[kind](data, settings)
-    if not parsed.text.strip():
+    if not parsed.list_blocks():
         raise EmptyFileError("holds no text")
-    metadata = {**shared, **parsed.metadata}
-    text, title, sections = parsed.text, parsed.title, parsed.sections
-    document = Document(file.id, text, title, file.source, sections, metadata, parsed.pages)
+    document = parsed.document(file.id, file.source, {**shared, **parsed.metadata})
     return ((file.id, document),)

@@ -9,7 +9,7 @@ tuned. Read ``pool`` next.
 from raptor_core.retrieval.base import Query, Questions, Retrieval
 from raptor_core.retrieval.general import Decision, cover, decide
 from raptor_core.retrieval.hybrid.context_packing import Packing
-from raptor_core.retrieval.hybrid.passages import Passages
+from raptor_core.retrieval.hybrid.passages import Passages, prefer_words
 from raptor_core.retrieval.hybrid.pool import Pool, Ranked, add_surroundings, gather, theme_score
 from raptor_core.retrieval.hybrid.reranking import SENTENCES, rerank, rerank_by_sentences
 from raptor_core.store.protocols import Searcher
@@ -61,6 +61,7 @@ def _retrieval(
             leaves.outlines, query.budget_tokens, by_paragraph=by_paragraph
         )
         scores = passages.scores(text_scores, leaves.scores, weights.paragraph)
+        scores = prefer_words(question.texts[0], leaves, passages, scores, store)
         rerank_scores = None
         if query.reranker == SENTENCES:
             rerank_scores = rerank_by_sentences(question, leaves, passages, scores, query, store)
