@@ -270,7 +270,7 @@ def test_a_title_at_the_top_of_a_page_begins_a_chunk_and_names_the_rows_below(tm
         pdf.multi_cell(0, 7, "The keeper counts what is left in the stores each spring. " * 5)
     pdf.output(str(tmp_path / "a.pdf"))
     (document,) = load_documents(tmp_path / "a.pdf").documents
-    chunks = chunks_of(document, 60)
+    chunks = chunks_of(document, 30)
     starts = [chunk.text.partition("\n")[0] for chunk in chunks]
     assert {"STATEMENTS OF OIL", "STATEMENTS OF ROPE"} <= {*starts}
     rows = [chunk for chunk in chunks if chunk.text.startswith("Store")]
