@@ -29,7 +29,7 @@ demo: $(STAMP)
 browser: $(STAMP)
 	$(BIN)/python tests/support/browser.py
 
-# Tests start servers of their own, and tesseract: those that are there, or else Debian's.
+# Tests start servers of their own: those that are there, or else Debian's.
 servers: $(STAMP)
 	$(BIN)/python tests/support/install_servers.py
 

@@ -16,8 +16,8 @@ The benchmark reads all files of these kinds under the folder, a table for each 
 Measures of office files and mails:
 
 - words: share of the words with a letter that the format's own library returns: python-docx,
-  python-pptx with notes, openpyxl (different words of a workbook), ``email`` (plain texts),
-  extract-msg (the body). Files that the library refuses, or reads for 10 s, have none.
+  python-pptx with notes, openpyxl (different words of a workbook), ``email`` (plain texts).
+  Files that the library refuses, or reads for 10 s, have none.
 
 Each reader has a process of its own; memory is what reading added to it.
 """
@@ -49,7 +49,6 @@ KINDS = {
     "PowerPoint": (".pptx", ".pptm", ".ppsx", ".potx"),
     "Excel": (".xlsx", ".xlsm", ".xltx"),
     "mail": (".eml",),
-    "Outlook": (".msg",),
 }
 EDGE_LINES = 3
 YARDSTICK_SECONDS = 10
@@ -140,11 +139,6 @@ def _library_texts(path: Path) -> list[str]:
         book = openpyxl.load_workbook(path, read_only=True, data_only=True)
         rows = (row for sheet in book.worksheets for row in sheet.iter_rows(values_only=True))
         return [value for row in rows for value in row if isinstance(value, str)]
-    if path.suffix in KINDS["Outlook"]:
-        import extract_msg
-
-        with extract_msg.openMsg(path) as item:
-            return [item.body or ""]
     message = email.message_from_bytes(path.read_bytes(), policy=email.policy.default)
     bodies = [part for part in message.walk() if part.get_content_type() == "text/plain"]
     shown = [part for part in bodies if part.get_content_disposition() != "attachment"]
@@ -216,14 +210,14 @@ def read(reader: str, path: Path) -> tuple[str, list[tuple[str, int]]]:
 
 
 def _read_office(path: Path) -> str:
-    from raptor_core.documents.sources.base import FORMATS, SourceFile
-    from raptor_core.documents.sources.parsing import parse_file
+    from raptor_core.documents.formats.kinds import FORMATS, FileName
+    from raptor_core.documents.formats.parsers import parse_file
     from raptor_core.settings import SourceSettings
 
     if path.suffix not in FORMATS:
         return ""
-    file = SourceFile(path.name, path.name, path.stat().st_size)
-    items = list(parse_file(file, path.read_bytes(), SourceSettings()))
+    name = FileName(path.name, path.name)
+    items = list(parse_file(name, path.read_bytes(), SourceSettings()))
     return "\n".join(item[1].text for item in items if isinstance(item, tuple))
 
 

@@ -7,15 +7,14 @@ of the sensor. CPU seconds are of all threads and children; the machine may be s
 job beside each build tells how much that slowed it (`fixed_work.py`).
 
 With `--embedder random` vectors are sums of one random vector for each word: deterministic, cheap
-and not a model. It measures everything but the model. The judge of summaries is `overlap` then,
-since the default one embeds too. With `--light` each document is cut to its first 1,500 characters,
-clusters are windows and trees have two summary layers: the work on text shrinks, and what could
-grow with the number of documents stays.
+and not a model. It measures everything but the model. No summary is audited then, since the judge
+embeds too. With `--light` each document is cut to its first 1,500 characters, clusters are windows
+and trees have two summary layers: the work on text shrinks, and what could grow with the number of
+documents stays.
 
     python benchmarks/scale.py SOURCE --megabytes 1 4 16 61 --embedder random
     python benchmarks/scale.py SOURCE --megabytes 1 4 --embedder bundled
     python benchmarks/scale.py SOURCE --megabytes 16 --embedder random --shards 50
-    python benchmarks/scale.py --paper [--set documents=1e7 ...]
 """
 
 from __future__ import annotations
@@ -42,11 +41,7 @@ LIGHT_CHARS = 1_500
 
 def main() -> None:
     arguments = _arguments()
-    if arguments.paper:
-        from scale_paper import print_paper
-
-        print_paper(arguments.set)
-    elif arguments.phase:
+    if arguments.phase:
         from scale_phase import run_phase
 
         print(json.dumps(run_phase(arguments)))
@@ -201,8 +196,6 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--keep", action="store_true", help="leave the homes there")
     parser.add_argument("--json", type=Path, help="append what was measured to this file")
     parser.add_argument("--profile", type=Path, help="folder for a cProfile of each phase")
-    parser.add_argument("--paper", action="store_true", help="print the calculation on paper")
-    parser.add_argument("--set", nargs="*", default=[], metavar="NAME=VALUE")
     parser.add_argument("--phase", choices=PHASES, help=argparse.SUPPRESS)
     return parser.parse_args()
 

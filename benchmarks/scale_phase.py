@@ -54,7 +54,7 @@ def _components(home: Any, arguments: argparse.Namespace) -> tuple[Any, Any]:
     values = settings.model_dump()
     values["grouping"]["shards"] = arguments.shards
     if arguments.embedder == "random":
-        values["audit"]["judge"] = "overlap"
+        values["checks"] |= {"audit_rate": 0.0, "audit_minimum": 0}
     if arguments.light:
         values["clustering"] |= {"method": "contiguous"}
         values["tree"] |= {"max_layers": 2}

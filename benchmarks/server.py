@@ -1,14 +1,12 @@
 """A real Qdrant server: requests and milliseconds of a search, alone and beside publishers.
 
     python benchmarks/server.py http://127.0.0.1:6333 [--nodes 10000] [--grpc] [--seconds 10]
-    QDRANT_BINARY=/path/to/qdrant python benchmarks/server.py --availability
 
 Nodes as in ``query.py`` in trees of 100, published through the store into a corpus of its own,
 which is removed at the end. Publishers are processes that publish other trees than those that are
 searched for, half of each new, again and again. The baseline is qdrant-client alone on the same
 collection, in turn with ours: the best 20 points by vector with their payloads, in one request.
-Requests are counted by the server. ``--availability`` starts a cluster of three instead and kills
-each node (``server_cluster.py``); sizes are in ``server_sizes.py``.
+Requests are counted by the server.
 """
 
 from __future__ import annotations
@@ -229,21 +227,13 @@ def fill_alone(client: QdrantClient, name: str) -> float:
 def main() -> None:
     """Print the figures."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("url", nargs="?")
-    parser.add_argument("--availability", action="store_true")
+    parser.add_argument("url")
     parser.add_argument("--nodes", type=int, default=10_000)
     parser.add_argument("--grpc", action="store_true")
     parser.add_argument("--grpc-port", type=int, default=6334)
     parser.add_argument("--seconds", type=float, default=10.0)
     parser.add_argument("--publishers", type=int, nargs="+", default=[0, 1, 4])
     given = parser.parse_args()
-    if given.availability:
-        from server_cluster import availability
-
-        availability("100", "quorum", given.seconds)
-        return
-    if not given.url:
-        parser.error("the URL of a server, or --availability")
     settings = StoreSettings(
         kind="server", url=given.url, grpc=given.grpc, grpc_port=given.grpc_port
     )

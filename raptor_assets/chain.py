@@ -9,7 +9,7 @@ import logging
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any
 
 import dagster as dg
@@ -21,7 +21,6 @@ from pydantic import Field
 
 from raptor_assets import keys, names
 from raptor_assets.batches import Size, batches, release_memory
-from raptor_assets.compact import LayerResults
 from raptor_assets.evaluations import (
     GOLDEN_KEY,
     evaluation,
@@ -42,7 +41,6 @@ from raptor_assets.progress import (
     describe_step,
     ignore_progress,
 )
-from raptor_assets.project.event_scrub import forget_texts
 from raptor_assets.project.resources import Resources
 from raptor_assets.project.runs import inherited_tags, names_tags
 from raptor_assets.project.turns import begin_turn
@@ -56,10 +54,12 @@ from raptor_assets.versions import DROPPED, PAST_TOP
 from raptor_core.errors import EndpointError, ModelError, RaptorError, StoreRefusedError
 from raptor_core.quality.checks import blocking_failures
 from raptor_core.quality.document_text import document_text
+from raptor_core.quality.stored import READ_ANEW
 from raptor_core.store import check_writable
 from raptor_core.tracing import span
 
 _TREE = keys.of(names.TREE)
+_DOCUMENTS = keys.of(names.DOCUMENTS)
 
 Event = dg.AssetMaterialization | dg.AssetCheckEvaluation | dg.AssetObservation
 Events = Iterator[Event]
@@ -82,7 +82,6 @@ def build_chain(
     specs: Sequence[dg.AssetSpec],
     resources: Resources,
     progress: Watch = ignore_progress,
-    hooks: Collection[dg.HookDefinition] = (),
 ) -> dg.AssetsDefinition:
     """Return the multi-asset of the chain; ``progress`` is called for each step of a run here."""
     corpus = resources.names
@@ -96,7 +95,6 @@ def build_chain(
         backfill_policy=dg.BackfillPolicy.single_run(),
         can_subset=True,
         pool=corpus.of(keys.POOL),
-        hooks=set(hooks),
     )
     def raptor(context: dg.AssetExecutionContext, config: ChainConfig) -> Events:
         selected = context.selected_asset_keys, context.selected_asset_check_keys
@@ -132,12 +130,11 @@ class ChainRun:
         self._selected = {key for key in chain if not selected or self._shown(key) in selected[0]}
         checks = names.partition_checks(self._settings) + names.golden_checks(self._settings)
         self._checks = {
-            dg.AssetCheckKey(key, check.name)
+            dg.AssetCheckKey(keys.of(asset), check.name)
             for asset, check in checks
-            for key in (keys.of(asset), self._recorded_at(keys.of(asset)))
-            if not selected or dg.AssetCheckKey(self._shown(key), check.name) in selected[1]
+            if not selected
+            or dg.AssetCheckKey(self._shown(keys.of(asset)), check.name) in selected[1]
         }
-        self._layers = LayerResults()
         self.failures: dict[str, Failure] = {}
         self._stopped: Failure | None = None
         self._numbers: dict[dg.AssetCheckKey, dict[str, Mapping[str, float]]] = {}
@@ -154,20 +151,11 @@ class ChainRun:
             lambda: self._partitions,
             warn=warn,
             working=self._at.report,
-            forget=partial(forget_texts, context.instance, self._corpus, context.run.run_id),
         )
         self._steps = build_steps(self._settings.tree.max_layers)
 
     def _shown(self, key: dg.AssetKey) -> dg.AssetKey:
         return keys.shown(self._corpus, key)
-
-    def _recorded_at(self, key: dg.AssetKey) -> dg.AssetKey:
-        """Return the chain's key of the asset that records another's results."""
-        return keys.of(self._corpus.recorded_at(key.to_user_string()))
-
-    def _is_kept(self, step: Step) -> bool:
-        """Return whether ``tree`` records the results of a step, in the compact form."""
-        return self._recorded_at(step.key) != step.key
 
     def events(self) -> Events:
         """Build all partitions in batches and yield their events; fill ``failures``."""
@@ -211,7 +199,7 @@ class ChainRun:
         context = self._run_context
         context.forget_published()
         corpus, max_layers = self._corpus, self._settings.tree.max_layers
-        self._upstream = keys.dependencies(max_layers, follows=corpus.follows, form=corpus.form)
+        self._upstream = keys.dependencies(max_layers, follows=corpus.follows)
         self._provenance = Provenance(
             self._context.instance, batch, context.versions, self._upstream, self._corpus
         )
@@ -245,32 +233,28 @@ class ChainRun:
         with self._run_context.components.cache:
             for step in self._steps:
                 if step.key in checked:
-                    for state in self._recorded(step, states):
-                        if not self._is_kept(step) or self._has(step.key, state):
-                            yield from self._check_one(step, state)
+                    for state in self._recorded(step.key, states):
+                        yield from self._check_one(step, state)
             self._run_context.store.release()
 
     def _check_one(self, step: Step, state: PartitionState) -> Events:
         asset = step.key.to_user_string()
         try:
             verdicts = step.check(state)
+            if not self._settings.runs.samples:
+                verdicts = [verdict.without_texts() for verdict in verdicts]
         except RaptorError as error:
             self._context.log.warning(f"{state.name}: {asset} was not checked: {error}")
-            self._layers.discard(state.name)
             return
-        result = StepResult(state, None, {}, 0, verdicts=verdicts)
-        if self._is_kept(step):
-            self._layers.keep(asset, [result])
-        else:
-            yield from self._evaluations(step, self._layers.merge(result))
+        yield from self._evaluations(step, StepResult(state, None, {}, 0, verdicts=verdicts))
 
-    def _recorded(self, step: Step, states: Sequence[PartitionState]) -> list[PartitionState]:
-        recorded = self._provenance.latest(self._recorded_at(step.key)) if states else {}
+    def _recorded(self, key: dg.AssetKey, states: Sequence[PartitionState]) -> list[PartitionState]:
+        recorded = self._provenance.latest(key) if states else {}
         pairs = ((state, recorded.get(state.name)) for state in states)
         return [s for s, last in pairs if last and last.data_version not in (PAST_TOP, DROPPED)]
 
     def _sizes(self) -> Mapping[str, Size]:
-        if keys.of(names.DOCUMENTS) not in self._selected:
+        if _DOCUMENTS not in self._selected:
             return {}
         try:
             return self._run_context.sizes
@@ -313,15 +297,14 @@ class ChainRun:
         tall = {state.name: state for state in states if self._has(step.key, state)}
         with span(f"step {step.key.to_user_string()}", {"raptor.partitions": len(tall)}):
             results = self._attempt(step, list(tall.values())) if tall else []
+        if not self._settings.runs.samples:
+            results = [result.without_texts() for result in results]
         seconds = self._at.seconds
         results += self._retire(step, [state for state in states if state.name not in tall])
         failed = [state for state in states if state.failure]
         for state in failed:  # first, since the UI's list of checks shows the last logged ones
             yield from self._failed(step, state, judged=False)
-        if self._is_kept(step):
-            self._layers.keep(step.key.to_user_string(), results)
-        else:
-            yield from self._record(step, results, seconds)
+        yield from self._record(step, results, seconds)
         for result in results:
             if refused := blocking_failures(result.verdicts):
                 reasons = "; ".join(f"check {v.name}: {v.summary} {v.remedy}" for v in refused)
@@ -332,10 +315,7 @@ class ChainRun:
         self._report(step, states, results, seconds)
 
     def _record(self, step: Step, results: Sequence[StepResult], seconds: float) -> Events:
-        """Yield materializations, then results of checks; ``tree`` has those of kept layers too."""
-        if step.key == _TREE:
-            expected = self._checks_of(step) if self._corpus.form == "compact" else ()
-            results = [self._layers.merge(result, expected) for result in results]
+        """Yield the materializations of a step, then the results of its checks."""
         for result in results:
             if result.data_version is not None:
                 yield self._materialization(step, result, results, seconds)
@@ -343,23 +323,30 @@ class ChainRun:
             self._provenance.forget(step.key)
         for result in results:
             yield from self._evaluations(step, result, is_last=result is results[-1])
+        if step.key == _DOCUMENTS:
+            yield from self._staleness(results)
+
+    def _staleness(self, results: Sequence[StepResult]) -> Events:
+        """Call published trees stale from the reading of changed documents to their publication.
+
+        So a run that is cancelled or killed leaves no tree that seems to be up to date.
+        """
+        if dg.AssetCheckKey(_TREE, READ_ANEW.name) not in self._checks:
+            return
+        changed = [result.state for result in results if not result.reused]
+        for state in self._recorded(_TREE, changed):
+            yield evaluation(self._shown(_TREE), state.name, READ_ANEW, blocking=False)
 
     def _checks_of(self, step: Step) -> list[dg.AssetCheckKey]:
-        """Return the partitions' checks of the asset that records a step."""
-        key = self._recorded_at(step.key)
-        return sorted(check for check in self._checks - {GOLDEN_KEY} if check.asset_key == key)
+        """Return the checks of a step's asset that have a result for each partition."""
+        return sorted(check for check in self._checks - {GOLDEN_KEY} if check.asset_key == step.key)
 
     def _failed(self, step: Step, state: PartitionState, *, judged: bool) -> Events:
         """Report a failure at the asset, in its checks unless they gave it, and at the tree."""
         assert state.failure is not None  # noqa: S101 - callers pass failed partitions
-        kept = self._layers.merge(StepResult(state, None, {}, 0))
-        yield from self._evaluations(step, kept)
-        is_judged = judged and not self._is_kept(step)
-        done = {verdict.name for verdict in kept.verdicts}
-        pending = () if is_judged else self._checks_of(step)
-        checks = [check.name for check in pending if check.name not in done]
+        checks = [] if judged else [check.name for check in self._checks_of(step)]
         yield from failure_events(self._shown(step.key), state.name, state.failure, checks)
-        if self._recorded_at(step.key) != _TREE and _TREE in self._selected:
+        if step.key != _TREE and _TREE in self._selected:
             yield from failure_events(self._shown(_TREE), state.name, state.failure, ())
 
     def _has(self, key: dg.AssetKey, state: PartitionState) -> bool:
@@ -372,10 +359,8 @@ class ChainRun:
     def _retire(self, step: Step, states: Sequence[PartitionState]) -> Iterator[StepResult]:
         """Yield a last result for each partition whose trees no longer reach the step's asset."""
         checks = sorted(check for check in self._checks if check.asset_key == step.key)
-        for state in self._recorded(step, states):
+        for state in self._recorded(step.key, states):
             self._run_context.tables.delete(step.key.path, state.name)
-            if self._is_kept(step):
-                continue
             metadata = {"state": PAST_TOP, "n_nodes": 0, "n_tokens": 0}
             yield StepResult(state, PAST_TOP, metadata, 0, verdicts=past_top(checks))
 
@@ -446,7 +431,7 @@ class ChainRun:
 
     def _evaluations(self, step: Step, result: StepResult, *, is_last: bool = False) -> Events:
         """Yield the check results of a partition; the last of a step shows the spread of all."""
-        name, at = result.state.name, self._recorded_at(step.key)
+        name, at = result.state.name, step.key
         recorded = self._provenance.latest(at).get(name) if result.verdicts else None
         run_id = self._context.run.run_id
         target = (

@@ -1,67 +1,12 @@
-"""Metadata of costs: of a run's summaries, and of a partition's last builds by layer."""
+"""Metadata of costs: of a partition's last builds, by layer."""
 
 from collections.abc import Mapping, Sequence
 
 import dagster as dg
 
-from raptor_assets.costs import Usages, is_metered, node_usages
 from raptor_assets.drawing import svg_markdown
-from raptor_assets.metadata import SHOWN_ROWS, usage_metadata
 from raptor_assets.plots import Metadata, cost_svg
-from raptor_assets.report_pages import NodeLink
-from raptor_assets.tables_markdown import markdown_table
 from raptor_core.models.money.usage import Usage
-from raptor_core.nodes import Node
-from raptor_core.settings import Settings
-
-
-def paid_metadata(
-    nodes: Mapping[str, Sequence[Node]],
-    paid: Usages,
-    judged: Usage,
-    settings: Settings,
-    link: NodeLink = str,
-) -> Metadata:
-    """Return sums, tokens of a summary and the costliest nodes; nothing without calls.
-
-    ``paid`` are usages of this run's summaries by content key, ``judged`` is the usage of judging
-    them before they were kept. ``link`` makes a cell from the id of a node.
-    """
-    metadata: Metadata = {}
-    if paid and is_metered(settings):
-        tokens = [usage.tokens for usage in paid.values()]
-        metadata |= {
-            "model": settings.summarizer.shown_model,
-            **usage_metadata(sum(paid.values(), Usage())),
-            "paid_tokens_mean": round(sum(tokens) / len(tokens), 1),
-            "paid_tokens_maximum": max(tokens),
-            "costliest_summaries": dg.MetadataValue.md(_costliest_markdown(nodes, paid, link)),
-        }
-    return metadata | usage_metadata(judged, "audit_")
-
-
-def costliest(usages: Usages) -> list[tuple[str, Usage]]:
-    """Return usages from the costliest on, by money, then by tokens."""
-    ranked = sorted((-(u.usd or 0.0), -u.tokens, -u.retries, key) for key, u in usages.items())
-    return [(key, usages[key]) for *_, key in ranked]
-
-
-def _costliest_markdown(nodes: Mapping[str, Sequence[Node]], paid: Usages, link: NodeLink) -> str:
-    by_id = {node.id: node for members in nodes.values() for node in members}
-    shown = costliest(node_usages(by_id.values(), paid))[:SHOWN_ROWS]
-    priced = any(usage.usd is not None for _, usage in shown)
-    head = ("node", "tree", "calls", "retries", "prompt tokens", "completion tokens")
-    rows = [
-        (
-            link(node_id),
-            by_id[node_id].tree,
-            *map(str, (usage.calls, usage.retries, usage.prompt_tokens, usage.completion_tokens)),
-            *(["unknown" if usage.usd is None else f"{usage.usd:.6g}"] if priced else []),
-        )
-        for node_id, usage in shown
-    ]
-    return markdown_table((*head, "USD") if priced else head, rows)
-
 
 KEPT_BUILDS = 12  # builds that are kept and shown
 Costs = Sequence[Mapping[str, float]]

@@ -54,25 +54,16 @@ def needed_layer(key: dg.AssetKey) -> int:
 def table_paths() -> list[Sequence[str]]:
     """Return the paths of all tables that a partition may have, in the order of the chain."""
     layers = range(1, names.MAX_LAYERS + 1)
-    more = [table(layer) for layer in layers for table in (names.usages, names.manual_findings)]
+    more = [names.manual_findings(layer) for layer in layers]
     return [name.split("/") for name in (*names.chain(names.MAX_LAYERS), *more)]
 
 
 def dependencies(
-    max_layers: int, *, follows: bool = False, form: str = "layers"
+    max_layers: int, *, follows: bool = False
 ) -> dict[dg.AssetKey, tuple[dg.AssetKey, ...]]:
-    """Return the upstream keys of each asset of a form (``CorpusNames.form``).
-
-    With ``follows`` the documents have an upstream asset, too.
-    """
+    """Return the upstream keys of each asset; with ``follows`` the documents have one, too."""
     layers = range(1, max_layers + 1)
     documents = [names.SOURCE] if follows else []
-    if form == "compact":
-        return {
-            of(names.DOCUMENTS): tuple(map(of, documents)),
-            of(names.TREE): (of(names.DOCUMENTS),),
-            of(names.REPORT): (of(names.TREE),),
-        }
     upstream: dict[str, list[str]] = {
         names.DOCUMENTS: documents,
         names.CHUNKS: [names.DOCUMENTS],

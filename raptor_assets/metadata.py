@@ -10,7 +10,7 @@ from pathlib import Path
 
 import dagster as dg
 
-from raptor_assets.costs import COUNTED
+from raptor_assets.partition_costs import COUNTED
 from raptor_assets.partition_state import PartitionState
 from raptor_assets.plots import Metadata, distributions_picture, layers_picture, map_picture
 from raptor_assets.report_pages import NodeLink

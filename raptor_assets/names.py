@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from raptor_core.evaluation.golden import GOLDEN_RETRIEVAL
 from raptor_core.evaluation.strategy_check import DEFAULT_STRATEGY
 from raptor_core.quality.checks import CheckInfo
-from raptor_core.quality.document_text import document_text
+from raptor_core.quality.document_text import document_text, unread_rows
 from raptor_core.quality.hallucination import audit_check
 from raptor_core.quality.registry import (
     LAYER_CHECKS,
@@ -42,14 +42,10 @@ Checks = list[tuple[str, CheckInfo]]
 
 @dataclass(frozen=True)
 class CorpusNames:
-    """Names of one corpus in Dagster: its prefix, and keys of assets by the chain's names.
-
-    ``form`` is the setting ``runs.assets``.
-    """
+    """Names of one corpus in Dagster: its prefix, and keys of assets by the chain's names."""
 
     corpus: str = ""
     assets: Mapping[str, str] = field(default_factory=dict)
-    form: str = "layers"
 
     def of(self, word: str) -> str:
         """Return the corpus's name for a job, a sensor, a pool or another definition."""
@@ -60,28 +56,9 @@ class CorpusNames:
         """Name of the partitions definition."""
         return self.of(PARTITIONS)
 
-    def recorded_at(self, asset: str) -> str:
-        """Return the asset that records one of the chain: in the compact form ``tree`` for layers.
-
-        In the form "layers" every asset records itself.
-        """
-        is_layer = asset == CHUNKS or asset.startswith("layer_")
-        return TREE if is_layer and self.form == "compact" else asset
-
     def shown(self, asset: str) -> str:
         """Return the key in Dagster of one of the chain's assets."""
-        asset = self.recorded_at(asset)
         return self.assets.get(asset, asset)
-
-    def checks(self, settings: Settings) -> Checks:
-        """Return the checks of every partition, by the assets that record their results."""
-        checks = partition_checks(settings)
-        return list(
-            {
-                (self.recorded_at(a), check.name): (self.recorded_at(a), check)
-                for a, check in checks
-            }.values()
-        )
 
     def asset_of(self, key: str) -> str | None:
         """Return the chain's name of the asset with this key, None outside of the corpus."""
@@ -98,7 +75,7 @@ class CorpusNames:
         """Return the names of the corpus tree: "corpus_tree/tree", "corpus_tree/layer_1/…"."""
         prefix = f"{self.shown(TREE).removesuffix(TREE)}{CORPUS_TREE}"
         assets = {name: f"{prefix}/{name}" for name in (SOURCE, *chain(MAX_LAYERS))}
-        return CorpusNames(self.of(CORPUS_TREE), assets, self.form)
+        return CorpusNames(self.of(CORPUS_TREE), assets)
 
 
 def _of_layer(table: str) -> Callable[[int], str]:
@@ -109,7 +86,6 @@ embeddings = _of_layer("embeddings")  # a layer's nodes with their vectors
 clusters = _of_layer("clusters")  # over layer ``layer - 1``, one for each summary of this layer
 summaries = _of_layer("summaries")  # nodes of a layer from 1 on
 findings = _of_layer("findings")  # audit of a sample of the summaries, a row for each sentence
-usages = _of_layer("usages")  # costs of the summaries; no asset
 manual_findings = _of_layer("findings_by_hand")  # findings of people in summaries; no asset
 
 
@@ -143,6 +119,12 @@ def partition_checks(settings: Settings) -> Checks:
     on_vectors: tuple[CheckInfo, ...] = embedding, *VECTOR_CHECKS
     checks += [(embeddings(layer), check) for layer in layers for check in on_vectors]
     return checks + [(TREE, check) for check in PUBLISHED_CHECKS]
+
+
+def corpus_checks(settings: Settings, corpus: CorpusNames) -> Checks:
+    """Return the checks without partitions: of the source, the golden set and the data sets."""
+    source: Checks = [(SOURCE, unread_rows)] if corpus.follows else []
+    return [*source, *golden_checks(settings), *dataset_checks(settings)]
 
 
 def golden_checks(settings: Settings) -> Checks:

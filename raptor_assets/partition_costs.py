@@ -1,13 +1,21 @@
 """Accounting of one partition in one run: the texts that it made, and what endpoints took.
 
-``PartitionState`` holds the work itself; ``costs`` keeps usages in tables from run to run.
+``PartitionState`` holds the work itself.
 """
 
 from collections import defaultdict
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from raptor_core.models.money.usage import Usage
+from raptor_core.settings import Settings
+
+COUNTED = ("calls", "retries", "prompt_tokens", "completion_tokens")
+"""Fields of a usage, in the order in which they are shown."""
+
+
+def is_metered(settings: Settings) -> bool:
+    """Return whether a model writes the summaries, so that they have a usage of its calls."""
+    return settings.summarizer.kind != "extractive" or bool(settings.components.summarizer)
 
 
 def _by_layer() -> defaultdict[int, Usage]:
@@ -21,9 +29,8 @@ class PartitionCosts:
     Attributes:
         n_summarized, n_embedded: texts that this run wrote or embedded.
         usage: what they took.
-        audit_usage: what audits took, with the judging of summaries before they were kept.
-        paid: usages of a layer's summaries by content key.
-        judged: what judging a layer's summaries took before they were kept.
+        audit_usage: what audits took.
+        paid: what the summaries of a layer took.
         charged: all that endpoints took for a layer.
     """
 
@@ -31,8 +38,7 @@ class PartitionCosts:
     n_embedded: int = 0
     usage: Usage = field(default_factory=Usage)
     audit_usage: Usage = field(default_factory=Usage)
-    paid: dict[int, dict[str, Usage]] = field(default_factory=dict)
-    judged: defaultdict[int, Usage] = field(default_factory=_by_layer)
+    paid: defaultdict[int, Usage] = field(default_factory=_by_layer)
     charged: defaultdict[int, Usage] = field(default_factory=_by_layer)
 
     def add_embeddings(self, layer: int, n_texts: int, usage: Usage) -> None:
@@ -41,16 +47,12 @@ class PartitionCosts:
         self.usage += usage
         self.charged[layer] += usage
 
-    def add_summaries(
-        self, layer: int, paid: Mapping[str, Usage], judged: Usage, *, is_metered: bool
-    ) -> None:
-        """Count what a layer's summaries took, by content key, and what judging them took."""
-        known, total = self.paid.setdefault(layer, {}), sum(paid.values(), Usage())
-        known |= {key: known.get(key, Usage()) + usage for key, usage in paid.items()}
-        self.usage += total
-        self.judged[layer] += judged
-        self.audit_usage += judged
-        self.charged[layer] += judged + total if is_metered else judged
+    def add_summary(self, layer: int, usage: Usage, *, is_metered: bool) -> None:
+        """Count what a summary of a layer took."""
+        self.usage += usage
+        if is_metered:
+            self.paid[layer] += usage
+            self.charged[layer] += usage
 
     def add_audit(self, layer: int, usage: Usage) -> None:
         """Count what the audit of a layer took."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +22,7 @@ from raptor_core.documents.base import Document
 from raptor_core.documents.grouping import partition_key
 from raptor_core.errors import DamagedTableError, DamagedTreeError, RaptorError, StoreError
 from raptor_core.nodes import Layer, Node, Tree, grouped
-from raptor_core.quality.checks import CheckResult
+from raptor_core.quality.checks import CheckResult, without_quotations
 from raptor_core.rebuild import TreePlan
 from raptor_core.rebuild.plan import plan_tree
 from raptor_core.store.store import VectorStore
@@ -34,6 +34,9 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 Nodes = dict[str, tuple[Node, ...]]  # nodes of one layer by tree, in document order
+
+SAMPLES = ("documents", "sample_nodes", "unsupported_sentences", "trees")
+"""Entries of metadata that show texts of documents or summaries."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +67,9 @@ class PartitionState:
 
     def fail(self, key: dg.AssetKey, error: RaptorError) -> None:
         """Stop this partition at an asset."""
-        self.failure = Failure(key.to_user_string(), str(error), type(error).__name__)
+        shows_texts = self.context.settings.runs.samples
+        reason = str(error) if shows_texts else without_quotations(str(error))
+        self.failure = Failure(key.to_user_string(), reason, type(error).__name__)
 
     @cached_property
     def documents(self) -> Mapping[str, tuple[Document, ...]]:
@@ -164,8 +169,7 @@ class PartitionState:
             for tree, leaves in self.layers(0).items():
                 plan, clusters = plan_tree(earlier[tree], leaves, self.context.components, store)
                 plans.append(plan)
-                if clusters:
-                    self._planned_clusters[tree] = clusters
+                self._planned_clusters[tree] = clusters
         self.plans = tuple(plans)
 
     def cluster(self, layer: int, tree: str) -> Clustering:
@@ -246,3 +250,9 @@ class StepResult:
     n_rows: int
     reused: bool = False
     verdicts: Sequence[CheckResult] = ()
+
+    def without_texts(self) -> StepResult:
+        """Return the result without texts of documents and summaries (``runs.samples``)."""
+        metadata = {name: v for name, v in self.metadata.items() if name not in SAMPLES}
+        verdicts = [verdict.without_texts() for verdict in self.verdicts]
+        return replace(self, metadata=metadata, verdicts=verdicts)

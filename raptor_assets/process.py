@@ -6,7 +6,7 @@ import socket
 
 import dagster as dg
 
-from raptor_assets.costs import is_metered
+from raptor_assets.partition_costs import is_metered
 from raptor_core.models.money.ledger import Ledger
 from raptor_core.models.money.usage import SUMMARIES, Spending, Usage
 from raptor_core.settings import Settings

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from raptor_assets import names
-from raptor_assets.costs import COUNTED
+from raptor_assets.partition_costs import COUNTED
 from raptor_assets.partition_state import PartitionState
 from raptor_assets.specs import REPORTS
 from raptor_core.audit.base import SentenceFinding

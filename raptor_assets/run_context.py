@@ -97,7 +97,6 @@ class RunContext:
         *,
         warn: Callable[[str], None],
         working: Callable[[int, int], None],
-        forget: Callable[[str], None],
     ) -> None:
         self.settings = resources.settings
         custom = components.custom_fingerprints
@@ -111,8 +110,6 @@ class RunContext:
         self.reports = resources.reports
         self.warn = warn
         self.working = working
-        self._forget = forget
-        self._is_above = resources.below is not None
         self.published = PublishedTrees()
         self._names = names
 
@@ -123,7 +120,7 @@ class RunContext:
         custom = settings.components
         local = settings.embedder.kind != "openai" and settings.summarizer.kind == "extractive"
         local = local and not (custom.embedder or custom.summarizer or custom.judge)
-        return local and settings.audit.judge in ("support", "overlap")
+        return local and settings.audit.judge == "support"
 
     @cached_property
     def corpus(self) -> Corpus:
@@ -146,17 +143,6 @@ class RunContext:
                         f"{document_id!r} cannot be read now, since {place!r} cannot. Make that "
                         "readable, or remove it from the source"
                     )
-
-    def forget_removed(self, partition: str, ids: Collection[str]) -> None:
-        """Remove a partition's texts from Dagster's history if a document is not there any more.
-
-        The documents of the corpus tree are summaries, in which a deletion changes the texts alone.
-        """
-        is_removed = True  # where the table is damaged, it is not known
-        with suppress(DamagedTableError):
-            is_removed = any(document_id not in ids for document_id, _ in self._places(partition))
-        if is_removed or self._is_above:
-            self._forget(partition)
 
     @cached_property
     def common_text(self) -> CommonText:

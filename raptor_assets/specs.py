@@ -14,7 +14,7 @@ from raptor_core.errors import SettingsError
 from raptor_core.quality.checks import CheckInfo
 from raptor_core.settings import Settings
 from raptor_core.tables.schema import Schema
-from raptor_core.tables.values import CLUSTERS, DOCUMENTS, FINDINGS, NODES, USAGES
+from raptor_core.tables.values import CLUSTERS, DOCUMENTS, FINDINGS, NODES
 
 TABLES = "tables_io_manager"  # key of the IO manager of tables
 QDRANT = "qdrant_layers_io_manager"  # key of the IO manager of layers with their vectors
@@ -50,9 +50,6 @@ SCHEMAS = {
     "tree_report": REPORTS,
 }
 """Schema by the last part of an asset's key; ``layer_k/embeddings`` has nodes and vectors."""
-
-TABLE_SCHEMAS = {**SCHEMAS, "usages": USAGES, "findings_by_hand": FINDINGS}
-"""Schemas of all tables of a partition, with the tables that are no assets."""
 
 
 def column_schema(key: dg.AssetKey) -> dg.TableSchema:
@@ -146,8 +143,7 @@ def build_asset_specs(
 ) -> list[dg.AssetSpec]:
     """Return the specs of the chain in its order; ``custom`` holds fingerprints of components."""
     versions, kinds = code_versions(settings, custom), _kinds(settings)
-    form = settings.runs.assets
-    depends = keys.dependencies(settings.tree.max_layers, follows=follows, form=form)
+    depends = keys.dependencies(settings.tree.max_layers, follows=follows)
     return [
         dg.AssetSpec(
             key,
@@ -160,7 +156,6 @@ def build_asset_specs(
             kinds=kinds[key.path[-1]],
         ).with_io_manager_key(QDRANT if key.path[-1] == "embeddings" else TABLES)
         for key in keys.chain_keys(settings.tree.max_layers)
-        if key in depends
     ]
 
 
@@ -195,8 +190,7 @@ def _description(key: dg.AssetKey, settings: Settings) -> str:
         "findings": f"The audit (`{settings.audit.judge}`) of a sample of layer {layer}: sentence "
         "by sentence, whether the children support it.",
         "tree": "The published trees: what readers see in Qdrant. A structural check that fails "
-        "keeps the trees that were published before."
-        + ("" if settings.runs.assets == "layers" else " It has the checks of all layers, too."),
+        "keeps the trees that were published before.",
         "tree_report": "One self-contained HTML page that shows the published trees: to explore "
         "down to the documents, to search, with findings marked, statistics and cost.",
     }
@@ -314,7 +308,7 @@ def build_check_specs(
     corpus = corpus or CorpusNames()
     partitions = keys.corpus_partitions(corpus.corpus)
     checks: list[tuple[str, CheckInfo, dg.PartitionsDefinition[str] | None]] = [
-        *((asset, check, partitions) for asset, check in corpus.checks(settings)),
+        *((asset, check, partitions) for asset, check in names.partition_checks(settings)),
         # Without partitions, since they concern all published trees together.
         *((asset, check, None) for asset, check in names.golden_checks(settings)),
     ]

@@ -37,14 +37,12 @@ def code_versions(settings: Settings, custom: Mapping[str, str]) -> dict[dg.Asse
         return fingerprint("asset", {"method": METHOD, **content, **values})
 
     checks = settings.checks
-    # The judge decides which summaries are kept.
-    judged = ("audit",) if settings.audit.on_unsupported == "resummarize" else ()
     versions = {
         "documents": version(),
         "chunks": version("chunking", "tokens", "embedder"),
         "embeddings": version("embedder"),
         "clusters": version("clustering", top_nodes=settings.tree.top_nodes),
-        "summaries": version("summarizer", "tokens", "embedder", *judged),
+        "summaries": version("summarizer", "tokens", "embedder"),
         "findings": version("audit", rate=checks.audit_rate, minimum=checks.audit_minimum),
         "tree": build_version(settings, custom),
         "tree_report": version(),

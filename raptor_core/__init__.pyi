@@ -23,6 +23,7 @@ from .retrieval import Retriever as Retriever
 from .settings import Settings as Settings
 from .settings import load_settings as load_settings
 from .settings import preset as preset
+from .store import Where as Where
 from .store import open_store as open_store
 from .tokens.base import TokenCounter as TokenCounter
 from .tree.build import build_tree as build_tree

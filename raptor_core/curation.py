@@ -1,4 +1,4 @@
-"""Decisions of people: excluded documents and chunks, corrected or pinned summaries, marks.
+"""Decisions of people: excluded documents and chunks, corrected summaries, marks.
 
 A decision names its subject by content, never by a place. If the subject disappears and returns,
 the decision applies again. Decisions are inputs of a build, like documents: a changed decision
@@ -15,8 +15,8 @@ from typing import Literal
 from raptor_core.identity import digest, summary_content_key
 from raptor_core.vectors import Vectors
 
-Kind = Literal["document", "chunk", "summary", "pin", "finding"]
-"""Effect of a decision: exclude a document or chunk, correct or pin a summary, mark a finding."""
+Kind = Literal["document", "chunk", "summary", "finding"]
+"""Effect of a decision: exclude a document or chunk, correct a summary, mark a finding."""
 
 RIGHT, WRONG = "right", "wrong"
 """Values of a marked finding: the judge's "unsupported" is right, or it is wrong."""
@@ -33,8 +33,8 @@ class Decision:
         id: unique id; the order of ids is the order of decisions.
         kind: effect of the decision.
         tree: name of the tree.
-        subject: id of a document or of a leaf, slot of a pinned summary, or a value of
-            ``subject_of_summary`` or ``subject_of_finding``.
+        subject: id of a document or of a leaf, or a value of ``subject_of_summary`` or
+            ``subject_of_finding``.
         value: text of the summary, or "right" or "wrong"; empty for an excluded document or chunk.
         about: subject in words, for people.
         who: person who decided.
@@ -56,7 +56,7 @@ class Decision:
 
     @property
     def content_key(self) -> str:
-        """Content key of the corrected or pinned summary with the decision's text."""
+        """Content key of the corrected summary with the decision's text."""
         return digest("curated", self.kind, self.tree, self.subject, self.value)
 
 
@@ -83,17 +83,16 @@ class Curation:
         """Ids of excluded leaves."""
         return frozenset(d.subject for d in self.decisions if d.kind == "chunk")
 
-    def summary(self, tree: str, child_keys: Sequence[str], slot: str) -> Decision | None:
-        """Return the decision on a summary's text; a correction precedes a pin."""
-        corrected = self._by_subject.get(("summary", tree, subject_of_summary(child_keys)))
-        return corrected or self._by_subject.get(("pin", tree, slot))
+    def summary(self, tree: str, child_keys: Sequence[str]) -> Decision | None:
+        """Return the decision on a summary's text."""
+        return self._by_subject.get(("summary", tree, subject_of_summary(child_keys)))
 
     def mark(self, node_id: str, sentence: str) -> Decision | None:
         """Return the decision on a finding."""
         return self._marks.get(subject_of_finding(node_id, sentence)) if self._marks else None
 
     def texts(self, content_keys: Iterable[str]) -> dict[str, str]:
-        """Return texts of corrected and pinned summaries; see ``raptor_core.tree.cache.Known``."""
+        """Return texts of corrected summaries; see ``raptor_core.tree.cache.Known``."""
         return {key: self._texts[key] for key in content_keys if key in self._texts}
 
     def vectors(self, _embedding_keys: Iterable[str]) -> dict[str, Vectors]:
@@ -115,8 +114,7 @@ class Curation:
 
     @cached_property
     def _texts(self) -> dict[str, str]:
-        kinds = ("summary", "pin")
-        return {d.content_key: d.value for d in self.decisions if d.kind in kinds}
+        return {d.content_key: d.value for d in self.decisions if d.kind == "summary"}
 
 
 def subject_of_summary(child_keys: Iterable[str]) -> str:

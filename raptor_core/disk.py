@@ -41,7 +41,8 @@ def replace_file(path: Path, data: bytes, part: Path | None = None) -> None:
 def file_lock(path: Path, wait_seconds: float = 0.0) -> Iterator[bool]:
     """Hold the system's lock of a file; yield False if a process keeps it for ``wait_seconds``.
 
-    A link is refused: filelock would empty its target.
+    A link is refused: filelock would empty its target. So is a disk that ``require_refusal``
+    refuses.
     """
     import filelock
 
@@ -54,9 +55,32 @@ def file_lock(path: Path, wait_seconds: float = 0.0) -> Iterator[bool]:
         yield False
         return
     try:
+        require_refusal(path, shared=True)
         yield True
     finally:
         lock.release()
+
+
+def require_refusal(path: Path, *, shared: bool) -> None:
+    """Raise OSError if the disk grants the lock of a file, which is held, a second time.
+
+    Some network folders grant every lock, and two processes then destroy each other's files.
+
+    Args:
+        path: file whose lock this process holds.
+        shared: ask for a shared lock, which an exclusive one excludes, or for an exclusive one.
+    """
+    if os.name != "posix":
+        return
+    import fcntl
+
+    kind = fcntl.LOCK_SH if shared else fcntl.LOCK_EX
+    with path.open("rb") as second:
+        try:
+            fcntl.flock(second, kind | fcntl.LOCK_NB)
+        except OSError:
+            return
+    raise OSError(errno.ENOLCK, "this disk grants one lock to two holders", str(path))
 
 
 _REMEDIES = {
@@ -68,6 +92,8 @@ _REMEDIES = {
         *(errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.ENOTEMPTY, errno.ELOOP),
     ),
     "allow more open files (`ulimit -n`)": (errno.EMFILE, errno.ENFILE),
+    "choose a folder on a disk of this machine, or mount the share with locks (docs/stores.md, "
+    "*Which disks serve*)": (errno.ENOLCK, errno.ENOTSUP),
     "check the disk, or the server of the share": (errno.EIO, errno.ESTALE, errno.ETIMEDOUT),
 }
 

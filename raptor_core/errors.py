@@ -17,6 +17,10 @@ class SettingsError(RaptorError):
     """A setting is unknown, malformed or contradicts a different setting."""
 
 
+class QuestionError(SettingsError):
+    """Question without a word."""
+
+
 class MissingHomeError(SettingsError):
     """There is no home, so there are no settings."""
 
@@ -28,7 +32,7 @@ class MissingExtraError(RaptorError):
         super().__init__(
             f"{purpose} needs the optional extra '{extra}': pip install 'raptor-assets[{extra}]'"
         )
-        self.extra = extra
+        self.extra, self.purpose = extra, purpose
 
 
 class MissingKeyError(RaptorError):

@@ -1,36 +1,27 @@
 """Names and marks of raptor's own files: homes, exports, tables, pages.
 
-Sources of documents omit these files; see ``documents/sources/own_files.py``.
+Sources of documents omit these files; see ``documents/own_files.py``.
 """
 
 HOME_SETTINGS = "raptor.toml"
 HOME_DECLARATION = "corpus.json"
 HOME_RECORDS = "dagster"
 HOME_MODELS = "models.json"
-HOME_ENTRIES = frozenset({HOME_SETTINGS, HOME_DECLARATION, HOME_RECORDS, HOME_MODELS}).union(
-    ".gitignore answers corpus_tree evaluation maps qdrant reports source tables turns".split()  # noqa: SIM905
-)
 
 ROWS, ROWS_PLACE = "documents.jsonl", "source.json"
-ROWS_ENTRIES = frozenset({ROWS, ROWS_PLACE, "stamp.json"})
 """Files with rows of an upstream asset, or of the trees of a corpus."""
 
 EXPORT_MANIFEST = "export.json"
 EXPORT_FORMAT = "raptor-export"
-EXPORT_ENTRIES = frozenset({EXPORT_MANIFEST, "trees", "tables"})
 
 STUDY_SAMPLE, STUDY_SHEET = "drawn.json", "sheet.csv"
 STUDY_FILLED, STUDY_PAGE = "filled.csv", "sheet.html"
-STUDY_ENTRIES = frozenset({STUDY_SAMPLE, STUDY_SHEET, STUDY_FILLED, STUDY_PAGE})
 
 FOOTER_PREFIX = "raptor-"
 """Prefix of names in the footer of every Parquet file of tables and exports."""
 
 PAGE_MARK, PAGE_MARK_BYTES = '<meta name="generator" content="raptor-assets">', 1000
 """Element of every page, and the bytes at the page's start that contain it."""
-
-COLLECTION_MARKS = frozenset({"identity.json", "engine"})
-"""Entries of the folder of a collection in an embedded store."""
 
 INSTANCE_MARK = "# Written by raptor and kept up to date by it"
 """Beginning of Dagster's settings in a home, until a person writes them."""

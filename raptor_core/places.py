@@ -3,7 +3,7 @@
 import posixpath
 import tarfile
 import zipfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import cache, partial
 from pathlib import Path
@@ -47,11 +47,10 @@ def open_place(
     error: type[RaptorError],
     *,
     timeout_seconds: float = TIMEOUT_SECONDS,
-    options: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> tuple[Any, str]:
     """Return the fsspec file system of a folder or URL, and the path in it.
 
-    Chained URLs are allowed; ``options`` are fsspec's options by protocol.
+    Chained URLs are allowed.
 
     Raises:
         MissingExtraError: the protocol needs an extra that is not installed.
@@ -63,8 +62,8 @@ def open_place(
     def open_url() -> tuple[Any, str]:
         import fsspec
 
-        defaults = {**_timeouts(url, timeout_seconds), **_s3_options(url)}
-        return fsspec.core.url_to_fs(url, **{**defaults, **(options or {})})  # type: ignore[no-any-return]
+        options = {**_timeouts(url, timeout_seconds), **_s3_options(url)}
+        return fsspec.core.url_to_fs(url, **options)  # type: ignore[no-any-return]
 
     with storage_errors(shown, error):  # FTP and SFTP already log in, archives are opened
         try:

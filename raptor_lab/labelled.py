@@ -146,7 +146,8 @@ def _score(
 
     def interval(measure: _Measure, values: NDArray[Any]) -> Interval:
         sampled = [measure(labels[rows], values[rows]) for rows in samples]
-        return bootstrap_interval(measure(labels[reported], values[reported]), sampled)
+        value = measure(labels[reported], values[reported])
+        return bootstrap_interval(value, sampled, documents)
 
     verdicts = [all(f.judgement != "unsupported" for f in findings) for _, findings in judged]
     return DatasetScore(

@@ -9,9 +9,9 @@ SIMPLE: Mapping[str, Any] = MappingProxyType(
         "tokens": {"counter": "words"},
         "chunking": {"method": "windows", "max_tokens": 200, "context": False},
         "clustering": {"method": "gmm", "threshold": 0.3},
-        "summarizer": {"prompt": "simple"},
+        "summarizer": {"prompt": "simple", "max_tokens": 200},
         "tree": {"max_layers": 12, "top_nodes": 1},
-        "retrieval": {"strategy": "beam", "beam_width": 3, "top_k": 5},
+        "retrieval": {"strategy": "flat", "top_k": 5},
     }
 )
-"""The common short recipe: windows of 200 words, one mixture on the embeddings, a beam down."""
+"""The common short recipe: windows of 200 words, one mixture on the embeddings, five chunks."""

@@ -169,6 +169,7 @@ def test_the_public_surface_is_what_all_says():
         "Summary",
         "SummaryRequest",
         "TokenCounter",
+        "Where",
         "Document",
         "HomeRetriever",
         "Layer",

@@ -4,12 +4,12 @@ import random
 
 import pytest
 from support.hashing import HashingEmbedder
+from support.invariants import violations
 
 from raptor_core import Components, Document, Settings, build_tree, load_documents
 from raptor_core.chunking.sentences import sentences
 from raptor_core.errors import EmptySourceError
 from raptor_core.settings import SourceSettings
-from raptor_core.tree.invariants import violations
 
 CHINESE = (
     "水位计每十分钟记录一次海平面的高度。风暴来临时，仪器由电池供电。"
@@ -63,7 +63,7 @@ def test_a_text_of_one_piece_is_a_tree_of_one_leaf(text):
 
 @pytest.mark.parametrize("text", ["", " \n\t ", "\u00a0\u2003\n"])
 def test_a_text_without_words_is_refused_by_name(text):
-    with pytest.raises(EmptySourceError, match=r"'corpus'.*at least one word"):
+    with pytest.raises(EmptySourceError, match=r"'blank.md'.*at least one word"):
         build_tree([Document("blank.md", text)], components=components())
 
 

@@ -11,7 +11,7 @@ from raptor_assets.specs import build_check_specs
 from raptor_assets.versions import code_versions
 from raptor_core.evaluation.golden import GOLDEN_RETRIEVAL
 from raptor_core.evaluation.strategy_check import DEFAULT_STRATEGY
-from raptor_core.quality.document_text import document_text
+from raptor_core.quality.document_text import document_text, unread_rows
 from raptor_core.quality.registry import (
     CLUSTER_CHECKS,
     LAYER_CHECKS,
@@ -25,16 +25,18 @@ from raptor_core.settings import CheckSettings, EvaluationSettings, Settings
 
 TEXT = (Path(__file__).parent.parent / "docs" / "checks.md").read_text(encoding="utf-8")
 ROW = re.compile(r"^\| `(\w+)` \| (error|warn) \|", re.MULTILINE)
-ON_DOCUMENTS, ON_CHUNKS, ON_CLUSTERS, ON_LAYERS, ON_FINDINGS, ON_VECTORS, ON_TREE, ON_DATASETS = (
+ON_SOURCE, ON_DOCUMENTS, ON_CHUNKS, ON_CLUSTERS, ON_LAYERS, *OTHERS = (
     ROW.findall(part) for part in TEXT.split("\n## On ")[1:]
 )
+ON_FINDINGS, ON_VECTORS, ON_TREE, ON_DATASETS = OTHERS
 
 
 def pairs(checks):
     return [(check.name, check.severity) for check in checks]
 
 
-def test_the_documents_check_is_listed():
+def test_the_checks_of_the_source_and_its_documents_are_listed():
+    assert pairs([unread_rows]) == ON_SOURCE
     assert pairs([document_text]) == ON_DOCUMENTS
 
 

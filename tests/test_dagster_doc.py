@@ -107,6 +107,20 @@ def test_the_first_block_loads():
     assert {"handbook/tree", "guides/tree"} <= keys
 
 
+def test_a_table_of_a_warehouse_is_a_source(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (code,) = (block for block in fenced(PAGE) if "WarehouseIOManager(url" in block)
+    page: dict = {}
+    exec(compile(code, PAGE, "exec"), page)
+    job = page["defs"].resolve_implicit_global_asset_job_def()
+    with dg.DagsterInstance.ephemeral(str(tmp_path / "instance")) as instance:
+        for key in (["analytics", "pages"], ["wiki", "source"]):
+            chosen = [dg.AssetKey(key)]
+            done = job.execute_in_process(instance=instance, asset_selection=chosen)
+        (event,) = done.get_asset_materialization_events()
+    assert event.materialization.metadata["dagster/row_count"].value == 2
+
+
 def test_the_project_is_valid(project):
     told = call(project, "dagster", "definitions", "validate", "-f", "definitions.py")
     assert "Validation successful" in told

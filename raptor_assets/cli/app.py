@@ -25,8 +25,7 @@ from raptor_core.tracing import set_up, span
 COMMANDS = {
     "ask": ("questions", "Answer a question from the trees, with its sources."),
     "build": ("builds", "Build what is new or changed in the source, and publish it."),
-    "checks": ("status", "Write the results of all checks over time, as CSV or Parquet."),
-    "curate": ("curate", "Set texts aside, correct or pin summaries, mark findings."),
+    "curate": ("curate", "Set texts aside, correct summaries, mark findings."),
     "documents": ("sources", "Show what a build would read, before anything is paid."),
     "drop": ("builds", "Remove a tree: its vectors, tables and partition."),
     "eval": ("eval", "Measure retrieval and audits against known answers."),
@@ -41,7 +40,6 @@ COMMANDS = {
     "status": ("status", "Show what is published, and whether its checks passed."),
     "tree": ("trees", "Print a tree, from the top down to its chunks."),
     "ui": ("servers", "Open the Dagster UI on this home."),
-    "verify": ("verify", "Prove that a deleted document is forgotten."),
 }
 """Module of each command, and its line of help."""
 

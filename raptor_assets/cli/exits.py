@@ -26,6 +26,7 @@ EXITS = {
 
 _CODES: tuple[tuple[type[RaptorError], int], ...] = (
     (errors.MissingHomeError, 4),
+    (errors.QuestionError, 2),
     (errors.SettingsError, 3),
     (errors.SourceError, 4),
     (errors.UnknownTreeError, 4),
@@ -42,7 +43,12 @@ def exit_code(error: type[RaptorError]) -> int:
 
 
 def failures_code(names: Collection[str], *, partly: bool) -> int:
-    """Return the exit code for class names of errors, none of which means a refused result."""
+    """Return the exit code for class names of errors, none of which means a refused result.
+
+    A spent budget has its code whatever else was built or failed: it stops the run.
+    """
+    if errors.BudgetError.__name__ in names:
+        return exit_code(errors.BudgetError)
     kinds = {getattr(errors, name, None) for name in names}
     if partly or len(kinds) != 1:
         return 5

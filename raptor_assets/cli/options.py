@@ -1,5 +1,6 @@
 """Options that commands share, and their conversion to a home, bounds and a query."""
 
+import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import fields, replace
 from functools import reduce
@@ -10,7 +11,7 @@ import click
 
 from raptor_assets.cli.exits import reported
 from raptor_assets.project.home import Home
-from raptor_core.documents.base import MetadataScalar
+from raptor_assets.serving.parameters import Filters
 from raptor_core.home.folder import DEFAULT_HOME, HOME_VARIABLE
 from raptor_core.laboratory import load_registered
 from raptor_core.models.money.ledger import Ledger
@@ -42,6 +43,40 @@ def together(*options: Callable[[Command], Command]) -> Callable[[Command], Comm
     return lambda function: reduce(lambda result, add: add(result), reversed(options), function)
 
 
+_OPTIONS = {
+    "trees": "tree",
+    "documents": "document",
+    "folders": "folder",
+    "layers": "layer",
+    "ids": "id",
+    "metadata": "metadata",
+}
+"""Name of the option of each filter; each may be repeated."""
+
+
+def filter_options(prefix: str = "") -> list[Callable[[Command], Command]]:
+    """Return an option for each field of ``Filters``; the prefix "exclude" negates them."""
+    return [
+        click.option(
+            f"--{prefix}-{option}" if prefix else f"--{option}",
+            f"{prefix}_{name}" if prefix else name,
+            multiple=True,
+            type=_FROM_0 if name == "layers" else str,
+            metavar="KEY=VALUE" if name == "metadata" else None,
+            help=_filter_help(name, prefix),
+        )
+        for name, option in _OPTIONS.items()
+    ]
+
+
+def _filter_help(name: str, prefix: str) -> str:
+    if prefix:
+        return f"Leave out what --{_OPTIONS[name]} would take, in whole or in part."
+    if name == "metadata":
+        return "Only nodes whose metadata has this value, or with >=, >, <= or < one in a range."
+    return f"{Filters.model_fields[name].description}"
+
+
 query_options = together(
     click.option(
         "--scope",
@@ -64,25 +99,9 @@ query_options = together(
         type=click.FloatRange(-1, 1),
         help="Traversal: nodes of at least this cosine, instead of the best --top-k.",
     ),
-    click.option("--beam-width", type=_FROM_1, help="Beam: summaries on each layer."),
     click.option("--max-per-document", type=_FROM_1, help="Hybrid: most chunks of one document."),
-    click.option("--tree", "trees", multiple=True, help="Only this tree; may be repeated."),
-    click.option(
-        "--document", "documents", multiple=True, help="Only this document; may be repeated."
-    ),
-    click.option(
-        "--layer",
-        "layers",
-        multiple=True,
-        type=_FROM_0,
-        help="Only this layer (0 holds the chunks); may be repeated.",
-    ),
-    click.option(
-        "--metadata",
-        multiple=True,
-        metavar="KEY=VALUE",
-        help="Only nodes whose metadata has this value; may be repeated.",
-    ),
+    *filter_options(),
+    *filter_options("exclude"),
 )
 """Options and filters of a query."""
 
@@ -141,17 +160,10 @@ def bounded(settings: Settings, values: Mapping[str, Any]) -> Settings:
     return bounded
 
 
-def require_words(question: str) -> None:
-    """Raise BadParameter if a question is empty or white space."""
-    if not question.strip():
-        raise click.BadParameter("the question is empty", param_hint="QUESTION")
-
-
 _TAKEN_BY = {
-    "start_layer": ("--start-layer", "traversal", "beam"),
+    "start_layer": ("--start-layer", "traversal"),
     "n_layers": ("--layers-down", "traversal"),
     "threshold": ("--threshold", "traversal"),
-    "beam_width": ("--beam-width", "beam"),
     "max_per_document": ("--max-per-document", "hybrid"),
     "kind": ("--kind", "hybrid"),
 }
@@ -188,25 +200,27 @@ def with_strategy(query: Query, name: str, encoders: tuple[str, str] | None) -> 
 
 def make_where(values: Mapping[str, Any]) -> Where:
     """Make the filter of a command line."""
-    return Where(
-        trees=values["trees"] or None,
-        documents=values["documents"] or None,
-        layers=values["layers"] or None,
-        metadata=_metadata(values["metadata"]),
-    )
+    where, exclude = (_filters(values, prefix) for prefix in ("", "exclude_"))
+    return Where(**where, exclude=Where(**exclude) if exclude else None)
+
+
+def _filters(values: Mapping[str, Any], prefix: str) -> dict[str, Any]:
+    """Return the filters whose options were used, by name."""
+    chosen = {name: values[prefix + name] for name in _OPTIONS if values[prefix + name]}
+    if "metadata" in chosen:
+        chosen["metadata"] = _metadata(chosen["metadata"])
+    return chosen
 
 
 def explain_empty(query: Query, retrievals: Sequence[Retrieval], values: Mapping[str, Any]) -> str:
     """Return the reason why no retrieval of a command line has a hit, and a remedy."""
+    if retrievals[0].note:
+        return f"{retrievals[0].note}; leave that filter out, or write its name as documents do"
     if any(retrieval.n_passed_over for retrieval in retrievals):
         return f"no node fits into {query.budget_tokens} tokens; raise --budget-tokens"
-    filters = {
-        "--tree": values["trees"],
-        "--document": values["documents"],
-        "--layer": values["layers"],
-        "--metadata": values["metadata"],
-        "--threshold": () if query.threshold is None else (query.threshold,),
-    }
+    filters = {f"--{option}": values[name] for name, option in _OPTIONS.items()}
+    filters |= {f"--exclude-{o}": values[f"exclude_{name}"] for name, o in _OPTIONS.items()}
+    filters["--threshold"] = () if query.threshold is None else (query.threshold,)
     texts = [f"{option} {value}" for option, items in filters.items() for value in items]
     if query.scope == "corpus" and texts:
         texts[0] = f"in the trees that the corpus tree leads to, {texts[0]}"
@@ -215,25 +229,28 @@ def explain_empty(query: Query, retrievals: Sequence[Retrieval], values: Mapping
     return "no node matches the question; ask with other words, or with another --strategy"
 
 
-def _metadata(items: Iterable[str]) -> dict[str, tuple[MetadataScalar, ...]]:
-    """Return the accepted values by key from ``KEY=VALUE``; a repeated key has several."""
-    accepted: dict[str, tuple[MetadataScalar, ...]] = {}
-    for item in items:
-        key, divider, value = item.partition("=")
-        if not divider or not key:
-            raise click.BadParameter(f"{item!r}: expected KEY=VALUE", param_hint="--metadata")
-        accepted[key] = (*accepted.get(key, ()), *_interpretations(value))
-    return accepted
+_CONDITION = re.compile(r"(?P<key>[^=<>]+)(?P<operator>>=|<=|=|<|>)(?P<value>.*)", re.DOTALL)
+_BOUNDS = {">": "gt", ">=": "gte", "<": "lt", "<=": "lte"}
 
 
-def _interpretations(text: str) -> tuple[MetadataScalar, ...]:
-    """Return a value as text and, if it is written so, as number or truth value."""
-    if text in {"true", "false"}:
-        return text, text == "true"
-    for kind in (int, float):
-        try:
-            number = kind(text)
-        except ValueError:
-            continue
-        return (text, number) if kind is float or str(number) == text else (text,)
-    return (text,)
+def _metadata(conditions: Iterable[str]) -> dict[str, Any]:
+    """Return the accepted values, or the bounds of a range, by key from ``KEY=VALUE``.
+
+    A repeated key has several values.
+    """
+    values: dict[str, tuple[str, ...]] = {}
+    ranges: dict[str, dict[str, str]] = {}
+    for condition in conditions:
+        match = _CONDITION.fullmatch(condition)
+        if match is None:
+            message = f"{condition!r}: expected KEY=VALUE, or >=, >, <= or < for ="
+            raise click.BadParameter(message, param_hint="--metadata")
+        key, operator, value = match.groups()
+        if operator == "=":
+            values[key] = (*values.get(key, ()), value)
+        else:
+            ranges.setdefault(key, {})[_BOUNDS[operator]] = value
+    if both := sorted(values.keys() & ranges.keys()):
+        message = f"{both[0]}: expected values or a range, got both"
+        raise click.BadParameter(message, param_hint="--metadata")
+    return {**values, **ranges}

@@ -90,7 +90,7 @@ def build_raptor_corpus(
     if upstream is None:
         return definitions
     source = build_source_asset(specs[keys.of(SOURCE)], upstream, upstream_path, resources)
-    return dg.Definitions.merge(definitions, dg.Definitions(assets=[source]))
+    return dg.Definitions.merge(definitions, dg.Definitions(assets=[source.with_hooks(set(hooks))]))
 
 
 def _check_paths(settings: Settings, corpus: str) -> None:
@@ -148,7 +148,7 @@ def define_corpus(
     evaluations = build_dataset_assets(specs, resources)
     chain = keys.chain_keys(settings.tree.max_layers)
     chain_specs = [specs[key] for key in chain if key in specs]
-    builds = build_chain(chain_specs, resources, progress, hooks)
+    builds = build_chain(chain_specs, resources, progress)
     description = (
         "Build, check and publish the trees of the partitions chosen at launch. The job "
         f"{corpus.of(SYNC)} needs no choice: it finds those that changed."
@@ -161,7 +161,7 @@ def define_corpus(
         description = "Measure retrieval on the data sets of the settings."
         measuring = [build_asset_job(corpus.of(EVALUATE), evaluations, description)]
     definitions = dg.Definitions(
-        assets=[builds, *evaluations],
+        assets=[asset.with_hooks(set(hooks)) for asset in (builds, *evaluations)],
         jobs=[sync_job, *jobs, *measuring],
         sensors=[build_source_sensor(resources, jobs)],
         resources={

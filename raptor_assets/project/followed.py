@@ -15,13 +15,15 @@ import dagster as dg
 from dagster._core.definitions.data_version import DEFAULT_DATA_VERSION
 from pydantic import Field
 
+from raptor_assets.evaluations import check_result
 from raptor_assets.project.records import DagsterRecords
 from raptor_assets.project.resources import Resources
 from raptor_assets.provenance import MATERIALIZED
 from raptor_core.disk import disk_remedy, replace_file
-from raptor_core.documents import Document
+from raptor_core.documents import Document, Inventory
 from raptor_core.errors import SourceError
 from raptor_core.layout import ROWS, ROWS_PLACE
+from raptor_core.quality.document_text import unread_rows
 from raptor_core.settings import Settings
 
 Upstream = dg.AssetKey | str | list[str] | dg.AssetsDefinition | dg.AssetSpec
@@ -42,39 +44,62 @@ def build_source_asset(
     """Return the asset that copies the documents of an upstream asset after each materialization.
 
     It fails and leaves the source as it was if there are no documents, or if a person has to
-    confirm a removal (``SourceConfig``). ``path_entry`` names the entry of the upstream's metadata
-    with a file, a folder or a URL; without it the documents are the upstream's value.
+    confirm a removal (``SourceConfig``). Its check fails if a row is left out. ``path_entry``
+    names the entry of the upstream's metadata with a file, a folder or a URL; without it the
+    documents are the upstream's value.
     """
     key = dg.AssetDep(upstream).asset_key
 
     @dg.multi_asset(
         name=resources.names.of("source"),
         specs=[spec.replace_attributes(deps=[key])],
+        check_specs=[
+            dg.AssetCheckSpec(unread_rows.name, asset=spec.key, description=unread_rows.description)
+        ],
         ins={} if path_entry else {"upstream": dg.AssetIn(key)},
     )
     def source(
         context: dg.AssetExecutionContext, config: SourceConfig, **inputs: Any
-    ) -> dg.MaterializeResult[Any]:
+    ) -> Iterator[dg.MaterializeResult[Any]]:
         resources.home.check_owner(resources.names.corpus)
         folder, is_confirmed = resources.home.followed, config.confirm_removal
-        with _restored_on_failure(folder):
+        with _named_on_failure(key), _restored_on_failure(folder):
             if path_entry:
                 paths = _named_paths(context.instance, key, path_entry)
                 _keep(folder, {"paths": paths}, is_confirmed=is_confirmed)
             else:
-                rows = rows_of(inputs["upstream"], resources.settings)
+                rows = list(rows_of(inputs["upstream"], resources.settings))
+                if not rows:
+                    raise SourceError(_NO_ROWS)
                 keep_rows(folder, rows, is_confirmed=is_confirmed)
-            metadata = _source_metadata(context.instance, resources)
+            inventory = resources.source.inventory()
+            metadata = _source_metadata(context.instance, resources, inventory)
             if not path_entry:
                 column = dg.TableColumnDep(key, resources.settings.source.text_field)
                 metadata["dagster/column_lineage"] = dg.TableColumnLineage({"text": [column]})
         resources.declare()
-        return dg.MaterializeResult(
+        yield dg.MaterializeResult(
             metadata=metadata,
+            check_results=[check_result(unread_rows(inventory.skipped, len(inventory.documents)))],
             data_version=DEFAULT_DATA_VERSION,  # the documents say by themselves what changed
         )
 
     return source
+
+
+_NO_ROWS = (
+    "it gave no row, and a document is expected. The source stays as it was; materialize the asset "
+    "with its rows, or remove all trees by the job drop_partitions"
+)
+
+
+@contextmanager
+def _named_on_failure(upstream: dg.AssetKey) -> Iterator[None]:
+    """Name the upstream asset in errors of its documents."""
+    try:
+        yield
+    except SourceError as error:
+        raise SourceError(f"upstream asset {upstream.to_user_string()}: {error}") from None
 
 
 def rows_of(value: Any, settings: Settings) -> Iterator[Mapping[str, Any]]:
@@ -191,9 +216,10 @@ def _named_paths(instance: dg.DagsterInstance, key: dg.AssetKey, path_entry: str
     return list(dict.fromkeys(paths))
 
 
-def _source_metadata(instance: dg.DagsterInstance, resources: Resources) -> dict[str, Any]:
+def _source_metadata(
+    instance: dg.DagsterInstance, resources: Resources, inventory: Inventory
+) -> dict[str, Any]:
     """Return numbers of documents and partitions to build; raise for an unconfirmed removal."""
-    inventory = resources.source.inventory()
     records = DagsterRecords(instance, resources.names)
     changes = resources.changes(records, inventory=inventory)
     if changes.doubt:
@@ -204,7 +230,7 @@ def _source_metadata(instance: dg.DagsterInstance, resources: Resources) -> dict
         )
     skipped = [f"{item.name}: {item.reason}" for item in inventory.skipped]
     return {
-        "dagster/row_count": sum(1 for _ in inventory.documents.ids()),
+        "dagster/row_count": len(inventory.documents),
         "partitions_new": len(changes.new),
         "partitions_changed": len(changes.changed),
         "partitions_removed": len(changes.removed),

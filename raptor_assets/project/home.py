@@ -14,7 +14,7 @@ from raptor_core.home.folder import HOME_VARIABLE, HomeFolder
 from raptor_core.identity import safe_name
 from raptor_core.layout import HOME_RECORDS, INSTANCE_MARK
 from raptor_core.redaction import hide_credentials
-from raptor_core.settings import Settings, load_settings
+from raptor_core.settings import Settings
 from raptor_core.store.corpus import owner_name
 from raptor_core.tables.files import TableStore
 from raptor_core.tree.corpus_tree import CORPUS_TREE
@@ -159,10 +159,8 @@ class Home(HomeFolder):
     def names(self) -> CorpusNames:
         """Return the names of its corpus in Dagster, as declared, else the default ones."""
         if declared := self.read_declaration():
-            form = declared["settings"]["runs"]["assets"]
-            return CorpusNames(declared["corpus"], declared["assets"], form)
-        is_named = self.settings.exists()
-        return CorpusNames(form=load_settings(self.settings).runs.assets if is_named else "layers")
+            return CorpusNames(declared["corpus"], declared["assets"])
+        return CorpusNames()
 
     def check_owner(self, corpus: str) -> None:
         """Raise a SettingsError if another corpus builds here; the command's name is empty."""

@@ -40,12 +40,8 @@ class TablesIOManager(dg.IOManager):
         context.add_output_metadata({"path": path, "dagster/row_count": len(obj)})
 
     def load_input(self, context: dg.InputContext) -> Any:
-        """Return the data frame of the input's partition, or several by partition key.
-
-        The input's metadata ``table`` names another table of the corpus, as "layer_1/summaries".
-        """
-        table = (context.definition_metadata or {}).get("table")
-        key = keys.of(str(table)) if table else self._path_key(context)
+        """Return the data frame of the input's partition, or several by partition key."""
+        key = self._path_key(context)
         if not context.has_asset_partitions:
             return self.read(key, WHOLE)
         frames = {name: self.read(key, name) for name in context.asset_partition_keys}

@@ -9,7 +9,6 @@ from raptor_assets import keys
 from raptor_assets.names import CorpusNames
 from raptor_assets.ownership import TreeIndex, abandoned_trees
 from raptor_assets.process import turn_tags
-from raptor_assets.project.event_scrub import forget_texts
 from raptor_assets.project.records import DagsterRecords
 from raptor_assets.project.resources import Resources
 from raptor_assets.project.store_state import read_store_state
@@ -107,7 +106,6 @@ def drop_all(
             n_nodes = _drop(partition, resources, cache, stored)
             resources.reports.delete(partition)
             yield from _tombstones(context.instance, partition, shown, n_nodes)
-            forget_texts(context.instance, corpus, context.run_id, partition)
             turn.require()
             context.instance.delete_dynamic_partition(corpus.partitions, partition)
         context.log.info(f"dropped partition {partition!r} with {n_nodes} nodes")

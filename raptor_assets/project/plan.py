@@ -299,12 +299,11 @@ def read_recorded(records: Records, settings: Settings) -> RecordedState:
     snapshots = records.versions(names.DOCUMENTS)
     reported = records.latest(names.REPORT)
     latest = records.latest(names.TREE)
-    max_layers, form = settings.tree.max_layers, settings.runs.assets
+    max_layers = settings.tree.max_layers
     recorded = {asset: records.latest(asset).keys() for asset in names.chain(max_layers)}
     existing = set(records.partitions())
     missing = {name: find_wiped(name, recorded, max_layers) for name in existing}
-    at = names.CorpusNames(form=form).recorded_at
-    wiped = {name: [*dict.fromkeys(map(at, assets))] for name, assets in missing.items() if assets}
+    wiped = {name: assets for name, assets in missing.items() if assets}
     return RecordedState(existing, published, snapshots, numbers, reported, latest, wiped)
 
 

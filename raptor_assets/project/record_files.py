@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from raptor_assets import names
-from raptor_assets.project.event_text import unpack
 from raptor_core.errors import RecordsError
 
 if TYPE_CHECKING:
@@ -126,8 +125,8 @@ _OUTCOMES = (
 _PASSED = CheckOutcome()
 
 
-def _outcome(event: bytes | str) -> CheckOutcome:
-    result = json.loads(unpack(event))["dagster_event"]["event_specific_data"]
+def _outcome(event: str) -> CheckOutcome:
+    result = json.loads(event)["dagster_event"]["event_specific_data"]
     severity = result["severity"]["__enum__"].rpartition(".")[2].lower()
     return CheckOutcome(result["success"], severity, result["description"] or "")
 

@@ -62,8 +62,7 @@ class Resources:
     ) -> None:
         self.settings = settings
         self.home = home
-        names = home.names() if names is None else names
-        self.names = replace(names, form=settings.runs.assets)
+        self.names = home.names() if names is None else names
         self.source = SourceResource(self, scan)
         components = components or Components(settings, batches=home.answers / "batches")
         self._components = components.with_cache(SqliteCache(home.answers, settings.store.corpus))
@@ -239,7 +238,7 @@ class StoreResource:
 
     def open(self) -> VectorStore:
         """Open the collection of the settings' embedder, which readers see after ``promote``."""
-        identity = self._resources.components().store_identity
+        identity = self._resources.components().probed_identity
         owner = self._resources.names.corpus
         return open_store(self._settings, self._root, identity, successor=True, owner=owner)
 

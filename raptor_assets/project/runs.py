@@ -6,6 +6,7 @@ over several partitions cover only neighbours and plan every asset of each of th
 
 import re
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 import dagster as dg
@@ -78,12 +79,12 @@ def run_config(partitions: Sequence[str], corpus: CorpusNames) -> dict[str, Any]
     return {"ops": {corpus.of(names.CHAIN): {"config": {"partitions": list(partitions)}}}}
 
 
-def partitions_of(run: dg.DagsterRun, order: Sequence[str], corpus: CorpusNames) -> list[str]:
+def partitions_of(run: dg.DagsterRun, order: Sequence[str]) -> list[str]:
     """Return the partitions that a run names; ``order`` is the definition's, for ranges."""
     ops: Any = run.run_config.get("ops", {})
-    config = ops.get(corpus.of(names.CHAIN), {}).get("config", {})
-    if partitions := config.get("partitions"):
-        return list(partitions)
+    for op in ops.values():
+        if partitions := op.get("config", {}).get("partitions"):
+            return list(partitions)
     first = run.tags.get(PARTITION_TAG) or run.tags.get(RANGE_START_TAG)
     last = run.tags.get(PARTITION_TAG) or run.tags.get(RANGE_END_TAG)
     if first not in order or last not in order:
@@ -103,7 +104,22 @@ def partitions_under_way(
     runs = unfinished_runs(instance, corpus)
     if not runs:
         return None
-    return {name for run in runs for name in partitions_of(run, order, corpus)}
+    return {name for run in runs for name in partitions_of(run, order)}
+
+
+def cancelled_partitions(
+    instance: dg.DagsterInstance, order: Sequence[str], corpus: CorpusNames, since: str
+) -> tuple[set[str], str]:
+    """Return the partitions of runs that were cancelled, and the moment of the last one.
+
+    ``since`` is such a moment, after which runs count; "" counts all runs.
+    """
+    moment = datetime.fromisoformat(since) if since else None
+    filters = dg.RunsFilter(statuses=[_STATUS.CANCELED], updated_after=moment)
+    records = [r for r in instance.get_run_records(filters) if _is_of(r.dagster_run, corpus)]
+    moments = [record.update_timestamp.isoformat() for record in records]
+    names = {name for r in records for name in partitions_of(r.dagster_run, order)}
+    return names, max(moments, default=since)
 
 
 def unfinished_runs(instance: dg.DagsterInstance, corpus: CorpusNames) -> list[dg.DagsterRun]:

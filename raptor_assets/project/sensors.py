@@ -13,6 +13,7 @@ from raptor_assets.project.plan import Changes
 from raptor_assets.project.records import DagsterRecords
 from raptor_assets.project.resources import Resources
 from raptor_assets.project.runs import (
+    cancelled_partitions,
     fail_dead_runs,
     partitions_under_way,
     run_config,
@@ -42,6 +43,7 @@ class _Cursor(BaseModel, frozen=True):
         removed: partitions that were to be dropped.
         store: the store's stamp when it last held everything that is recorded.
         lost: partitions that the last look at the store missed.
+        cancelled: moment at which the last cancelled run ended.
     """
 
     source: str = ""
@@ -49,6 +51,7 @@ class _Cursor(BaseModel, frozen=True):
     removed: tuple[str, ...] = ()
     store: str = ""
     lost: tuple[str, ...] = ()
+    cancelled: str = ""
 
 
 def build_source_sensor(resources: Resources, targets: Sequence[Any]) -> dg.SensorDefinition:
@@ -58,9 +61,10 @@ def build_source_sensor(resources: Resources, targets: Sequence[Any]) -> dg.Sens
     money. An unreadable source fails the tick, an empty one skips it; neither removes anything.
     While a removal needs a person's confirmation (``decide_removals``), ticks request nothing.
 
-    Each change is requested once, and a failed one ``runs.retries`` times more, then only after a
-    start by hand or another change. A partition with a renamed document is dropped when the new
-    partition is published. Drops wait one more tick while new files are being written.
+    Each change is requested once, again after each run that was cancelled, and a failed one
+    ``runs.retries`` times more, then only after a start by hand or another change. A partition
+    with a renamed document is dropped when the new partition is published. Drops wait one more
+    tick while new files are being written.
 
     The store is read when its stamp has changed and no run is under way, without waiting. Trees
     that it lost are requested once. A missing report is left to the run that writes it.
@@ -129,7 +133,11 @@ def _tick(
         lost = tuple(sorted(changes.lost))
         following = following.model_copy(update={"store": stored, "lost": lost})
     pending = changes.unreported & (busy or set()) | changes.lost.intersection(cursor.lost)
-    return _request(corpus, changes, following, pending, busy or (), settings.runs)
+    since = cursor.cancelled
+    cancelled, moment = cancelled_partitions(context.instance, existing, corpus, since)
+    following = following.model_copy(update={"cancelled": moment})
+    again = cancelled - (busy or set())
+    return _request(corpus, changes, following, pending, busy or (), again, settings.runs)
 
 
 def _digest(
@@ -148,9 +156,13 @@ def _request(
     cursor: _Cursor,
     pending: Collection[str],
     busy: Collection[str],
+    again: Collection[str],
     runs: RunsSettings,
 ) -> dg.SensorResult:
-    """Request changed partitions that are not ``pending``; the cursor has the last requests."""
+    """Request changed partitions that are not ``pending``; the cursor has the last requests.
+
+    ``again`` are partitions whose run was cancelled.
+    """
 
     def token(name: str) -> str:
         current, last = changes.tokens[name], requested.get(name, "")
@@ -161,7 +173,7 @@ def _request(
             return current
         n_retries = int(retries or 0)
         is_final = name in busy or name in removed or n_retries >= runs.retries
-        return last if is_final else f"{current}{_RETRY}{n_retries + 1}"
+        return last if is_final and name not in again else f"{current}{_RETRY}{n_retries + 1}"
 
     requested = cursor.requested
     removed = changes.droppable(changes.to_build)

@@ -92,7 +92,7 @@ class FoundNode(FullNode):
 
 
 class SearchResponse(ApiModel):
-    """Hits of a search in the strategy's order; ``note`` gives the reason where there are none.
+    """Hits of a search in the strategy's order; ``note`` warns of them, or says why there are none.
 
     ``kind`` is "detail" or "general", as hybrid took the question, and ``reason`` says why.
     """
@@ -120,8 +120,8 @@ class SearchResponse(ApiModel):
 
 
 def _note(retrieval: Retrieval) -> str:
-    if retrieval.hits:
-        return ""
+    if retrieval.hits or retrieval.note:
+        return retrieval.note
     if retrieval.n_passed_over:
         return f"no node fits into {retrieval.query.budget_tokens} tokens; raise budget_tokens"
     return (

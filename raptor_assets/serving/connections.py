@@ -4,6 +4,8 @@ It imports uvicorn, of the extras ``http`` and ``mcp``. The bound of a body is i
 """
 
 import asyncio
+import socket
+from collections.abc import Callable
 from typing import Any
 
 import uvicorn
@@ -11,14 +13,20 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 MAX_HEAD_BYTES = 64 << 10  # bound of a request line with its headers
 MAX_UNREAD_BYTES = 2 * MAX_HEAD_BYTES  # bound of bytes that are sent ahead of an answer
-MAX_CONNECTIONS = 256  # open connections at most; 40 threads answer them
+MAX_CONNECTIONS = 512  # open connections at most; ``calls`` bounds the requests that wait
 PATIENCE_SECONDS = 30.0  # time that a client may send and read nothing
 ENDING_SECONDS = 20  # time that a server waits for open requests when it shuts down
 
 
-def run_server(app: Any, host: str, port: int, log_level: str = "info") -> None:
-    """Serve an ASGI application until the process is interrupted."""
-    uvicorn.run(
+def run_server(
+    app: Any,
+    host: str,
+    port: int,
+    log_level: str = "info",
+    on_exit: Callable[[], None] | None = None,
+) -> None:
+    """Serve an ASGI application until the process is interrupted, then call ``on_exit``."""
+    config = uvicorn.Config(
         app,
         host=host,
         port=port,
@@ -29,6 +37,21 @@ def run_server(app: Any, host: str, port: int, log_level: str = "info") -> None:
         server_header=False,
         timeout_graceful_shutdown=ENDING_SECONDS,
     )
+    Server(config, on_exit).run()
+
+
+class Server(uvicorn.Server):
+    """Server that says when it begins to end, so that no request waits for a turn any more."""
+
+    def __init__(self, config: uvicorn.Config, on_exit: Callable[[], None] | None) -> None:
+        super().__init__(config)
+        self._on_exit = on_exit
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Call ``on_exit``, then wait for the requests that run."""
+        if self._on_exit is not None:
+            self._on_exit()
+        await super().shutdown(sockets)
 
 
 class BoundedProtocol(H11Protocol):

@@ -15,18 +15,18 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from raptor_assets.serving.answers import ApiModel, CompareResponse, SearchResponse
-from raptor_assets.serving.reading import (
-    CompareParameters,
-    HomeReader,
+from raptor_assets.serving.answers import ApiModel, SearchResponse
+from raptor_assets.serving.calls import BusyError, Calls
+from raptor_assets.serving.parameters import (
     Limit,
     Line,
     Name,
     NodeId,
+    NodeSearchParameters,
     Question,
-    SearchParameters,
     WithinParameters,
 )
+from raptor_assets.serving.reading import HomeReader
 from raptor_assets.standalone.curating import Author, Curator
 from raptor_core.curation import Decision, Kind
 from raptor_core.errors import (
@@ -47,7 +47,7 @@ try:
     from fastapi.exceptions import RequestValidationError
     from fastapi.middleware.trustedhost import TrustedHostMiddleware
     from fastapi.openapi.docs import get_swagger_ui_html
-    from fastapi.responses import HTMLResponse, JSONResponse, Response
+    from fastapi.responses import HTMLResponse, JSONResponse
     from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
     from fastapi_offline import FastAPIOffline
     from starlette.exceptions import HTTPException
@@ -60,6 +60,7 @@ _STATUS: tuple[tuple[type[RaptorError], int, str], ...] = (
     (UnknownTreeError, 404, "UnknownTreeError"),
     (CurationError, 422, "CurationError"),
     (StoreLockedError, 503, "StoreLockedError"),
+    (BusyError, 503, "BusyError"),
     (SettingsError, 422, "InvalidRequestError"),
     (MissingKeyError, 501, "NoReaderError"),
     (EndpointError, 502, "ReaderError"),
@@ -133,11 +134,13 @@ def make_app(
     app.get("/health")(health)
     app.include_router(_pages(app))
     reads = [] if key is None else [_guard(*filter(None, (key, writing_key)))]
-    app.include_router(_router(reader), dependencies=reads)
-    app.include_router(_window(reader), dependencies=reads)
+    reads.append(Depends(_refuse_unknown))
+    app.state.calls = calls = Calls()
+    app.include_router(_router(reader, calls), dependencies=reads)
+    app.include_router(_window(reader, calls), dependencies=reads)
     if curator is not None:
         writes = [_guard(writing_key)] if writing_key else []
-        app.include_router(_decisions(curator, reads, writes))
+        app.include_router(_decisions(curator, calls, reads, writes))
     return app
 
 
@@ -151,13 +154,13 @@ def _pages(app: FastAPI) -> APIRouter:
     router = APIRouter(include_in_schema=False, default_response_class=HTMLResponse)
 
     @router.get("/")
-    def window() -> HTMLResponse:
+    async def window() -> HTMLResponse:
         # The page itself holds the rest of its policy; framing can be forbidden by a header alone.
         framing = {"Content-Security-Policy": "frame-ancestors 'none'"}
         return HTMLResponse(render_window(), headers=framing)
 
     @router.get("/docs")
-    def description() -> HTMLResponse:
+    async def description() -> HTMLResponse:
         page = get_swagger_ui_html(
             openapi_url="openapi.json",
             title=f"{app.title} over HTTP",
@@ -174,59 +177,60 @@ def _pages(app: FastAPI) -> APIRouter:
     return router
 
 
-def _router(reader: HomeReader) -> APIRouter:
+def _router(reader: HomeReader, calls: Calls) -> APIRouter:
     router = APIRouter(responses=_PROBLEMS)
 
-    @router.post("/search")
-    def search(parameters: SearchParameters) -> SearchResponse:
-        """Find the chunks and summaries that answer a question, within a budget of tokens."""
-        return reader.search(**dict(parameters))
-
-    @router.post("/compare")
-    def compare(parameters: CompareParameters) -> CompareResponse:
-        """Compare what two trees, or two strategies, give for a question, each in its budget."""
-        return reader.compare(**dict(parameters))
-
-    @router.post("/nodes/{node_id}/search")
     def search_within(node_id: NodeId, parameters: WithinParameters) -> SearchResponse:
         """Find what answers a question in a node and the nodes under it."""
-        return reader.search_within(node_id=node_id, **dict(parameters))
+        return reader.search_within(NodeSearchParameters(node_id=node_id, **dict(parameters)))
 
     failures: dict[int | str, Any] = {status: {"model": Problem} for status in (501, 502)}
-    router.post("/ask", responses=failures)(reader.ask)
-    router.get("/outline")(reader.outline)
-    router.get("/nodes/{node_id}")(reader.read_node)
-    router.get("/nodes/{node_id}/children")(reader.browse)
-    router.get("/nodes/{node_id}/spans")(reader.trace)
-    router.get("/trees")(reader.list_trees)
+    for path, call in (
+        ("/search", reader.search),
+        ("/compare", reader.compare),
+        ("/nodes/{node_id}/search", search_within),
+    ):
+        router.post(path)(calls.endpoint(call))
+    router.post("/ask", responses=failures)(calls.endpoint(reader.ask))
+    for path, read in (
+        ("/outline", reader.outline),
+        ("/nodes/{node_id}", reader.read_node),
+        ("/nodes/{node_id}/children", reader.browse),
+        ("/nodes/{node_id}/spans", reader.trace),
+        ("/trees", reader.list_trees),
+    ):
+        router.get(path)(calls.endpoint(read))
     return router
 
 
-def _window(reader: HomeReader) -> APIRouter:
+def _window(reader: HomeReader, calls: Calls) -> APIRouter:
     """Make the routes that the first page calls, which are no part of the description."""
     router = APIRouter(prefix="/window", include_in_schema=False)
 
-    def encode(values: object) -> Response:
-        content = json.dumps(values, ensure_ascii=False).encode(errors="replace")
-        return Response(content, media_type="application/json")
+    def corpus(partition: Name | None = None) -> bytes:
+        return _encode(reader.corpus(partition))
 
-    @router.get("/corpus")
-    def corpus(partition: Name | None = None) -> Response:
-        return encode(reader.corpus(partition))
+    def report(tree: Name) -> bytes:
+        return _encode(reader.report(tree))
 
-    @router.get("/report")
-    def report(tree: Name) -> Response:
-        return encode(reader.report(tree))
+    def map_of(tree: Name | None = None) -> bytes:
+        return _encode(reader.map(tree))
 
-    @router.get("/map")
-    def map_of(tree: Name | None = None) -> Response:
-        return encode(reader.map(tree))
-
-    @router.get("/find")
     def find(words: Question, limit: Limit = 40) -> SearchResponse:
         return reader.find(words, limit)
 
+    for path, call in (
+        ("/corpus", corpus),
+        ("/report", report),
+        ("/map", map_of),
+        ("/find", find),
+    ):
+        router.get(path, response_model=None)(calls.endpoint(call))
     return router
+
+
+def _encode(values: object) -> bytes:
+    return json.dumps(values, ensure_ascii=False).encode(errors="replace")
 
 
 MAX_TEXT_CHARS = 100_000
@@ -253,19 +257,18 @@ class Decisions(ApiModel):
     decisions: list[Decision]
 
 
-def _decisions(curator: Curator, reads: list[Any], writes: list[Any]) -> APIRouter:
+def _decisions(curator: Curator, calls: Calls, reads: list[Any], writes: list[Any]) -> APIRouter:
     """Make the routes under /decisions; without guards in ``writes`` none of them decides."""
     router = APIRouter(prefix="/decisions", responses=_PROBLEMS)
 
-    @router.get("", dependencies=reads)
     def decisions() -> Decisions:
         """List the decisions: texts set aside, summaries corrected, findings marked."""
         return Decisions(can_decide=bool(writes), decisions=curator.decisions())
 
+    router.get("", dependencies=reads)(calls.endpoint(decisions))
     if not writes:
         return router
 
-    @router.post("", dependencies=writes)
     def decide(decision: Decide) -> Decision:
         """Record a decision, which takes effect with the next build."""
         subject, author = decision.subject, Author(decision.who, decision.why)
@@ -276,21 +279,30 @@ def _decisions(curator: Curator, reads: list[Any], writes: list[Any]) -> APIRout
                 return curator.set_chunk_aside(subject, author)
             case "summary":
                 return curator.correct(subject, decision.value, author)
-            case "pin":
-                return curator.pin(subject, author)
             case "finding":
                 return curator.mark(subject, decision.sentence, decision.value, author)
 
-    @router.delete("/{decision_id}", dependencies=writes)
     def take_back(decision_id: Line, who: Line, why: Line = "") -> Decision:
         """Undo a decision, from the next build on."""
         return curator.take_back(decision_id, Author(who, why))
 
+    router.post("", dependencies=writes)(calls.endpoint(decide))
+    router.delete("/{decision_id}", dependencies=writes)(calls.endpoint(take_back))
     return router
 
 
+async def _refuse_unknown(request: Request) -> None:
+    """Refuse a query parameter that the route does not take: it could be meant as a filter."""
+    known = {parameter.alias for parameter in request.scope["route"].dependant.query_params}
+    if unknown := sorted(set(request.query_params) - known):
+        raise SettingsError(
+            f"expected parameters among {', '.join(sorted(known)) or 'none'}, got "
+            f"{', '.join(unknown)}",
+        )
+
+
 def _guard(*keys: str) -> Any:
-    def check(sent: Annotated[HTTPAuthorizationCredentials | None, Depends(_SCHEME)]) -> None:
+    async def check(sent: Annotated[HTTPAuthorizationCredentials | None, Depends(_SCHEME)]) -> None:
         key_sent = b"" if sent is None else sent.credentials.encode()
         # A sum compares every key, so that the time does not say which of them is nearer.
         if not sum(secrets.compare_digest(key_sent, key.encode()) for key in keys):
@@ -365,6 +377,12 @@ class BodyLimit:
         """Read the body into memory, then let the application serve the request."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
+            return
+        headers = dict(scope["headers"])
+        kind = headers.get(b"content-type", b"").partition(b";")[0].strip().lower()
+        if scope["method"] == "POST" and kind != b"application/json":
+            message = f"expected the content type application/json, got {kind.decode()[:80]!r}"
+            await _answer(415, "ContentTypeError", message, {})(scope, receive, send)
             return
         body, more = bytearray(), True
         while more:

@@ -4,8 +4,16 @@ from collections.abc import Callable
 from functools import wraps
 from importlib import import_module
 from importlib.metadata import version
-from typing import Any
+from inspect import Parameter, Signature
+from typing import Annotated, Any, get_type_hints
 
+from pydantic import BaseModel
+
+from raptor_assets.serving.parameters import (
+    CompareParameters,
+    NodeSearchParameters,
+    SearchParameters,
+)
 from raptor_assets.serving.reading import HomeReader
 from raptor_core.errors import MissingExtraError, RaptorError
 from raptor_core.home import HomeRetriever
@@ -37,10 +45,38 @@ def make_server(retriever: HomeRetriever) -> Any:
         name, package = "FastMCP", "mcp.server.fastmcp"  # names of mcp 1
     tool = import_module(f"{package}.tools").Tool
     error = import_module(f"{package}.exceptions").ToolError
-    looks = (reader.outline, reader.browse, reader.search_within, reader.compare)
-    calls = (reader.search, *looks, reader.read_node, reader.trace, reader.list_trees)
+    searches: dict[Callable[..., Any], type[BaseModel]] = {
+        reader.search: SearchParameters,
+        reader.search_within: NodeSearchParameters,
+        reader.compare: CompareParameters,
+    }
+    looks = (reader.outline, reader.browse, reader.read_node, reader.trace, reader.list_trees)
+    calls: list[Callable[..., Any]] = [_flat(*pair) for pair in searches.items()]
+    calls += looks
     tools = [_make_tool(tool, _report(call, error)) for call in calls]
     return getattr(mcp.server, name)("raptor", tools=tools, **values)
+
+
+def _flat(call: Callable[..., Any], model: type[BaseModel]) -> Callable[..., Any]:
+    """Return a function that takes the fields of a model as its own parameters."""
+
+    @wraps(call)
+    def flat(**values: Any) -> Any:
+        return call(model(**values))
+
+    parameters = [
+        Parameter(
+            name,
+            Parameter.KEYWORD_ONLY,
+            default=Parameter.empty if field.is_required() else field.default,
+            annotation=Annotated[field.annotation, field],
+        )
+        for name, field in model.model_fields.items()
+    ]
+    signature = Signature(parameters, return_annotation=get_type_hints(call)["return"])
+    flat.__signature__ = signature  # type: ignore[attr-defined]  # read by inspect
+    flat.__annotations__ = {}
+    return flat
 
 
 def _make_tool(tool_class: Any, call: Callable[..., Any]) -> Any:

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from raptor_assets import names
-from raptor_assets.costs import node_usages, read_usages
 from raptor_assets.project.home import Home
 from raptor_assets.report import TreeRecord, read_findings, read_records
 from raptor_assets.report_pages import ReportFolder
@@ -173,7 +172,6 @@ def read_report(
         findings=read_findings(tables, partition, layers, read_curation(tables)),
         settings=settings_text(settings),
         cost=record.cost if record else None,
-        usages=node_usages(nodes, read_usages(tables, partition, layers)),
         points=read_points(home, store, nodes, [manifest]) if with_map else None,
     )
 

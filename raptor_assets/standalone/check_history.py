@@ -66,7 +66,7 @@ def _rows(
 
     from raptor_assets.project.records import JUDGED
 
-    checks = corpus.checks(settings) + names.golden_checks(settings)
+    checks = names.partition_checks(settings) + names.golden_checks(settings)
     for asset, check in checks + names.dataset_checks(settings):
         key = dg.AssetCheckKey(dg.AssetKey.from_user_string(corpus.shown(asset)), check.name)
         cursor: int | None = None

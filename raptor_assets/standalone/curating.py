@@ -102,11 +102,6 @@ class Curator:
         subject = subject_of_summary(child.content_key for child in children)
         return self._decide("summary", node.tree, subject, text.strip(), node.text, author)
 
-    def pin(self, node_id: str, author: Author) -> Decision:
-        """Keep a summary's text while its cluster exists, even if nodes below it change."""
-        node, _ = self._summary(node_id)
-        return self._decide("pin", node.tree, node.slot, node.text, node.text, author)
-
     def mark(self, node_id: str, sentence: str, value: str, author: Author) -> Decision:
         """Confirm or reject the finding that nothing supports a sentence of a summary."""
         node, _ = self._summary(node_id)

@@ -71,11 +71,12 @@ def forecast(
     dropped = _dropped_trees(resources, (*removed, *to_build), set(documents))
     prepared = resources.components()
     prepared.curation = resources.curation()
-    previous = _previous_trees(resources, documents, dropped, prepared)
-    known: Known | None = KnownStore(resources.store) if previous else None
+    is_usable = _has_usable_store(resources, prepared)
+    previous = _previous_trees(resources, documents, dropped, prepared) if is_usable else {}
+    known: Known | None = KnownStore(resources.store) if is_usable else None
     plan = plan_rebuild(previous, documents, components=prepared, known=known)
     if settings.corpus_tree.enabled:
-        plan = RebuildPlan((*plan.trees, *_plan_corpus_tree(resources, plan)))
+        plan = replace(plan, trees=(*plan.trees, *_plan_corpus_tree(resources, plan)))
     part, custom = settings.summarizer, settings.components.summarizer
     measures = part.is_local and not custom and plan.summaries.calls
     speed = speed_of(part, home.models) if measures else None
@@ -131,18 +132,22 @@ def _dropped_trees(
     return dropped
 
 
+def _has_usable_store(resources: Resources, components: Components) -> bool:
+    """Return whether there is a store, and the settings' embedder made its vectors."""
+    if not resources.store.exists():
+        return False
+    with resources.store.open_existing() as store:
+        return bool(store.identity == components.store_identity)
+
+
 def _previous_trees(
     resources: Resources,
     documents: Mapping[str, Sequence[Document]],
     dropped: Collection[str],
     components: Components,
 ) -> dict[str, Tree]:
-    """Return the published trees to rebuild or drop, if built by the settings' embedder."""
-    if not resources.store.exists():
-        return {}
+    """Return the published trees to rebuild or drop."""
     with resources.store.open_existing() as store:
-        if store.identity != components.store_identity:
-            return {}
         published = PublishedTrees()
         published.look_up(store, documents)
         previous = {tree: published_tree(store, tree) for tree in dropped}

@@ -36,12 +36,11 @@ class CheckResult:
 
 @dataclass(frozen=True, slots=True)
 class TreeStatus:
-    """Published tree with the results of checks on its layers; checks on others are counted."""
+    """Published tree with the results of checks on its layers."""
 
     manifest: Manifest
     partition: str
     checks: tuple[CheckResult, ...]
-    n_absent_checks: int = 0
 
     name = property(lambda self: self.manifest.tree)
     n_nodes = property(lambda self: sum(self.manifest.layer_sizes))
@@ -128,8 +127,8 @@ def read_summary(home: Home, settings: Settings) -> HomeStatus:
 
 def partitions_of(home: Home, settings: Settings, n_stored: int) -> HomeStatus:
     """Return the state of a home by partition, from the tables of its published trees."""
-    checks = home.names().checks(settings)
-    together = names.golden_checks(settings) + names.dataset_checks(settings)
+    checks = names.partition_checks(settings)
+    together = names.corpus_checks(settings, home.names())
     with recorded(home) as records:
         existing = sorted(records.partitions())
         outcomes = records.outcomes(checks + together)
@@ -165,8 +164,8 @@ def read_status(home: Home, settings: Settings) -> HomeStatus:
 def status_of(home: Home, settings: Settings, manifests: Sequence[Manifest]) -> HomeStatus:
     """Return the state of a home with these manifests."""
     owners = {m.tree: partition_key(m.tree, settings.grouping) for m in manifests}
-    checks = home.names().checks(settings)
-    together = names.golden_checks(settings) + names.dataset_checks(settings)
+    checks = names.partition_checks(settings)
+    together = names.corpus_checks(settings, home.names())
     with recorded(home) as records:
         partitions = sorted(records.partitions())
         outcomes = records.outcomes(checks + together)
@@ -174,12 +173,11 @@ def status_of(home: Home, settings: Settings, manifests: Sequence[Manifest]) -> 
     results = {name: _results(checks, outcomes, name) for name in published}
 
     @cache
-    def described(partition: str, top: int) -> tuple[tuple[CheckResult, ...], int]:
-        n_absent = sum(names.layer_of(asset) > top for asset, _ in checks)
-        return _up_to(top, results[partition]), n_absent
+    def results_up_to(partition: str, top: int) -> tuple[CheckResult, ...]:
+        return _up_to(top, results[partition])
 
     trees = [
-        TreeStatus(m, owners[m.tree], *described(owners[m.tree], len(m.layer_sizes) - 1))
+        TreeStatus(m, owners[m.tree], results_up_to(owners[m.tree], len(m.layer_sizes) - 1))
         for m in manifests
     ]
     return HomeStatus(

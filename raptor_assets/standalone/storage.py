@@ -1,10 +1,10 @@
-"""Dagster's event log in SQLite: one database, an open connection, and compressed events.
+"""Dagster's event log in SQLite: one database, and an open connection.
 
 Dagster's own logs open, sync and close a database for every statement, and the default log stores
 an event up to three times. Here an event is stored once, with the rows that follow from it, in a
-transaction that is synced at checkpoints only. The tables are Dagster's; ``event_text`` packs the
-events in them. This module alone uses these parts of Dagster that are not public, and
-``tests/raptor_assets/standalone/test_storage.py`` names each of them.
+transaction that is synced at checkpoints only. The tables are Dagster's. This module alone uses
+these parts of Dagster that are not public, and ``tests/raptor_assets/standalone/test_storage.py``
+names each of them.
 """
 
 import threading
@@ -25,10 +25,7 @@ from sqlalchemy.dialects.sqlite import insert
 from sqlalchemy.engine import Connection, Engine
 from sqlalchemy.exc import IntegrityError
 
-from raptor_assets.project.event_text import pack, unpack
-
 BUSY_SECONDS = 60  # time to wait for another process that writes
-_EVENT_START = '{"__class__": "EventLog'  # of Dagster's JSON of events and of their records
 
 
 class PooledSqliteEventLogStorage(consolidated.ConsolidatedSqliteEventLogStorage):
@@ -131,26 +128,10 @@ class PooledSqliteEventLogStorage(consolidated.ConsolidatedSqliteEventLogStorage
             max_overflow=-1,  # as many connections as there are threads at work
         )
         sa.event.listen(engine, "connect", _prepare)
-        sa.event.listen(engine, "before_cursor_execute", _pack_events, retval=True)
         return engine
 
 
 def _prepare(connection: Any, _record: Any) -> None:
-    """Sync at checkpoints, erase what is replaced, and decompress bytes, which are events."""
+    """Sync at checkpoints, and erase what is replaced."""
     connection.execute("PRAGMA synchronous=NORMAL")
     connection.execute("PRAGMA secure_delete=ON")
-    connection.row_factory = lambda _cursor, row: tuple(
-        unpack(value) if isinstance(value, bytes) else value for value in row
-    )
-
-
-def _pack_events(
-    _connection: Any, _cursor: Any, statement: str, values: Any, _context: Any, is_many: bool
-) -> tuple[str, Any]:
-    """Pack the events among the values of a statement; rows of other tables have none."""
-    if is_many:
-        return statement, values
-    return statement, tuple(
-        pack(value) if isinstance(value, str) and value.startswith(_EVENT_START) else value
-        for value in values
-    )

@@ -13,7 +13,6 @@ import dagster as dg
 from raptor_assets import keys, names
 from raptor_assets.project.home import Home
 from raptor_assets.provenance import version_tags
-from raptor_assets.specs import TABLE_SCHEMAS
 from raptor_assets.standalone.instance import open_instance
 from raptor_core.documents import partition_key
 from raptor_core.errors import ExportError, StoreMismatchError, TableError
@@ -22,7 +21,7 @@ from raptor_core.settings import GroupingSettings, Settings
 from raptor_core.store import open_store
 from raptor_core.store.base import StoreIdentity
 from raptor_core.tables.curation import KEY, tree_of_act
-from raptor_core.tables.files import table_name
+from raptor_core.tables.files import TableStore, table_name
 from raptor_core.transfer.exporting import check_target, export_trees, finish_export
 from raptor_core.transfer.importing import (
     ImportedTree,
@@ -33,7 +32,6 @@ from raptor_core.transfer.importing import (
     select_trees,
     verify,
 )
-from raptor_core.transfer.tables import check_table, tree_of_act_file
 from raptor_core.transfer.values import Export, ExportFolder, TableFile
 
 IMPORTED = "imported"
@@ -105,8 +103,9 @@ def import_home(
     names = [file.manifest.tree for file in export.trees]
     verify(folder, export)
     tables = _usable_tables(full_export, names, settings.grouping)
-    _check_tables(folder, tables, names, settings.grouping)
-    acts = _acts(folder, full_export, trees)
+    acts = _acts(url, full_export, trees)
+    for table in [*tables, *acts]:
+        folder.read(table.name, table.stamp)
     home.ensure()
     place = Folder(home.tables_url(settings), TableError)
     _check_known(folder, place, acts)
@@ -133,30 +132,11 @@ def import_home(
     return ImportReport(tuple(imported), tuple(with_tables), len(acts))
 
 
-def _check_tables(
-    folder: ExportFolder,
-    tables: Iterable[TableFile],
-    names: Iterable[str],
-    grouping: GroupingSettings,
-) -> None:
-    trees: dict[str, set[str]] = {}
-    for name in names:
-        trees.setdefault(partition_key(name, grouping), set()).add(name)
-    for table in tables:
-        data, schema = folder.read(table.name, table.stamp), TABLE_SCHEMAS[table.key[-1]]
-        check_table(data, folder.shown(table.name), schema, trees[table.partition])
-
-
-def _acts(folder: ExportFolder, export: Export, trees: Collection[str]) -> list[TableFile]:
+def _acts(url: str, export: Export, trees: Collection[str]) -> list[TableFile]:
     """Return the decisions of an export about ``trees``, or all if it is empty."""
-    acts = []
-    for table in export.tables:
-        if table.key == KEY:
-            data = folder.read(table.name, table.stamp)
-            tree = tree_of_act_file(data, folder.shown(table.name), table.partition)
-            if not trees or tree in trees:
-                acts.append(table)
-    return acts
+    acts = [table for table in export.tables if table.key == KEY]
+    exported = TableStore(f"{url.rstrip('/')}/tables")
+    return [act for act in acts if not trees or tree_of_act(exported, act.partition) in trees]
 
 
 def _check_known(folder: ExportFolder, place: Folder, acts: Iterable[TableFile]) -> None:
@@ -185,7 +165,7 @@ def _usable_tables(
         return []
     trees = [file.manifest.tree for file in export.trees]
     partitions = set(_complete_partitions(names, trees, grouping))
-    known = {tuple(path) for path in keys.table_paths() if path[-1] in TABLE_SCHEMAS}
+    known = {tuple(path) for path in keys.table_paths()}
     return [t for t in export.tables if t.key in known and t.partition in partitions]
 
 

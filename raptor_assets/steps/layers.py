@@ -51,7 +51,6 @@ class DocumentsStep(Step):
         version = documents_version(trees, context.components.curation)
         reused = state.recorded_version(self.key, version) == version
         if not reused:
-            context.forget_removed(state.name, ids)
             state.save(self.key, documents_to_table(trees), version, version)
         n_rows = sum(len(members) for members in trees.values())
         metadata = documents_metadata(trees, context.corpus, context.settings.source.shown_paths())

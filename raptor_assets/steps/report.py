@@ -7,7 +7,6 @@ from typing import Any
 import dagster as dg
 
 from raptor_assets import keys, names
-from raptor_assets.costs import node_usages, read_usages
 from raptor_assets.partition_state import PartitionState, StepResult
 from raptor_assets.report import (
     TreeRecord,
@@ -50,7 +49,6 @@ class ReportStep(Step):
         same = last is not None and last.inputs == inputs and path.exists()
         if not same:
             trees = self._trees(state)
-            paid = read_usages(context.tables, state.name, layers)
             cost, earlier = build_cost(state), state.known_earlier_trees
             n_kept = context.settings.report.rebuilds
             for tree in trees:
@@ -66,7 +64,6 @@ class ReportStep(Step):
                 findings,
                 settings,
                 merged_cost(list(records.values())),
-                node_usages((node for tree in trees for node in tree.nodes), paid),
             )
             context.reports.write(state.name, render_report(report))
             state.save(self.key, records_table(records.values()), inputs, inputs)

@@ -1,19 +1,17 @@
 """``layer_k/summaries``: one summary for each cluster.
 
-``summary_costs`` counts what the summaries take, ``findings`` audits them.
+``findings`` audits them.
 """
 
 from collections.abc import Mapping, Sequence
 from itertools import count
 
-from raptor_assets.cost_metadata import paid_metadata
-from raptor_assets.metadata import summaries_metadata
+from raptor_assets.metadata import summaries_metadata, usage_metadata
 from raptor_assets.names import listed
+from raptor_assets.partition_costs import is_metered
 from raptor_assets.partition_state import PartitionState, Record, StepResult
-from raptor_assets.report_pages import node_link
 from raptor_assets.run_context import KnownStore, RunContext
 from raptor_assets.steps.base import Step, inputs_digest
-from raptor_assets.steps.summary_costs import SummaryCosts, keep_layer_usages
 from raptor_assets.versions import clusters_version, nodes_version
 from raptor_core.errors import SummaryError
 from raptor_core.identity import FALLBACK
@@ -72,15 +70,14 @@ class SummariesStep(Step):
             if clustering.groups
         ]
         n_texts = sum(len(clustering.groups) for _, clustering in pairs)
-        n_done = count(1)
+        n_done, metered = count(1), is_metered(context.settings)
+        costs = {tree: state.costs for state in states for tree in state.clusterings(self.layer)}
 
-        with SummaryCosts(context, self.layer, states) as costs:
+        def report(node: Node, usage: Usage) -> None:
+            costs[node.tree].add_summary(self.layer, usage, is_metered=metered)
+            context.working(next(n_done), n_texts)
 
-            def report(node: Node, usage: Usage) -> None:
-                costs.add(node, usage)
-                context.working(next(n_done), n_texts)
-
-            return summarize_clusters(pairs, context.components, KnownStore(context.store), report)
+        return summarize_clusters(pairs, context.components, KnownStore(context.store), report)
 
     def _keep(
         self, state: PartitionState, summarized: Summarized, inputs: str, record: Record | None
@@ -98,7 +95,6 @@ class SummariesStep(Step):
         ]
         version = nodes_version(nodes)
         state.put_nodes(self.layer, nodes)
-        keep_layer_usages(state, self.layer, {node.content_key for node in nodes})
         history = self._history(state, nodes, record)
         # The next build of a layer with refused summaries asks the model again.
         reusable = not any(FALLBACK in node.quality for node in nodes)
@@ -124,10 +120,11 @@ class SummariesStep(Step):
         """Return the result; ``known`` is None for a table that was reused."""
         settings, nodes, costs = state.context.settings, state.nodes(self.layer), state.costs
         verdicts = self.check(state)
-        paid, judged = costs.paid.get(self.layer, {}), costs.judged[self.layer]
+        paid = costs.paid[self.layer]
         metadata = {
             **summaries_metadata(nodes, state.nodes(self.layer - 1), known),
-            **paid_metadata(nodes, paid, judged, settings, node_link(settings, state.name)),
+            **({"model": settings.summarizer.shown_model} if paid.calls else {}),
+            **usage_metadata(paid),
         }
         costs.n_summarized += metadata.get("n_made", 0)
         return StepResult(state, version, metadata, metadata["n_nodes"], known is None, verdicts)

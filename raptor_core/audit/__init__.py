@@ -1,8 +1,7 @@
 """Audits: judges decide sentence by sentence whether summaries follow from their children.
 
-``base`` has the interface of a judge, ``report`` audits a sample of a layer, and ``revising``
-audits summaries before they are kept. Checks of whole layers and trees are in
-``raptor_core.quality``. Read ``base`` next.
+``base`` has the interface of a judge, and ``report`` audits a sample of a layer. Checks of whole
+layers and trees are in ``raptor_core.quality``. Read ``base`` next.
 """
 
 from raptor_core.audit.base import Judge
@@ -17,10 +16,6 @@ def make_judge(
     settings: AuditSettings, *, embedder: Embedder | None = None, ledger: Ledger | None = None
 ) -> Judge:
     """Return the judge that the settings name; models are loaded at the first audit."""
-    if settings.judge == "overlap":
-        from raptor_core.audit.overlap import OverlapJudge
-
-        return OverlapJudge()
     if settings.judge == "nli":
         from raptor_core.audit.nli import NliJudge
 

@@ -58,24 +58,12 @@ def held_children(
     ]
 
 
-LEFT_OUT_SHARE = 0.5
-"""Share of children that a summary leaves out from which it is requested again."""
-
-
-def left_out(summary: str, children: Sequence[str]) -> list[str]:
-    """Return the children that a new summary must not leave out; none if the summary is fair."""
-    copied = copied_child(summary, children)
-    if copied is not None:
-        return [child for child in children if child != children[copied]]
-    pairs = zip(children, held_children(summary, children), strict=True)
-    missing = [child for child, is_held in pairs if not is_held]
-    return missing if len(missing) > LEFT_OUT_SHARE * len(children) else []
-
-
 OMISSION_WORDS = 12
 """Number of words that name a child which a summary leaves out."""
 
 
 def omissions(summary: str, children: Sequence[str]) -> tuple[str, ...]:
-    """Return the beginnings of the children that ``left_out`` names."""
-    return tuple(" ".join(child.split()[:OMISSION_WORDS]) for child in left_out(summary, children))
+    """Return the beginnings of the other children if the summary repeats one child, else none."""
+    copied = copied_child(summary, children)
+    remaining = [c for c in children if c != children[copied]] if copied is not None else []
+    return tuple(" ".join(child.split()[:OMISSION_WORDS]) for child in remaining)

@@ -14,25 +14,6 @@ Known = Mapping[str, Sequence[SentenceFinding]]
 """Findings of earlier audits by ``audit_key``."""
 
 
-class RememberingJudge:
-    """Judge that asks another judge only about summaries that are not ``known``."""
-
-    def __init__(self, inner: Judge, known: Known | None = None) -> None:
-        self._inner = inner
-        self.name, self.version = inner.name, inner.version
-        self.known = {key: tuple(f) for key, f in (known or {}).items() if _is_judged(f)}
-
-    def judge(self, summaries: Sequence[AuditedSummary]) -> list[list[SentenceFinding]]:
-        """Return the findings on each summary; see ``Judge.judge``."""
-        keys = [audit_key(item, self._inner) for item in summaries]
-        pairs = zip(keys, summaries, strict=True)
-        fresh = {key: item for key, item in pairs if key not in self.known}
-        judged = self._inner.judge(list(fresh.values())) if fresh else []
-        known = self.known | dict(zip(fresh, map(tuple, judged), strict=True))
-        self.known |= {key: known[key] for key in fresh if _is_judged(known[key])}
-        return [_move_to(item, known[key]) for key, item in zip(keys, summaries, strict=True)]
-
-
 def audit_key(item: AuditedSummary, judge: Judge) -> str:
     """Return the digest of all that findings depend on: the judge's version, and the texts."""
     texts = (child.text for child in item.children)
@@ -43,7 +24,9 @@ def _is_judged(findings: Sequence[SentenceFinding]) -> bool:
     return all(finding.judgement != "not judged" for finding in findings)
 
 
-def _move_to(item: AuditedSummary, findings: Sequence[SentenceFinding]) -> list[SentenceFinding]:
+def _move_to(
+    item: AuditedSummary, findings: Sequence[SentenceFinding]
+) -> tuple[SentenceFinding, ...]:
     """Return findings on the same texts with the ids of this node and its children."""
     ids = {child.id for child in item.children}
 
@@ -53,10 +36,10 @@ def _move_to(item: AuditedSummary, findings: Sequence[SentenceFinding]) -> list[
         holding = (c.id for c in item.children if finding.evidence and finding.evidence in c.text)
         return next(holding, None)
 
-    return [
+    return tuple(
         replace(finding, node_id=item.node.id, evidence_child=child_of(finding))
         for finding in findings
-    ]
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,8 +128,12 @@ def run_audits(
     audits: Sequence[Audit], judge: Judge, rate: float, minimum: int
 ) -> list[AuditReport]:
     """Judge a ``sample`` of each layer's summaries in one call, and reuse earlier findings."""
-    known = {key: findings for audit in audits for key, findings in audit.known.items()}
-    remembering = RememberingJudge(judge, known)
+    known = {
+        key: tuple(findings)
+        for audit in audits
+        for key, findings in audit.known.items()
+        if _is_judged(findings)
+    }
     samples = [sample(audit.nodes, rate, minimum) for audit in audits]
     items = [
         [
@@ -156,8 +143,12 @@ def run_audits(
         for audit, nodes in zip(audits, samples, strict=True)
     ]
     keys = [[audit_key(item, judge) for item in of_layer] for of_layer in items]
-    n_judged = [sum(key not in remembering.known for key in of_layer) for of_layer in keys]
-    findings = iter(remembering.judge([item for of_layer in items for item in of_layer]))
+    by_key = {
+        k: item for pair in zip(keys, items, strict=True) for k, item in zip(*pair, strict=True)
+    }
+    fresh = {key: item for key, item in by_key.items() if key not in known}
+    judged = judge.judge(list(fresh.values())) if fresh else []
+    findings = known | dict(zip(fresh, map(tuple, judged), strict=True))
     return [
         AuditReport(
             judge=judge.name,
@@ -165,10 +156,12 @@ def run_audits(
             population=len(audit.nodes),
             audited=tuple(nodes),
             keys=tuple(of_layer),
-            by_node=tuple(tuple(next(findings)) for _ in of_layer),
-            n_judged=n,
+            by_node=tuple(
+                _move_to(item, findings[key]) for key, item in zip(of_layer, audited, strict=True)
+            ),
+            n_judged=sum(key in fresh for key in of_layer),
         )
-        for audit, nodes, of_layer, n in zip(audits, samples, keys, n_judged, strict=True)
+        for audit, nodes, of_layer, audited in zip(audits, samples, keys, items, strict=True)
     ]
 
 

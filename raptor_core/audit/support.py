@@ -33,21 +33,22 @@ def opposites() -> Mapping[str, frozenset[str]]:
     return {stem: frozenset(stems) for stem, stems in by_stem.items()}
 
 
-_KIN = (
-    "mother father parent son daughter child children mom mum dad papa mamma",
-    "sister brother sibling twin",
-    "wife wives husband spouse bride groom widow widower marry married marriage wedding",
-    "uncle aunt nephew niece",
-    "grandmother grandfather grandparent grandson granddaughter grandchild grandma grandpa",
-    "cousin",
-)
-"""Words of kinship; each line holds one relation, seen from both sides."""
+_KIN = """mother father parent son daughter child kid offspring mom mommy mum mummy mama mamma dad
+daddy papa stepmother stepfather stepparent stepson stepdaughter stepchild,
+sister brother sibling twin triplet stepsister stepbrother,
+wife husband spouse bride groom bridegroom widow widower fiance fiancee fiancé fiancée newlywed
+marry marriage wedding,
+uncle aunt auntie nephew niece,
+grandmother grandfather grandparent grandson granddaughter grandchild grandma grandpa granny grandad
+granddad,
+cousin"""
+"""Words of kinship, relations apart by commas; each is seen from both sides."""
 
 
 @cache
 def kin() -> Mapping[str, frozenset[str]]:
     """Return the stems that name the same relation, by the stem of each word of kinship."""
-    relations = [frozenset(word.stem for word in words(line)) for line in _KIN]
+    relations = [frozenset(word.stem for word in words(line)) for line in _KIN.split(",")]
     return {stem: relation for relation in relations for stem in relation}
 
 
@@ -74,7 +75,7 @@ Doubts = Mapping[str, float]
 - far, very_far: 0.6, or 0.45, minus the mean cosine of the three nearest passages; fewer than three
   if there are under twelve passages.
 - uncovered: 0.6 minus the share of content words that a passage holds.
-- numbers, names: count of those that no passage holds; at most 2, like all counts.
+- numbers (and codes), names: count of those that no passage holds; at most 2, like all counts.
 - relations: count of words of kinship whose relation no passage names, from either side.
 - negations: count of those that negate words that no passage negates. This doubt and the next two
   grow with the similarity of the nearest passage, and count fully from a cosine of 0.7.
@@ -166,7 +167,7 @@ WEIGHTS: Mapping[str, float] = {
     "opposites": -1.371,
     "absolutes": -1.242,
 }
-"""Log-odds from ``benchmarks/calibrate_support.py``; see docs/audits.md."""
+"""Log-odds of a logistic regression on labelled claims; see docs/audits.md."""
 
 THRESHOLD = 0.54
 """Score below which a sentence is unsupported, from real inventions; see docs/audits.md."""
@@ -182,7 +183,7 @@ class SupportJudge:
     """
 
     name = "support"
-    version = "2"
+    version = "3"
 
     def __init__(self, embedder: Embedder) -> None:
         self._embedder = embedder
@@ -264,7 +265,7 @@ def _finding(node_id: str, text: str, claim: Claim, child: str, passage: str) ->
 
 
 _REASONS = {
-    "numbers": "a number that no child holds",
+    "numbers": "a number, code or address that no child holds",
     "names": "a name that no child holds",
     "relations": "a relation between persons that no child names",
     "negations": "it negates words that no child negates",

@@ -1,13 +1,14 @@
-"""Content words, numbers and names of a text, and those that a sentence needs from its sources.
+"""Content words, numbers, names and codes of a text, and those that a sentence needs.
 
-All are folded, so that equal terms compare equal.
+All but codes are folded, so that equal terms compare equal.
 """
 
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
+from pathlib import Path
 from typing import NamedTuple
 
 from raptor_core.models.summarizing.sentence import STOPWORDS, UNSPACED
@@ -20,13 +21,25 @@ _WORD = re.compile(rf"[^\W\d_{_PAIRED}](?:[^\W\d_{_PAIRED}]|[{_MARKS}\u00ad]|['�
 _PAIRED_RUN = re.compile(rf"[{_PAIRED}]+")
 _NUMBER = re.compile(r"\d+(?:[.,\u066b\u066c\u00a0\u202f'’]\d+)*")
 _GROUPED = re.compile(r"\d{1,3}(?:[,.\u066c\u00a0\u202f'’]\d{3})+")
+_CODE = re.compile(
+    r"(?:https?://|\bwww\.)[^\s<>\"'`)\]}]*[^\s<>\"'`)\]}.,;:!?]"
+    r"|(?<![\w.+-])[\w.+-]+@[\w-]+(?:\.[\w-]+)+"
+    r"|(?<![\w.])v?\d+(?:\.\d+){2,}(?!\w)"
+    r"|(?<!\w)[A-Z][A-Za-z]*-\d\w*(?:-\w+)*"
+    r"|(?<!\w)\w*[^\W\d_]\d\w*"
+    r"|(?<!\w)[^\W_]+(?:_[^\W_]+)+"
+)
+"""Addresses, versions and identifiers, such as E-1047 or max_tokens."""
 _APOSTROPHE = re.compile("['’‘]")
 _POSSESSIVE = re.compile(r"['’‘]s$")
 # A capital after these begins a sentence, a quotation or an item, and marks no name.
 _OPENING = re.compile(r"(?:^|[.!?:;…\n\"“”‘«»(\[•*#>|/—–-])[\s\"“‘'(\[*_#]*$")
 _OPENING_REACH = 6
 _MAX_HEADING = 0.6
-_ENDINGS = (("ies", "y"), ("ied", "y"), ("ing", ""), ("ed", ""), ("ly", ""), ("es", ""), ("s", ""))
+_PLURALS = (("ies", "i"), ("es", "e"), ("s", ""))
+_NO_PLURALS = ("ss", "us", "sis")
+_ENDINGS = (("ied", "i"), ("ing", ""), ("ed", ""), ("li", ""))
+_Y = re.compile(r"(?<=[^aeiou])y$")
 _MIN_ACRONYM = 3
 MAX_CAPITALS = 0.2
 """Maximum share of content words with a capital; above it, as in German, capitals mark no names."""
@@ -56,8 +69,8 @@ class SupportedTerms:
     """Terms that a text can support.
 
     Attributes:
-        forms: stems of words, pairs of characters of unspaced scripts, and "#" with the value of
-            each number.
+        forms: stems of words, pairs of characters of unspaced scripts, "#" with the value of each
+            number, and "=" with each code.
         initials: initials of all words, and of content words, for acronyms.
         capitals: share of content words with a capital that marks a name.
     """
@@ -80,7 +93,7 @@ def terms(text: str) -> SupportedTerms:
     content = content_words(all_words)
     forms = {word.stem for word in all_words}
     forms.update(f"#{_NUMBER_WORDS[stem]}" for stem in forms & _NUMBER_WORDS.keys())
-    forms.update(pairs(text), *map(number_forms, numbers(text)))
+    forms.update(pairs(text), *map(number_forms, numbers(text)), *map(code_forms, codes(text)))
     initials = " ".join("".join(word.stem[0] for word in group) for group in (all_words, content))
     n_capitals = sum(_is_name(text, word) for word in content)
     return SupportedTerms(frozenset(forms), initials, n_capitals / len(content) if content else 0.0)
@@ -106,6 +119,16 @@ def word_forms(word: Word) -> frozenset[str]:
 def number_forms(number: str) -> frozenset[str]:
     """Return the forms of which a child must hold one to support ``number``."""
     return frozenset(f"#{value}" for value in possible_values(number))
+
+
+def code_forms(code: str) -> frozenset[str]:
+    """Return the form that a child must hold to support ``code``: the same characters."""
+    return frozenset({f"={code}"})
+
+
+def codes(text: str) -> list[str]:
+    """Return addresses, versions and identifiers, in order."""
+    return _CODE.findall(text)
 
 
 def words(text: str) -> list[Word]:
@@ -169,6 +192,13 @@ def _is_name(text: str, word: Word) -> bool:
     return not _OPENING.search(text[max(0, word.start - _OPENING_REACH) : word.start])
 
 
+@cache
+def _irregular_plurals() -> dict[str, str]:
+    """Return the singular of each plural that no rule of ``_stem`` makes."""
+    text = Path(__file__).with_name("plurals.txt").read_text(encoding="utf-8")
+    return {plural: singular for singular, plural in map(str.split, text.split(","))}
+
+
 @lru_cache(maxsize=65_536)
 def _fold(word: str) -> tuple[str, bool]:
     """Return the stem, without case and English endings, and whether it is a function word."""
@@ -179,15 +209,25 @@ def _fold(word: str) -> tuple[str, bool]:
 
 
 def _stem(word: str) -> str:
-    """Return one form for the inflections of a regular English word, only for comparison."""
-    if not word.endswith("ss"):
-        for ending, replacement in _ENDINGS:
-            if word.endswith(ending) and len(word) - len(ending) > 2:
-                word = word[: -len(ending)] + replacement
-                break
+    """Return one form for the inflections of an English word, only for comparison.
+
+    The plural goes first, so that "siblings" and "sibling" have one stem.
+    """
+    word = _irregular_plurals().get(word, word)
+    if not word.endswith(_NO_PLURALS):
+        word = _without(word, _PLURALS)
+    word = _without(_Y.sub("i", word), _ENDINGS)
     if len(word) > 3 and word[-1] == word[-2] and word[-1] not in "ls":
         word = word[:-1]
     return word[:-1] if len(word) > 3 and word.endswith("e") else word
+
+
+def _without(word: str, endings: Sequence[tuple[str, str]]) -> str:
+    """Return the word with its first matching ending replaced, if three letters stay."""
+    for ending, replacement in endings:
+        if word.endswith(ending) and len(word) - len(ending) > 2:
+            return word[: -len(ending)] + replacement
+    return word
 
 
 # It follows the stemmer, because its keys are stems.
@@ -199,7 +239,7 @@ _MARKER = re.compile(r"^\s*(?:\(?\d{1,3}[.):]|[-*•])\s+")
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """Word, number or name of a sentence, and the forms of which a source must hold one."""
+    """Word, number, name or code of a sentence, and the forms of which a source must hold one."""
 
     text: str
     forms: frozenset[str]
@@ -207,7 +247,10 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class Needs:
-    """Terms that a sentence needs from its sources, in order; ``text`` has no mark of an item."""
+    """Terms that a sentence needs from its sources, in order; ``text`` has no mark of an item.
+
+    ``numbers`` also has the codes; the digits in a code are no number.
+    """
 
     text: str
     words: tuple[Word, ...]
@@ -224,6 +267,8 @@ class Needs:
 def find_needs(sentence: str, sources: SupportedTerms) -> Needs:
     """Return the needs of ``sentence``; names only if capitals in its sources mark them."""
     text = _MARKER.sub("", sentence)
+    exact = [Item(number, number_forms(number)) for number in numbers(_CODE.sub(" ", text))]
+    exact += [Item(code, code_forms(code)) for code in codes(text)]
     all_words = words(text)
     content = {word.stem: Item(word.text, word_forms(word)) for word in content_words(all_words)}
     content |= {pair: Item(pair, frozenset({pair})) for pair in pairs(text)}
@@ -232,17 +277,22 @@ def find_needs(sentence: str, sources: SupportedTerms) -> Needs:
         text=text,
         words=tuple(all_words),
         content=tuple(content.values()),
-        numbers=tuple(Item(number, number_forms(number)) for number in numbers(text)),
+        numbers=tuple(exact),
         names=tuple(Item(word.text, word_forms(word)) for word in all_names),
     )
 
 
 def exact_forms(sentence: str, missing: Sequence[str]) -> list[frozenset[str]]:
-    """Return the forms of the sentence's numbers and names that are among ``missing`` terms."""
+    """Return the forms of the sentence's numbers, names and codes that are ``missing``."""
     all_names = {word.text for word in names(sentence, words(sentence))}
     no_name = [word for text in missing for word in words(text) if word.text in all_names]
     no_number = [number for text in missing for number in numbers(text)]
-    return [*map(word_forms, no_name), *map(number_forms, no_number)]
+    no_code = [code for text in missing for code in codes(text)]
+    return [
+        *map(word_forms, no_name),
+        *map(number_forms, no_number),
+        *map(code_forms, no_code),
+    ]
 
 
 def find_missing(items: Iterable[Item], known: SupportedTerms) -> list[str]:

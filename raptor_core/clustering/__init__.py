@@ -1,8 +1,8 @@
 """Clustering of one layer into soft groups of nodes that will share a summary.
 
-The paper's method is in ``raptor``; ``guards`` holds the laws that every method keeps. Methods to
-compare with are in ``raptor_lab.clustering``. The clusters of a whole tree are in
-``raptor_core.tree.cluster``. Read ``base`` next.
+The paper's method is in ``raptor``, and by its authors' libraries in ``reference``; ``guards``
+holds the laws that every method keeps. Methods to compare with are in ``raptor_lab.clustering``.
+The clusters of a whole tree are in ``raptor_core.tree.cluster``. Read ``base`` next.
 """
 
 from raptor_core.clustering.base import Clusterer, Clusters
@@ -21,6 +21,10 @@ def make_clusterer(settings: ClusteringSettings) -> Clusterer:
     name = getattr(settings, key)
     if name == "compiled":
         return RaptorClusterer(settings)
+    if name == "reference":
+        from raptor_core.clustering.reference import ReferenceClusterer
+
+        return ReferenceClusterer(settings)
     make = load_registered(CLUSTERERS, name, f'clustering.{key} = "{name}"')
     clusterer: Clusterer = make(settings)
     return clusterer

@@ -1,7 +1,7 @@
 """The paper's clustering: global, then local within each global cluster (RAPTOR, section 3).
 
 It uses the compiled kernels of this package. The engine of umap-learn and scikit-learn, as the
-authors had it, is in ``raptor_lab.clustering.reference``.
+authors had it, is in ``reference``.
 """
 
 import math

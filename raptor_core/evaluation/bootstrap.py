@@ -17,7 +17,10 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """A figure and its 95 % interval, bootstrapped over documents; None where it is undefined."""
+    """A figure and its 95 % interval, bootstrapped over documents; None where it is undefined.
+
+    One document gives a figure without an interval, since every draw is that document.
+    """
 
     value: float | None
     low: float | None
@@ -33,7 +36,8 @@ class Difference:
 
     Attributes:
         p: two-sided p-value: twice the share of draws on the opposite side of 0, at least
-            2 / (``N_SAMPLES`` + 1). It is 1 where both are equal on every question.
+            2 / (``N_SAMPLES`` + 1) and at least 2 / 2 ** n_documents, the least that the signs of
+            so few documents can show. It is 1 where both are equal on every question.
     """
 
     interval: Interval
@@ -52,10 +56,14 @@ def draws(documents: tuple[str, ...]) -> tuple[NDArray[np.int64], ...]:
     )
 
 
-def bootstrap_interval(value: float, sampled: Sequence[float] | Floats) -> Interval:
+def bootstrap_interval(
+    value: float, sampled: Sequence[float] | Floats, documents: Sequence[str]
+) -> Interval:
     """Compute the interval of a figure from its values on the draws, without NaN."""
     if np.isnan(value):
         return UNDEFINED
+    if len(set(documents)) == 1:
+        return Interval(value, None, None)
     low, high = np.nanquantile(sampled, [0.025, 0.975])
     return Interval(value, float(low), float(high))
 
@@ -64,7 +72,7 @@ def mean_interval(values: Sequence[float], documents: Sequence[str]) -> Interval
     """Compute the mean of one value for each question, with its interval."""
     if not values:
         return UNDEFINED
-    return bootstrap_interval(float(np.mean(values)), _means(values, documents))
+    return bootstrap_interval(float(np.mean(values)), _means(values, documents), documents)
 
 
 def paired_difference(
@@ -80,8 +88,9 @@ def paired_difference(
         return Difference(Interval(0.0, 0.0, 0.0), 1.0)
     sampled = _means(by_question, documents)
     opposite = min(int((sampled <= 0).sum()), int((sampled >= 0).sum()))
-    p = min(1.0, 2 * (opposite + 1) / (len(sampled) + 1))
-    return Difference(bootstrap_interval(float(by_question.mean()), sampled), p)
+    least = 2.0 ** (1 - len(set(documents)))
+    p = min(1.0, max(least, 2 * (opposite + 1) / (len(sampled) + 1)))
+    return Difference(bootstrap_interval(float(by_question.mean()), sampled, documents), p)
 
 
 def _means(values: Sequence[float] | Floats, documents: Sequence[str]) -> Floats:
@@ -90,10 +99,12 @@ def _means(values: Sequence[float] | Floats, documents: Sequence[str]) -> Floats
 
 
 def interval_text(figure: Interval, sign: str = "") -> str:
-    """Write a figure with its interval, such as "0.635 [0.581, 0.690]"; "" where undefined.
+    """Write a figure with its interval, such as "0.635 [0.581, 0.690]"; without what is undefined.
 
     The ``sign`` "+" also writes the sign of positive numbers.
     """
     if figure.value is None:
         return ""
+    if figure.low is None:
+        return f"{figure.value:{sign}.3f}"
     return f"{figure.value:{sign}.3f} [{figure.low:{sign}.3f}, {figure.high:{sign}.3f}]"

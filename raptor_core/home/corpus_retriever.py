@@ -54,14 +54,13 @@ class CorpusTreeRetriever(StoreRetriever):
 
         Trees that were dropped since the corpus tree was built give no hits.
         """
-        is_walk = query.strategy in ("traversal", "beam")
-        start = Query(query.strategy if is_walk else "flat", MANY_TOKENS, top_k=ROUTED_TREES)
+        strategy = "traversal" if query.strategy == "traversal" else "flat"
+        start = Query(strategy, MANY_TOKENS, top_k=ROUTED_TREES)
         retrievals = []
         for question, routes in zip(questions, self.search_many(questions, start), strict=True):
             leaves = (hit.node for hit in routes.ranked if hit.node.is_leaf)
             trees = tuple(dict.fromkeys(str(leaf.metadata[TREE]) for leaf in leaves))
-            where = replace(query.where, trees=query.where.trees or trees)
-            below = replace(query, where=where, scope="trees")
+            below = replace(query, where=query.where.narrowed(trees=trees), scope="trees")
             required = query.where.trees or ()
             retrievals += self._trees.search_required([question], below, required)
         return retrievals
@@ -71,7 +70,7 @@ class CorpusTreeRetriever(StoreRetriever):
         nodes = self.read(lambda store: nodes_under(store, node_id))
         trees = tuple(dict.fromkeys(str(node.metadata[TREE]) for node in nodes if node.is_leaf))
         query = query or self.query
-        below = replace(query, where=replace(query.where, trees=trees), scope="trees")
+        below = replace(query, where=query.where.narrowed(trees=trees), scope="trees")
         return self._trees.search_required([question], below, ())[0]
 
     def trace(self, node_id: str) -> Trace:

@@ -1,20 +1,25 @@
-"""Answers about the whole corpus: by a descent from the corpus tree, or from a layer of it.
+"""Answers about the whole corpus: from the corpus tree and the trees, or from a layer of it."""
 
-The context of a descent is chosen in ``descent``.
-"""
-
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from raptor_core.errors import SettingsError
-from raptor_core.home.descent import Descent
+from raptor_core.home.corpus_retriever import CorpusTreeRetriever
+from raptor_core.home.store_retriever import StoreRetriever
 from raptor_core.models.money.ledger import Ledger
 from raptor_core.models.money.usage import cost_usd, price_of
 from raptor_core.models.reading.reader import Answer, Passage, read_parts
 from raptor_core.nodes import Node, grouped
+from raptor_core.retrieval import Query
+from raptor_core.retrieval.general import decide
 from raptor_core.retrieval.general.exhaustive import exhaustive_kind
 from raptor_core.settings import Settings
+from raptor_core.store.base import Where
+from raptor_core.tree.corpus_tree import CORPUS_TREE_NAME, TREE
 from raptor_core.tree.custom_components import reader_of
+
+VIEW_SHARE = 0.25
+"""Share of a context for nodes of the corpus tree, as a view of all documents."""
 
 MAX_PARTS = 8
 """Maximum number of parts that the layer is cut into."""
@@ -29,7 +34,7 @@ _ASKED = {"count": "a count", "list": "a complete list", "extreme": "the extreme
 class CorpusAnswerPlan:
     """Plan of an answer about the corpus: the nodes to read and the cost, before any call.
 
-    ``layer`` is the most detailed one that fits into ``MAX_PARTS`` contexts; None for a descent.
+    ``layer`` is the most detailed one that fits into ``MAX_PARTS`` contexts; None for a search.
     ``parts`` are its nodes in document order, cut into contexts. There is a call for each part,
     and one to join several answers. Tokens and ``usd`` are estimated maxima; ``usd`` is None
     without a price. ``reads`` names what is read; ``caution`` is empty, or says that the question
@@ -51,14 +56,11 @@ class CorpusAnswerPlan:
         return [node for part in self.parts for node in part]
 
 
-def refuse_narrowing(filters: Mapping[str, object]) -> None:
-    """Raise SettingsError for filters: an answer about the whole corpus is from all of it.
-
-    ``filters`` are values that narrow a search, by name; empty values narrow nothing.
-    """
-    if names := [name for name, value in filters.items() if value not in (None, (), [], {})]:
+def refuse_narrowing(names: Iterable[str]) -> None:
+    """Raise SettingsError for names of filters: an answer about the whole corpus is from it all."""
+    if refused := ", ".join(names):
         raise SettingsError(
-            f"an answer about the whole corpus reads all of it, and takes no {', '.join(names)}; "
+            f"an answer about the whole corpus reads all of it, and takes no {refused}; "
             "omit them, or ask with the scope trees"
         )
 
@@ -85,12 +87,25 @@ def plan_layer(
     return _plan(layer, cut[layer], settings, reads)
 
 
-def plan_descent(question: str, descent: Descent, settings: Settings) -> CorpusAnswerPlan:
-    """Plan an answer from the context of a descent, which is read once."""
-    reads = (
-        f"{descent.n_read} of {descent.n_documents} documents, {descent.n_detailed} of them in "
-        "detail, and the others through summaries"
-    )
+def plan_search(
+    question: str, query: Query, trees: StoreRetriever, corpus_tree: CorpusTreeRetriever
+) -> CorpusAnswerPlan:
+    """Plan an answer from one context: a search in the corpus tree, and one in the trees.
+
+    A question that names nothing in the texts is answered from the corpus tree alone. For others
+    ``VIEW_SHARE`` of the budget goes to the corpus tree.
+    """
+    query = replace(query, scope="trees", where=Where(), top_k=None)
+    decision = trees.read(lambda store: decide(question, query, store))
+    budget = query.budget_tokens
+    names_nothing = decision.is_general and not decision.documents
+    view = replace(query, budget_tokens=budget if names_nothing else round(VIEW_SHARE * budget))
+    nodes = [hit.node for hit in corpus_tree.search(question, view).hits]
+    if not names_nothing:
+        rest = replace(query, budget_tokens=budget - sum(node.n_tokens for node in nodes))
+        tops = {node.stands_for for node in nodes}
+        hits = trees.search(question, rest).hits
+        nodes += [hit.node for hit in hits if hit.node.id not in tops]
     kind, caution = exhaustive_kind(question), ""
     if kind:
         caution = (
@@ -98,7 +113,23 @@ def plan_descent(question: str, descent: Descent, settings: Settings) -> CorpusA
             "passages out: the answer holds for the documents that were read. A search with the "
             "scope trees, a high token budget and top_k shows the passages to go through"
         )
-    return _plan(None, (descent.nodes,), settings, reads, caution)
+    documents = {m.tree: set(m.documents) for m in StoreRetriever.manifests(trees)}
+    reads = _documents_read(nodes, documents)
+    return _plan(None, (tuple(nodes),), trees.settings, reads, caution)
+
+
+def _documents_read(nodes: Sequence[Node], documents: Mapping[str, set[str]]) -> str:
+    """Return in words how many of the documents, by tree, are in a context, and how."""
+    passages = [node for node in nodes if node.tree != CORPUS_TREE_NAME]
+    tops = [str(n.metadata[TREE]) for n in nodes if n.tree == CORPUS_TREE_NAME and n.is_leaf]
+    detailed = {document for node in passages if node.is_leaf for document in node.documents}
+    below = {document for node in passages for document in node.documents}
+    read = below.union(*(documents.get(tree, set()) for tree in tops))
+    n_documents = len(set().union(*documents.values()))
+    return (
+        f"{len(read)} of {n_documents} documents, {len(detailed)} of them in detail, "
+        "and the others through summaries"
+    )
 
 
 def _plan(

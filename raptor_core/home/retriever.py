@@ -10,13 +10,18 @@ from pathlib import Path
 
 from raptor_core.errors import UnknownTreeError
 from raptor_core.home.corpus_retriever import CorpusTreeRetriever
-from raptor_core.home.corpus_tree import CorpusAnswerPlan, plan_descent, plan_layer
-from raptor_core.home.descent import descend
+from raptor_core.home.corpus_tree import (
+    CorpusAnswerPlan,
+    plan_layer,
+    plan_search,
+    refuse_narrowing,
+)
 from raptor_core.home.folder import HomeFolder
 from raptor_core.home.published import has_corpus_tree
 from raptor_core.home.store_retriever import StoreRetriever
 from raptor_core.nodes import Node
 from raptor_core.retrieval import Family, Query, Retrieval, Trace
+from raptor_core.retrieval.base import require_words
 from raptor_core.store.base import Manifest
 from raptor_core.tree.components import Components
 from raptor_core.tree.corpus_tree import CORPUS_TREE_NAME
@@ -131,15 +136,16 @@ class HomeRetriever(StoreRetriever):
     def plan_answer(self, question: str, query: Query | None = None) -> CorpusAnswerPlan:
         """Plan an answer about the whole corpus, from the corpus tree; no chat model is called.
 
-        A query for ``layers`` reads the most detailed of these that fits; others descend.
+        A query for ``layers`` reads the most detailed of these that fits; others search.
         """
+        require_words(question)
         query = query or self.query
-        if layers := query.where.layers:
+        layers = query.where.layers
+        refuse_narrowing(name for name in query.where.conditions if name != "layers" or not layers)
+        if layers:
             nodes = self.corpus_tree.nodes(CORPUS_TREE_NAME)
             return plan_layer(nodes, self.settings, query.budget_tokens, layers)
-        return plan_descent(
-            question, descend(question, query, self, self.corpus_tree), self.settings
-        )
+        return plan_search(question, query, self, self.corpus_tree)
 
     def close(self) -> None:
         """Close the open stores of a server; the next call opens them again."""

@@ -14,6 +14,8 @@ from raptor_core.home.folder import HomeFolder
 from raptor_core.home.published import open_published, require_store, require_trees
 from raptor_core.nodes import Node
 from raptor_core.retrieval import Family, Query, Retrieval, Retriever, Trace, family, trace
+from raptor_core.retrieval.base import require_words
+from raptor_core.retrieval.questions import QuestionWindows
 from raptor_core.retrieval.retriever import AsyncSearch, run_traced
 from raptor_core.retrieval.trace import nodes_under
 from raptor_core.settings import Settings
@@ -21,7 +23,6 @@ from raptor_core.store.base import Manifest, Where
 from raptor_core.store.corpus import check_identity
 from raptor_core.store.store import VectorStore
 from raptor_core.tree.components import Components
-from raptor_core.vectors import Vectors
 
 Result = TypeVar("Result")
 
@@ -68,27 +69,29 @@ class StoreRetriever(AsyncSearch):
             require_store(self.home, self.settings)  # before a model is loaded
         embedder = self.components.embedder
 
-        def search(store: VectorStore, vectors: Vectors) -> list[Retrieval]:
-            check_identity(store.identity, self.components.store_identity, str(self.home.path))
-            retrievals = Retriever(store, embedder).search_vectors(questions, vectors, query)
+        def search(store: VectorStore, windows: QuestionWindows) -> list[Retrieval]:
+            check_identity(store.identity, self.components.probed_identity, str(self.home.path))
+            retrievals = Retriever(store, embedder).search_windows(windows, query)
             published = {hit.node.tree for retrieval in retrievals for hit in retrieval.hits}
             require_trees(store, [tree for tree in trees if tree not in published])
             return retrievals
 
         def run() -> list[Retrieval]:
-            vectors = embedder.embed_queries(questions)
-            return self.read(lambda store: search(store, vectors))
+            windows = QuestionWindows.embed(embedder, questions)
+            return self.read(lambda store: search(store, windows))
 
         return run_traced(self.settings.store.corpus, questions, run)
 
     def search_within(self, question: str, node_id: str, query: Query | None = None) -> Retrieval:
-        """Retrieve from a node and the nodes under it; traversal and beam start at the node."""
+        """Retrieve from a node and the nodes under it; a traversal starts at the node."""
+        require_words(question)
         query = query or self.query
+        required = query.where.trees or ()
         nodes = self.read(lambda store: nodes_under(store, node_id))
         ids = tuple(node.id for node in nodes)
-        where = replace(query.where, trees=(nodes[0].tree,), ids=ids)
+        where = query.where.narrowed(trees=(nodes[0].tree,), ids=ids)
         query = replace(query, where=where, start_layer=nodes[0].layer, scope="trees")
-        return self.search_required([question], query, ())[0]
+        return self.search_required([question], query, required)[0]
 
     def trace(self, node_id: str) -> Trace:
         """Return the exact spans of the documents under a node."""

@@ -42,8 +42,8 @@ def best_hits(retrieval: Retrieval, top_k: int | None, order: Order) -> list[tup
 def hit_metadata(hit: Hit, relevance: float, retrieval: Retrieval) -> dict[str, Any]:
     """Return the origin of a node as plain values; ``score`` is the strategy's own number.
 
-    ``kind`` and ``reason`` are those of the retrieval. Only a chunk has ``start``, ``end``,
-    ``pages``, ``section`` and ``source``. ``metadata`` is the metadata of the documents.
+    ``kind``, ``reason`` and ``note`` are those of the retrieval. Only a chunk has ``start``,
+    ``end``, ``pages``, ``section`` and ``source``. ``metadata`` is the metadata of the documents.
     """
     node = hit.node
     values: dict[str, Any] = {
@@ -57,6 +57,7 @@ def hit_metadata(hit: Hit, relevance: float, retrieval: Retrieval) -> dict[str, 
         "metadata": dict(node.metadata),
         "kind": retrieval.kind,
         "reason": retrieval.reason,
+        "note": retrieval.note,
     }
     if node.is_leaf:
         place = {"start": node.start, "end": node.end, "section": list(node.section)}

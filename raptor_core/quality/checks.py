@@ -4,8 +4,9 @@ A check is a function under ``@check`` and an entry in a list of ``registry``. I
 such as ``CheckedLayer``, and returns a ``CheckMeasurement``.
 """
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Generic, Literal, ParamSpec
 
@@ -18,6 +19,8 @@ from raptor_core.vectors import Vectors
 Judged = ParamSpec("Judged")
 Severity = Literal["error", "warn"]
 N_WORST = 5
+_QUOTATION = re.compile(r"""(?<!\w)(['"]).+\1(?!\w)|“[^”]*”""", re.DOTALL)
+"""Text between quotation marks; an apostrophe within a word is none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +59,16 @@ class CheckResult:
     numbers: Mapping[str, float]
     worst: tuple[WorstNode, ...] = ()
     remedy: str = ""
+
+    def without_texts(self) -> "CheckResult":
+        """Return the result without texts of nodes and without quotations."""
+        worst = (WorstNode(node.node_id, "", node.value, "", node.tree) for node in self.worst)
+        return replace(self, summary=without_quotations(self.summary), worst=tuple(worst))
+
+
+def without_quotations(text: str) -> str:
+    """Return a message whose texts between quotation marks are replaced by "…"."""
+    return _QUOTATION.sub("“…”", text)
 
 
 @dataclass(frozen=True, slots=True)

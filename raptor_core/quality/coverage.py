@@ -70,8 +70,7 @@ def summary_coverage(layer: checks.CheckedLayer) -> checks.CheckMeasurement:
         if coverage.repeated or coverage.share < 1
     ]
     remedy = (
-        "Read the summaries named; raise summarizer.max_tokens, try another summarizer.model, or "
-        'set audit.on_unsupported = "resummarize", which also asks for what was left out.'
+        "Read the summaries named; raise summarizer.max_tokens, or try another summarizer.model."
     )
     return checks.CheckMeasurement(passed, summary, numbers, worst, remedy)
 

@@ -7,12 +7,12 @@ and a file in another language. ``languages`` tells which language a text is in.
 
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, pairwise
 from typing import Any
 
-from raptor_core.documents.base import DOUBT, UNKNOWN_GLYPHS, Document
+from raptor_core.documents.base import DOUBT, UNKNOWN_GLYPHS, Document, Skipped
 from raptor_core.documents.data_runs import data_runs
 from raptor_core.quality.checks import N_WORST, CheckMeasurement, WorstNode, check, percent
 from raptor_core.quality.languages import LATIN, writing
@@ -312,3 +312,21 @@ def describe_repeated_lines(lines: Mapping[str, int], compared: int) -> str:
     """Describe the lines that most of the compared documents contain, for people."""
     shown = "; ".join(f"{line[:_SHOWN_CHARS]!r} in {n}" for line, n in [*lines.items()][:N_WORST])
     return f"Lines that most of {compared} documents have ({len(lines)}): {shown}."
+
+
+@check("unread_rows", "warn", "Share of an upstream asset's rows, or files, that are no document.")
+def unread_rows(skipped: Sequence[Skipped], n_documents: int) -> CheckMeasurement:
+    """Measure the share of rows without text, or with the id of an earlier one; none may be.
+
+    Files of types that are not read do not count.
+    """
+    unread = [item for item in skipped if not item.kind]
+    share = len(unread) / max(1, len(unread) + n_documents)
+    reasons = "; ".join(f"{item.name}: {item.reason}" for item in unread[:_NAMED])
+    summary = f"{len(unread)} of {len(unread) + n_documents} rows or files are no document"
+    return CheckMeasurement(
+        not unread,
+        f"{summary}: {reasons}." if unread else f"{summary}.",
+        {"n_unread": len(unread), "share": share},
+        remedy="Give each row of the upstream asset a text, and an id of its own.",
+    )

@@ -1,19 +1,14 @@
 """Check for summaries of a layer that repeat one another nearly word for word.
 
-Texts are compared by their runs of three words (of three characters in scripts without spaces).
-MinHash signatures put texts into buckets by bands (Broder 1997); the exact Jaccard index decides
-between neighbours of a bucket. So the time is near-linear, also for many equal texts.
+Texts are compared by their runs of three words (of three characters in scripts without spaces), by
+the Jaccard index of these sets.
 """
 
 import re
-import zlib
-from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from raptor_core.audit.collage import folded
 from raptor_core.nodes import Node, grouped
@@ -21,16 +16,14 @@ from raptor_core.quality.checks import CheckedLayer, CheckMeasurement, WorstNode
 from raptor_core.quality.statistics import DIGITS
 from raptor_core.settings import CheckSettings
 
-RUN_WORDS = 3
 MIN_RUNS = 6
 """Runs of words that a text needs to be compared."""
-_BANDS, _ROWS = 20, 4
-_SEED = 20_010
-_NEIGHBOURS = 3
+_BLOCK_ROWS = 1024
+"""Texts that are compared with all texts at the same time."""
 _UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff"
 _WORD = re.compile(rf"[{_UNSPACED}]|[^\W{_UNSPACED}]+")
 
-Hashes = NDArray[np.uint64]
+_Runs = frozenset[tuple[str, str, str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,67 +36,46 @@ class SimilarPair:
 
 
 def pairs_by_words(texts: Sequence[str], least: float) -> list[SimilarPair]:
-    """Return pairs of texts that share at least ``least`` of their runs, most similar first.
+    """Return the pairs of texts that share at least ``least`` of their runs, most similar first.
 
-    A text has pairs with only some of many equal texts. For ``least`` of 0.8 or more, more than
-    99.9 % of such pairs are found.
+    Of texts with equal runs, each has one pair, with the first of them.
     """
-    runs = [_runs(text) for text in texts]
-    rows = [row for row, pairs in enumerate(runs) if len(pairs) >= MIN_RUNS]
-    if len(rows) < 2:
-        return []
-    neighbours = _neighbours(rows, _signatures([runs[row] for row in rows]))
-    pairs = (SimilarPair(a, b, _jaccard(runs[a], runs[b])) for a, b in neighbours)
-    similar = (pair for pair in pairs if pair.likeness >= least)
-    return sorted(similar, key=lambda pair: (-pair.likeness, pair.first, pair.second))
+    first_rows: dict[_Runs, int] = {}
+    pairs = []
+    for row, text in enumerate(texts):
+        runs = _runs(text)
+        first = first_rows.setdefault(runs, row) if len(runs) >= MIN_RUNS else row
+        if first != row:
+            pairs.append(SimilarPair(first, row, 1.0))
+    if len(first_rows) > 1:
+        pairs += _pairs_of_distinct(first_rows, least)
+    return sorted(pairs, key=lambda pair: (-pair.likeness, pair.first, pair.second))
 
 
-def _runs(text: str) -> Hashes:
-    """Return sorted hashes of the distinct runs of three words."""
-    codes = np.array(
-        [zlib.crc32(word.encode("utf-8", "surrogatepass")) for word in _WORD.findall(folded(text))],
-        dtype=np.uint64,
-    )
-    if len(codes) < RUN_WORDS:
-        return np.zeros(0, dtype=np.uint64)
-    mixed = codes[2:] + codes[1:-1] * np.uint64(0x9E3779B97F4A7C15)
-    mixed += codes[:-2] * np.uint64(0xC2B2AE3D27D4EB4F)
-    mixed ^= mixed >> np.uint64(29)
-    hashes: Hashes = np.unique(mixed * np.uint64(0xBF58476D1CE4E5B9))
-    return hashes
+def _runs(text: str) -> _Runs:
+    """Return the distinct runs of three words."""
+    words = _WORD.findall(folded(text))
+    return frozenset(zip(words, words[1:], words[2:], strict=False))
 
 
-def _signatures(runs: Sequence[Hashes]) -> NDArray[np.uint64]:
-    """Return MinHash signatures of shape ``(len(runs), bands, rows)``."""
-    rng = np.random.default_rng(_SEED)
-    n_hashes = _BANDS * _ROWS
-    factors = rng.integers(1, 2**63, n_hashes, dtype=np.uint64) * np.uint64(2) + np.uint64(1)
-    shifts = rng.integers(0, 2**63, n_hashes, dtype=np.uint64)
-    signatures = [((h[:, None] * factors + shifts) >> np.uint64(16)).min(axis=0) for h in runs]
-    return np.reshape(signatures, (len(runs), _BANDS, _ROWS))
+def _pairs_of_distinct(rows: dict[_Runs, int], least: float) -> list[SimilarPair]:
+    """Return the pairs of at least ``least`` likeness among distinct sets of runs."""
+    from scipy.sparse import csr_array
 
-
-def _neighbours(rows: Sequence[int], bands: NDArray[Any]) -> Iterator[tuple[int, int]]:
-    """Yield each row with the last few rows that equal it in a band, each pair once.
-
-    ``bands`` has shape ``(len(rows), n_bands, n_values)``.
-    """
-    latest: defaultdict[tuple[int, bytes], list[int]] = defaultdict(list)
-    pairs: set[tuple[int, int]] = set()
-    for row, of_row in zip(rows, bands, strict=True):
-        for band, values in enumerate(of_row):
-            bucket = latest[band, values.tobytes()]
-            for neighbour in bucket:
-                if (neighbour, row) not in pairs:
-                    pairs.add((neighbour, row))
-                    yield neighbour, row
-            bucket.append(row)
-            del bucket[:-_NEIGHBOURS]
-
-
-def _jaccard(first: Hashes, second: Hashes) -> float:
-    shared = len(np.intersect1d(first, second, assume_unique=True))
-    return shared / (len(first) + len(second) - shared)
+    numbers, sizes = list(rows.values()), np.array([len(runs) for runs in rows])
+    columns: dict[tuple[str, str, str], int] = {}
+    present = [columns.setdefault(run, len(columns)) for runs in rows for run in runs]
+    ends = np.concatenate(([0], np.cumsum(sizes)))
+    matrix = csr_array((np.ones(len(present), np.int32), present, ends), (len(rows), len(columns)))
+    pairs = []
+    for start in range(0, len(numbers), _BLOCK_ROWS):
+        shared = (matrix[start : start + _BLOCK_ROWS] @ matrix.T).tocoo()
+        above, below = shared.row + start, shared.col
+        likeness = shared.data / (sizes[above] + sizes[below] - shared.data)
+        for pair in np.flatnonzero((above < below) & (likeness >= least)).tolist():
+            first, second = sorted((numbers[above[pair]], numbers[below[pair]]))
+            pairs.append(SimilarPair(first, second, float(likeness[pair])))
+    return pairs
 
 
 Twin = tuple[Node, Node, float]

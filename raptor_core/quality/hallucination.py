@@ -60,7 +60,7 @@ def evaluate_audit(report: AuditReport, settings: Settings) -> CheckResult:
         check = audit_check(settings.audit)
         remedy = (
             "Read the sentences named; try another summarizer.model, or let audit.on_unsupported "
-            '= "resummarize" or "quarantine" deal with them.'
+            '= "quarantine" hide them from search.'
         )
     else:  # sentences that were not judged warn and never block
         check = HALLUCINATION

@@ -1,62 +1,36 @@
-"""Check for prompt injection: text that gives orders to a language model, in ten languages.
+"""Check for prompt injection: chat markup, and characters that readers do not see.
 
 Every prompt fences documents, so that a model summarizes an order like any other text. No fence is
-sure, and other applications may give the published texts to other models.
+sure, and other applications may give the published texts to other models. Plain words that give
+orders are not searched for: they can be worded in too many ways.
 """
 
 import re
 import unicodedata
-from functools import cache
-from pathlib import Path
 
-from raptor_core.phrases import read_phrases
 from raptor_core.quality.checks import CheckedTrees, CheckMeasurement, WorstNode, check, percent
 
-FORGET = "tells a model to forget its instructions"
-ADDRESS = "speaks to a model"
-ROLE = "gives a model another role"
-PROMPT = "asks for a model's prompt"
 MARKUP = "holds the markup of a chat"
 HIDDEN = "holds invisible characters"
-KINDS = {"forget": FORGET, "address": ADDRESS, "role": ROLE, "prompt": PROMPT}
-"""Kind of order by section of ``injection_phrases.txt``."""
-_FEW_WORDS = r"(?:\W+\w+){0,4}?\W+"
-_PHRASES = read_phrases(Path(__file__).with_name("injection_phrases.txt"))
 _TAGS = "\U000e0020-\U000e007e"
 _FLAG = re.compile(f"\U0001f3f4[{_TAGS}]+\U000e007f")
 _UNSEEN = re.compile(f"[{_TAGS}]|[\u202d\u202e]|[\u200b-\u200d\u2060\ufeff]{{8,}}")
 """Unicode tags (but those of flags), reversed text, and long runs of zero-width characters."""
 
-CHAT_MARKUP = re.compile(
+_CHAT_MARKUP = re.compile(
     r"<\|(?:im_start|im_end|system|user|assistant|endoftext|begin_of_text|eot_id|"
     r"start_header_id|end_header_id)\|>|<</?SYS>>|\[/?INST\]"
 )
-"""Markup of chats."""
-
-
 _NO_WIDTH = re.compile("[\u00ad\u200b-\u200f\u2060\ufeff\U000e0000-\U000e007f]")
 
 
-@cache
-def _pattern(section: str) -> re.Pattern[str]:
-    return re.compile("|".join(_PHRASES[section]).replace("…", _FEW_WORDS))
-
-
-def _is_in(section: str, words: str) -> bool:
-    """Return whether a text holds a phrase of the section; single words are searched first."""
-    by_words = any(word in words for word in _PHRASES[f"{section}, by"])
-    return by_words and _pattern(section).search(words) is not None
-
-
 def orders(text: str) -> tuple[str, ...]:
-    """Return the kinds of orders that a text gives to a model; empty for plain text.
+    """Return the signs that a text addresses a model; empty for plain text.
 
-    Case, width, spacing and invisible characters make no difference to words.
+    Width and invisible characters make no difference to markup.
     """
     plain = _NO_WIDTH.sub("", unicodedata.normalize("NFKC", text))
-    words = " ".join(plain.casefold().split())
-    kinds = [kind for section, kind in KINDS.items() if _is_in(section, words)]
-    kinds += [MARKUP] if CHAT_MARKUP.search(plain) else []
+    kinds = [MARKUP] if _CHAT_MARKUP.search(plain) else []
     kinds += [HIDDEN] if _UNSEEN.search(_FLAG.sub("", text)) else []
     return tuple(kinds)
 
@@ -64,10 +38,10 @@ def orders(text: str) -> tuple[str, ...]:
 @check(
     "prompt_injection",
     "warn",
-    "Share of chunks and summaries with text that gives orders to a language model.",
+    "Share of chunks and summaries with chat markup or with characters that readers do not see.",
 )
 def prompt_injection(checked: CheckedTrees) -> CheckMeasurement:
-    """Measure the share of nodes that give orders to a model."""
+    """Measure the share of nodes that address a model."""
     n_nodes = sum(map(len, checked.layers))
     ordering = [(n, kinds) for layer in checked.layers for n in layer if (kinds := orders(n.text))]
     ordering.sort(key=lambda pair: (not pair[0].is_leaf, -len(pair[1]), pair[0].id))
@@ -79,9 +53,7 @@ def prompt_injection(checked: CheckedTrees) -> CheckMeasurement:
         "summaries_with_orders": len(ordering) - n_leaves,
         "share_with_orders": share,
     }
-    summary = (
-        f"{len(ordering)} of {n_nodes} nodes give orders to a model (at most {percent(bound)})."
-    )
+    summary = f"{len(ordering)} of {n_nodes} nodes address a model (at most {percent(bound)})."
     worst = [WorstNode.of(node, len(kinds), "; ".join(kinds)) for node, kinds in ordering]
     remedy = (
         "Read the passages. Leave the document out with source.exclude, or keep it and fence what "

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from raptor_core.audit.collage import folded, is_collage
-from raptor_core.audit.coverage import copied_child, omissions
+from raptor_core.audit.coverage import omissions
 from raptor_core.models.summarizing.base import Unfit
 from raptor_core.phrases import read_phrases
 from raptor_core.quality.checks import CheckedLayer, CheckMeasurement, WorstNode, check
@@ -376,7 +376,7 @@ def find_unfit(text: str, sources: Sequence[str]) -> Unfit | None:
     junk = find_junk(text, sources)
     if junk is not None:
         return Unfit(f"the answer is junk ({junk.kind}): {junk.excerpt[:80]!r}")
-    if copied_child(text, sources) is not None and (missing := omissions(text, sources)):
+    if missing := omissions(text, sources):
         return Unfit("the answer repeats one of its texts", omissions=missing)
     switch = find_switch(writing(text), [writing(source) for source in sources])
     if switch is None or is_collage(text, sources):

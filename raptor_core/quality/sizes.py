@@ -196,17 +196,19 @@ Texts = Mapping[tuple[str, str], str]
 @check(
     "chunk_length",
     "warn",
-    "Tokens of the chunks, share of those over chunking.max_tokens, and share of borders between "
-    "two chunks that lie inside a sentence.",
+    "Tokens of the chunks, share of those over chunking.max_tokens or over what the embedder reads "
+    "at once, and share of borders between two chunks that lie inside a sentence.",
 )
 def chunk_length(chunks: Sequence[Node], texts: Texts, settings: Settings) -> CheckMeasurement:
-    """Measure chunks over the token limit, and the share of borders that cut a sentence.
+    """Measure chunks over the limits of tokens, and the share of borders that cut a sentence.
 
     ``chunks`` are in document order, of one or more trees. A border cuts no sentence where a line
     ends, or where the text before it ends like a sentence. Borders of documents without a text are
     not judged. Windows of words always cut sentences, so their share breaks no bound.
     """
     limit, bound = settings.chunking.max_tokens, settings.checks.max_cut_sentences
+    window = settings.max_window_tokens or math.inf
+    long = [node for node in chunks if node.n_tokens > window]
     over = sorted(
         (node for node in chunks if node.n_tokens > limit),
         key=lambda node: (-node.n_tokens, node.id),
@@ -219,6 +221,7 @@ def chunk_length(chunks: Sequence[Node], texts: Texts, settings: Settings) -> Ch
         "chunks": len(chunks),
         **distribution("chunk_tokens", [node.n_tokens for node in chunks]),
         "over_limit_share": round(len(over) / max(1, len(chunks)), DIGITS),
+        "over_window_share": round(len(long) / max(1, len(chunks)), DIGITS),
     }
     if borders:
         numbers["cut_sentences_share"] = round(share, DIGITS)
@@ -226,15 +229,19 @@ def chunk_length(chunks: Sequence[Node], texts: Texts, settings: Settings) -> Ch
         f"{len(over)} of {len(chunks)} chunks are over {limit} tokens; {percent(share)} of the "
         f"borders cut a sentence (at most {percent(bound)})."
     )
-    worst = [WorstNode.of(node, node.n_tokens, f"{node.n_tokens} tokens") for node in over]
+    if long:
+        summary += f" {len(long)} are over the {window} tokens that the embedder reads at once."
+    worst = [WorstNode.of(node, node.n_tokens, f"{node.n_tokens} tokens") for node in over or long]
     worst += [WorstNode.of(node, node.n_tokens, "ends inside a sentence") for node in cut]
     remedy = "Look at the texts: are they read whole, with their line ends? " + (
         "The chunker breaks its contract on chunking.max_tokens."
         if over
+        else settings.window_caution + "."
+        if long
         else "Sentences longer than chunking.max_tokens are cut: raise it."
     )
     return CheckMeasurement(
-        not over and (share <= bound or not judged), summary, numbers, worst, remedy
+        not over and not long and (share <= bound or not judged), summary, numbers, worst, remedy
     )
 
 

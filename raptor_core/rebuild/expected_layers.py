@@ -1,11 +1,12 @@
 """Layers of a tree before their texts exist, and what a plan says of each.
 
-The layers of a tree that continues from its published state are exact. Those of a tree that is
-built from scratch are estimates, since its upper layers depend on texts that do not exist yet.
-``plan`` puts them together.
+The layers of a tree that continues from its published state are exact. A tree that is built from
+scratch has an exact first layer where the vectors of its leaves are known. Its upper layers depend
+on texts that do not exist yet, so mean directions are used as their vectors. ``plan`` puts the
+layers together.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -15,13 +16,14 @@ from raptor_core.identity import CUT_OFF, FALLBACK, marked_content_key
 from raptor_core.models.money.usage import Cost, summary_cost
 from raptor_core.models.summarizing.prompts import prompt_tokens
 from raptor_core.nodes import Layer, Node, Tree
-from raptor_core.quality.sizes import PAPER_CHILDREN
-from raptor_core.rebuild.values import LayerPlan, nodes_of
+from raptor_core.rebuild.values import ESTIMATE_ERROR, LayerPlan, nodes_of
 from raptor_core.settings import Settings
 from raptor_core.tree.cache import Known
 from raptor_core.tree.cluster import Clustering, cluster_top
 from raptor_core.tree.components import Components
+from raptor_core.tree.earlier import mean_direction
 from raptor_core.tree.summarize import draft_summaries, mark_summaries, text_keys
+from raptor_core.vectors import Vectors
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,36 +40,52 @@ class ExpectedLayer:
 
 
 def expect_layers(
-    previous: Tree, leaves: Layer, components: Components, known: Known
+    previous: Tree | None,
+    leaves: Layer,
+    components: Components,
+    known: Known,
+    *,
+    from_scratch: bool,
 ) -> tuple[list[ExpectedLayer], Clustering]:
     """Return every layer above ``leaves``, and the last clustering, with the tree's end.
 
-    ``known`` holds summaries of a run that ended early.
+    Args:
+        previous: published tree, if there is one.
+        leaves: leaves with their vectors.
+        components: components of the build.
+        known: texts of published nodes, and of a run that ended early.
+        from_scratch: no cluster of ``previous`` is kept.
 
     Raises:
         ClusteringError: the settings allow no clustering.
     """
-    layers, expected = [leaves], []
-    while not (clustering := cluster_top(previous.name, layers, components, previous)).end:
+    layers, expected, name = [leaves], [], leaves.nodes[0].tree
+    while not (clustering := cluster_top(name, layers, components, previous)).end:
         layer = _expected_layer(layers[-1].nodes, clustering, previous, components, known)
         expected.append(layer)
-        layers.append(Layer(layer.nodes, np.zeros((len(layer.nodes), 0), dtype=np.float32)))
+        vectors = np.zeros((len(layer.nodes), 0), dtype=np.float32)  # that nothing reads
+        if from_scratch:
+            vectors = _mean_directions(layer.nodes, layers[-1])
+        layers.append(Layer(layer.nodes, vectors))
     return expected, clustering
+
+
+def _mean_directions(nodes: Sequence[Node], below: Layer) -> Vectors:
+    """Return the mean direction of each node's children."""
+    row_of = {node.id: vector for node, vector in zip(below.nodes, below.vectors, strict=True)}
+    return np.stack([mean_direction([row_of[child] for child in node.children]) for node in nodes])
 
 
 def _expected_layer(
     below: Sequence[Node],
     clustering: Clustering,
-    previous: Tree,
+    previous: Tree | None,
     components: Components,
     known: Known,
 ) -> ExpectedLayer:
-    """Return a layer whose nodes have the published lengths of their slots, or the mean length."""
+    """Return a layer whose nodes have the published lengths of their slots, or usual lengths."""
     old = nodes_of(previous, clustering.layer + 1)
     ids, lengths = {node.id for node in old}, {node.slot: node.n_tokens for node in old}
-    summaries = [node.n_tokens for layer in previous.layers[1:] for node in layer.nodes]
-    mean = round(sum(summaries) / len(summaries)) if summaries else 0
-    usual = mean or components.settings.summarizer.max_tokens
     drafts = [node for node, _ in draft_summaries(below, clustering, components)]
     new = {node.content_key for node in drafts if node.id not in ids}
     texts = known.texts(text_keys(new, components))
@@ -84,22 +102,48 @@ def _expected_layer(
     # Where a cluster is cut depends on the lengths of its nodes.
     counted = components.counter.count(list(texts.values())) if texts else []
     counts = dict(zip(texts, counted, strict=True))
+    usual = _usual_tokens(drafts, below, previous, components.settings)
     nodes = [
-        replace(node, n_tokens=counts.get(node.content_key) or lengths.get(node.slot, usual))
-        for node in drafts
+        replace(node, n_tokens=counts.get(node.content_key) or lengths.get(node.slot, n_tokens))
+        for node, n_tokens in zip(drafts, usual, strict=True)
     ]
     return ExpectedLayer(clustering, tuple(sorted(nodes, key=lambda node: node.order)), texts)
 
 
+def _usual_tokens(
+    drafts: Sequence[Node], below: Sequence[Node], previous: Tree | None, settings: Settings
+) -> list[int]:
+    """Return the mean length of published summaries for each draft, else the method's."""
+    layers = previous.layers[1:] if previous else ()
+    published = [node.n_tokens for layer in layers for node in layer.nodes]
+    if published:
+        return [round(sum(published) / len(published))] * len(drafts)
+    lengths = {node.id: node.n_tokens for node in below}
+    return [
+        round(_summary_tokens(sum(lengths[child] for child in node.children), settings))
+        for node in drafts
+    ]
+
+
 def layer_plans(
-    previous: Tree,
+    previous: Tree | None,
     leaves: Layer,
     expected: Sequence[ExpectedLayer],
     components: Components,
     overhead: int,
+    planned: set[str],
 ) -> Iterator[LayerPlan]:
-    """Yield the plan of each layer; ``overhead`` is a prompt without texts, in tokens."""
-    published = {node.id for node in previous.layers[0].nodes}
+    """Yield the plan of each layer.
+
+    Args:
+        previous: published tree, if there is one.
+        leaves: leaves of the new tree.
+        expected: its layers.
+        components: components of the build.
+        overhead: tokens of a prompt without texts.
+        planned: content keys of summaries that plans of trees before make; its own are added.
+    """
+    published = {node.id for node in nodes_of(previous, 0)}
     current = {node.id for node in leaves.nodes}
     changed, removed = current - published, published - current
     below: Sequence[Node] = leaves.nodes
@@ -108,13 +152,14 @@ def layer_plans(
         curated = components.curation.texts(node.content_key for node in layer.nodes)
         changed = _changed(layer.nodes, old, changed, curated)
         removed = {node.id for node in old if not removed.isdisjoint(node.children)}
-        removed -= {node.id for node in layer.nodes}  # a pinned node remains
         lost = {node.slot for node in old if node.id in removed}
         bound = sum(
             (node.id in changed or node.slot in lost) and node.content_key not in curated
             for node in layer.nodes
         )
-        yield _layer_plan(layer, below, old, bound, components, overhead)
+        texts = layer.texts.keys() | planned
+        yield _layer_plan(layer, below, old, bound, components, overhead, texts)
+        planned.update(node.content_key for node in layer.nodes)
         below = layer.nodes
 
 
@@ -123,7 +168,7 @@ def _changed(
 ) -> set[str]:
     """Return ids of summaries that change: over changed nodes, or by decisions of people.
 
-    A pinned summary never changes. One that the model refused is requested again.
+    A summary that the model refused is requested again.
     """
     published = {node.id for node in old}
     slots = {node.slot for node in old if not node.quality.keys().isdisjoint((CURATED, FALLBACK))}
@@ -145,10 +190,11 @@ def _layer_plan(
     bound: int,
     components: Components,
     overhead: int,
+    texts: Collection[str],
 ) -> LayerPlan:
     ids, slots = {node.id for node in old}, {node.slot for node in old}
     added = [node for node in layer.nodes if node.id not in ids]
-    to_make = {node.content_key: node for node in added if node.content_key not in layer.texts}
+    to_make = {node.content_key: node for node in added if node.content_key not in texts}
     fit = layer.clustering.fit
     return LayerPlan(
         layer=layer.clustering.layer + 1,
@@ -181,18 +227,16 @@ CHAT_SHARE = 0.65
 """Length of a chat model's summary, as a share of its limit: 131 of 200 tokens in the paper."""
 
 
-def children_per_parent(trees: Iterable[Tree], settings: Settings) -> float:
-    """Return the mean number of nodes in a cluster of published trees, else the method's target."""
-    n_children = n_parents = 0
-    for tree in trees:
-        n_parents += sum(len(layer.nodes) for layer in tree.layers[1:])
-        n_children += sum(len(layer.nodes) for layer in tree.layers[:-1])
-    if n_parents:
-        return max(n_children / n_parents, 2.0)
+USUAL_CHILDREN = 5.0
+"""Mean size of clusters by Gaussian mixtures: 3 to 6 were measured, most in long documents."""
+
+
+def usual_children(settings: Settings) -> float:
+    """Return the mean number of nodes in a cluster that the clustering method aims at."""
     part = settings.clustering
     targets = {"contiguous": float(part.window)}
     targets |= dict.fromkeys(("kmeans", "linkage", "watershed"), float(part.cluster_size))
-    return targets.get(part.method, PAPER_CHILDREN)
+    return targets.get(part.method, USUAL_CHILDREN)
 
 
 def estimated_layers(
@@ -220,6 +264,7 @@ def estimated_layers(
             n_merged=n_old,
             fitted="built from scratch",
             lower_bound=n_nodes,
+            error=ESTIMATE_ERROR,
             cost=summary_cost(n_nodes, tokens + overhead * n_nodes, completions, settings),
         )
         n_below, tokens = n_nodes, completions

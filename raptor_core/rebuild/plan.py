@@ -2,10 +2,12 @@
 
 The clusters of a tree that continues from its published state follow from its leaves alone
 (``raptor_core.tree.cluster``). So its calls are exact; only the lengths of texts, and so the
-tokens, are expected values. A tree that is built from scratch is estimated.
+tokens, are expected values. Of a tree that is built from scratch, the first layer is exact where
+the vectors of its leaves are known or are few to make; the rest is estimated.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
@@ -17,12 +19,19 @@ from raptor_core.models.money.usage import Cost, embedding_cost
 from raptor_core.models.summarizing.prompts import prompt_overhead
 from raptor_core.nodes import Layer, Node, Tree
 from raptor_core.rebuild.expected_layers import (
-    children_per_parent,
     estimated_layers,
     expect_layers,
     layer_plans,
+    usual_children,
 )
-from raptor_core.rebuild.values import NOTHING, LayerPlan, RebuildPlan, TreePlan, nodes_of
+from raptor_core.rebuild.values import (
+    NOTHING,
+    UPPER_ERROR,
+    LayerPlan,
+    RebuildPlan,
+    TreePlan,
+    nodes_of,
+)
 from raptor_core.settings import Settings
 from raptor_core.tree.cache import ChainedKnown, Known, MemoryCache
 from raptor_core.tree.cluster import Clustering, why_from_scratch
@@ -41,8 +50,9 @@ def plan_rebuild(
 ) -> RebuildPlan:
     """Plan how to bring ``previous`` in step with ``documents``; write nothing and pay nothing.
 
-    A local model embeds the new leaves of trees that continue. No endpoint is called: a leaf that
-    it would embed gets the mean direction of its neighbours, and the plan is an estimate.
+    A local model embeds the new leaves of trees that continue, and up to ``SKETCHED_LEAVES`` of
+    trees from scratch. No endpoint is called: a leaf that it would embed gets the mean direction
+    of its neighbours, and the plan is an estimate.
 
     Args:
         previous: published trees by name.
@@ -57,26 +67,28 @@ def plan_rebuild(
     """
     components = Components.either(settings, components)
     planner = _Planner(previous, components, known if known is not None else MemoryCache())
+    names = sorted({*previous, *documents})
     return RebuildPlan(
-        tuple(
-            planner.tree(name, documents.get(name, ())) for name in sorted({*previous, *documents})
-        )
+        tuple(planner.tree(name, documents.get(name, ())) for name in names),
+        calls_model=components.settings.summarizer.kind != "extractive",
     )
 
 
 def plan_tree(
     previous: Tree | None, leaves: Layer, components: Components, known: Known
-) -> tuple[TreePlan, Clustering | None]:
+) -> tuple[TreePlan, Clustering]:
     """Plan one tree of at least one leaf, whose leaves are embedded.
 
     Returns:
-        The plan, and the clusters over the leaves; None for a tree that is built from scratch.
+        The plan, and the clusters over the leaves.
     """
     planner = _Planner({previous.name: previous} if previous else {}, components, known)
     reason = why_from_scratch(previous, leaves.nodes, components)
-    if previous is None or reason:
-        return planner.estimate(leaves.nodes[0].tree, leaves.nodes, reason), None
-    return planner.predict(previous, leaves, exact=True)
+    return planner.predict(previous, leaves, exact=True, reason=reason)
+
+
+SKETCHED_LEAVES = 1000
+"""Most leaves of trees from scratch that a plan embeds, a few seconds of a local model."""
 
 
 class _Planner:
@@ -86,7 +98,23 @@ class _Planner:
         self._previous = previous
         self._components = components
         self._known = ChainedKnown(components.curation, known, components.cache)
-        self._children = children_per_parent(previous.values(), components.settings)
+        self._n_children = self._n_parents = 0
+        for tree in previous.values():
+            self._count_sizes([len(layer.nodes) for layer in tree.layers])
+        self._planned: set[str] = set()
+        self._embeddable = SKETCHED_LEAVES
+
+    def _count_sizes(self, sizes: Sequence[int]) -> None:
+        """Count the nodes of a tree's layers, from the leaves up, for the size of clusters."""
+        self._n_children += sum(sizes[:-1])
+        self._n_parents += sum(sizes[1:])
+
+    @property
+    def _children(self) -> float:
+        """Mean number of nodes in a cluster of the published and the planned trees so far."""
+        if not self._n_parents:
+            return usual_children(self._components.settings)
+        return max(self._n_children / self._n_parents, 2.0)
 
     @cached_property
     def _overhead(self) -> int:
@@ -105,9 +133,23 @@ class _Planner:
             return TreePlan(name, "keep", n_leaves_kept=len(leaves), layers=layers, end=end)
         reason = why_from_scratch(previous, leaves, self._components)
         if previous is None or reason:
-            return self.estimate(name, leaves, reason)
+            return self._first(name, previous, leaves, reason)
         vectors, exact = self._vectors(leaves, previous)
         return self.predict(previous, Layer(leaves, vectors), exact=exact)[0]
+
+    def _first(
+        self, name: str, previous: Tree | None, leaves: tuple[Node, ...], reason: str
+    ) -> TreePlan:
+        """Plan a tree from scratch: by its clusters if the vectors of its leaves can be had."""
+        known = self._known_vectors(leaves, previous)
+        n_unknown = len({node.embedding_key for node in leaves} - known.keys())
+        if n_unknown > (0 if self._is_remote else self._embeddable):
+            return self.estimate(name, leaves, reason)
+        self._embeddable -= n_unknown
+        vectors, _ = self._vectors(leaves, previous)
+        plan, _ = self.predict(previous, Layer(leaves, vectors), exact=True, reason=reason)
+        self._count_sizes([len(leaves), *(layer.n_kept + layer.n_added for layer in plan.layers)])
+        return plan
 
     def _repeats(self, tree: Tree, leaves: Sequence[Node]) -> bool:
         """Return whether a build makes the same tree: same settings and leaves, no decisions."""
@@ -118,22 +160,33 @@ class _Planner:
         marks = {mark for node in tree.nodes() for mark in node.quality}
         return not is_decided and marks.isdisjoint({CURATED, FALLBACK})
 
-    def predict(self, previous: Tree, leaves: Layer, *, exact: bool) -> tuple[TreePlan, Clustering]:
-        """Plan a tree that continues from ``previous``; also return the clusters of its leaves."""
-        expected, top = expect_layers(previous, leaves, self._components, self._known)
-        plans = layer_plans(previous, leaves, expected, self._components, self._overhead)
-        layers = (*plans, *_removed_layers(previous, len(expected)))
+    def predict(
+        self, previous: Tree | None, leaves: Layer, *, exact: bool, reason: str = ""
+    ) -> tuple[TreePlan, Clustering]:
+        """Plan a tree by clusters of its leaves, and return both.
+
+        With a ``reason`` it is built from scratch, else it continues from ``previous``.
+        """
+        parts = self._components, self._known
+        expected, top = expect_layers(previous, leaves, *parts, from_scratch=bool(reason))
+        plans = layer_plans(
+            previous, leaves, expected, self._components, self._overhead, self._planned
+        )
+        layers = (*plans, *(_removed_layers(previous, len(expected)) if previous else ()))
+        if reason:
+            layers = tuple(replace(k, error=UPPER_ERROR if k.layer > 1 else 0.0) for k in layers)
+            exact = len(expected) < 2
         n_leaves = _leaf_counts(previous, leaves.nodes)
         is_changed = any(n_leaves[1:]) or any(layer.n_added or layer.n_removed for layer in layers)
         plan = TreePlan(
-            previous.name,
-            "rebuild" if is_changed else "keep",
-            "",
+            leaves.nodes[0].tree,
+            "build" if previous is None else "rebuild" if is_changed or reason else "keep",
+            reason,
             *n_leaves,
             layers=layers,
             embedding=self._embedding(leaves.nodes, layers),
             exact=exact,
-            end=top.end.reason if top.end else "",
+            end=top.end.reason if top.end and exact else "",
         )
         return plan, expected[0].clustering if expected else top
 
@@ -152,14 +205,25 @@ class _Planner:
             exact=False,
         )
 
-    def _vectors(self, leaves: Sequence[Node], previous: Tree) -> tuple[Vectors, bool]:
-        """Return vectors of leaves, and whether all of them come from the model."""
-        below = previous.layers[0]
-        vectors = {n.embedding_key: v for n, v in zip(below.nodes, below.vectors, strict=True)}
+    @property
+    def _is_remote(self) -> bool:
+        """Whether an endpoint embeds, which a plan does not call."""
+        return self._components.settings.embedder.kind == "openai"
+
+    def _known_vectors(self, leaves: Sequence[Node], previous: Tree | None) -> dict[str, Vectors]:
+        """Return the vectors of leaves that are published or in the cache, by embedding key."""
+        vectors: dict[str, Vectors] = {}
+        if previous is not None:
+            keys = (node.embedding_key for node in previous.layers[0].nodes)
+            vectors = dict(zip(keys, previous.layers[0].vectors, strict=True))
         unknown = {n.embedding_key for n in leaves if n.embedding_key not in vectors}
-        vectors.update(self._known.vectors(unknown))
+        return vectors | self._known.vectors(unknown)
+
+    def _vectors(self, leaves: Sequence[Node], previous: Tree | None) -> tuple[Vectors, bool]:
+        """Return vectors of leaves, and whether all of them come from the model."""
+        vectors = self._known_vectors(leaves, previous)
         missing = {n.embedding_key: n for n in leaves if n.embedding_key not in vectors}
-        exact = not missing or self._components.settings.embedder.kind != "openai"
+        exact = not (missing and self._is_remote)
         if missing and exact:
             texts = [node.embedding_text for node in missing.values()]
             vectors.update(zip(missing, self._components.embedder.embed(texts), strict=True))
@@ -168,7 +232,7 @@ class _Planner:
 
     def _embedding(self, leaves: Sequence[Node], layers: Sequence[LayerPlan]) -> Cost:
         """Return the cost of embedding new leaves and summaries; nothing for a local model."""
-        if self._components.settings.embedder.kind != "openai":
+        if not self._is_remote:
             return NOTHING
         known = self._known.vectors({node.embedding_key for node in leaves})
         new = {n.embedding_key: n for n in leaves if n.embedding_key not in known}

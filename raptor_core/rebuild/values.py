@@ -12,8 +12,14 @@ from raptor_core.models.money.usage import Cost
 from raptor_core.nodes import Node, Tree
 
 NOTHING = Cost()
-ESTIMATE_ERROR = 0.25
-"""Largest relative error of the estimate of a first build; 0.14 to 0.23 were measured."""
+ESTIMATE_ERROR = 0.5
+"""Largest relative error of a layer whose size follows from the usual size of clusters."""
+UPPER_ERROR = 0.5
+"""Largest relative error of an upper layer whose nodes have mean directions of children."""
+LIKELY_REPEATS, MOST_REPEATS = 0.1, 0.5
+"""Poor answers of a chat model that are asked for again, as shares of the summaries."""
+TOKEN_ERROR = 0.25
+"""Largest relative error of the lengths of texts, and of the tree's token counter."""
 
 Action = Literal["build", "rebuild", "keep", "drop"]
 
@@ -34,8 +40,9 @@ class LayerPlan:
         fitted: reason of a new fit of clusters; empty without one.
         n_reused: added nodes whose text is in the store already.
         lower_bound: distinct ancestors in this layer of changed leaves, which every rebuild must
-            make. In a tree that is built from scratch it is the estimated size of the layer.
+            make; an estimate where ``error`` is not 0.
         cost: cost of the summaries to make.
+        error: largest relative error of the calls to expect; 0.0 if they are known.
         drift: share of the nodes below that were placed one by one since the last fit.
         cohesion: mean cosine of a member to its cluster's centre; 0.0 if unknown.
     """
@@ -52,6 +59,7 @@ class LayerPlan:
     n_reused: int = 0
     lower_bound: int = 0
     cost: Cost = NOTHING
+    error: float = 0.0
     drift: float = 0.0
     cohesion: float = 0.0
 
@@ -95,9 +103,10 @@ class TreePlan:
 
 @dataclass(frozen=True, slots=True)
 class RebuildPlan:
-    """Plan of all trees, ordered by name."""
+    """Plan of all trees, ordered by name; ``calls_model`` says that a model writes summaries."""
 
     trees: tuple[TreePlan, ...]
+    calls_model: bool = False
 
     @property
     def summaries(self) -> Cost:
@@ -121,11 +130,30 @@ class RebuildPlan:
 
     @property
     def summaries_range(self) -> tuple[int, int]:
-        """Least and greatest number of summaries to expect; equal if all calls are known."""
-        known = sum(tree.summaries.calls for tree in self.trees if tree.exact)
-        estimated = self.summaries.calls - known
-        off = math.ceil(ESTIMATE_ERROR * estimated)
-        return known + max(estimated - off, 0), known + estimated + off
+        """Least and greatest number of summaries to expect; equal if all are known."""
+        layers = [layer for tree in self.trees for layer in tree.layers]
+        off = math.ceil(sum(layer.error * layer.cost.calls for layer in layers))
+        return max(self.summaries.calls - off, 0), self.summaries.calls + off
+
+    @property
+    def repeats(self) -> int:
+        """Number of poor answers that are likely to be asked for again."""
+        return round(self.calls_model * LIKELY_REPEATS * self.summaries.calls)
+
+    @property
+    def calls_range(self) -> tuple[int, int]:
+        """Least and greatest number of calls for summaries, with repeats of poor answers."""
+        least, most = self.summaries_range
+        return least, most + math.ceil(self.calls_model * MOST_REPEATS * most)
+
+    @property
+    def usd_range(self) -> tuple[float, float] | None:
+        """Least and greatest cost to expect, in US dollars; None if a price is not set."""
+        if self.cost.usd is None or self.summaries.usd is None or self.embedding.usd is None:
+            return None
+        each = self.summaries.usd / max(self.summaries.calls, 1)
+        least, most = (calls * each + self.embedding.usd for calls in self.calls_range)
+        return least * (1 - TOKEN_ERROR), most * (1 + TOKEN_ERROR)
 
     @property
     def exact(self) -> bool:
@@ -138,8 +166,11 @@ class RebuildPlan:
             "exact": self.exact,
             "summaries": asdict(self.summaries),
             "summaries_range": list(self.summaries_range),
+            "repeats": self.repeats,
+            "calls_range": list(self.calls_range),
             "embedding": asdict(self.embedding),
             "cost": asdict(self.cost),
+            "usd_range": self.usd_range,
             "lower_bound": self.lower_bound,
             "trees": [{**asdict(tree), "summaries": asdict(tree.summaries)} for tree in self.trees],
         }

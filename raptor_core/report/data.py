@@ -65,10 +65,6 @@ def report_values(report: Report) -> Values:
     shown: list[Values] = []
     for number, tree in enumerate(report.trees):
         shown += _nodes(number, tree, indexes, places)
-    for node_id, usage in report.usages.items():
-        if node_id in indexes:
-            tokens = (usage.prompt_tokens, usage.completion_tokens)
-            shown[indexes[node_id]]["u"] = [usage.calls, usage.retries, *tokens, usage.usd]
     return {
         "name": report.name,
         "paper": {"children": PAPER_CHILDREN, "compression": PAPER_RATIO},
@@ -76,14 +72,6 @@ def report_values(report: Report) -> Values:
         "documents": documents,
         "nodes": shown,
         "findings": _findings(report, indexes),
-        "chosen": [
-            {
-                "question": selection.question,
-                "strategy": selection.strategy,
-                "nodes": [indexes[node_id] for node_id in selection.nodes if node_id in indexes],
-            }
-            for selection in report.chosen
-        ],
         "settings": report.settings,
         "cost": _cost(report.cost),
         "atlas": None if report.points is None else atlas_values(nodes, report.points, titles),

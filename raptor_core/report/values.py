@@ -4,14 +4,13 @@
 """
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from raptor_core.audit.base import SentenceFinding
 from raptor_core.documents.base import Document
-from raptor_core.models.money.usage import Usage
 from raptor_core.nodes import Node
 
 Figure = float | str | None
@@ -91,18 +90,6 @@ class ReportTree:
 
 
 @dataclass(frozen=True, slots=True)
-class Selection:
-    """Nodes that a strategy selected for a question.
-
-    ``nodes`` are ids, best first; the page omits nodes of other trees.
-    """
-
-    question: str
-    strategy: str
-    nodes: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class Report:
     """Content of a page.
 
@@ -114,9 +101,6 @@ class Report:
         settings: settings of the trees, as ``settings_text`` returns them.
         cost: figures of the build, in the order in which they are shown; a name ends in its unit
             (``_tokens``, ``_usd``). None if nothing is known.
-        usages: usage of each summary, by node id, in whichever build; without summaries whose usage
-            is zero or unknown.
-        chosen: nodes that strategies selected for questions; the page marks each strategy.
         points: points of all nodes, as ``lay_out`` returns them; None for a page without a map.
     """
 
@@ -125,8 +109,6 @@ class Report:
     findings: tuple[SentenceFinding, ...] | None = None
     settings: str = ""
     cost: Mapping[str, Figure] | None = None
-    usages: Mapping[str, Usage] = field(default_factory=dict)
-    chosen: tuple[Selection, ...] = ()
     points: NDArray[np.float32] | None = None
 
 

@@ -8,8 +8,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Literal, Protocol
+from unicodedata import category
 
-from raptor_core.models.embedding.base import Embedder
+from raptor_core.errors import QuestionError
 from raptor_core.nodes import Node
 from raptor_core.settings import HybridSettings, Settings
 from raptor_core.store.base import Hit, Where
@@ -44,13 +45,12 @@ class Query:
         top_k: maximum number of nodes; traversal counts them per layer. None takes as many as the
             budget holds, and 20 per layer.
         where: filter on trees, documents, layers and metadata.
-        start_layer: first layer of traversal and beam; None is the top layer of each tree.
+        start_layer: traversal only, first layer; None is the top layer of each tree.
         n_layers: traversal only, number of layers to walk; None walks down to the leaves.
         threshold: traversal only, minimum cosine similarity of the nodes kept on each layer. None
             keeps the best ``top_k``.
-        beam_width: beam only, number of summaries kept on each layer.
         max_per_document: hybrid only, maximum number of chunks of a document; None is no limit.
-        reranker: hybrid only, name of a cross-encoder, or "sentences"; empty for none.
+        reranker: hybrid only, name of a cross-encoder; empty for none.
         hybrid: hybrid only, the weights of its signals.
         scope: homes only, "corpus" first searches the corpus tree for the trees to search.
         kind: hybrid only, whether a question asks for a detail or is general, so that the context
@@ -65,7 +65,6 @@ class Query:
     start_layer: int | None = None
     n_layers: int | None = None
     threshold: float | None = None
-    beam_width: int = 3
     max_per_document: int | None = None
     reranker: str = ""
     hybrid: HybridSettings = field(default_factory=HybridSettings)
@@ -86,7 +85,6 @@ class Query:
             strategy=defaults.strategy,
             budget_tokens=defaults.budget_tokens,
             top_k=defaults.top_k or None,
-            beam_width=defaults.beam_width,
             max_per_document=defaults.max_per_document or None,
             reranker=defaults.reranker,
             hybrid=settings.hybrid,
@@ -95,19 +93,15 @@ class Query:
 
 @dataclass(frozen=True, slots=True)
 class Questions:
-    """Questions and their vectors, row for row, shape ``(len(texts), n_dims)``.
-
-    ``embedder`` made the vectors; None if the strategy embeds nothing more.
-    """
+    """Questions and their vectors, row for row, shape ``(len(texts), n_dims)``."""
 
     texts: tuple[str, ...]
     vectors: Vectors
-    embedder: Embedder | None = None
 
     def select(self, *rows: int) -> "Questions":
         """Return the questions of some rows, with vectors of shape ``(len(rows), n_dims)``."""
         texts = tuple(self.texts[row] for row in rows)
-        return Questions(texts, self.vectors[list(rows)], self.embedder)
+        return Questions(texts, self.vectors[list(rows)])
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +111,9 @@ class Retrieval:
     ``n_tokens`` of the hits are at most ``query.budget_tokens``. ``n_candidates`` were considered,
     and ``n_passed_over`` of them did not fit the budget. ``n_paragraphs`` counts complete
     paragraphs; the other hits are summaries and chunks. ``kind`` is "detail" or "general", as
-    hybrid took the question, and ``reason`` says why; other strategies leave both empty.
+    hybrid took the question, and ``reason`` says why; other strategies leave both empty. ``note``
+    warns of the answer: the question was too long to be read whole, or the query filters by
+    metadata that no document has.
     """
 
     question: str
@@ -129,6 +125,7 @@ class Retrieval:
     n_paragraphs: int = 0
     kind: str = ""
     reason: str = ""
+    note: str = ""
 
     def __repr__(self) -> str:
         spent = f"{self.n_tokens} of {self.query.budget_tokens} tokens"
@@ -160,6 +157,21 @@ class Retrieval:
     def ranked(self) -> list[Hit]:
         """Hits by score, best first; hits of equal score keep their order."""
         return sorted(self.hits, key=lambda hit: -hit.score)
+
+
+_BLANK_LETTERS = frozenset("\u115f\u1160\u2800\u3164\uffa0")
+"""Characters that Unicode counts as letters or symbols, and that show nothing."""
+
+
+def require_words(question: str) -> None:
+    """Raise QuestionError for a question without a letter, digit or picture: nothing answers it."""
+    for character in question:
+        kind = category(character)
+        if (kind[0] in "LN" or kind == "So") and character not in _BLANK_LETTERS:
+            return
+    raise QuestionError(
+        f"expected a question with at least one word, got {question!r:.60}; ask with a word"
+    )
 
 
 def shares_paragraph(node: Node, following: Node) -> bool:

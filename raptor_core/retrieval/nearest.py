@@ -1,7 +1,7 @@
 """Strategies that take the nearest nodes: of all layers, or chunks only, as without a tree."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from raptor_core.errors import SettingsError
 from raptor_core.retrieval.base import Query, Questions, Retrieval, fill_budgets
@@ -41,9 +41,9 @@ def chunks_only(query: Query) -> Where:
     Raises:
         SettingsError: the filter names other layers.
     """
-    if query.where.layers is not None and set(query.where.layers) != {0}:
+    if set(query.where.layers or ()) - {0}:
         raise SettingsError(
             f"{query.strategy} retrieves chunks only, which are layer 0; omit the filter on "
             "layers, or use the strategy collapsed"
         )
-    return replace(query.where, layers=(0,))
+    return query.where.narrowed(layers=(0,))

@@ -5,21 +5,29 @@ The strategies are in the modules beside; ``raptor_core.home`` searches a home b
 
 import asyncio
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import MappingProxyType
+from weakref import finalize
 
 from raptor_core.errors import EmptySourceError, SettingsError, StoreMismatchError
 from raptor_core.identity import embedding_key
 from raptor_core.models.embedding.base import Embedder
 from raptor_core.nodes import Tree
-from raptor_core.retrieval.base import Query, Questions, Retrieval, Strategy
+from raptor_core.retrieval.base import Query, Questions, Retrieval, Strategy, require_words
+from raptor_core.retrieval.chance import warn_of_chance
 from raptor_core.retrieval.hybrid import Hybrid
 from raptor_core.retrieval.nearest import Nearest
+from raptor_core.retrieval.questions import QuestionWindows
 from raptor_core.retrieval.trace import Trace, trace
-from raptor_core.retrieval.walks import Beam, Traversal
+from raptor_core.retrieval.walks import Traversal
 from raptor_core.settings import StoreSettings
-from raptor_core.store import open_store
+from raptor_core.store import Where, open_store
 from raptor_core.store.protocols import Searcher
+from raptor_core.store.store import VectorStore
 from raptor_core.tracing import record_documents, span
 from raptor_core.tree.components import Components
 from raptor_core.tree.publish import make_manifest
@@ -31,7 +39,6 @@ STRATEGIES: Mapping[str, Strategy] = MappingProxyType(
         "collapsed": Nearest(),
         "collapsed-lexical": Nearest(by_words=True),
         "traversal": Traversal(),
-        "beam": Beam(),
         "flat": Nearest(only_chunks=True),
         "lexical": Nearest(by_words=True, only_chunks=True),
     }
@@ -92,24 +99,31 @@ class Retriever(AsyncSearch):
     def from_trees(cls, trees: Sequence[Tree], components: Components | None = None) -> "Retriever":
         """Create a retriever over trees in memory, as ``build_tree`` returns them.
 
+        Their vectors are stored in a temporary folder, which is removed with the retriever.
+
         Args:
-            trees: at least one tree.
+            trees: at least one tree; no two have the same name.
             components: the components that built the trees; None for the defaults.
 
         Raises:
             EmptySourceError: ``trees`` is empty.
+            SettingsError: trees have the same name.
             StoreMismatchError: the vectors of a tree come from another embedder.
         """
         if not trees:
             raise EmptySourceError("a retriever needs at least one tree")
         components = components or Components()
+        _check_names(trees)
         _check_embedder(trees, components.embedder)
-        settings = StoreSettings(kind="local", corpus=components.settings.store.corpus)
-        store = open_store(settings, None, components.store_identity)
+        settings = StoreSettings(corpus=components.settings.store.corpus)
+        folder = TemporaryDirectory(prefix="raptor-trees-")
+        store = open_store(settings, Path(folder.name), components.store_identity)
+        retriever = cls(store, components.embedder)
+        finalize(retriever, _remove, store, folder)
         for tree in trees:
             manifest = make_manifest(tree, (), components.settings_fingerprint)
             store.publish(manifest, tuple(tree.nodes()), tree.vectors())
-        return cls(store, components.embedder)
+        return retriever
 
     @property
     def query(self) -> Query:
@@ -120,10 +134,19 @@ class Retriever(AsyncSearch):
         """Retrieve for each question; see ``search_vectors``."""
 
         def search() -> list[Retrieval]:
-            vectors = self._embedder.embed_queries(questions)
-            return self.search_vectors(questions, vectors, query)
+            return self.search_windows(QuestionWindows.embed(self._embedder, questions), query)
 
         return run_traced(self._store.identity.corpus, questions, search)
+
+    def search_windows(
+        self, questions: QuestionWindows, query: Query | None = None
+    ) -> list[Retrieval]:
+        """Retrieve for questions that are embedded in windows; see ``search_vectors``."""
+        query = query or self.query
+        best = questions.best(self._store, query.where)
+        retrievals = self.search_vectors(best.texts, best.vectors, query)
+        notes = warn_of_chance(best, retrievals, query, self._store, self._embedder)
+        return questions.label(retrievals, notes)
 
     def search_vectors(
         self, questions: Sequence[str], vectors: Vectors, query: Query | None = None
@@ -146,12 +169,15 @@ class Retriever(AsyncSearch):
             )
         if not questions:
             return []
-        batch = Questions(tuple(questions), vectors, self._embedder)
+        for question in questions:
+            require_words(question)
+        batch = Questions(tuple(questions), vectors)
         with span(f"search {query.strategy}"):
             retrievals = self._store.read_consistently(
                 lambda store: strategy.retrieve(batch, query, store)
             )
-        return [retrieval.with_words for retrieval in retrievals]
+        note = _unknown_keys(query.where, self._store)
+        return [replace(retrieval.with_words, note=note) for retrieval in retrievals]
 
     def trace(self, node_id: str) -> Trace:
         """Return the exact spans of the documents under a node.
@@ -165,13 +191,43 @@ class Retriever(AsyncSearch):
 def run_traced(
     corpus: str, questions: Sequence[str], search: Callable[[], list[Retrieval]]
 ) -> list[Retrieval]:
-    """Return the retrievals of ``search``, which runs in a span with the ids and scores of hits."""
+    """Return the retrievals of ``search``, which runs in a span with the ids and scores of hits.
+
+    Raises:
+        QuestionError: a question has no word.
+    """
+    for question in questions:
+        require_words(question)
     values = {"gen_ai.operation.name": "retrieval", "gen_ai.data_source.id": corpus}
     with span(f"retrieval {corpus}", {**values, "gen_ai.provider.name": "raptor"}) as current:
         retrievals = search()
         hits = (hit for retrieval in retrievals for hit in retrieval.hits)
         record_documents(current, questions, [(hit.node.id, hit.score) for hit in hits])
         return retrievals
+
+
+def _unknown_keys(where: Where, store: Searcher) -> str:
+    """Return a note on keys of metadata that a filter names and no document has, or ""."""
+    exclude = where.exclude.metadata if where.exclude else {}
+    keys = dict.fromkeys((*where.metadata, *exclude))
+    unknown = [key for key in keys if not store.count(Where(layers=(0,), metadata={key: {}}))]
+    return f"no document has metadata {', '.join(map(repr, unknown))}" if unknown else ""
+
+
+def _remove(store: VectorStore, folder: "TemporaryDirectory[str]") -> None:
+    """Close the store of trees in memory, then remove its folder."""
+    store.close()
+    folder.cleanup()
+
+
+def _check_names(trees: Sequence[Tree]) -> None:
+    """Refuse trees of one name, as the later one would replace the earlier one."""
+    counts = Counter(tree.name for tree in trees)
+    if names := [repr(name) for name, n_trees in counts.items() if n_trees > 1]:
+        raise SettingsError(
+            f"expected trees of different names, got several called {', '.join(names)}; give each "
+            "a name: build_tree(documents, name=...)"
+        )
 
 
 def _check_embedder(trees: Sequence[Tree], embedder: Embedder) -> None:

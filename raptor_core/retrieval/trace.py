@@ -90,7 +90,7 @@ def family(store: Searcher, node_id: str) -> Family:
         UnknownTreeError: no published node has this id.
     """
     node = published_node(store, node_id)
-    above = Where(trees=(node.tree,), layers=(node.layer + 1,), documents=node.documents)
+    above = Where(trees=(node.tree,), layers=(node.layer + 1,), covers=node.documents)
     parents = (parent for parent in store.nodes(above) if node_id in parent.children)
     children = store.nodes(Where(ids=node.children)) if node.children else []
     return Family(node, tuple(parents), tuple(children))

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from raptor_core.errors import SettingsError
-from raptor_core.retrieval.base import Query, Questions, Retrieval, fill_budgets, fit_budgets
+from raptor_core.retrieval.base import Query, Questions, Retrieval, fit_budgets
 from raptor_core.store.base import Hit, Where
 from raptor_core.store.protocols import Searcher
 from raptor_core.vectors import Vectors
@@ -42,37 +42,6 @@ class Traversal:
         return [hit for layer in layers for hit in layer]
 
 
-class Beam:
-    """Strategy that follows the best ``beam_width`` summaries down to the leaves.
-
-    It returns the best leaves under them. A tree of a single layer gives its leaves at the start;
-    they remain candidates.
-    """
-
-    def retrieve(self, questions: Questions, query: Query, store: Searcher) -> list[Retrieval]:
-        """Return a retrieval for each question, of leaves only; see ``Strategy.retrieve``."""
-        starts = _start_filters(query, store)
-        rows = [questions.select(row).vectors for row in range(len(questions.texts))]
-        return fill_budgets(
-            questions,
-            query,
-            lambda limit: [self._leaves(vector, query, starts, store, limit) for vector in rows],
-        )
-
-    def _leaves(
-        self, vector: Vectors, query: Query, starts: list[Where], store: Searcher, limit: int
-    ) -> list[Hit]:
-        n_hits = max(query.beam_width, limit)
-        hits = (hit for where in starts for hit in store.search(vector, n_hits, where)[0])
-        front = _best(hits, n_hits)
-        leaves = [hit for hit in front if hit.node.is_leaf]
-        while summaries := [hit for hit in front if not hit.node.is_leaf]:
-            below = _children_of(summaries[: query.beam_width], query)
-            front = store.search(vector, n_hits, below)[0]
-            leaves += [hit for hit in front if hit.node.is_leaf]
-        return _best(leaves, limit)
-
-
 def _layer(vector: Vectors, query: Query, filters: list[Where], store: Searcher) -> list[Hit]:
     """Return the nodes that a walk keeps of a layer: the best, or all over the threshold."""
     limit, least = query.limit, -2.0
@@ -85,21 +54,29 @@ def _layer(vector: Vectors, query: Query, filters: list[Where], store: Searcher)
 def _children_of(hits: Iterable[Hit], query: Query) -> Where:
     """Return the filter that selects the children of hits."""
     children = {child for hit in hits for child in hit.node.children}
-    return replace(query.where, ids=tuple(sorted(children)), layers=None)
+    return query.where.narrowed(ids=sorted(children))
 
 
 def _start_filters(query: Query, store: Searcher) -> list[Where]:
-    """Return a filter per start layer: trees of equal height are searched together."""
+    """Return a filter per start layer: trees of equal height are searched together.
+
+    Under a filter a walk starts at each matching node that no matching node is above.
+    """
     where = query.where
-    if where.layers is not None:
+    if where.layers:
         raise SettingsError(
             f"{query.strategy} walks all layers, and a filter on layers would stop it; omit the "
             "filter, or set start_layer"
         )
     if query.start_layer is not None and query.start_layer < 0:
         raise SettingsError(f"start_layer is {query.start_layer}; layers are counted from 0")
+    manifests = store.manifests(where.trees)
+    if where.is_selective:
+        n_layers = max((len(manifest.layer_sizes) for manifest in manifests), default=0)
+        top = n_layers - 1 if query.start_layer is None else query.start_layer
+        return [_highest_matches(where, top, store)]
     trees_by_layer: dict[int, list[str]] = {}
-    for manifest in store.manifests(where.trees):
+    for manifest in manifests:
         top = len(manifest.layer_sizes) - 1
         start = top if query.start_layer is None else min(query.start_layer, top)
         trees_by_layer.setdefault(start, []).append(manifest.tree)
@@ -108,6 +85,15 @@ def _start_filters(query: Query, store: Searcher) -> list[Where]:
         replace(where, layers=(layer,), trees=None if everywhere else tuple(trees))
         for layer, trees in sorted(trees_by_layer.items())
     ]
+
+
+def _highest_matches(where: Where, top: int, store: Searcher) -> Where:
+    """Return the filter of the matching nodes up to a layer that no matching node is above."""
+    summaries = store.nodes(where.narrowed(layers=range(1, top + 1)))
+    children = {child for node in summaries for child in node.children}
+    exclude = where.exclude or Where()
+    exclude = replace(exclude, ids=(*(exclude.ids or ()), *sorted(children)))
+    return replace(where.narrowed(layers=range(top + 1)), exclude=exclude)
 
 
 def _best(hits: Iterable[Hit], limit: int) -> list[Hit]:

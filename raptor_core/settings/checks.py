@@ -12,12 +12,11 @@ class AuditSettings(ChatPart):
 
     Attributes:
         judge: "support" (similarity, coverage, numbers, names, oppositions; the bundled model),
-            "overlap" (words alone), "nli" (a cross-encoder of sentence-transformers), "llm" (an
-            OpenAI-compatible chat endpoint, which is paid for), or "local" (a chat model's GGUF
-            file, which runs in this process).
+            "nli" (a cross-encoder of sentence-transformers), "llm" (an OpenAI-compatible chat
+            endpoint, which is paid for), or "local" (a chat model's GGUF file, which runs in this
+            process).
         on_unsupported: what happens to an audited summary with an unsupported sentence: "report"
-            it, "quarantine" it (published, and left out of retrieval), "resummarize" it with the
-            findings in the prompt, or "block" the publication.
+            it, "quarantine" it (published, and left out of retrieval), or "block" the publication.
         model: model of "nli" (a hub name or a local folder), of "llm", or the file of "local".
         max_retries: attempts after the first, for an audit with an invalid answer or a fault; after
             them the summary is "not judged".
@@ -29,8 +28,8 @@ class AuditSettings(ChatPart):
     purpose: ClassVar[str] = "audit"
     common: ClassVar[tuple[str, ...] | None] = ("judge", "on_unsupported")
 
-    judge: Literal["support", "overlap", "nli", "llm", "local"] = "support"
-    on_unsupported: Literal["report", "quarantine", "resummarize", "block"] = "report"
+    judge: Literal["support", "nli", "llm", "local"] = "support"
+    on_unsupported: Literal["report", "quarantine", "block"] = "report"
     model: str = "gpt-4o-mini"
     max_retries: int = Field(2, ge=0, le=20)
     max_tokens: int = Field(1000, ge=64)
@@ -70,7 +69,7 @@ class CheckSettings(Part):
         max_near_duplicates: share of a layer's summaries that may nearly repeat another; of two
             that are alike, one counts.
         min_coverage: share of the children of a layer's summaries of which these hold something.
-        max_injected: share of a tree's texts that may give orders to a language model.
+        max_injected: share of a tree's texts that may hold chat markup or unseen characters.
         max_cut_sentences: share of the borders between chunks that may lie inside a sentence.
         max_mean_cosine: mean cosine of two nodes of a layer of ten or more, above which its
             vectors have collapsed.

@@ -134,6 +134,10 @@ class TokensSettings(Part):
     encoding: str = "cl100k_base"
 
 
+BUNDLED_TEXT_TOKENS = 254
+"""Tokens of a text that the bundled embedder reads at once: 256, less two around each text."""
+
+
 class EmbedderSettings(EndpointPart):
     """Embedder, which turns texts into vectors.
 
@@ -243,18 +247,19 @@ class TablesSettings(Part):
 
 
 class RunsSettings(Part):
-    """Division of work into runs, and of a corpus into assets.
+    """Division of work into runs.
 
     Attributes:
-        assets: "layers" makes assets of all layers. "compact" makes three assets of a corpus, whose
-            ``tree`` has the layers' metadata and checks.
+        samples: true shows samples of texts in Dagster's UI, up to 160 characters each; they stay
+            in Dagster's log until its retention ends, also those of deleted documents. false keeps
+            the texts of documents and summaries out of every event.
         max_partitions: most partitions of a run that the sensor requests. With workers on several
             machines a smaller number spreads a change over them.
         retries: number of times that the sensor requests a failed partition again. What was made
             and paid for is kept.
     """
 
-    assets: Literal["layers", "compact"] = "layers"
+    samples: bool = True
     max_partitions: int = Field(256, ge=1, le=500)
     retries: int = Field(0, ge=0, le=10)
 
@@ -343,6 +348,31 @@ class Settings(Part):
         if self.audit.judge == "llm" and not custom.judge:
             endpoints["audit"] = self.audit
         return endpoints
+
+    @property
+    def max_window_tokens(self) -> int | None:
+        """Tokens that the embedder reads at once; None where only the loaded model knows it."""
+        is_known = self.embedder.kind == "bundled" and not self.components.embedder
+        return BUNDLED_TEXT_TOKENS if is_known else None
+
+    @property
+    def window_caution(self) -> str:
+        """Which texts are longer than the embedder reads at once, and a remedy, or ""."""
+        limit = self.max_window_tokens
+        context = self.chunking.max_context_tokens if self.chunking.context else 0
+        texts = {
+            "chunking.max_tokens": self.chunking.max_tokens + context,
+            "summarizer.max_tokens": self.summarizer.max_tokens,
+        }
+        over = {name: n for name, n in texts.items() if limit is not None and n > limit}
+        if not over:
+            return ""
+        lengths = " and ".join(f"{name} allows texts of {n:,} tokens" for name, n in over.items())
+        return (
+            f"{lengths}, and the embedder reads {limit} at once: longer ones are embedded in "
+            f"windows, whose mean is less exact. Lower {' and '.join(over)}, or set an "
+            "embedder.model that reads more"
+        )
 
     @model_validator(mode="after")
     def _parts_agree(self) -> "Settings":

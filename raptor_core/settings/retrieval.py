@@ -6,9 +6,7 @@ from pydantic import Field
 
 from raptor_core.settings.base import Part
 
-Strategy = Literal[
-    "hybrid", "collapsed", "collapsed-lexical", "traversal", "beam", "flat", "lexical"
-]
+Strategy = Literal["hybrid", "collapsed", "collapsed-lexical", "traversal", "flat", "lexical"]
 """Name of a strategy; see ``raptor_core.retrieval.STRATEGIES``."""
 
 
@@ -21,24 +19,19 @@ class HybridSettings(Part):
     Attributes:
         lexical: weight of the lexical score; the dense score has the rest of 1.
         neighbours: weights of the better neighbouring chunk at distance 1, 2 and so on.
-        paragraph: weight of the best chunk of a paragraph, added to the mean of its chunks.
         document: weight of the three best chunks of the document, where documents compete.
         diversity: deduction from a passage, times log(1 + n), when n passages of its document are
             chosen, where documents compete.
         reranker: weight of the second score that ``retrieval.reranker`` switches on.
-        summaries: share of the budget for summaries where a question is about a theme; 0 takes
-            chunks alone.
         candidates: nodes that each search of all documents returns.
         documents: best documents of which all chunks are scored.
     """
 
     lexical: float = Field(0.35, ge=0, le=1)
     neighbours: tuple[float, ...] = (0.7, 0.2)
-    paragraph: float = Field(0.5, ge=0)
     document: float = Field(4.0, ge=0)
     diversity: float = Field(3.0, ge=0)
     reranker: float = Field(2.0, ge=0)
-    summaries: float = Field(0.1, ge=0, le=1)
     candidates: int = Field(256, ge=1, le=10_000)
     documents: int = Field(4, ge=1, le=1000)
 
@@ -50,17 +43,14 @@ class RetrievalSettings(Part):
         strategy: "hybrid" scores chunks by vectors, words, neighbours and document, and packs
             whole paragraphs; "collapsed" searches all layers at once (by vectors,
             "collapsed-lexical" by BM25) and "traversal" walks down from the top, all as in the
-            paper; "beam" walks down and returns chunks alone; "flat" (vectors) and "lexical"
-            (BM25) search the chunks without the tree.
+            paper; "flat" (vectors) and "lexical" (BM25) search the chunks without the tree.
         budget_tokens: most tokens of the context.
         top_k: most nodes, of each layer in a traversal; 0 is what the budget holds, and 20 for each
             layer of a traversal.
-        beam_width: summaries that "beam" keeps on each layer.
         max_per_document: most chunks of one document in "hybrid"; 0 is any number.
-        reranker: second score for the best passages of "hybrid". "sentences" embeds the sentences
-            of the best paragraphs, which helps contexts of some 400 tokens. Any other name is a
-            cross-encoder of sentence-transformers, such as "cross-encoder/ms-marco-MiniLM-L6-v2",
-            or its folder. Empty is none.
+        reranker: cross-encoder of sentence-transformers, such as
+            "cross-encoder/ms-marco-MiniLM-L6-v2", or its folder, that scores the best passages of
+            "hybrid" again. Empty is none.
     """
 
     common: ClassVar[tuple[str, ...] | None] = ("strategy", "budget_tokens")
@@ -68,6 +58,5 @@ class RetrievalSettings(Part):
     strategy: Strategy = "hybrid"
     budget_tokens: int = Field(2000, ge=1)
     top_k: int = Field(0, ge=0, le=1000)
-    beam_width: int = Field(3, ge=1, le=1000)
     max_per_document: int = Field(0, ge=0)
     reranker: str = ""

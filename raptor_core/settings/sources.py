@@ -1,5 +1,7 @@
 """Settings of the source: files, folders, URLs, and tables of databases."""
 
+import shlex
+from collections.abc import Mapping
 from typing import ClassVar
 
 from pydantic import Field, field_validator, model_validator
@@ -73,7 +75,6 @@ class SourceSettings(Part):
             type, such as ``*.py``.
         exclude: patterns of relative paths, as in .gitignore, of files and folders to leave out.
         protocols: protocols of fsspec URLs that may be read, in chained URLs too.
-        private_hosts: hosts with a private address that http and https may reach.
         timeout_seconds: seconds that a storage may be silent. A file, or 500 rows of a database,
             may take 10 times as long in all, and a listing 60 times.
         max_file_mb: most megabytes of a file; larger files are reported and skipped.
@@ -85,9 +86,10 @@ class SourceSettings(Part):
         title_field: field with the title in the rows of a file.
         settle_seconds: seconds after its last write before the sensor reads a file; 0 reads it at
             once.
-        parse_seconds: time limit for reading a PDF file, in seconds.
-        ocr: languages of tesseract, such as ``eng`` or ``deu+eng``, for pages of PDF files that are
-            pictures; empty reads none. The program has to be installed.
+        parse_seconds: time limit for reading a file, in seconds.
+        convert: commands that write files of other types as Markdown, by extension, such as
+            ``{".rtf" = "pandoc -t gfm"}``. A command gets the file on its standard input, or its
+            path at ``{}``.
         max_removed: share of the published documents that may be gone at once, 0 to 1. A look that
             misses more changes nothing until a person confirms it, nor one that finds a named
             source empty. 0 asks for every document, 1 never asks.
@@ -95,14 +97,13 @@ class SourceSettings(Part):
         watch: switch the sensor on from the start; it builds changed documents without a command.
     """
 
-    common: ClassVar[tuple[str, ...] | None] = ("paths", "exclude", "max_file_mb", "ocr", "watch")
+    common: ClassVar[tuple[str, ...] | None] = ("paths", "exclude", "max_file_mb", "watch")
 
     paths: tuple[str, ...] = ()
     tables: tuple[DatabaseTable, ...] = ()
     include: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
     protocols: tuple[str, ...] = PROTOCOLS
-    private_hosts: tuple[str, ...] = ()
     timeout_seconds: float = Field(60.0, gt=0, le=3600)
     max_file_mb: float = Field(50.0, gt=0)
     whole_pages: bool = False
@@ -112,10 +113,24 @@ class SourceSettings(Part):
     title_field: str = "title"
     settle_seconds: float = Field(2.0, ge=0, le=3600)
     parse_seconds: float = Field(120.0, gt=0)
-    ocr: str = Field("", pattern=r"^[A-Za-z_+]*$")
+    convert: Mapping[str, str] = Field(default_factory=dict)
     max_removed: float = Field(0.5, ge=0, le=1)
     max_removed_documents: int = Field(1000, ge=0)
     watch: bool = False
+
+    @field_validator("convert")
+    @classmethod
+    def _commands_are_whole(cls, convert: Mapping[str, str]) -> Mapping[str, str]:
+        for extension, command in convert.items():
+            if not extension.startswith(".") or extension != extension.lower():
+                raise ValueError(f'give an extension such as ".rtf", got {extension!r}')
+            try:
+                words = shlex.split(command)
+            except ValueError as error:
+                raise ValueError(f"the command for {extension} is malformed: {error}") from error
+            if not words:
+                raise ValueError(f"the command for {extension} is empty; name one, or remove it")
+        return convert
 
     @field_validator("encoding")
     @classmethod

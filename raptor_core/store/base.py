@@ -1,9 +1,11 @@
 """Values that a store takes and returns; the rules of publishing are in ``store.py``."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, Self
 
-from raptor_core.documents.base import MetadataValue
+from raptor_core.documents.base import MetadataScalar
+from raptor_core.errors import SettingsError
 from raptor_core.identity import digest
 from raptor_core.nodes import Fit, Node
 from raptor_core.vectors import Vectors
@@ -14,12 +16,14 @@ class StoreIdentity:
     """Corpus and embedder that a store was made for; it refuses any other.
 
     ``corpus`` names the collection's alias; the collection itself also carries the embedder.
+    ``probe`` begins the embedder's vector of a fixed text, or is empty where it is not needed.
     """
 
     corpus: str
     embedder_model: str
     embedder_fingerprint: str
     n_dims: int
+    probe: tuple[float, ...] = field(default=(), compare=False)
 
     @property
     def embedder(self) -> str:
@@ -28,20 +32,118 @@ class StoreIdentity:
         return f"embedder {self.embedder_model} (fingerprint {short}, {self.n_dims} dimensions)"
 
 
+BOUNDS = ("gt", "gte", "lt", "lte")
+"""Names of the bounds of a range: over, at least, under, at most."""
+
+Bounds = Mapping[str, str | int | float]
+"""Range of numbers or of ISO 8601 dates; without a bound it is any value."""
+
+MetadataFilter = Mapping[str, MetadataScalar | Sequence[MetadataScalar] | Bounds]
+"""Values by key: one value, several of which any matches, or the bounds of a range."""
+
+
 @dataclass(frozen=True, slots=True)
 class Where:
-    """Filter on live nodes; every field that is not None must match.
+    """Filter on live nodes. Each field that is not None must match; an empty one matches nothing.
 
-    ``trees``, ``documents`` and ``layers`` match any of their values (a summary matches a
-    document that lies under it); ``ids`` are node ids; ``metadata`` matches equal values, or any
-    of a tuple.
+    A summary matches ``documents``, ``folders`` and ``metadata`` only if every chunk under it does,
+    so a summary over several documents is of none of them. ``exclude`` leaves out each node of
+    which a chunk matches one field of it.
+
+    Attributes:
+        trees: names of trees.
+        documents: ids of documents.
+        folders: folders of documents, such as "policies/", with those under them.
+        layers: layers; 0 holds the chunks.
+        ids: ids of nodes.
+        metadata: values by key: a value, a list of values, or a range such as
+            ``{"gte": "2024-01-01", "lt": "2025-01-01"}`` of numbers or ISO 8601 dates.
+        covers: documents of which a node has a chunk beneath it, among others.
+        exclude: filter on what to leave out, without an ``exclude`` of its own.
+
+    Raises:
+        SettingsError: a field has a value of another type.
     """
 
     trees: tuple[str, ...] | None = None
     documents: tuple[str, ...] | None = None
+    folders: tuple[str, ...] | None = None
     layers: tuple[int, ...] | None = None
     ids: tuple[str, ...] | None = None
-    metadata: Mapping[str, MetadataValue] = field(default_factory=dict)
+    metadata: MetadataFilter = field(default_factory=dict)
+    covers: tuple[str, ...] | None = None
+    exclude: "Where | None" = None
+
+    def __post_init__(self) -> None:
+        for name in _LISTS:
+            object.__setattr__(self, name, _tuple(name, getattr(self, name)))
+        if not isinstance(self.metadata, Mapping):
+            raise SettingsError(f"where.metadata: expected values by key, got {self.metadata!r}")
+        for key, accepted in self.metadata.items():
+            _check_accepted(key, accepted)
+        if self.exclude is not None and self.exclude.exclude is not None:
+            raise SettingsError("where.exclude has an exclude of its own; leave that out")
+
+    @property
+    def conditions(self) -> dict[str, Any]:
+        """The fields that filter, by name."""
+        values = {each.name: getattr(self, each.name) for each in fields(self)}
+        return {name: value for name, value in values.items() if value not in (None, {})}
+
+    @property
+    def is_selective(self) -> bool:
+        """Whether it may divide the nodes of a tree."""
+        return bool(self.conditions.keys() - {"trees"})
+
+    def narrowed(
+        self,
+        *,
+        trees: Sequence[str] | None = None,
+        layers: Sequence[int] | None = None,
+        ids: Sequence[str] | None = None,
+        covers: Sequence[str] | None = None,
+    ) -> Self:
+        """Return the filter that also keeps to these values; None adds nothing."""
+        added = {"trees": trees, "layers": layers, "ids": ids, "covers": covers}
+        changes: dict[str, Any] = {
+            name: _intersection(getattr(self, name), values)
+            for name, values in added.items()
+            if values is not None
+        }
+        return replace(self, **changes)
+
+
+_LISTS = tuple(f.name for f in fields(Where) if f.name not in {"metadata", "exclude"})
+
+
+def _intersection(known: Sequence[Any] | None, added: Sequence[Any]) -> tuple[Any, ...]:
+    return tuple(added) if known is None else tuple(sorted(set(known).intersection(added)))
+
+
+def _tuple(name: str, values: Any) -> tuple[Any, ...] | None:
+    if values is None or isinstance(values, tuple):
+        return values
+    if isinstance(values, str | bytes | Mapping) or not hasattr(values, "__iter__"):
+        raise SettingsError(f"where.{name}: expected a list, got {values!r:.80}")
+    return tuple(values)
+
+
+def _check_accepted(key: str, accepted: Any) -> None:
+    """Raise SettingsError unless ``accepted`` is a value, a list of values, or a range."""
+    if isinstance(accepted, Mapping):
+        if unknown := sorted(set(accepted) - set(BOUNDS)):
+            raise SettingsError(
+                f"where.metadata {key!r}: expected bounds among {', '.join(BOUNDS)}, got "
+                f"{', '.join(map(str, unknown))}"
+            )
+        return
+    values = accepted if isinstance(accepted, tuple | list) else (accepted,)
+    for value in values:
+        if not isinstance(value, str | int | float):
+            raise SettingsError(
+                f"where.metadata {key!r}: expected a text, a number, a truth value, a list of "
+                f"these, or a range such as {{'gte': 2020}}, got {value!r:.80}"
+            )
 
 
 @dataclass(frozen=True, slots=True)

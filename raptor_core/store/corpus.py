@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from raptor_core.errors import StoreError, StoreMismatchError
 from raptor_core.identity import digest
@@ -19,6 +21,10 @@ from raptor_core.store.base import StoreIdentity
 
 if TYPE_CHECKING:
     from raptor_core.store.store import VectorStore
+
+
+LEAST_COSINE = 0.95
+"""Least cosine of two probes of one model, whose last digits may differ between machines."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,9 +202,29 @@ def owner_name(owner: str | None) -> str:
     return f"the corpus {owner!r} of a Dagster project" if owner else "a home of the raptor command"
 
 
+def _alike(stored: Sequence[float], current: Sequence[float]) -> bool:
+    """Return whether two probes are of one model; an empty one is like any."""
+    if not stored or not current:
+        return True
+    first, second = np.asarray(stored), np.asarray(current)
+    cosine = first @ second / (np.linalg.norm(first) * np.linalg.norm(second))
+    return bool(cosine >= LEAST_COSINE)
+
+
 def check_identity(stored: StoreIdentity, expected: StoreIdentity | None, where: str) -> None:
     """Raise StoreMismatchError for another embedder or dimension than the store was made for."""
-    if expected is not None and expected != stored:
+    if expected is None:
+        return
+    same_name = stored.embedder_fingerprint == expected.embedder_fingerprint
+    if same_name and (stored.n_dims != expected.n_dims or not _alike(stored.probe, expected.probe)):
+        raise StoreMismatchError(
+            f"{where} was made with {stored.embedder}, and another model answers to the name "
+            f"{expected.embedder_model} now ({expected.n_dims} dimensions): its vectors do not go "
+            "with those of the store. Set the model back, or set embedder.revision to another "
+            'word, such as "2", and run raptor build: everything is embedded again. Or choose '
+            "another home (--home) or corpus name (store.corpus)"
+        )
+    if expected != stored:
         raise StoreMismatchError(
             f"{where} was made for corpus {stored.corpus!r}, {stored.embedder}; the settings ask "
             f"for corpus {expected.corpus!r}, {expected.embedder}. Set the embedder back, build "

@@ -17,7 +17,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from threading import get_ident
 
-from raptor_core.disk import disk_errors, file_lock, replace_file
+from raptor_core.disk import disk_errors, file_lock, replace_file, require_refusal
 from raptor_core.errors import StoreError, StoreLockedError
 
 _POLL_SECONDS = 0.02
@@ -85,6 +85,7 @@ def nobody_writes(path: Path, wait_seconds: float) -> Iterator[None]:
                 if time.monotonic() > give_up:
                     raise _locked(path, wait_seconds) from None
                 time.sleep(_POLL_SECONDS)
+        require_refusal(path, shared=False)
         yield
 
 

@@ -11,8 +11,7 @@ Every field of a node has a payload field of the same name (``node_id`` for its 
 - ``quality``: as JSON text, and ``metadata_exact`` beside ``metadata`` where that holds fractions:
   engines may change the last bit of a fraction.
 - ``mark``: of a manifest, its short form as JSON text, which is compared with the record.
-- ``facts``: one hash per metadata entry, and per item of a list, so that any metadata key can
-  be filtered by index, exactly and whatever characters or value types it has.
+- ``facts`` and ``numbers``: what filters match, see ``facts``.
 """
 
 import json
@@ -23,11 +22,12 @@ from functools import lru_cache
 from operator import attrgetter
 from typing import Any
 
-from raptor_core.documents.base import MetadataScalar, metadata_entries, with_tuples
+from raptor_core.documents.base import metadata_entries, with_tuples
 from raptor_core.errors import DamagedTreeError, StoreError
 from raptor_core.identity import NODE_NAMESPACE, digest
 from raptor_core.nodes import Fit, Node
 from raptor_core.store.base import Manifest, Mark
+from raptor_core.store.facts import Facts, encoded_facts, own_facts
 from raptor_core.store.lexical import LEXICAL_VERSION
 
 Payload = dict[str, Any]
@@ -42,8 +42,12 @@ _values = attrgetter(*_NAMES)
 _ENCODER = json.JSONEncoder(ensure_ascii=False, sort_keys=True, default=dict)
 
 
-def node_digest(node: Node) -> str:
-    """Return the digest of all fields of a node; raise StoreError for what cannot be stored."""
+def node_digest(node: Node, facts: Facts | None = None) -> str:
+    """Return the digest of all fields of a node, and of its facts if they are given.
+
+    Raises:
+        StoreError: the node cannot be stored.
+    """
     _check_numbers(node)
     encoded = _encoded(node)
     try:
@@ -53,7 +57,11 @@ def node_digest(node: Node) -> str:
             f"node {node.id} of tree {node.tree!r} holds text that is not valid Unicode "
             f"({error.reason}); replace it when the document is read"
         ) from error
-    return digest("node", LEXICAL_VERSION, encoded)
+    return _digest(encoded, facts.payload() if facts else {"facts": []})
+
+
+def _digest(encoded: str, facts: Payload) -> str:
+    return digest("node", LEXICAL_VERSION, encoded, encoded_facts(facts))
 
 
 def _encoded(node: Node) -> str:
@@ -69,16 +77,9 @@ def manifest_id(tree: str) -> str:
     return str(uuid.uuid5(NODE_NAMESPACE, digest("manifest", tree)))
 
 
-@lru_cache(maxsize=1 << 12, typed=True)
-def fact(key: str, value: MetadataScalar) -> str:
-    """Return the hash of a metadata entry. 1 and 1.0 are the same value, True and 1 are not."""
-    if isinstance(value, float) and value.is_integer():
-        value = int(value)
-    return digest("fact", key, json.dumps(value))
-
-
-def node_to_payload(node: Node) -> Payload:
+def node_to_payload(node: Node, facts: Facts | None = None) -> Payload:
     """Return the payload of a node without ``state``; raise StoreError as ``node_digest``."""
+    facts = facts or own_facts(node)
     payload: Payload = {
         name: list(value) if isinstance(value, tuple) else value
         for name, value in zip(_NAMES, _values(node), strict=True)
@@ -93,10 +94,10 @@ def node_to_payload(node: Node) -> Payload:
         for key, value in node.metadata.items()
     }
     payload["quality"] = json.dumps(dict(node.quality))
-    payload["facts"] = sorted({fact(key, value) for key, value in metadata_entries(node.metadata)})
+    payload |= facts.payload()
     if any(isinstance(value, float) for _, value in metadata_entries(node.metadata)):
         payload["metadata_exact"] = json.dumps(dict(node.metadata))
-    payload["digest"] = node_digest(node)
+    payload["digest"] = node_digest(node, facts)
     return payload
 
 
@@ -115,9 +116,10 @@ def payload_to_node(payload: Payload) -> Node:
     """Return the node of a payload; raise DamagedTreeError if it is not what was written."""
     try:
         node = _node(payload)
+        encoded_facts(payload)
     except (KeyError, TypeError, ValueError) as error:
         raise damaged(payload) from error
-    if digest("node", LEXICAL_VERSION, _encoded(node)) != payload.get("digest"):
+    if _digest(_encoded(node), payload) != payload.get("digest"):
         raise damaged(payload)
     return node
 

@@ -48,6 +48,9 @@ class Searcher(Protocol):
     def nodes(self, where: Where = ...) -> list[Node]:
         """Return nodes by tree, layer, ``Node.order``."""
 
+    def count(self, where: Where = ...) -> int:
+        """Return the number of live nodes that match."""
+
     def manifests(self, trees: Sequence[str] | None = None) -> list[Manifest]:
         """Return the manifests of these trees, or of all, by tree name."""
 

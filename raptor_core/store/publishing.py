@@ -13,6 +13,7 @@ from raptor_core.errors import StoreError, StoreMismatchError
 from raptor_core.nodes import Node
 from raptor_core.store.base import Edition, Manifest, PublicationCounts, StoreIdentity
 from raptor_core.store.engines.base import LIVE, MANIFEST, Batch, Condition, Engine, Match, Point
+from raptor_core.store.facts import Facts, facts_by_node
 from raptor_core.store.lexical import passage_vector
 from raptor_core.store.payload import manifest_id, manifest_to_payload, node_digest, node_to_payload
 from raptor_core.vectors import Vectors
@@ -147,10 +148,11 @@ class PublicationBatch:
 
 @dataclass(frozen=True, slots=True)
 class TreeUpdate:
-    """Changes of a tree that publishing makes: nodes to write, ids to delete."""
+    """Changes of a tree that publishing makes: nodes to write, with facts, and ids to delete."""
 
     manifest: Manifest
     changed: tuple[Node, ...]
+    facts: Mapping[str, Facts]
     deletes: tuple[str, ...]
     result: PublicationCounts
 
@@ -170,7 +172,8 @@ class TreeUpdate:
             state = {"state": "live", "build_id": self.manifest.build_id, "embedded": is_shown}
             dense = vectors[node.embedding_key] if is_shown else None
             words = passage_vector(node.text) if is_shown else None
-            written.append(Point(node.id, {**node_to_payload(node), **state}, dense, words))
+            payload = {**node_to_payload(node, self.facts[node.id]), **state}
+            written.append(Point(node.id, payload, dense, words))
         tree = Point(manifest_id(self.manifest.tree), manifest_to_payload(self.manifest))
         return [*written, tree]
 
@@ -199,14 +202,17 @@ def _planned(manifest: Manifest, nodes: Sequence[Node], stored: Sequence[Point])
         raise StoreError(f"tree {manifest.tree!r}: a node id comes twice among {len(nodes)} nodes")
     live = {r.id: (r.payload["digest"], r.payload["embedded"]) for r in stored}
     hidden = set(manifest.quarantined)
+    facts = facts_by_node(nodes)
     changed = tuple(
-        node for node in nodes if (node_digest(node), node.id not in hidden) != live.get(node.id)
+        node
+        for node in nodes
+        if (node_digest(node, facts[node.id]), node.id not in hidden) != live.get(node.id)
     )
     n_updated = sum(node.id in live for node in changed)
     deletes = sorted(live.keys() - {node.id for node in nodes})
     n_added, n_unchanged = len(changed) - n_updated, len(nodes) - len(changed)
     result = PublicationCounts(n_added, n_updated, n_unchanged, len(deletes))
-    return TreeUpdate(manifest, changed, tuple(deletes), result)
+    return TreeUpdate(manifest, changed, facts, tuple(deletes), result)
 
 
 def check_vectors(nodes: Sequence[Node], vectors: Vectors, identity: StoreIdentity) -> None:

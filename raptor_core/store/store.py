@@ -6,8 +6,8 @@
 - A commit that fails closes the store: opening it again completes the commit.
 - Forgetting: after ``publish`` and ``drop`` no point holds removed text, and no search, lookup or
   listing returns it. Bytes may stay in the engine's files for a while. Edge erases them in
-  ``optimize()``: in small stores all, in large ones those of segments of which a fifth is deleted;
-  ``erase`` removes all. Local mode's SQLite reuses freed pages, a server vacuums on its own.
+  ``optimize()``: in small stores all, in large ones those of segments of which a fifth is deleted.
+  Local mode's SQLite reuses freed pages, a server vacuums on its own.
 - One store object may be shared by threads. On embedded engines its calls take turns.
 """
 
@@ -362,10 +362,10 @@ class VectorStore(StoreReader, AbstractContextManager["VectorStore"]):
                 if node is None or node.id != record.id or lacks:
                     yield record.id
 
-    def optimize(self, *, erase: bool = False) -> None:
-        """Build search indexes; ``erase`` removes all bytes of deleted points, see ``Engine``."""
+    def optimize(self) -> None:
+        """Build search indexes, and erase bytes of deleted points, see ``Engine``."""
         with self._open():
-            self._engine.optimize(erase=erase)
+            self._engine.optimize()
 
 
 def _sound_vector(record: Point) -> Vectors | None:

@@ -19,7 +19,7 @@ KEY = ("curation",)
 UNDO = "undo"
 ACTS = Schema(
     ("id", "string", "of the act; sorts by time"),
-    ("kind", "string", "document, chunk, summary, pin, finding, or undo"),
+    ("kind", "string", "document, chunk, summary, finding, or undo"),
     ("tree", "string", "name of the tree"),
     ("subject", "string", "subject of the decision; of an undo, the id of the undone act"),
     ("value", "string", "text of a summary; right or wrong"),

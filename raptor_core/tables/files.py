@@ -21,7 +21,6 @@ from raptor_core.places import Folder
 if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
 Properties = Mapping[str, str]
 T = TypeVar("T")
@@ -124,38 +123,6 @@ class TableStore:
             return take(pq.ParquetFile(pa.BufferReader(data)))
         except (pa.ArrowException, OSError) as error:
             raise _damaged(path, error) from error
-
-
-_PLAIN_ENCODINGS = {"PLAIN", "RLE", "BIT_PACKED"}
-_SMALL_UNPACKED_BYTES = 2**26
-_VALUE_BYTES = 16
-"""Largest size of a list's value beside its content, also of a missing one."""
-
-
-def check_unpacked(
-    file: pq.ParquetFile,
-    codecs: Sequence[str] = ("SNAPPY", "ZSTD", "UNCOMPRESSED"),
-    max_expansion: int = 100,
-) -> None:
-    """Raise ValueError for a Parquet file that unpacks to far more memory than its size.
-
-    A dictionary stores a text once for many rows, so none may be used: ``TableStore`` and exports
-    use none. ``max_expansion`` bounds the quotient of unpacked and packed size of a file that is
-    not small. A damaged file raises ArrowException.
-    """
-    # For a damaged footer ``column`` would abort the process, where reading raises an error.
-    file.scan_contents(batch_size=1024)
-    groups = map(file.metadata.row_group, range(file.metadata.num_row_groups))
-    chunks = [group.column(number) for group in groups for number in range(group.num_columns)]
-    for chunk in chunks:
-        if chunk.compression not in codecs or not _PLAIN_ENCODINGS.issuperset(chunk.encodings):
-            used = f"{chunk.compression}, {', '.join(chunk.encodings)}"
-            raise ValueError(f"the column {chunk.path_in_schema} is packed by {used}")
-    packed = sum(chunk.total_compressed_size for chunk in chunks)
-    unpacked = sum(c.total_uncompressed_size + _VALUE_BYTES * c.num_values for c in chunks)
-    most = max(_SMALL_UNPACKED_BYTES, max_expansion * packed)
-    if unpacked > most:
-        raise ValueError(f"it unpacks to {unpacked} bytes, {most} at the most")
 
 
 def table_name(key: Sequence[str], partition: str) -> str:

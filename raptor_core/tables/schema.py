@@ -49,34 +49,11 @@ class Schema:
         """Yield the rows that ``table`` wrote, lists as tuples; raise KeyError without a column."""
         return zip(*(self._cells(column, table) for column in self.columns), strict=True)
 
-    def check(self, schema: pa.Schema) -> None:
-        """Raise ValueError for a column that is missing, unknown, repeated, or of another type."""
-        names = list(schema.names)
-        if len(set(names)) != len(names) or set(names) != set(self.names):
-            raise ValueError(f"columns {names!r:.400}, expected {list(self.names)}")
-        for column in self.columns:
-            type_ = schema.field(column.name).type
-            if not _has_kind(type_, column.kind):
-                raise ValueError(f"the column {column.name} has type {type_}, not {column.kind}")
-
     def _cells(self, column: Column, table: pa.Table) -> Iterable[Any]:
         values = table.column(column.name).to_pylist()
         if column.kind == "json":
             return map(json.loads, values)
         return map(tuple, values) if column.kind == "list[string]" else values
-
-
-def _has_kind(type_: pa.DataType, kind: Kind) -> bool:
-    from pyarrow import types
-
-    if kind == "list[string]":
-        is_list = types.is_list(type_) or types.is_large_list(type_)
-        return is_list and _has_kind(type_.value_type, "string")
-    if kind in ("int", "float"):
-        return bool(types.is_int64(type_) if kind == "int" else types.is_float64(type_))
-    if kind == "bytes":
-        return bool(types.is_binary(type_) or types.is_large_binary(type_))
-    return bool(types.is_string(type_) or types.is_large_string(type_))
 
 
 def _array(kind: Kind, values: Sequence[Any]) -> pa.Array:

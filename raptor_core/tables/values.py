@@ -6,14 +6,13 @@ How rows become columns is in ``schema.py``; where tables are kept, in ``files.p
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, astuple
+from dataclasses import asdict
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from raptor_core.audit.base import SentenceFinding
 from raptor_core.audit.report import AuditReport
 from raptor_core.documents.base import Document, Section, with_tuples
-from raptor_core.models.money.usage import Usage
 from raptor_core.nodes import End, Fit, Node
 from raptor_core.tables.schema import Schema
 from raptor_core.tree.cluster import Clustering
@@ -163,27 +162,6 @@ def _clustering(rows: Sequence[tuple[Any, ...]]) -> Clustering:
         responsibilities=responsibilities if any(responsibilities) else (),
         fit=Fit(**fit) if fit else None,
     )
-
-
-USAGES = Schema(
-    ("content_key", "string"),
-    ("calls", "int"),
-    ("prompt_tokens", "int"),
-    ("completion_tokens", "int"),
-    ("retries", "int"),
-    ("usd", "float"),
-)
-"""Content key of a text, and the fields of its usage in their order."""
-
-
-def usages_to_table(usages: Mapping[str, Usage]) -> pa.Table:
-    """Return a table with a row for each content key, sorted; ``usd`` is null without a price."""
-    return USAGES.table((key, *astuple(used)) for key, used in sorted(usages.items()))
-
-
-def table_to_usages(table: pa.Table) -> dict[str, Usage]:
-    """Return the usages of a table that ``usages_to_table`` made, by content key."""
-    return {key: Usage(*used) for key, *used in USAGES.rows(table)}
 
 
 FINDINGS = Schema(

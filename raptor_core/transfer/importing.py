@@ -1,6 +1,6 @@
-"""Import: the trees of an export are checked, all of them, and then published, each at once.
+"""Import: the files of an export are verified, all of them, and then each tree is published.
 
-``manifest.py``, ``rows.py`` and ``checks.py`` hold the rules, ``tables.py`` those of tables.
+``manifest.py`` and ``rows.py`` read the files.
 """
 
 from collections.abc import Sequence
@@ -11,8 +11,7 @@ from raptor_core.nodes import Node
 from raptor_core.store.base import Edition, PublicationCounts, StoreIdentity
 from raptor_core.store.protocols import Searcher
 from raptor_core.store.store import VectorStore
-from raptor_core.transfer.checks import check_tree
-from raptor_core.transfer.manifest import MAX_BYTES, decode
+from raptor_core.transfer.manifest import decode
 from raptor_core.transfer.rows import decode_rows
 from raptor_core.transfer.values import MANIFEST, Export, ExportFolder, TreeFile
 from raptor_core.vectors import Vectors
@@ -28,7 +27,7 @@ class ImportedTree:
 
 def read_export(folder: ExportFolder) -> Export:
     """Return the export of a folder; raise ExportError if it is incomplete, damaged or newer."""
-    data = folder.find(MANIFEST, MAX_BYTES)
+    data = folder.find(MANIFEST)
     if data is None:
         raise ExportError(
             f"{folder.name} holds no {MANIFEST}: it is no export, or one that was interrupted. "
@@ -67,22 +66,22 @@ def check_embedder(export: Export, identity: StoreIdentity, where: str) -> None:
 
 
 def verify(folder: ExportFolder, export: Export) -> None:
-    """Read every tree of the export; raise ExportError for a missing, damaged or forged file."""
+    """Read every tree of the export; raise ExportError for a missing or damaged file."""
     for file in export.trees:
-        _read(folder, export, file)
+        _read(folder, file)
 
 
 def import_trees(store: VectorStore, folder: ExportFolder, export: Export) -> list[ImportedTree]:
     """Publish the trees as they were exported, several in one commit; repeating changes nothing.
 
     Raises:
-        ExportError: a file is damaged or forged.
+        ExportError: a file is missing or damaged.
         StoreError: the store refuses; published trees stay as they are.
     """
     imported = []
     with store.publishing() as publishing:
         for file in export.trees:
-            edition = Edition(file.manifest, *_read(folder, export, file))
+            edition = Edition(file.manifest, *_read(folder, file))
             (published,) = publishing.publish([edition])
             imported.append(ImportedTree(file.manifest.tree, published))
     return imported
@@ -95,12 +94,8 @@ def differing_trees(store: Searcher, export: Export) -> list[str]:
     return sorted(m.tree for m in live if m.mark != exported[m.tree].mark)
 
 
-def _read(
-    folder: ExportFolder, export: Export, file: TreeFile
-) -> tuple[tuple[Node, ...], dict[str, Vectors]]:
-    """Return the checked nodes of a tree, and its vectors by embedding key."""
-    where, manifest = folder.shown(file.name), file.manifest
-    nodes, rows = decode_rows(folder.read(file.name, file.stamp), where, sum(manifest.layer_sizes))
-    check_tree(nodes, rows, manifest, export.identity, where)
+def _read(folder: ExportFolder, file: TreeFile) -> tuple[tuple[Node, ...], dict[str, Vectors]]:
+    """Return the nodes of a tree, and its vectors by embedding key."""
+    nodes, rows = decode_rows(folder.read(file.name, file.stamp), folder.shown(file.name))
     known = zip(nodes, rows, strict=True)
     return nodes, {node.embedding_key: row for node, row in known if row is not None}

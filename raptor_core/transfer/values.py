@@ -4,17 +4,13 @@
     <folder>/trees/<digest>.parquet  one tree: a row for each node, with its vector
     <folder>/tables/…                tables of partitions, under the paths that they have in a home
 
-The names of files are derived from the names of trees, tables and partitions, so a forged manifest
-cannot name a file outside the folder. ``manifest.py`` and ``rows.py`` hold the formats.
+The names of files are derived from the names of trees, tables and partitions. ``manifest.py`` and
+``rows.py`` hold the formats.
 """
 
 import hashlib
-import os
-import stat
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from raptor_core.errors import ExportError
@@ -41,7 +37,7 @@ class Stamp:
 
 
 class ExportFolder(Folder):
-    """Folder of an export, which raises ExportError and reads regular files alone."""
+    """Folder of an export, which raises ExportError and verifies what it reads."""
 
     def __init__(self, url: str) -> None:
         super().__init__(url, ExportError)
@@ -51,24 +47,9 @@ class ExportFolder(Folder):
         self.write(name, data)
         return Stamp.of(data)
 
-    def find(self, name: str, max_bytes: int | None = None) -> bytes | None:
-        """Return the content of a file; None where there is none.
-
-        Raises:
-            ExportError: the place does not answer, or refuses; the file is larger than
-                ``max_bytes``, or not regular.
-        """
-        if self._is_local:
-            return self._find_regular(name, max_bytes)
-        with suppress(FileNotFoundError), self._errors(name):
-            size = self._files.info(self.path(name))["size"]
-            if max_bytes is not None and (size or 0) > max_bytes:
-                raise self._too_large(name, size, max_bytes)
-        return super().find(name)
-
     def read(self, name: str, stamp: Stamp | None = None) -> bytes:
         """Return a file's content; raise ExportError if it is missing or not that of ``stamp``."""
-        data = self.find(name, None if stamp is None else stamp.n_bytes)
+        data = self.find(name)
         if data is None:
             raise ExportError(f"{self.shown(name)} is missing; copy the export again, whole")
         actual = Stamp.of(data)
@@ -80,31 +61,6 @@ class ExportFolder(Folder):
                 f"{stamp.sha256[:12]}; copy it again, or export again"
             )
         return data
-
-    def _find_regular(self, name: str, max_bytes: int | None) -> bytes | None:
-        path = Path(self.path(name))
-        root = Path(self.path(""))
-        with suppress(FileNotFoundError), self._errors(name):
-            links = [p for p in (path, *path.parents) if p.is_symlink() and root in p.parents]
-            # Opening a pipe would wait for its writer; the type of an open file cannot change.
-            flag = getattr(os, "O_NONBLOCK", 0)
-            with open(path, "rb", opener=lambda name, flags: os.open(name, flags | flag)) as file:
-                status = os.fstat(file.fileno())
-                if links or not stat.S_ISREG(status.st_mode):
-                    raise ExportError(
-                        f"{links[-1] if links else path} is no regular file or folder; copy the "
-                        "export again, without links, pipes and devices"
-                    )
-                if max_bytes is not None and status.st_size > max_bytes:
-                    raise self._too_large(name, status.st_size, max_bytes)
-                return file.read(status.st_size + 1)  # it may grow meanwhile
-        return None
-
-    def _too_large(self, name: str, n_bytes: int, max_bytes: int) -> ExportError:
-        return ExportError(
-            f"{self.shown(name)} is damaged: it has {n_bytes} bytes, expected at most {max_bytes}; "
-            "copy it again, or export again"
-        )
 
 
 @dataclass(frozen=True, slots=True)

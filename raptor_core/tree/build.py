@@ -7,15 +7,17 @@ Each step is a module: ``leaves``, ``embed``, ``cluster``, ``summarize``, ``nami
 from collections.abc import Callable, Mapping, Sequence
 
 from raptor_core.documents.base import Document
-from raptor_core.errors import EmptySourceError, InvariantError, SummaryError
+from raptor_core.errors import EmptySourceError, SummaryError
+from raptor_core.identity import shorten_name
 from raptor_core.models.summarizing.base import remedy_of
 from raptor_core.nodes import End, Fit, Layer, Node, Tree
+from raptor_core.quality.checks import CheckedTrees, require
+from raptor_core.quality.structure import shrink, tree_coverage
 from raptor_core.settings import Settings
 from raptor_core.tree.cache import Known, MemoryCache
 from raptor_core.tree.cluster import Clustering, cluster_top
 from raptor_core.tree.components import Components
 from raptor_core.tree.embed import embed_nodes
-from raptor_core.tree.invariants import violations
 from raptor_core.tree.leaves import make_leaves
 from raptor_core.tree.naming import name_summaries
 from raptor_core.tree.summarize import Summarized, summarize_clusters
@@ -28,7 +30,7 @@ def build_tree(
     documents: Sequence[Document],
     settings: Settings | None = None,
     *,
-    name: str = "corpus",
+    name: str = "",
     components: Components | None = None,
     known: Known | None = None,
     previous: Tree | None = None,
@@ -38,7 +40,8 @@ def build_tree(
 
     Args:
         settings: None for the defaults, or for those of ``components``.
-        name: name of the tree; part of the node ids.
+        name: name of the tree; part of the node ids. Empty takes that of ``previous``, or derives
+            one from the documents: the id of a single one, or "a.md and 3 more".
         components: parts to build with, for example to share a loaded model between builds.
         known: published vectors and texts, for example an open store. Neither these nor the ones in
             the components' cache are computed again.
@@ -51,6 +54,7 @@ def build_tree(
         SettingsError: both settings and components are set.
         RaptorError: a component failed.
     """
+    name = name or (previous.name if previous else _derived_name(documents))
     trees = build_trees(
         {name: documents},
         settings,
@@ -60,6 +64,15 @@ def build_tree(
         progress=progress,
     )
     return trees[name]
+
+
+def _derived_name(documents: Sequence[Document]) -> str:
+    """Return a name for a tree over documents, from the first of their ids."""
+    if not documents:
+        return "corpus"
+    more = f" and {len(documents) - 1} more" if len(documents) > 1 else ""
+    first = min(document.id for document in documents)
+    return shorten_name(f"{first}{more}", "tree", first)
 
 
 def build_trees(
@@ -152,10 +165,6 @@ def _summarize(
 
 
 def _checked(tree: Tree, components: Components) -> Tree:
-    broken = violations(tree, components.settings.clustering.min_members)
-    if broken:
-        raise InvariantError(
-            f"tree {tree.name!r} breaks {len(broken)} invariants, first: {broken[0]}. "
-            "This is a defect: report it with the settings"
-        )
+    checked = CheckedTrees([tree], components.settings)
+    require([check(checked) for check in (shrink, tree_coverage)])
     return tree

@@ -4,22 +4,21 @@
 """
 
 from collections.abc import Callable, Collection, Mapping
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from raptor_core.audit import make_judge
 from raptor_core.audit.base import Judge
-from raptor_core.audit.report import RememberingJudge
-from raptor_core.audit.revising import RevisingSummarizer
 from raptor_core.chunking import make_chunker
 from raptor_core.chunking.base import Chunker
 from raptor_core.clustering import make_clusterer
 from raptor_core.clustering.base import Clusterer
 from raptor_core.curation import Curation
-from raptor_core.errors import SettingsError
+from raptor_core.errors import MissingKeyError, SettingsError
 from raptor_core.models.embedding import make_embedder
-from raptor_core.models.embedding.base import Embedder
+from raptor_core.models.embedding.base import N_PROBED, Embedder, ProbedEmbedder
 from raptor_core.models.embedding.local_models import resolve_precision
 from raptor_core.models.local.records import resolve_models
 from raptor_core.models.money.ledger import Ledger
@@ -171,12 +170,21 @@ class Components:
 
     @cached_property
     def summarizer(self) -> Summarizer:
-        """Summarizer of clusters, with a judge of its answers where the settings ask for one.
-
-        A second extractive summary would equal the first, so none is judged.
-        """
-        revises = not self.quotes and self.settings.audit.on_unsupported == "resummarize"
-        return RevisingSummarizer(self._counted, self.judge) if revises else self._counted
+        """Summarizer of clusters, which charges the ledger."""
+        settings, custom = self.settings.summarizer, self._custom_part("summarizer")
+        summarizer = custom or make_summarizer(
+            settings,
+            self.counter,
+            self.embedder.fingerprint,
+            ledger=self.ledger,
+            keep=lambda key, text: self.cache.keep_texts({key: text}),
+            unfit=find_unfit,
+            batches=self._arguments["batches"],
+        )
+        if not custom and settings.kind != "extractive":
+            return summarizer  # charges the ledger by itself
+        name, limit = type(custom).__name__ if custom else settings.kind, settings.max_tokens
+        return CountedSummarizer(summarizer, self.ledger, self.counter, name=name, max_tokens=limit)
 
     @property
     def quotes(self) -> bool:
@@ -205,35 +213,14 @@ class Components:
         extractive = self.settings.summarizer.model_copy(update={"kind": "extractive"})
         return make_summarizer(extractive, self.counter, self.embedder.fingerprint)
 
-    @property
-    def _counted(self) -> Summarizer:
-        """Summarizer that charges the ledger."""
-        settings, custom = self.settings.summarizer, self._custom_part("summarizer")
-        summarizer = custom or make_summarizer(
-            settings,
-            self.counter,
-            self.embedder.fingerprint,
-            ledger=self.ledger,
-            keep=lambda key, text: self.cache.keep_texts({key: text}),
-            unfit=find_unfit,
-            batches=self._arguments["batches"],
-        )
-        if not custom and settings.kind != "extractive":
-            return summarizer  # charges the ledger by itself
-        name, limit = type(custom).__name__ if custom else settings.kind, settings.max_tokens
-        return CountedSummarizer(summarizer, self.ledger, self.counter, name=name, max_tokens=limit)
-
     @cached_property
     def judge(self) -> Judge:
         """Judge that audits summaries; it shares the embedder if that is the bundled one."""
         bundled = self.settings.embedder.kind == "bundled" and not self._custom_part("embedder")
         shared = self.embedder if bundled else None
-        judge: Judge = self._custom_part("judge") or make_judge(
+        return self._custom_part("judge") or make_judge(
             self.settings.audit, embedder=shared, ledger=self.ledger
         )
-        # The audit of a revised summary reuses the verdict of its revision, which was paid for.
-        revises = self.settings.audit.on_unsupported == "resummarize"
-        return RememberingJudge(judge) if revises else judge
 
     @cached_property
     def custom_fingerprints(self) -> dict[str, str]:
@@ -248,10 +235,24 @@ class Components:
 
     @property
     def store_identity(self) -> StoreIdentity:
-        """Identity that a store must have to hold trees of these components."""
+        """Identity that a store must have to hold trees of these components, without a probe."""
         return StoreIdentity(
             corpus=self.settings.store.corpus,
             embedder_model=self.embedder.model,
             embedder_fingerprint=self.embedder.fingerprint,
             n_dims=self.embedder.n_dims,
         )
+
+    @property
+    def probed_identity(self) -> StoreIdentity:
+        """Identity of the store with a probe of the embedder, which is asked once for it.
+
+        Without the key of an endpoint there is no probe, as nothing can be embedded either.
+        """
+        if not isinstance(self.embedder, ProbedEmbedder):
+            return self.store_identity
+        try:
+            probe = self.embedder.probe()[:N_PROBED]
+            return replace(self.store_identity, probe=probe)
+        except MissingKeyError:
+            return self.store_identity

@@ -41,7 +41,7 @@ def draft_summaries(
     for rows, slot in sorted(zip(groups, clustering.slots, strict=True)):
         children = [nodes[row] for row in rows]
         keys = [child.content_key for child in children]
-        curated = components.curation.summary(clustering.tree, keys, slot)
+        curated = components.curation.summary(clustering.tree, keys)
         content_key = (
             curated.content_key if curated else identity.summary_content_key(keys, summarizer)
         )

@@ -36,12 +36,12 @@ from raptor_lab.readers import ChatReader, PairedAnswers, read_pairs
 SPLIT = "documents whose hash is odd are reported, the others calibrate"
 
 
-@click.command(epilog="\b\nExample:\n  raptor eval audit labelled/ --judge overlap")
+@click.command(epilog="\b\nExample:\n  raptor eval audit labelled/ --judge support")
 @click.argument("folder", type=click.Path(path_type=Path))
 @click.option(
     "--judge",
     "kind",
-    type=click.Choice(["support", "overlap", "nli", "llm", "local"]),
+    type=click.Choice(["support", "nli", "llm", "local"]),
     help="Judge; by default the home's setting.",
 )
 @click.option("--model", help="Model of nli, llm or local; by default the home's setting.")

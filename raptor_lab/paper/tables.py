@@ -59,7 +59,6 @@ MEANING = {
     "collapsed-lexical": "BM25, collapsed tree",
     "collapsed-dpr": "DPR, collapsed tree",
     "traversal": "embedder, tree traversal",
-    "beam": "beam to the leaves",
     "hybrid": "all signals of the tree",
     "root": "top layer",
 }

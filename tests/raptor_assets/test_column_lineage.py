@@ -7,18 +7,16 @@ from raptor_assets.metadata import documents_metadata
 from raptor_assets.specs import column_lineage, column_schema
 from raptor_core.documents.base import Corpus, Document
 
-FORMS = [("layers", False), ("layers", True), ("compact", False), ("compact", True)]
-
 
 def columns_of(key):
     source = key.to_user_string() == names.SOURCE
     return {"text"} if source else {column.name for column in column_schema(key).columns}
 
 
-@pytest.mark.parametrize(("form", "follows"), FORMS)
-def test_columns_come_from_columns_that_stand_upstream(form, follows):
-    corpus = names.CorpusNames("handbook", form=form)
-    for key, upstream in keys.dependencies(3, follows=follows, form=form).items():
+@pytest.mark.parametrize("follows", [False, True])
+def test_columns_come_from_columns_that_stand_upstream(follows):
+    corpus = names.CorpusNames("handbook")
+    for key, upstream in keys.dependencies(3, follows=follows).items():
         lineage = column_lineage(key, upstream, corpus).deps_by_column
         assert bool(lineage) == bool(upstream)
         shown = {keys.shown(corpus, parent): columns_of(parent) for parent in upstream}

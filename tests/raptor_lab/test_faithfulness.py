@@ -139,14 +139,14 @@ def test_the_best_bound_lies_between_the_classes():
 
 def test_the_command_prints_a_table_or_json(tmp_path):
     made = folder(tmp_path / "made")
-    printed = raptor("eval", "audit", made, "--judge", "overlap", "--home", tmp_path / "none")
+    printed = raptor("eval", "audit", made, "--judge", "support", "--home", tmp_path / "none")
     assert printed.code == 0, printed.err
     assert "mills" in printed.out
     assert "1.000 [1.000, 1.000]" in printed.out
     told = raptor(
-        "eval", "audit", made, "--judge", "overlap", "--home", tmp_path / "none", "--json"
+        "eval", "audit", made, "--judge", "support", "--home", tmp_path / "none", "--json"
     ).json
-    assert (told["judge"], told["datasets"][0]["auc"]["value"]) == ("overlap", 1.0)
+    assert (told["judge"], told["datasets"][0]["auc"]["value"]) == ("support", 1.0)
     assert "hash" in told["split"]
     wrong = raptor("eval", "audit", tmp_path / "nowhere", "--json")
     assert (wrong.code, wrong.json["error"]) == (4, "SourceError")

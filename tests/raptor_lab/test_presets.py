@@ -32,14 +32,15 @@ def test_an_unknown_preset_is_refused_with_the_names_of_all():
         preset("simplest")
 
 
-def test_a_chat_model_over_the_preset_is_asked_its_prompt_or_yours():
-    chat = {"kind": "openai", "model": "small"}
+def test_a_chat_model_over_the_preset_is_asked_the_recipes_prompt_or_yours():
+    chat = {"kind": "openai", "model": "small", "max_tokens": 300}
     summarizer = with_preset(Settings.model_validate({"summarizer": chat}), "simple").summarizer
-    assert summarizer.kind == "openai"
+    assert (summarizer.kind, summarizer.max_tokens) == ("openai", 200)
+    head = "Summarize the following text, capturing the key information and main points:"
     question = prompt_of(summarizer).question(["One.", "Two."], 200)
-    assert question == (
-        "Summarize the following text concisely, keeping the key information:\n\nOne.\n\nTwo."
-    )
+    assert question == f"{head}\n\nOne.\n\nTwo.\n\nSummary:"
+    question = prompt_of(summarizer).question(["a" * 2000, "b" * 2000], 200)
+    assert question == f"{head}\n\n{'a' * 2000}\n\n{'b' * 998}\n\nSummary:"
     chat["user_prompt"] = "In short:\n{context}"
     summarizer = with_preset(Settings.model_validate({"summarizer": chat}), "simple").summarizer
     assert prompt_of(summarizer).question(["One."], 200) == "In short:\nOne."

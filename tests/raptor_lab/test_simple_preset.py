@@ -1,4 +1,4 @@
-"""The preset "simple" builds and searches a tree: windows of words, one mixture, a beam."""
+"""The preset "simple" builds and searches a tree: windows of words, one mixture, chunks."""
 
 import pytest
 from support.hashing import HashingEmbedder
@@ -54,7 +54,7 @@ def test_the_tree_goes_on_until_one_node(tree):
     assert sizes[-1] == 1
 
 
-def test_the_beam_finds_five_chunks_about_the_question(tree, components):
+def test_the_search_finds_five_chunks_about_the_question(tree, components):
     query = Query.from_settings(preset("simple"))
     found = Retriever.from_trees([tree], components).search(
         "What happened on research vessels?", query

@@ -1,6 +1,6 @@
 """Install what tests start beside themselves, where it is missing.
 
-PostgreSQL, PgBouncer, Redis, tesseract, LiteLLM's proxy, axe, the conformance tests of the Model
+PostgreSQL, PgBouncer, Redis, LiteLLM's proxy, axe, the conformance tests of the Model
 Context Protocol, and a small chat model.
 
 python tests/support/install_servers.py
@@ -25,14 +25,12 @@ from support import (
     pgbouncer,
     postgres,
     redis_server,
-    tesseract,
 )
 
 SERVERS = (
     (postgres, postgres.find_programs),
     (pgbouncer, pgbouncer.find_pgbouncer),
     (redis_server, redis_server.find_redis),
-    (tesseract, tesseract.find_tesseract),
     (conformance, conformance.find_npm),
 )
 

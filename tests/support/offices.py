@@ -1,11 +1,8 @@
 """Small files of the formats that people have, by the libraries that make them."""
 
 import io
-import struct
 import zipfile
-from datetime import datetime
 from email.message import EmailMessage
-from itertools import pairwise
 
 import openpyxl
 import pptx
@@ -127,67 +124,3 @@ def saved(document):
     out = io.BytesIO()
     document.save(out)
     return out.getvalue()
-
-
-def outlook():
-    """A stored Outlook message with an attachment: the streams of MS-OXMSG in an OLE file."""
-    sent = int((datetime(2026, 11, 23, 10) - datetime(1601, 1, 1)).total_seconds() * 10**7)
-    texts = {0x0037: "The tide", 0x1000: "It rises at noon.", 0x007D: "From: Ada"}
-    return _ole(
-        [
-            ("Root Entry", None, [1]),
-            ("__properties_version1.0", _properties(32, texts, {0x0039: sent}), []),
-            *((f"__substg1.0_{key:04X}001F", _wide(text), []) for key, text in texts.items()),
-            ("__attach_version1.0_#00000000", None, [6, 7]),
-            ("__properties_version1.0", _properties(8, {0x3707: "sea.png"}, {}), []),
-            ("__substg1.0_3707001F", _wide("sea.png"), []),
-        ],
-        top=[1, 2, 3, 4, 5],
-    )
-
-
-def _wide(text):
-    return text.encode("utf-16-le")
-
-
-def _properties(n_header, texts, times):
-    entries = [
-        struct.pack("<IIQ", key << 16 | 0x1F, 6, len(_wide(t)) + 2) for key, t in texts.items()
-    ]
-    entries += [struct.pack("<IIQ", key << 16 | 0x40, 6, value) for key, value in times.items()]
-    return bytes(n_header) + b"".join(entries)
-
-
-def _ole(entries, top):
-    """An OLE file of small streams: a table of sectors, the folder, small sectors, their table."""
-    none, end, table = 0xFFFFFFFF, 0xFFFFFFFE, 0xFFFFFFFD
-    children = {0: top} | {n: kids for n, (_, _, kids) in enumerate(entries) if n}
-    beside = {a: b for kids in children.values() for a, b in pairwise(kids)}
-    small, chains, folder = b"", [], b""
-    starts = {}
-    for number, (_, data, _) in enumerate(entries):
-        if data is not None:
-            starts[number] = len(chains)
-            n_sectors = -(-len(data) // 64)
-            chains += [*range(len(chains) + 1, len(chains) + n_sectors), end]
-            small += data.ljust(64 * n_sectors, b"\0")
-    n_folder, n_small = -(-len(entries) // 4), -(-len(small) // 512)
-    for number, (name, data, _) in enumerate(entries):
-        kind = 5 if not number else 1 if data is None else 2
-        start, size = (starts[number], len(data)) if data is not None else (0, 0)
-        if not number:
-            start, size = 2 + n_folder, len(small)
-        child = (children[number] or [none])[0]
-        head = _wide(name).ljust(64, b"\0") + struct.pack("<HBB", 2 * len(name) + 2, kind, 1)
-        links = struct.pack("<III", none, beside.get(number, none), child)
-        folder += head + links + bytes(36) + struct.pack("<IQ", start, size)
-    folder = folder.ljust(512 * n_folder, b"\0")
-    sectors = [table, *range(2, n_folder + 1), end, end]
-    sectors += [*range(len(sectors) + 1, len(sectors) + n_small), end]
-    header = bytes.fromhex("d0cf11e0a1b11ae1") + bytes(16)
-    header += struct.pack("<5H6x", 0x3E, 3, 0xFFFE, 9, 6)
-    header += struct.pack("<9I", 0, 1, 1, 0, 4096, 1 + n_folder, 1, end, 0)
-    header += struct.pack("<109I", 0, *[none] * 108)
-    fat = struct.pack("<128I", *sectors, *[none] * (128 - len(sectors)))
-    small_table = struct.pack("<128I", *chains, *[none] * (128 - len(chains)))
-    return header + fat + folder + small_table + small.ljust(512 * n_small, b"\0")

@@ -54,6 +54,8 @@ class Seen:
 class FakeOpenAI:
     """The server; a context manager. ``n_dims`` is the length of its embeddings.
 
+    Another ``model`` has other vectors; ``no_vector`` is a text whose numbers are not finite.
+
     ``refuse`` looks at every request first and may have it fail; ``say`` gives the headers of a
     good answer; ``more`` answers what is asked under other paths, as bytes or a fault.
     ``hold`` is called while a request is under way and may keep it waiting. ``answer`` makes
@@ -62,6 +64,8 @@ class FakeOpenAI:
     """
 
     n_dims: int = 8
+    model: str = ""
+    no_vector: str = ""
     delay_seconds: float = 0.0
     hold: Callable[[Body], object] | None = None
     answer: Callable[[Body], str] | None = None
@@ -226,13 +230,16 @@ class _Handler(BaseHTTPRequestHandler):
         as_base64 = fake.knows_base64 and body.get("encoding_format") == "base64"
         data = []
         for index, text in enumerate(texts):
-            vector = hash_vector(text, fake.n_dims)
+            vector = hash_vector(fake.model + text, fake.n_dims)
+            if fake.no_vector and fake.no_vector in text:
+                vector = vector * float("nan")
             sent = base64.b64encode(vector.tobytes()).decode() if as_base64 else vector.tolist()
             data.append({"object": "embedding", "index": index, "embedding": sent})
         words = sum(len(text.split()) for text in texts)
         usage = {"prompt_tokens": words, "total_tokens": words}
         # Backwards: clients must go by the index.
-        return {"object": "list", "data": data[::-1], "model": body["model"], "usage": usage}
+        model = fake.model or body["model"]
+        return {"object": "list", "data": data[::-1], "model": model, "usage": usage}
 
 
 def completion(fake: FakeOpenAI, body: Body, fault: Fault) -> Body:

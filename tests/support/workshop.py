@@ -12,6 +12,7 @@ from typing import Any
 import dagster as dg
 from support.hashing import HashingEmbedder
 from support.quick_dagster import make_dagster_quick
+from support.word_judge import WordJudge
 
 from raptor_assets.project.home import Home
 from raptor_assets.project.resources import Resources
@@ -35,7 +36,6 @@ SMALL = {
     "clustering": {"method": "contiguous", "window": 4},
     "tree": {"max_layers": 2},
     "store": {"lock_seconds": 0.2},
-    "audit": {"judge": "overlap"},
 }
 """Settings of small, quick trees."""
 
@@ -82,6 +82,8 @@ class Workshop:
             values[part] = {**values.get(part, {}), **given}
         self.settings = Settings.model_validate(values)
         given = {"embedder": self.embedder, **self.parts_given}
+        if not {"audit", "components"} & settings.keys():
+            given.setdefault("judge", WordJudge())
         self.components = Components(self.settings, **given)
 
     def write(self, name: str, text: str) -> None:

@@ -147,9 +147,17 @@ def _print_total(plan: RebuildPlan) -> None:
         f"to make: {sure}{_summaries(plan.summaries.calls)} ({bounds}), "
         f"about {plan.summaries.tokens:,} tokens"
     )
+    if plan.calls_model and plan.summaries.calls:
+        fewest, greatest = plan.calls_range
+        say(
+            f"calls: {fewest} to {greatest}, since poor answers are asked for again; about "
+            f"{plan.summaries.calls + plan.repeats} are likely"
+        )
     if plan.embedding.calls:
         say(f"to embed: about {plan.embedding.tokens:,} tokens by the endpoint")
-    cost = f"about {plan.cost.usd:.4f} USD" if plan.cost.usd else "0 USD, no endpoint is called"
+    cost = "0 USD, no endpoint is called"
+    if plan.cost.usd and (usd := plan.usd_range):
+        cost = f"about {plan.cost.usd:.4f} USD, {usd[0]:.4f} to {usd[1]:.4f} with repeats"
     if plan.cost.usd is None:
         models = ", ".join(f'[prices."{model}"]' for model in plan.cost.unpriced)
         cost = f"not known; set {models} in the settings"

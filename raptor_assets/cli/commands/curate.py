@@ -34,7 +34,7 @@ def _example(arguments: str) -> str:
 
 @click.group("curate", epilog=_example("correct NODE --text 'It was 1872.'"))
 def curate_command() -> None:
-    """Set texts aside, correct or pin summaries, mark findings.
+    """Set texts aside, correct summaries, mark findings.
 
     A decision is recorded with the tables, and takes effect with the next build. `raptor plan`
     shows what that costs. `raptor tree TREE --ids` and the report show the ids of nodes.
@@ -106,14 +106,6 @@ def correct(
     return open_curator().correct(node, file.read() if file else str(text), author)
 
 
-@curate_command.command(epilog=_example("pin NODE --why 'approved by the board'"))
-@click.argument("node")
-@_deciding
-def pin(open_curator: Opener, author: Author, node: str) -> Decision:
-    """Keep a summary's text while its cluster exists, even if nodes below it change."""
-    return open_curator().pin(node, author)
-
-
 @curate_command.command(epilog=_example("mark NODE 'It was 1872.' wrong"))
 @click.argument("node")
 @click.argument("sentence")
@@ -145,7 +137,7 @@ def list_(everything: bool, home: Path, as_json: bool) -> None:
         say(f"{decision.id}  {_describe(decision)}", fg="cyan", dim=bool(decision.undone))
         why = f": {decision.why}" if decision.why else ""
         say(f"    by {decision.who} on {decision.when}{why}")
-        if decision.kind in ("summary", "pin"):
+        if decision.kind == "summary":
             say_text(f"    now: {decision.value}", indent="    ")
         if decision.undone:
             say(f"    taken back {decision.undone}")
@@ -157,7 +149,6 @@ _WORDS = {
     "document": "set aside the document",
     "chunk": "set aside the chunk",
     "summary": "corrected the summary",
-    "pin": "pinned the summary",
     "finding": "marked",
 }
 

@@ -14,7 +14,6 @@ from raptor_assets.cli.options import (
     home_and_json,
     make_query,
     query_options,
-    require_words,
     with_strategy,
 )
 from raptor_assets.cli.output import node_values, print_json, print_wide, usd_text
@@ -68,10 +67,11 @@ def query_command(
 
     `raptor tree TREE --trace NODE` shows the sources of a summary.
     """
-    require_words(question)
     retriever = HomeRetriever(home)
     query = make_query(retriever.settings, values, compared)
     retrievals = _search_all(retriever, question, query, compared, values["encoders"])
+    if retrievals[0].hits and retrievals[0].note and not as_json:
+        say(retrievals[0].note, fg="yellow", err=True)
     if svg is not None:
         _draw(svg, retriever, retrievals)
     if as_json:
@@ -112,21 +112,21 @@ def ask_command(
 
     With --beside the question is answered from the context of each strategy, side by side.
 
-    With --scope corpus the question is about all documents: the corpus tree leads down to what is
-    worth reading, and that is read once. With --layer N that layer of the corpus tree is read in
+    With --scope corpus the question is about all documents: nodes of the corpus tree and passages
+    of the trees are read once. With --layer N that layer of the corpus tree is read in
     parts, then the answers to the parts, within [budget]. Without a reader the answer quotes what
     would be read.
 
     Needs a chat endpoint (settings [reader]). Without its key the command prints the context, the
     sentences nearest to the question and the name of the missing key, and exits with 7.
     """
-    require_words(question)
     retriever = HomeRetriever(home)
     settings = retriever.settings
     if values["scope"] == "corpus":
         accepted = ("scope", "budget_tokens", "layers", "kind")
-        narrowing = {name: value for name, value in values.items() if name not in accepted}
-        refuse_narrowing({**narrowing, "beside": compared})
+        options = {**values, "beside": compared}
+        chosen = (name for name, value in options.items() if value not in (None, ()))
+        refuse_narrowing(name for name in chosen if name not in accepted)
         query = make_query(settings, values)
         _ask_corpus(retriever, question, query, only_plan=plan, as_json=as_json)
         return
@@ -148,6 +148,7 @@ def ask_command(
         _print(answers[0], _retrieval_values(retrievals[0]), as_json=as_json)
         if not as_json:
             _print_uncited(answers[0], passages[0])
+            _print_note(retrievals[0])
 
 
 def _search_all(
@@ -200,9 +201,10 @@ def _show_context(
     if as_json:
         values = {"quotes": list(map(_quote_values, quotes)), **_retrieval_values(retrieval)}
     else:
-        say("No reader is set up. The sentences nearest to the question:", bold=True)
-        _print_quotes(quotes)
-        say()
+        if quotes:
+            say("No reader is set up. The sentences nearest to the question:", bold=True)
+            _print_quotes(quotes)
+            say()
         say("The context that a reader would answer from:", bold=True)
         _print_hits(retrieval)
     fail(type(error).__name__, str(error), exit_code(type(error)), as_json=as_json, **values)
@@ -279,7 +281,7 @@ def _column_head(retrieval: Retrieval) -> str:
 
 
 def _retrieval_values(retrieval: Retrieval) -> dict[str, Any]:
-    names = ("kind", "reason", "n_tokens", "n_candidates", "n_passed_over", "n_paragraphs")
+    names = ("kind", "reason", "n_tokens", "n_candidates", "n_passed_over", "n_paragraphs", "note")
     return {
         "question": retrieval.question,
         "strategy": retrieval.query.strategy,
@@ -331,6 +333,12 @@ def _print_hits(retrieval: Retrieval) -> None:
     say(f"{len(retrieval.hits)} nodes, {tokens}", dim=True)
     if retrieval.kind:
         say(f"{retrieval.kind} question: it {retrieval.reason}", dim=True)
+    _print_note(retrieval)
+
+
+def _print_note(retrieval: Retrieval) -> None:
+    if retrieval.note:
+        say(retrieval.note, fg="yellow", err=True)
 
 
 def _print_columns(retrievals: Sequence[Retrieval]) -> None:

@@ -125,7 +125,7 @@ def serve_command(
     app = make_app(
         HomeReader(retriever), key, hosts, curator=Curator(home), writing_key=writing_key
     )
-    run_server(app, host, port)
+    run_server(app, host, port, on_exit=app.state.calls.end)
 
 
 def _read_key(variable: str) -> str | None:

@@ -12,7 +12,7 @@ from raptor_assets.cli.options import absolute_sources, home_and_json, home_sett
 from raptor_assets.cli.output import join_reasons, print_json
 from raptor_assets.cli.terminal import say, say_text
 from raptor_assets.project.home import Home
-from raptor_core.documents.sources.base import describe_formats
+from raptor_core.documents.formats.kinds import describe_formats
 from raptor_core.errors import SourceError
 from raptor_core.home.folder import hint
 from raptor_core.models.local.gguf import ModelHeader, read_header
@@ -202,7 +202,7 @@ def _remarks(previews: Previews, checks: CheckSettings) -> Iterator[str]:
     if counts:
         types = ", ".join(f"{kind} ({count})" for kind, count in counts.most_common())
         yield f"types that are not read: {types}; {describe_formats()}"
-    yield from (reason for reason in unsupported.values() if "; convert" in reason)
+    yield from (reason for reason in unsupported.values() if ";" in reason)
     omitted = join_reasons((item.name, item.reason) for item in previews.omitted)
     yield from (f"left out {line}" for line in omitted[:NAMED])
     if len(omitted) > NAMED:

@@ -1,4 +1,4 @@
-"""State of a home, and results of its checks over time: `raptor status` and `raptor checks`."""
+"""State of a home: `raptor status`."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import click
 
 from raptor_assets.cli.options import home_and_json
 from raptor_assets.cli.output import print_json, print_orphaned, usd_text
-from raptor_assets.cli.terminal import say, say_text
-from raptor_assets.names import counted
+from raptor_assets.cli.terminal import say
+from raptor_assets.names import TREE, counted
 from raptor_assets.project.home import Home
 from raptor_assets.standalone.status import (
     CheckResult,
@@ -24,13 +24,10 @@ from raptor_assets.standalone.status import (
     read_summary,
 )
 from raptor_assets.tables_markdown import shorten
-from raptor_core.disk import disk_errors, replace_file
 from raptor_core.home.folder import hint
 from raptor_core.store.base import Manifest
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from raptor_assets.report import Cost
 
 _TITLE_CHARS = 40
@@ -63,36 +60,6 @@ def status_command(check: bool, cost: bool, trees: bool, home: Path, as_json: bo
         raise SystemExit(5)
 
 
-@click.command(epilog="\b\nExample:\n  raptor checks --parquet checks.parquet")
-@click.option("--csv", type=_FILE, help="Write a CSV file.")
-@click.option("--parquet", type=_FILE, help="Write a Parquet file.")
-@home_and_json
-def checks_command(csv: Path | None, parquet: Path | None, home: Path, as_json: bool) -> None:
-    """Write every recorded result of a check, oldest first: CSV to the screen without a file.
-
-    Each figure that a check measures has a column.
-    """
-    from raptor_assets.standalone.check_history import history_frame
-
-    frame = history_frame(*Home.open(home))
-    for path, write in ((csv, _csv), (parquet, lambda results: results.to_parquet(index=False))):
-        if path is not None:
-            with disk_errors(path):
-                replace_file(path, write(frame))
-    files = [str(path) for path in (csv, parquet) if path is not None]
-    if as_json:
-        rows = [] if files else frame.to_dict("records")
-        print_json({"n_results": len(frame), "files": files, "results": rows})
-    elif files:
-        say(f"{counted(len(frame), 'result')} in {' and '.join(files)}")
-    else:
-        say_text(_csv(frame).decode())
-
-
-def _csv(frame: pd.DataFrame) -> bytes:
-    return frame.to_csv(index=False).encode()
-
-
 def _values(state: HomeStatus, home: Path, sources: Sequence[str]) -> dict[str, Any]:
     return {
         "home": str(home),
@@ -104,7 +71,6 @@ def _values(state: HomeStatus, home: Path, sources: Sequence[str]) -> dict[str, 
                 "published": True,
                 "structural_checks_passed": tree.structural_passed,
                 "checks": tree.checks,
-                "n_checks_of_absent_layers": tree.n_absent_checks,
             }
             for tree in state.trees
         ],
@@ -139,7 +105,8 @@ def _print(state: HomeStatus, home: Path, sources: Sequence[str]) -> None:
             _print_check(partition, result)
     for result in state.checks:
         if not result.passed:
-            _print_check("all trees" if result.asset == "tree" else "evaluation", result)
+            group = result.asset.partition("/")[0]
+            _print_check("all trees" if group == TREE else group, result)
     for name in state.unpublished:
         why = f"a build is at it, or `{hint('build', home)}` says why"
         say(f"{name}: nothing published yet; {why}", fg="yellow")
@@ -194,8 +161,6 @@ def _row(part: TreeStatus | PartitionStatus) -> tuple[str, ...]:
     if isinstance(part, PartitionStatus):
         counts = f"{part.n_trees:,}", f"{part.n_nodes:,}", f"{part.n_tokens:,}"
         return part.name, *counts, published, checks
-    if part.n_absent_checks:
-        checks += f", {part.n_absent_checks} of layers that the tree does not have"
     sizes = " → ".join(map(str, part.manifest.layer_sizes))
     title = shorten(part.manifest.title, _TITLE_CHARS)
     return title, part.name, sizes, f"{part.n_tokens:,}", published, checks

@@ -4,7 +4,7 @@ import os
 import sys
 import webbrowser
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -12,30 +12,20 @@ from urllib.parse import quote
 import click
 
 from raptor_assets.cli.options import (
-    ENCODERS,
-    STRATEGY,
     home_and_json,
-    require_words,
-    with_strategy,
 )
-from raptor_assets.cli.output import node_values, print_json, print_wide, usd_text
+from raptor_assets.cli.output import node_values, print_json, print_wide
 from raptor_assets.cli.terminal import say
-from raptor_assets.costs import read_usages
-from raptor_assets.names import counted
 from raptor_assets.project.home import Home
 from raptor_assets.report_pages import ReportFolder, write_page
 from raptor_assets.tables_markdown import shorten
-from raptor_core.documents import partition_key
 from raptor_core.errors import UnknownTreeError
 from raptor_core.home import HomeRetriever
 from raptor_core.home.published import open_published, require_trees
-from raptor_core.home.store_retriever import StoreRetriever
-from raptor_core.models.money.usage import Usage
 from raptor_core.nodes import Node, format_pages, labelled
 from raptor_core.quality.sizes import parent_counts
 from raptor_core.redaction import printable
 from raptor_core.report.page import render_corpus, render_report
-from raptor_core.report.values import Selection
 from raptor_core.retrieval import Trace
 from raptor_core.settings import Settings
 from raptor_core.store.base import Where
@@ -61,7 +51,7 @@ def tree_command(
     if traced:
         reader.read(lambda store: require_trees(store, (tree,)))
         origin = retriever.trace(traced)
-        _show_trace(origin, tree, _usage(reader, origin.node), as_json=as_json)
+        _show_trace(origin, tree, as_json=as_json)
         return
     manifest, nodes = reader.read(
         lambda store: (require_trees(store, (tree,))[0], store.nodes(Where(trees=(tree,))))
@@ -115,27 +105,15 @@ def _label(node: Node, *, ids: bool, several: bool, again: bool) -> str:
     return printable(f"{place} ({node.n_tokens} tokens) {text}", lines=False)
 
 
-def _usage(reader: StoreRetriever, node: Node) -> Usage | None:
-    if node.is_leaf:
-        return None
-    tables = Home(reader.home.path).table_store(reader.settings)
-    partition = partition_key(node.tree, reader.settings.grouping)
-    return read_usages(tables, partition, [node.layer]).get(node.content_key)
-
-
-def _show_trace(origin: Trace, tree: str, usage: Usage | None, *, as_json: bool) -> None:
+def _show_trace(origin: Trace, tree: str, *, as_json: bool) -> None:
     node = origin.node
     if node.tree != tree:
         raise UnknownTreeError(f"node {node.id} is of tree {node.tree!r}, not of {tree!r}")
     if as_json:
-        values = {"node": node.id, "layer": node.layer, "text": node.text, "cost": usage}
+        values = {"node": node.id, "layer": node.layer, "text": node.text}
         print_json({**values, "spans": origin.spans})
         return
     say(labelled(node.label, f"{node.id}, layer {node.layer} of {node.tree}"), bold=True)
-    if usage is not None:
-        calls = f"{counted(usage.calls, 'call')}, {counted(usage.retries, 'retry', 'retries')}"
-        tokens = f"{usage.prompt_tokens:,} tokens read, {usage.completion_tokens:,} written"
-        say(f"it took {calls}, {tokens}, {usd_text(usage.usd)}", dim=True)
     say(shorten(node.text, 2000))
     for span in origin.spans:
         place = f"{span.document}[{span.start}:{span.end}]{format_pages(span.pages)}"
@@ -151,24 +129,12 @@ def _show_trace(origin: Trace, tree: str, usage: Usage | None, *, as_json: bool)
     help="File to write; by default in the home's folder `reports`.",
 )
 @click.option("--node", metavar="NODE", help="Open it at this node.")
-@click.option("--question", help="Mark the nodes of this tree that a question retrieves.")
-@click.option(
-    "--strategy",
-    "strategies",
-    multiple=True,
-    type=STRATEGY,
-    help="With --question: how to search; may be repeated. Else the home's.",
-)
-@ENCODERS
 @click.option("--no-open", is_flag=True, help="Only write it; do not open a browser.")
 @home_and_json
 def report_command(
     tree: str | None,
     output: Path | None,
     node: str | None,
-    question: str | None,
-    strategies: tuple[str, ...],
-    encoders: tuple[str, str] | None,
     no_open: bool,
     *,
     home: Path,
@@ -185,15 +151,13 @@ def report_command(
 
     opened, settings = Home.open(home)
     if tree is None:
-        if node is not None or question is not None:
-            raise click.UsageError("--node and --question need a TREE; name it")
+        if node is not None:
+            raise click.UsageError("--node needs a TREE; name it")
         path = _write_corpus(opened, settings, output)
         _show_page(path, path.as_uri(), {"tree": None}, as_json=as_json, no_open=no_open)
         return
     with open_published(opened, settings) as store:
         report = read_report(opened, settings, store, tree, with_map=True)
-    if question is not None:
-        report = replace(report, chosen=_select(home, tree, question, strategies, encoders))
     shown = {shown.id for tree in report.trees for shown in tree.nodes}
     if node is not None and node not in shown:
         raise UnknownTreeError(
@@ -235,23 +199,6 @@ def _write_corpus(home: Home, settings: Settings, output: Path | None) -> Path:
             row["page"] = quote(os.path.relpath(page, path.parent))
     write_page(path, render_corpus(values))
     return path
-
-
-def _select(
-    home: Path,
-    tree: str,
-    question: str,
-    strategies: Sequence[str],
-    encoders: tuple[str, str] | None,
-) -> tuple[Selection, ...]:
-    require_words(question)
-    retriever = HomeRetriever(home)
-    query = replace(retriever.query, where=Where(trees=(tree,)))
-    selections = []
-    for strategy in dict.fromkeys(strategies or (query.strategy,)):
-        hits = retriever.search(question, with_strategy(query, strategy, encoders)).ranked
-        selections.append(Selection(question, strategy, tuple(hit.node.id for hit in hits)))
-    return tuple(selections)
 
 
 def at_terminal() -> bool:

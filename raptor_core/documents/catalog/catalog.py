@@ -13,7 +13,7 @@ from importlib import metadata
 
 from raptor_core.documents.base import Entry, Skipped
 from raptor_core.documents.catalog.entries import FileEntries
-from raptor_core.documents.formats.pages import find_tesseract
+from raptor_core.documents.formats.parser_process import PARSER_FIELDS
 from raptor_core.documents.formats.records import Named
 from raptor_core.documents.sources.base import Content, SourceFile, brief_digest
 from raptor_core.documents.sources.load import split
@@ -33,7 +33,7 @@ _IS_READ_AT, _IS_FINAL_AT = 32, 33
 
 _LIBRARIES = (
     *("lxml", "markdown-it-py", "pyarrow", "pypdfium2"),
-    *("python-docx", "python-pptx", "openpyxl", "python-oxmsg"),
+    *("python-docx", "python-pptx", "openpyxl"),
 )
 
 
@@ -114,12 +114,7 @@ def catalog_key(file: SourceFile) -> bytes:
 
 def parser_fingerprint(settings: SourceSettings) -> str:
     """Return the fingerprint of everything but the file that decides a reading."""
-    fields = {"id_field", "text_field", "title_field", "max_file_mb", "whole_pages"}
-    values = settings.model_dump(mode="json", include=fields)
-    if settings.encoding:
-        values |= {"encoding": settings.encoding}
-    if settings.ocr:
-        values |= {"ocr": settings.ocr, "tesseract": find_tesseract()}
+    values = settings.model_dump(mode="json", include=set(PARSER_FIELDS))
     tables = [t.model_dump(mode="json", exclude={"url", "url_env"}) for t in settings.tables]
     libraries = {name: _installed(name) for name in _LIBRARIES}
     return fingerprint(

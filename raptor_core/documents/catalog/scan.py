@@ -95,9 +95,9 @@ def scan_source(
 ) -> Scan:
     """List the source, and read the files that changed since the catalog and are not being written.
 
-    A file is being written if it was modified within ``settle_seconds``, or changes while the scan
-    reads; then its previous reading stays. Storages with versions (etags) and databases show
-    complete files only. ``clock`` returns seconds since 1970 UTC.
+    A file is being written if it was modified within ``settle_seconds``; then its previous reading
+    stays. Storages with versions (etags) and databases show complete files only. ``clock`` returns
+    seconds since 1970 UTC.
 
     Raises:
         SourceError: no source is named, or one is missing or cannot be reached.
@@ -106,8 +106,6 @@ def scan_source(
     """
     scan = _RunningScan(settings, catalog or Catalog(), clock())
     scan.read()
-    if settings.settle_seconds:
-        scan.list_again()
     return scan.result()
 
 
@@ -136,7 +134,7 @@ class _RunningScan:
             for file, key in zip(files, keys, strict=True):
                 if self.catalog.is_current(key, file.stamp):
                     self.readings[key] = self.catalog[key]
-                elif self.unsettled_seconds(source, file) > 0:
+                elif self._is_unsettled(source, file):
                     self._keep_previous(file)
                 else:
                     changed.append(file)
@@ -150,23 +148,6 @@ class _RunningScan:
             if 0 < n_chars <= n_free_chars:
                 self.parsed[key, content.digest] = named
                 n_free_chars -= n_chars
-
-    def list_again(self) -> None:
-        """Keep the previous readings of files that changed or came back since the first listing."""
-        missing = {key for key in self.catalog if key not in self.readings}
-        for source, files in self.queue:
-            if source.is_transactional or not (files or missing):
-                continue
-            # Only a listing of everything shows files that are back.
-            listing = source.list() if missing else source.list(files)
-            latest = {file.id: file for file in listing.files}
-            changed = [f for f in files if f.id not in latest or latest[f.id].stamp != f.stamp]
-            read = {file.id for file in files}
-            back = [f for f in latest.values() if f.id not in read and catalog_key(f) in missing]
-            self.listed.append((source, back))
-            self.keys.append(list(map(catalog_key, back)))
-            for file in (*changed, *back):
-                self._keep_previous(file)
 
     def result(self) -> Scan:
         """Return the finished scan.
@@ -210,16 +191,15 @@ class _RunningScan:
                 if reading:
                     yield file, key, reading
 
-    def unsettled_seconds(self, source: Source, file: SourceFile) -> float:
-        """Return the seconds until a file counts as settled; 0 or less if it does.
+    def _is_unsettled(self, source: Source, file: SourceFile) -> bool:
+        """Return whether a file was modified within ``settle_seconds``.
 
         A file with a time in the future is settled: the clocks differ, or somebody set the time.
         """
         if source.is_transactional or file.etag or file.modified is None:
-            return 0.0
+            return False
         seconds = self.settings.settle_seconds
-        age = self.started - file.modified
-        return seconds - age if -seconds < age < seconds else 0.0
+        return -seconds < self.started - file.modified < seconds
 
     def _keep_previous(self, file: SourceFile) -> None:
         """Keep the previous reading of a file that is being written."""
@@ -231,35 +211,23 @@ class _RunningScan:
         self.unsettled[file.id] = tuple(previous.ids) if previous else (file.id,)
 
 
-MAX_WAITS = 5
-"""Maximum waits of ``settle_seconds`` for files that are being written."""
-
-
 def read_documents(
     settings: SourceSettings,
     catalog: Catalog,
     is_needed: Callable[[str], bool],
     *,
     clock: Callable[[], float] = time.time,
-    sleep: Callable[[float], None] = time.sleep,
 ) -> tuple[Corpus, Catalog]:
     """Read the documents whose ids are needed; return them and the next catalog.
 
-    Tables are read if they changed, or held such a document. A file that is being written is read
-    after at most ``MAX_WAITS`` waits of ``settle_seconds``. Raises as ``scan_source`` does, but
+    Tables are read if they changed, or held such a document. Raises as ``scan_source`` does, but
     for an empty source.
     """
-    for n_waits in range(MAX_WAITS + 1):
-        scan = _RunningScan(settings, catalog, clock())
-        queue: Listed = [
-            (source, [file for file in files if _may_hold(catalog, file, is_needed)])
-            for source, files in scan.listed
-        ]
-        waits = (scan.unsettled_seconds(source, f) for source, files in queue for f in files)
-        seconds = max(waits, default=0.0)
-        if seconds <= 0 or n_waits == MAX_WAITS:
-            break
-        sleep(seconds)
+    scan = _RunningScan(settings, catalog, clock())
+    queue: Listed = [
+        (source, [file for file in files if _may_hold(catalog, file, is_needed)])
+        for source, files in scan.listed
+    ]
     listed = (key for keys in scan.keys for key in keys if key in catalog)
     readings = Catalog({key: catalog[key] for key in listed})
     skipped = [*scan.skipped]

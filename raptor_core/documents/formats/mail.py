@@ -1,7 +1,7 @@
 """Mail: the text of a message; subject, sender, date and attachments as metadata.
 
 All text parts are read in order, one of several alternatives, and forwarded messages as sections.
-A mailbox (.mbox) has a document for each message. ``outlook`` reads messages that Outlook stores.
+A mailbox (.mbox) has a document for each message.
 """
 
 import email
@@ -10,7 +10,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from email import policy
 from email.message import EmailMessage
-from typing import cast
+from email.policy import EmailPolicy
+from functools import lru_cache
+from typing import Any, cast
 
 from raptor_core.documents.base import MetadataValue, Skipped
 from raptor_core.documents.formats.archive import refuse_damage
@@ -35,12 +37,15 @@ _PLAIN = frozenset(["text/plain", "text/markdown", "text/x-markdown"])
 _WITHOUT_PARTS = ("text/", "multipart/")
 _FORWARDED = frozenset(["message/rfc822", "message/global", "message/news"])
 _END_OF_HEAD = re.compile(rb"\r?\n\r?\n")
-_ENCODED_WORD = re.compile(rb"=\?([\w.:-]+)(?=\?[bBqQ]\?)")
+_ENCODED_WORD = re.compile(r"=\?([\w.:-]+)(?=\?[bBqQ]\?)")
 _N_START = 64  # bytes; UTF-16 has a zero among them
 _BEGIN = re.compile(rb"(?:\A|(?<=\n\n)|(?<=\n\r\n))From [^\r\n]*\r?\n(?=[!-9;-~]+:\s)")
 _QUOTED = re.compile(rb"^>(>*From )", re.MULTILINE)
 _ID = re.compile(rb"^message-id:\s*<?([^>\s]+)", re.MULTILINE | re.IGNORECASE)
 UNNAMED = "Forwarded message"
+
+MAX_FIELD_CHARS = 8_000
+"""Length at which a field of a header is cut, about 200 recipients."""
 
 
 def parse_eml(data: bytes, encoding: str = "") -> Parsed:
@@ -74,14 +79,38 @@ def _read_message(data: bytes) -> EmailMessage:
     end = _END_OF_HEAD.search(data)
     at = end.start() if end else len(data)
     header = data[:at] if data[:at].isascii() else decode(data[:at]).encode("utf-8", "replace")
-    header = _ENCODED_WORD.sub(_known_charset, header)
-    return email.message_from_bytes(header + data[at:], policy=policy.default)
+    return email.message_from_bytes(header + data[at:], policy=_POLICY)
 
 
-def _known_charset(word: re.Match[bytes]) -> bytes:
-    """Return the start of an encoded word, with a name of its charset that Python knows."""
-    codec = find_codec(word[1].decode("ascii"))
-    return b"=?" + codec.encode() if codec else word[0]
+class _BoundedPolicy(EmailPolicy):
+    """Policy that cuts long fields, since Python parses them in the square of their length."""
+
+    def header_source_parse(self, sourcelines: list[str]) -> tuple[str, str]:
+        name, value = super().header_source_parse(sourcelines)
+        cut, space = value[:MAX_FIELD_CHARS], " \n"
+        if len(value) > MAX_FIELD_CHARS:
+            cut = cut[: max(map(cut.rfind, space))] or cut
+        return name, cut
+
+    def header_fetch_parse(self, name: str, value: str) -> Any:
+        return _parse_field(name, value)
+
+
+_POLICY: Any = _BoundedPolicy()
+
+
+@lru_cache(maxsize=16)  # Python parses a field at each look at it
+def _parse_field(name: str, value: str) -> Any:
+    known = _ENCODED_WORD.sub(_known_charset, value)
+    try:
+        return policy.default.header_fetch_parse(name, known)
+    except Exception:  # noqa: BLE001 - a malformed field, which must not hide the body
+        return known
+
+
+def _known_charset(word: re.Match[str]) -> str:
+    codec = find_codec(word[1])
+    return f"=?{codec}" if codec else word[0]
 
 
 def _describe(message: EmailMessage) -> dict[str, MetadataValue]:

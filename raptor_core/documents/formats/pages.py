@@ -1,16 +1,11 @@
-"""Printed pages: removal of their running heads and feet, and OCR of pictures by tesseract.
+"""Printed pages: removal of their running heads and feet.
 
 A line is only removed if near pages prove it, since a year may end both a sentence and a page.
 """
 
-import os
 import re
-import shutil
-import subprocess
 from collections.abc import Sequence
-from typing import Any, NamedTuple
-
-from raptor_core.documents.formats.parsed import UnreadableError, one_line
+from typing import NamedTuple
 
 NEAR_PAGES = 2
 """Distance of pages that are compared, since left and right pages have different heads."""
@@ -20,10 +15,7 @@ EDGE_LINES = 3
 
 _NUMBER = re.compile(r"\d+")
 _WORD = re.compile(r"[^\W\d_]{3}")
-_COUNTED = re.compile(
-    r"(?:page|seite)?\W*(\d{1,5}|[ivxlc]{1,7})\W*(?:(?:of|/|von)\W*\d+)?\W*\Z", re.IGNORECASE
-)
-_ROMAN = {"i": 1, "v": 5, "x": 10, "l": 50, "c": 100}
+_COUNTED = re.compile(r"(?:page|seite)?\W*(\d{1,5})\W*(?:(?:of|/|von)\W*\d+)?\W*\Z", re.IGNORECASE)
 
 DIVIDED = "\ufffe"
 """Character that PDFium writes for a hyphen and the line end inside a word."""
@@ -82,64 +74,6 @@ def _is_alike(line: str, near: str, n_pages: int) -> bool:
 
 
 def _page_number(text: str) -> int | None:
-    """Return the number that forms the line, in digits or Roman, or None."""
+    """Return the number that forms the line, or None."""
     match = _COUNTED.match(text)
-    if match is None:
-        return None
-    word = match[1].casefold()
-    if word.isdigit():
-        return int(word)
-    values = [_ROMAN[letter] for letter in word]
-    pairs = zip(values, [*values[1:], 0], strict=True)
-    return sum(-value if value < following else value for value, following in pairs)
-
-
-PROGRAM = "tesseract"
-PAGE_SECONDS = 60
-DOTS_PER_INCH = 300
-MAX_PIXELS = 4000
-"""Maximum length of the longer side of a page's picture."""
-
-_POINTS_PER_INCH = 72
-_HALF = re.compile(rf"[^{DIVIDED}]+{DIVIDED}?")
-_BROKEN_WORD = re.compile(r"(?<=\w)-\n(?=[^\W\d_A-Z])")
-
-
-def find_tesseract() -> str:
-    """Return the path of the program, or "" if it is not installed."""
-    return shutil.which(PROGRAM) or ""
-
-
-def recognize(page: Any, languages: str) -> list[PrintedLine]:
-    """Return the lines of a page of PDFium in reading order, with a gap above each paragraph."""
-    program = find_tesseract()
-    if not program:
-        raise UnreadableError(
-            "holds no text, only images, and source.ocr needs the program tesseract, which is not "
-            "installed (Debian: apt install tesseract-ocr)"
-        )
-    try:
-        done = subprocess.run(  # noqa: S603
-            [program, "stdin", "stdout", "-l", languages],
-            input=_picture(page),
-            capture_output=True,
-            timeout=PAGE_SECONDS,
-            check=False,
-            env={**os.environ, "OMP_THREAD_LIMIT": "1"},
-        )
-    except subprocess.TimeoutExpired as error:
-        raise UnreadableError(f"a page took more than {PAGE_SECONDS} s of OCR") from error
-    if done.returncode:
-        reason = one_line(done.stderr.decode(errors="replace"))
-        raise UnreadableError(f"holds only images, and OCR by source.ocr = {languages!r}: {reason}")
-    text = _BROKEN_WORD.sub(DIVIDED, done.stdout.decode(errors="replace"))
-    rows = map(one_line, text.split("\n"))
-    halves = ((at, half) for at, row in enumerate(rows) for half in _HALF.findall(row))
-    return [PrintedLine(half, base=-float(at)) for at, half in halves]
-
-
-def _picture(page: Any) -> bytes:
-    """Return the page in shades of grey, as PGM."""
-    scale = min(DOTS_PER_INCH / _POINTS_PER_INCH, MAX_PIXELS / max(page.get_size()))
-    pixels = page.render(scale=scale, grayscale=True).to_numpy()
-    return b"P5 %d %d 255\n%s" % (pixels.shape[1], pixels.shape[0], pixels.tobytes())
+    return int(match[1]) if match else None

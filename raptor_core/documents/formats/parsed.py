@@ -92,6 +92,12 @@ def one_line(text: str) -> str:
     return " ".join(clean_text(text).split())
 
 
+def number_as_written(text: str) -> float | str:
+    """Return a number, or its text where the number would be written in another way: "1.10"."""
+    number = float(text)
+    return number if repr(number) == text else text
+
+
 def clean_metadata(metadata: Mapping[str, MetadataValue]) -> dict[str, MetadataValue]:
     """Return metadata with each text in one line, without blank texts and empty lists."""
     clean = {key: _clean_value(value) for key, value in metadata.items()}

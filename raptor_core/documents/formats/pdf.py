@@ -32,6 +32,7 @@ from raptor_core.documents.formats.pdf_sections import (
     place_outline,
     read_outline,
 )
+from raptor_core.errors import MissingExtraError
 
 FULL_LINE_SHARE = 0.9
 """Share of the page's longest lines which a full line reaches with the next word."""
@@ -66,21 +67,25 @@ class Flow(NamedTuple):
     lines: list[list[int]]
 
 
-def parse_pdf(data: bytes, ocr: str = "") -> Parsed:
+def parse_pdf(data: bytes) -> Parsed:
     """Parse all pages; join wrapped lines to paragraphs, and the halves of divided words.
 
     Running heads and feet and page numbers are omitted. Sections come from the outline, else from
-    larger lines. With ``ocr``, languages of tesseract, pages without a text layer are recognized.
+    larger lines.
 
     Raises:
         UnreadableError: encrypted, damaged, or without a text layer.
+        MissingExtraError: the extra "pdf" is not installed.
     """
-    import pypdfium2 as pdfium
+    try:
+        import pypdfium2 as pdfium
+    except ImportError as error:
+        raise MissingExtraError("pdf", "reading PDF files") from error
 
     try:
         document = pdfium.PdfDocument(data)
         document.init_forms()
-        read = [read_page(document, at, ocr) for at in range(len(document))]
+        read = [read_page(document, at) for at in range(len(document))]
         info = document.get_metadata_dict()
         outline = list(read_outline(document))
         printed = without_running_lines([page.lines for page in read])
@@ -96,7 +101,6 @@ def parse_pdf(data: bytes, ocr: str = "") -> Parsed:
     about = {
         "pages": len(printed),
         "author": info.get("Author", ""),
-        "ocr_pages": sum(page.is_recognized for page in read) or "",
         UNKNOWN_GLYPHS: sum(page.n_unknown for page in read) or "",
     }
     sections = nest(headings, len(flow.text))

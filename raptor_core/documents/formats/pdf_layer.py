@@ -6,27 +6,17 @@ Paragraphs are in ``pdf``, sections in ``pdf_sections``.
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from ctypes import byref, c_double, c_ushort
-from itertools import product
 from math import hypot
 from statistics import median_low
 from typing import Any, NamedTuple
 
-from raptor_core.documents.formats.pages import DIVIDED, PrintedLine, recognize
+from raptor_core.documents.formats.pages import DIVIDED, PrintedLine
 from raptor_core.documents.formats.parsed import one_line
-
-OVERPRINT_EMS = 0.15
-"""Maximum distance of two equal letters that are a single letter with a shadow, in font sizes."""
-
-MIN_ADVANCE_EMS = 0.25
-"""Mean width of a letter below which a line holds its letters twice, in font sizes."""
 
 WORD_GAP_EMS = 0.15
 """Distance of two letters from which on they are in different words, in font sizes."""
-
-LOST_SHARE = 2
-"""Pieces of text for each readable letter, above which letters of a page are lost."""
 
 MAX_PAGES_TO_NAME = 50
 """Maximum number of pages that are searched for the contents of a file without text."""
@@ -50,8 +40,6 @@ _DOTLESS = str.maketrans("ıȷ", "ij")
 _ROW_END = re.compile(f"(?<={DIVIDED})|\n")
 _MARGIN = f" \t\r\xa0\u3000{_FILLER}{DIVIDED}"
 _NEAR = 4
-_CELL_REACHES = 16  # so large that most places near a letter are in its own cell
-_TWICE = re.compile(r"\b(\w{3,})\s?\1\b|(?:(\w)\s?\2\s?){3}")
 _SPACED = re.compile(rf"(?<=[{IDEOGRAM}]) (?=[{IDEOGRAM}])")
 _IDEOGRAMS = re.compile(rf"[{IDEOGRAM}]")
 _CLOSE = re.compile(rf"[{IDEOGRAM}]{{2}}")
@@ -65,11 +53,10 @@ class PageText(NamedTuple):
     notes: list[str]
     n_unknown: int
     has_fields: bool
-    is_recognized: bool = False
 
 
-def read_page(document: Any, at: int, ocr: str) -> PageText:
-    """Return the text of a page in reading order, by OCR if it has none and ``ocr`` is set."""
+def read_page(document: Any, at: int) -> PageText:
+    """Return the text of a page in reading order."""
     import pypdfium2.raw as pdfium
 
     page = document[at]
@@ -86,26 +73,10 @@ def read_page(document: Any, at: int, ocr: str) -> PageText:
         lines = list(glyphs.lines())
         shown = _solid("".join(line.text for line in lines)) if notes else ""
         notes = [note for note in notes if _solid(note) not in shown]
-        if ocr and not lines:
-            lines = recognize(page, ocr)
-            return PageText(lines, notes, n_unknown, has_fields, bool(lines))
-        n_unknown += _count_lost(page, layer.count_chars())
         return PageText(lines, notes, n_unknown, has_fields)
     finally:
         layer.close()
         page.close()
-
-
-def _count_lost(page: Any, n_chars: int) -> int:
-    """Return the number of letters that PDFium cannot read, if they are most of a page."""
-    import pypdfium2.raw as pdfium
-
-    places = range(pdfium.FPDFPage_CountObjects(page))
-    if len(places) <= LOST_SHARE * n_chars:
-        return 0
-    kinds = (pdfium.FPDFPageObj_GetType(pdfium.FPDFPage_GetObject(page, at)) for at in places)
-    n_pieces = sum(kind == pdfium.FPDF_PAGEOBJ_TEXT for kind in kinds)
-    return n_pieces - n_chars if n_pieces > LOST_SHARE * n_chars else 0
 
 
 def _solid(text: str) -> str:
@@ -168,12 +139,9 @@ class _Glyphs:
         self._text: str = layer.get_text_range() if n_chars else ""
         self._is_aligned = n_chars == len(self._text)
         self._has_ideograms = bool(_IDEOGRAMS.search(self._text))
-        self._measures: dict[tuple[int, int], tuple[float, tuple[float, float], float]] = {}
 
     def repair(self) -> int:
-        """Compose accents, drop overprinted and private letters, and return how many were lost."""
-        if suspects := self._dense_rows():
-            self._drop(self._overprinted(suspects))
+        """Compose accents, drop private letters, and return how many were dropped."""
         if _ACCENT.search(self._text):
             self._compose()
         self._text = _PRIVATE_BULLET.sub(_BULLET, self._text)
@@ -183,7 +151,7 @@ class _Glyphs:
     def lines(self) -> Iterator[PrintedLine]:
         """Yield the lines; the first half of a divided word ends with ``DIVIDED``."""
         for first, last, row in self._rows():
-            size, (edge, base), _ = self._measure(first, last)
+            size, (edge, base) = self._line_size(first, last), self._origin(first)
             text = one_line(row.replace(_FILLER, ""))
             if self._has_ideograms and not _CLOSE.search(text):
                 text = _SPACED.sub("", text)
@@ -199,19 +167,12 @@ class _Glyphs:
                 yield first, first + len(text) - 1, text + DIVIDED * is_divided
             start += len(row) + (not row.endswith(DIVIDED))
 
-    def _measure(self, first: int, last: int) -> tuple[float, tuple[float, float], float]:
-        """Return the font size of a line, the place of its first letter, and its length."""
-        if (first, last) not in self._measures:
-            sizes = {self._size(first), self._size(last)}
-            if len(sizes) > 1:
-                sizes = {*sizes, self._size((first + last) // 2)}
-            start, end = self._origin(first), self._origin(last)
-            length = hypot(end[0] - start[0], end[1] - start[1])
-            self._measures[first, last] = median_low(sizes), start, length
-        return self._measures[first, last]
-
-    def _is_visible(self, at: int) -> bool:
-        return self._text[at] not in (_FILLER, DIVIDED) and not self._text[at].isspace()
+    def _line_size(self, first: int, last: int) -> float:
+        """Return the font size of a line."""
+        sizes = {self._size(first), self._size(last)}
+        if len(sizes) > 1:
+            sizes.add(self._size((first + last) // 2))
+        return median_low(sizes)
 
     def _index(self, at: int) -> int:
         if self._is_aligned:
@@ -233,48 +194,6 @@ class _Glyphs:
         edges = [c_double() for _ in range(4)]
         self._pdfium.FPDFText_GetCharBox(self._layer, self._index(at), *map(byref, edges))
         return edges[0].value, edges[1].value
-
-    def _drop(self, places: set[int]) -> None:
-        letters = (_FILLER if at in places else char for at, char in enumerate(self._text))
-        self._text = "".join(letters)
-
-    def _dense_rows(self) -> list[tuple[int, int]]:
-        """Return the first and last letters of lines that may hold letters twice."""
-        rows = []
-        known: dict[str, list[tuple[int, int]]] = {}
-        for first, last, text in self._rows():
-            size, (edge, base), length = self._measure(first, last)
-            is_wide = self._has_ideograms and _CLOSE.search(text)
-            least = MIN_ADVANCE_EMS * size * (2 if is_wide else 1) * (last - first)
-            if (last - first > _NEAR and length < least) or _TWICE.search(text):
-                rows.append((first, last))
-            for row in known.get(text, ()):
-                other_edge, other_base = self._measure(*row)[1]
-                if max(abs(edge - other_edge), abs(base - other_base)) < OVERPRINT_EMS * size:
-                    rows += [row, (first, last)]
-            known.setdefault(text, []).append((first, last))
-        return sorted(set(rows))
-
-    def _overprinted(self, rows: Sequence[tuple[int, int]]) -> set[int]:
-        """Return the letters of lines that stand on an equal letter of the same size."""
-        known: dict[tuple[str, int, float, float], list[tuple[float, float]]] = {}
-        places = set()
-        for first, last in rows:
-            size = max(self._measure(first, last)[0], 1.0)
-            reach, kind = OVERPRINT_EMS * size, round(size)
-            side = _CELL_REACHES * reach  # of a cell; equal letters lie in four of them at most
-            for at in filter(self._is_visible, range(first, last + 1)):
-                char, (x, y) = self._text[at], self._origin(at)
-                columns = {(x - reach) // side, (x + reach) // side}
-                lines = {(y - reach) // side, (y + reach) // side}
-                for place in product((char,), (kind,), lines, columns):
-                    near = known.get(place, ())
-                    if any(abs(x - edge) < reach and abs(y - base) < reach for edge, base in near):
-                        places.add(at)
-                        break
-                else:
-                    known.setdefault((char, kind, y // side, x // side), []).append((x, y))
-        return places
 
     def _compose(self) -> None:
         """Join accents to the letters above or below which they stand."""
@@ -332,7 +251,7 @@ def name_contents(document: Any, has_fields: bool) -> str:
         kinds |= {item.type for item in page.get_objects()}
         page.close()
     if pdfium.FPDF_PAGEOBJ_IMAGE in kinds:
-        return "holds no text, only images; it needs OCR first, or source.ocr"
+        return "holds no text, only images; it needs OCR first, such as by ocrmypdf"
     if pdfium.FPDF_PAGEOBJ_TEXT in kinds:
         return "holds only letters without a meaning; it needs OCR first, or print it to PDF again"
     if has_fields:

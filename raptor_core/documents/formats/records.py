@@ -17,6 +17,7 @@ from raptor_core.documents.formats.parsed import (
     check_size,
     clean_text,
     nest,
+    number_as_written,
     one_line,
 )
 from raptor_core.identity import digest
@@ -59,7 +60,7 @@ def read_json_lines(
 
 def _load(line: str) -> Mapping[str, Any]:
     try:
-        row = json.loads(line)
+        row = json.loads(line, parse_float=number_as_written)
     except json.JSONDecodeError as error:
         raise UnreadableError(f"is not valid JSON: {error.msg} at column {error.colno}") from error
     except (ValueError, RecursionError) as error:

@@ -9,11 +9,15 @@ import hashlib
 import posixpath
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from operator import attrgetter
 from typing import TYPE_CHECKING, Protocol
 
 from raptor_core.documents.base import Skipped
+from raptor_core.documents.formats.kinds import FORMATS, MANY_DOCUMENTS, OPTIONAL, FileName
+from raptor_core.documents.formats.parsed import UnreadableError
+from raptor_core.documents.formats.parser_process import parse
 from raptor_core.documents.formats.records import Named
 from raptor_core.errors import SourceError
 from raptor_core.redaction import hide_secrets
@@ -21,34 +25,6 @@ from raptor_core.settings import SourceSettings
 
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
-
-_SOURCE_CODE = "c cc cpp cs go h hpp java js kt lua php pl r rb rs scala sh sql swift ts"
-_EXTENSIONS = {
-    "docx": "docx docm dotx dotm",
-    "html": "html htm xhtml",
-    "markdown": "md markdown",
-    "notebook": "ipynb",
-    "odp": "odp otp",
-    "ods": "ods ots",
-    "odt": "odt ott",
-    "pptx": "pptx pptm potx potm ppsx ppsm",
-    "python": "py",
-    "subtitles": "srt vtt",
-    "text": f"txt {_SOURCE_CODE}",
-    "xlsx": "xlsx xlsm xltx xltm",
-    "yaml": "yaml yml",
-    "csv": "csv tsv",
-    **{kind: kind for kind in ("eml", "epub", "json", "jsonl", "mbox", "msg", "parquet", "pdf")},
-    **{kind: kind for kind in ("mdx", "rst", "rtf")},
-}
-FORMATS = {f".{name}": kind for kind, names in _EXTENSIONS.items() for name in names.split()}
-"""Name of the format by file name extension, lower case."""
-
-OPTIONAL = tuple(f".{name}" for name in f"json py yaml yml {_SOURCE_CODE}".split())
-"""Extensions of programs and data, which are read where ``source.include`` ends in one of them."""
-
-MANY_DOCUMENTS = frozenset({"jsonl", "mbox", "parquet"})
-"""Formats whose files hold a document for each row or message."""
 
 _MANY_DOCUMENTS_ENDINGS = tuple(e for e, kind in FORMATS.items() if kind in MANY_DOCUMENTS)
 
@@ -77,6 +53,7 @@ class SourceFile:
         clock_seconds: two writes that are closer may have the same time.
         written: time of the last write; ``modified`` may be set by a person.
         is_named: the source is this file.
+        command: command of ``source.convert`` that reads it; "" without one.
     """
 
     id: str
@@ -88,6 +65,7 @@ class SourceFile:
     clock_seconds: float = CLOCK_SECONDS
     written: float | None = None
     is_named: bool = False
+    command: str = ""
 
     @property
     def extension(self) -> str:
@@ -97,7 +75,8 @@ class SourceFile:
     @property
     def stamp(self) -> str:
         """Digest of everything that a listing shows; a new write changes it."""
-        return brief_digest(self.path, self.size_bytes, self.modified, self.etag, self.mark).hex()
+        values = self.path, self.size_bytes, self.modified, self.etag, self.mark
+        return brief_digest(*values, *filter(None, [self.command])).hex()
 
     @property
     def source(self) -> str:
@@ -123,7 +102,10 @@ class SourceListing:
 
     @classmethod
     def of(
-        cls, items: Iterable[SourceFile | Skipped], omitted: Iterable[Skipped] = ()
+        cls,
+        items: Iterable[SourceFile | Skipped],
+        settings: SourceSettings,
+        omitted: Iterable[Skipped] = (),
     ) -> SourceListing:
         """Return the listing of these items; files of unknown formats are skipped."""
         files: list[SourceFile] = []
@@ -131,6 +113,8 @@ class SourceListing:
         for item in items:
             if isinstance(item, Skipped):
                 skipped.append(item)
+            elif command := settings.convert.get(item.extension):
+                files.append(replace(item, command=command))
             elif item.extension in FORMATS:
                 files.append(item)
             else:
@@ -148,6 +132,22 @@ class Content:
     parse: Callable[[], list[Named | Skipped]]
 
 
+def load_files(
+    files: Iterable[SourceFile], read: Callable[[SourceFile], bytes], settings: SourceSettings
+) -> Iterator[Content]:
+    """Load files one after the other by the function ``read``; see ``Source.load``."""
+    for file in files:
+        try:
+            data = read(file)
+        except UnreadableError as error:
+            problem = Skipped(file.id, str(error))
+            yield Content("", partial(list[Named | Skipped], (problem,)))
+        else:
+            digest = hashlib.sha256(data + file.command.encode()).hexdigest()[:32]
+            name = FileName(file.id, file.source, file.is_named)
+            yield Content(digest, partial(parse, name, data, settings))
+
+
 class Source(Protocol):
     """File, folder or table that can be listed and read.
 
@@ -158,10 +158,8 @@ class Source(Protocol):
     name: str
     is_transactional: bool
 
-    def list(self, among: Sequence[SourceFile] | None = None) -> SourceListing:
+    def list(self) -> SourceListing:
         """List the files to read; anything that cannot be listed is skipped by name.
-
-        ``among`` are listed files whose present state suffices; a source may list all files.
 
         Raises:
             SourceError: the source as a whole is missing or cannot be reached.
@@ -189,6 +187,7 @@ class Rules:
         """Return the rules of the settings and of the lines of the source's ignore file."""
         include, exclude = settings.include, settings.exclude
         optional = [line for line in include if line.rstrip().lower().endswith(OPTIONAL)]
+        optional += [f"*{extension}" for extension in settings.convert]
         return cls(*map(compile_patterns, (include, exclude, ignore_lines, optional)))
 
     def omission(self, path: str, *, is_folder: bool = False) -> str:
@@ -206,34 +205,34 @@ class Rules:
         return ""
 
 
-CONVERSIONS = {
-    **dict.fromkeys((".doc", ".dot", ".wps"), "docx"),
+_COMMANDS = {
+    **dict.fromkeys((".rtf", ".org", ".tex", ".textile", ".mediawiki"), "pandoc -t gfm"),
+    **dict.fromkeys((".doc", ".dot", ".wps", ".wpd", ".sxw"), "soffice --headless --cat {}"),
+    **dict.fromkeys((".adoc", ".asciidoc"), "pandoc -s -f asciidoc -t gfm"),
+    ".msg": "markitdown {}",
+}
+"""Command for ``source.convert`` by extension of files that are not read without one."""
+
+_OFFICE = {
     **dict.fromkeys((".xls", ".xlsb", ".xlt"), "xlsx"),
     **dict.fromkeys((".ppt", ".pps", ".pot"), "pptx"),
-    **dict.fromkeys((".pages", ".wpd", ".sxw"), "odt"),
+    ".pages": "odt",
 }
-"""Format to which LibreOffice converts the files of a type that is not read."""
-
-_MARKUP = frozenset({".tex", ".org", ".adoc", ".asciidoc", ".textile", ".mediawiki", ".docbook"})
+"""Format to which LibreOffice converts files of a type that is not read."""
 
 
 def _unsupported(file: SourceFile) -> Skipped:
     """Return the reason why a file is not read; it is the same for all files of a type."""
     kind = file.extension
     remedy = ""
-    if new := CONVERSIONS.get(kind):
+    if command := _COMMANDS.get(kind):
+        remedy = f'; name a command for them: source.convert = {{"{kind}" = "{command}"}}'
+    elif new := _OFFICE.get(kind):
         remedy = f"; convert it: soffice --headless --convert-to {new} FILE{kind}"
-    elif kind in _MARKUP:
-        remedy = f"; convert it: pandoc FILE{kind} --output FILE.md"
     elif kind == ".xml":
         remedy = "; convert its text to .html, .md or .txt, for example by XSLT"
     name = f"files of type {kind}" if kind else "files without an extension"
     return Skipped(file.id, f"{name} are not supported{remedy}", kind=kind or "no extension")
-
-
-def describe_formats() -> str:
-    """Return the types of files that are read, for people."""
-    return f"supported: {' '.join(sorted(FORMATS))}"
 
 
 IGNORE_FILE = ".raptorignore"

@@ -5,8 +5,9 @@ from pathlib import Path
 from typing import Generic, TypeVar
 
 from raptor_core.documents.base import Corpus, Document, Entry, Skipped
+from raptor_core.documents.formats.kinds import describe_formats
 from raptor_core.documents.formats.records import Named
-from raptor_core.documents.sources.base import Content, Source, SourceFile, describe_formats
+from raptor_core.documents.sources.base import Content, Source, SourceFile
 from raptor_core.documents.sources.local import LocalSource
 from raptor_core.documents.sources.remote import RemoteSource
 from raptor_core.errors import EmptySourceError, SourceError

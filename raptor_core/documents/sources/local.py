@@ -8,15 +8,15 @@ from pathlib import Path
 from raptor_core.documents.base import MEGABYTE, Skipped
 from raptor_core.documents.formats.encoding import decode
 from raptor_core.documents.formats.parsed import UnreadableError, check_size
+from raptor_core.documents.own_files import HOME_REASON, is_home
 from raptor_core.documents.sources.base import (
     IGNORE_FILE,
     Content,
     Rules,
     SourceFile,
     SourceListing,
+    load_files,
 )
-from raptor_core.documents.sources.own_files import HEAD_BYTES, refuse_folder
-from raptor_core.documents.sources.parsing import load_files
 from raptor_core.errors import SourceError
 from raptor_core.settings import SourceSettings
 
@@ -24,7 +24,7 @@ _HERE = os.path.join(os.curdir, "")  # noqa: PTH118 - "./", which a Path cannot 
 
 
 class LocalSource:
-    """Local file, or folder with everything below it; it follows symbolic links inside itself."""
+    """Local file, or folder with everything below it but symbolic links."""
 
     is_transactional = False
 
@@ -33,10 +33,8 @@ class LocalSource:
         self._root = Path(path).expanduser()
         self.name = str(self._root)
 
-    def list(self, among: Sequence[SourceFile] | None = None) -> SourceListing:
+    def list(self) -> SourceListing:
         """List the files; see ``Source.list``."""
-        if among is not None:
-            return SourceListing.of(_file(f.path, f.id, is_named=f.is_named) for f in among)
         root = self._root
         try:
             mode = root.stat().st_mode
@@ -46,9 +44,9 @@ class LocalSource:
                 f"folder, or a URL such as s3://bucket/folder"
             ) from error
         if not stat.S_ISDIR(mode):
-            return SourceListing.of([_file(str(root), root.name, is_named=True)])
+            return SourceListing.of([_file(str(root), root.name, is_named=True)], self._settings)
         walk = _Walk(root, self._rules())
-        return SourceListing.of(list(walk.folder(root, "")), walk.omitted)
+        return SourceListing.of(list(walk.folder(root, "")), self._settings, walk.omitted)
 
     def load(self, files: Sequence[SourceFile]) -> Iterator[Content]:
         """See ``Source.load``."""
@@ -83,13 +81,11 @@ class LocalSource:
 
 
 class _Walk:
-    """Walk over a folder, which follows no link repeatedly, so that it ends."""
+    """Walk over a folder, which follows no symbolic links."""
 
     def __init__(self, root: Path, rules: Rules) -> None:
         self._root = root
         self._rules = rules
-        self._real_root = root.resolve()
-        self._followed: set[Path] = set()
         self.omitted: list[Skipped] = []
 
     def folder(self, path: Path, relative: str) -> Iterator[SourceFile | Skipped]:
@@ -103,23 +99,14 @@ class _Walk:
                 raise SourceError(f"cannot list the source folder {path}{reason}") from error
             yield Skipped(_printable(relative), f"cannot be listed{reason}")
             return
-        refusal = refuse_folder(relative, [entry.name for entry in entries], self._read_head)
-        if refusal and relative:
-            self.omitted.append(Skipped(_printable(f"{relative}/"), refusal))
-            return
-        if refusal:  # a person named this folder, so the report names it
-            yield Skipped(self._root.name, refusal, is_empty=True)
+        if is_home([entry.name for entry in entries]):
+            if relative:
+                self.omitted.append(Skipped(_printable(f"{relative}/"), HOME_REASON))
+            else:  # a person named this folder, so the report names it
+                yield Skipped(self._root.name, HOME_REASON)
             return
         for entry in entries:
             yield from self._entry(entry, f"{relative}/{entry.name}" if relative else entry.name)
-
-    def _read_head(self, path: str) -> bytes:
-        """Return the first bytes of a file, or none if it cannot be read."""
-        try:
-            with (self._root / path).open("rb") as file:
-                return file.read(HEAD_BYTES)
-        except OSError:
-            return b""
 
     def _entry(self, entry: os.DirEntry[str], name: str) -> Iterator[SourceFile | Skipped]:
         try:
@@ -131,36 +118,15 @@ class _Walk:
         if omission:
             self.omitted.append(Skipped(_printable(f"{name}/" if is_folder else name), omission))
             return
-        problem = _unstorable(name)
-        if not problem and entry.is_symlink():
-            problem = self._link(entry, name, is_folder=is_folder)
-        if problem:
+        if problem := _unstorable(name):
             yield problem
+        elif entry.is_symlink():
+            reason = "is a symbolic link; name its target as a source of its own to read it"
+            yield Skipped(name, reason)
         elif is_folder:
             yield from self.folder(Path(entry.path), name)
         else:
             yield _file(entry.path.removeprefix(_HERE), name)
-
-    def _link(self, entry: os.DirEntry[str], name: str, *, is_folder: bool) -> Skipped | None:
-        """Return why a symbolic link is not followed, or None."""
-        try:
-            target = Path(entry.path).resolve(strict=True)
-        except (OSError, RuntimeError):  # Python 3.11 and 3.12 raise RuntimeError on a loop
-            return Skipped(name, "is a symbolic link that leads nowhere")
-        if not target.is_relative_to(self._real_root):
-            return Skipped(
-                name,
-                f"is a symbolic link that leaves the source, to {_printable(str(target))}; "
-                f"name that path as a source of its own to read it",
-            )
-        if is_folder:
-            if Path(entry.path).parent.resolve().is_relative_to(target):
-                return Skipped(name, "is a symbolic link to a folder that holds it", is_empty=True)
-            if target in self._followed:
-                reason = "is a further symbolic link to a folder already read"
-                return Skipped(name, reason, is_empty=True)
-            self._followed.add(target)
-        return None
 
 
 def _file(path: str, name: str, *, is_named: bool = False) -> SourceFile | Skipped:

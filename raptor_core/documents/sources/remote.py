@@ -9,7 +9,7 @@ from typing import Any
 from raptor_core.documents.base import MEGABYTE, Skipped
 from raptor_core.documents.formats.encoding import decode
 from raptor_core.documents.formats.parsed import UnreadableError, check_size
-from raptor_core.documents.sources.addresses import check_protocols, http_options
+from raptor_core.documents.own_files import HOME_REASON, find_homes
 from raptor_core.documents.sources.base import (
     IGNORE_FILE,
     LISTING_TIMES,
@@ -18,9 +18,8 @@ from raptor_core.documents.sources.base import (
     Rules,
     SourceFile,
     SourceListing,
+    load_files,
 )
-from raptor_core.documents.sources.own_files import HEAD_BYTES, refuse_folders
-from raptor_core.documents.sources.parsing import load_files
 from raptor_core.errors import SourceError
 from raptor_core.places import answer_within, open_place, storage_errors
 from raptor_core.redaction import hide_secrets
@@ -41,17 +40,15 @@ class RemoteSource:
     is_transactional = False
 
     def __init__(self, url: str, settings: SourceSettings) -> None:
-        check_protocols(url, settings)
+        _check_protocols(url, settings)
         self.name = hide_secrets(url)
         self._url = url
         self._settings = settings
-        options, seconds = http_options(url, settings), settings.timeout_seconds
-        self._fs, self._root = open_place(
-            url, SourceError, timeout_seconds=seconds, options=options
-        )
+        seconds = settings.timeout_seconds
+        self._fs, self._root = open_place(url, SourceError, timeout_seconds=seconds)
         self._base = f"{self._root.rstrip('/')}/" if self._root else ""
 
-    def list(self, among: Sequence[SourceFile] | None = None) -> SourceListing:  # noqa: ARG002
+    def list(self) -> SourceListing:
         """List the files; see ``Source.list``."""
         seconds = LISTING_TIMES * self._settings.timeout_seconds
         return answer_within(seconds, self.name, SourceError, self._list)
@@ -62,9 +59,11 @@ class RemoteSource:
             info = self._fs.info(self._root)
             if info["type"] != "directory":
                 name = self._root.rstrip("/").rpartition("/")[2].partition("?")[0]
-                return SourceListing.of([_file(name, self._url, info, is_named=True)])
+                return SourceListing.of(
+                    [_file(name, self._url, info, is_named=True)], self._settings
+                )
             omitted: list[Skipped] = []
-            return SourceListing.of(list(self._folder(omitted)), omitted)
+            return SourceListing.of(list(self._folder(omitted)), self._settings, omitted)
 
     def load(self, files: Sequence[SourceFile]) -> Iterator[Content]:
         """See ``Source.load``."""
@@ -90,10 +89,6 @@ class RemoteSource:
             data: bytes = stream.read(int(self._settings.max_file_mb * MEGABYTE) + 1)
         return data
 
-    def _read_head(self, path: str) -> bytes:
-        head: bytes = self._fs.cat_file(path, start=0, end=HEAD_BYTES)
-        return head
-
     def _folder(self, omitted: MutableSequence[Skipped]) -> Iterator[SourceFile | Skipped]:
         """Yield the files that pass the rules, and add the rest to ``omitted``."""
         base = self._base
@@ -106,22 +101,21 @@ class RemoteSource:
         except UnreadableError as error:
             raise SourceError(f"{self.name}/{IGNORE_FILE} {error}") from error
         rules = Rules.of(self._settings, lines)
-        names = (path.removeprefix(prefix) for path in listed)
-        refused = refuse_folders(names, lambda name: self._read_head(f"{prefix}{name}"))
-        if "" in refused:  # a person named this folder, so the report names it
-            yield Skipped(self.name, refused[""], is_empty=True)
+        homes = find_homes(path.removeprefix(prefix) for path in listed)
+        if "" in homes:  # a person named this folder, so the report names it
+            yield Skipped(self.name, HOME_REASON)
             return
         omitted += (
-            Skipped(f"{folder}/", reason)
-            for folder, reason in refused.items()
+            Skipped(f"{folder}/", HOME_REASON)
+            for folder in homes
             if not _omission(rules, folder, is_folder=True)
         )
         for path in sorted([*listed, *unlisted]):
             name = path.removeprefix(prefix)
             is_folder = path in unlisted
             omission = _omission(rules, name, is_folder=is_folder) if name else ""
-            is_refused = any(name.startswith(f"{folder}/") for folder in refused)
-            if not name or (is_refused and not omission):
+            is_own = any(name.startswith(f"{folder}/") for folder in homes)
+            if not name or (is_own and not omission):
                 continue
             if omission:
                 omitted.append(Skipped(f"{name}/" if is_folder else name, omission))
@@ -129,6 +123,21 @@ class RemoteSource:
                 yield Skipped(name, f"cannot be listed: {unlisted[path]}")
             else:
                 yield _file(name, f"{self._url.rstrip('/')}/{name}", listed[path])
+
+
+def _check_protocols(url: str, settings: SourceSettings) -> None:
+    """Raise SourceError for a URL, or a part of a chained one, whose protocol is not allowed."""
+    from fsspec import available_protocols
+
+    known = set(available_protocols())
+    for part in url.split("::"):  # a part may be a protocol alone, or the path of a file
+        protocol, mark, _ = part.partition("://")
+        protocol = protocol if mark or part in known else "file"
+        if protocol not in settings.protocols:
+            raise SourceError(
+                f"{hide_secrets(url)} is read by {protocol!r}, which source.protocols does not "
+                f"allow; it allows {', '.join(settings.protocols)}. Add it there if you trust it"
+            )
 
 
 def _list_below(files: Any, root: str) -> tuple[Infos, dict[str, str]]:

@@ -9,7 +9,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from datetime import UTC, date, datetime, time, timedelta
+from datetime import date
 from decimal import Decimal
 from functools import partial
 from typing import Any
@@ -36,12 +36,7 @@ from raptor_core.settings import DatabaseTable, SourceSettings
 ROWS_PER_READ = 500
 """Ids in a SELECT; databases limit the parameters of a statement."""
 
-_WEST = timedelta(hours=12)
-"""Maximum delay of a time without a zone, relative to the same time in UTC."""
-
-_DAY_SECONDS = 86_400.0
-_SECONDS = (1e9, 1e10)
-_MILLISECONDS = (1e12, 1e13)
+_DAY_SECONDS = 2 * 86_400.0  # a day lasts until it is over everywhere
 
 
 class SqlSource:
@@ -55,7 +50,7 @@ class SqlSource:
         self._timeout_seconds = timeout_seconds
         self._raw_ids: dict[str, Any] = {}
 
-    def list(self, among: Sequence[SourceFile] | None = None) -> SourceListing:  # noqa: ARG002
+    def list(self) -> SourceListing:
         """List the rows; see ``Source.list``."""
         seconds = LISTING_TIMES * self._timeout_seconds
         return answer_within(seconds, f"the {self.name}", SourceError, self._list)
@@ -106,18 +101,11 @@ class SqlSource:
                 yield self._content(file, rows.get(file.id))
 
     def _file(self, name: str, updated: Any) -> SourceFile:
-        day, mark = _day(updated), "" if updated is None else str(updated)
-        modified = _time(updated if day is None else datetime.combine(day, time.max))
-        # A value that is no time is a counter or a version, which every write changes.
-        is_version = modified is None and isinstance(updated, int | Decimal | bytes)
+        """Return a row; writes of one day have the same value in a column of days."""
+        label, mark = self._table.label, "" if updated is None else str(updated)
+        seconds = _DAY_SECONDS if _is_day(updated) else CLOCK_SECONDS
         return SourceFile(
-            id=f"{self._table.label}/{name}",
-            path=f"{self._table.label}:{name}",
-            size_bytes=None,
-            modified=modified,
-            etag=mark if is_version else "",
-            mark=mark,
-            clock_seconds=CLOCK_SECONDS if day is None else _DAY_SECONDS,
+            f"{label}/{name}", f"{label}:{name}", None, mark=mark, clock_seconds=seconds
         )
 
     def _read(self, ids: Sequence[Any]) -> dict[str, Mapping[str, Any]]:
@@ -226,30 +214,9 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def _day(value: object) -> date | None:
-    """Return the day that a value names without a time, or None."""
-    if isinstance(value, str):
-        try:
-            return date.fromisoformat(value)
-        except ValueError:
-            return None
-    return value if isinstance(value, date) and not isinstance(value, datetime) else None
-
-
-def _time(value: object) -> float | None:
-    """Return the latest possible time of a row's change, in seconds since 1970 UTC, or None."""
-    if isinstance(value, str):
-        try:
-            value = datetime.fromisoformat(value)
-        except ValueError:
-            return None
-    if isinstance(value, datetime):
-        moment = value if value.tzinfo else value.replace(tzinfo=UTC) + _WEST
-        return moment.timestamp()
-    if isinstance(value, int | float | Decimal) and not isinstance(value, bool):
-        number = float(value)
-        if _SECONDS[0] <= number < _SECONDS[1]:
-            return number
-        if _MILLISECONDS[0] <= number < _MILLISECONDS[1]:
-            return number / 1000
-    return None
+def _is_day(value: object) -> bool:
+    """Return whether a value names a day without a time."""
+    try:
+        return date.fromisoformat(str(value)) is not None
+    except ValueError:
+        return False

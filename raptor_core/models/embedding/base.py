@@ -1,13 +1,16 @@
 """Interface of an embedder, and the work that all share: distinct texts, longest first, checks."""
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
 from typing import Protocol, runtime_checkable
 
 import numpy as np
 
 from raptor_core.errors import ModelError
 from raptor_core.identity import fingerprint
+from raptor_core.models.embedding.windows import cut_windows, mean_vectors
 from raptor_core.settings.models import EmbedderSettings
+from raptor_core.tokens.base import TokenCounter
 from raptor_core.vectors import Vectors
 
 
@@ -28,7 +31,7 @@ class Embedder(Protocol):
 
     @property
     def max_tokens(self) -> int:
-        """Number of tokens that the model reads; it ignores the rest of a text."""
+        """Number of tokens that the model reads at once."""
 
     def embed(self, texts: Sequence[str]) -> Vectors:
         """Return vectors of shape ``(len(texts), n_dims)``, float32, each of Euclidean norm 1.
@@ -55,8 +58,41 @@ class BatchEmbedder(Protocol):
         """
 
 
+@runtime_checkable
+class WindowingEmbedder(Protocol):
+    """Interface of an embedder that reads a long text in windows; see ``windows``."""
+
+    def windows(self, text: str) -> list[str]:
+        """Return the windows in which a text is read; their mean is its vector."""
+
+
+PROBE = "The lighthouse keeper wrote the depth of the harbour into a blue notebook."
+"""Text whose vector tells whether a name still stands for the same model."""
+
+N_PROBED = 32
+"""Numbers of the probe's vector that a store keeps."""
+
+
+@runtime_checkable
+class ProbedEmbedder(Protocol):
+    """Interface of an embedder whose fingerprint does not cover its weights, but their name."""
+
+    def probe(self) -> tuple[float, ...]:
+        """Return the unit vector of ``PROBE`` from the model, which is asked once."""
+
+
+def probe_of(vectors: Vectors) -> tuple[float, ...]:
+    """Return the first of some vectors as a probe."""
+    unit = vectors[0] / max(float(np.linalg.norm(vectors[0])), 1e-12)
+    return tuple(unit.tolist())
+
+
 class PrefixingEmbedder:
-    """Base of embedders with prefixes; a subclass embeds distinct texts by ``_encode``."""
+    """Base of embedders with prefixes; a subclass embeds distinct texts by ``_encode``.
+
+    A text over the model's limit is embedded in windows, each after the prefix. Its vector is the
+    normalized mean of theirs. A subclass names the tokenizer in ``_limit``.
+    """
 
     def __init__(self, settings: EmbedderSettings, kind: str, **values: str) -> None:
         """Compute the fingerprint from the kind, the values and the prefixes."""
@@ -76,14 +112,38 @@ class PrefixingEmbedder:
 
     def embed(self, texts: Sequence[str]) -> Vectors:
         """Return vectors of texts; see ``Embedder.embed``."""
-        return self._embed([self._settings.passage_prefix + text for text in texts])
+        return self._embed(texts, self._settings.passage_prefix)
 
     def embed_queries(self, texts: Sequence[str]) -> Vectors:
         """Return vectors of questions; see ``Embedder.embed_queries``."""
-        return self._embed([self._settings.query_prefix + text for text in texts])
+        return self._embed(texts, self._settings.query_prefix)
 
-    def _embed(self, texts: Sequence[str]) -> Vectors:
-        return embed_distinct(texts, self._encode, self.n_dims, self.model)
+    def windows(self, text: str) -> list[str]:
+        """Return the windows in which a text is read; their mean is its vector."""
+        limit = self._text_limit
+        # A token has at least one byte.
+        if limit is None or len(text.encode(errors="replace")) <= limit[1]:
+            return [text]
+        return cut_windows(text, *limit)
+
+    @cached_property
+    def _text_limit(self) -> tuple[TokenCounter, int] | None:
+        """Return the tokenizer, and the limit less the longer of the prefixes."""
+        if (limit := self._limit()) is None:
+            return None
+        counter, max_tokens = limit
+        prefixes = (self._settings.passage_prefix, self._settings.query_prefix)
+        return counter, max(1, max_tokens - max(counter.count(prefixes)))
+
+    def _embed(self, texts: Sequence[str], prefix: str) -> Vectors:
+        windows = {text: self.windows(text) for text in dict.fromkeys(texts)}
+        parts = [prefix + window for text in texts for window in windows[text]]
+        vectors = embed_distinct(parts, self._encode, self.n_dims, self.model)
+        return mean_vectors(vectors, [len(windows[text]) for text in texts])
+
+    def _limit(self) -> tuple[TokenCounter, int] | None:
+        """Return the model's tokenizer and the tokens of a text that it reads; None if unknown."""
+        return None
 
     def _encode(self, texts: Sequence[str]) -> Vectors:
         raise NotImplementedError

@@ -12,7 +12,14 @@ from raptor_core.errors import ModelError
 from raptor_core.models.embedding.local_models import LocalEmbedder, run_batches
 from raptor_core.models.embedding.minilm import MAX_TOKENS, N_DIMS, MiniLM
 from raptor_core.settings import EmbedderSettings
-from raptor_core.tokens.embedder import BUNDLED_WHEEL, bundled_model_folder, replace_surrogates
+from raptor_core.settings.models import BUNDLED_TEXT_TOKENS
+from raptor_core.tokens.base import TokenCounter
+from raptor_core.tokens.embedder import (
+    BUNDLED_WHEEL,
+    bundled_counter,
+    bundled_model_folder,
+    replace_surrogates,
+)
 from raptor_core.vectors import Vectors
 
 if TYPE_CHECKING:
@@ -24,8 +31,9 @@ BATCH_TOKENS = 1024
 
 
 class BundledEmbedder(LocalEmbedder):
-    """all-MiniLM-L6-v2: 384 dimensions, 256 tokens; weights are checked by SHA-256 on load.
+    """all-MiniLM-L6-v2: 384 dimensions, windows of 256 tokens.
 
+    The weights are checked by SHA-256 on load.
     A vector depends only on its text. Loading imports torch and tokenizers, and nothing built on
     them. Threads may share one object; the model serves one at a time.
     """
@@ -36,6 +44,9 @@ class BundledEmbedder(LocalEmbedder):
 
     def __init__(self, settings: EmbedderSettings) -> None:
         super().__init__(settings, "bundled", sha256=SHA256)
+
+    def _limit(self) -> tuple[TokenCounter, int]:
+        return bundled_counter(), BUNDLED_TEXT_TOKENS
 
     def _encode(self, texts: Sequence[str]) -> Vectors:
         with self._turn:  # the first users at the same time load it once

@@ -109,10 +109,10 @@ class LocalEmbedder(PrefixingEmbedder):
         super().__init__(resolved, kind, **values)
         self._turn = RLock()
 
-    def _embed(self, texts: Sequence[str]) -> Vectors:
+    def _embed(self, texts: Sequence[str], prefix: str) -> Vectors:
         values = model_values("embeddings", self.model, self._settings.kind)
         with span(f"embeddings {self.model}", values):
-            return super()._embed(texts)
+            return super()._embed(texts, prefix)
 
     def _warn_of_slow_precision(self) -> None:
         """Log that the store's precision is slow on this machine."""

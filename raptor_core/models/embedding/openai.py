@@ -2,12 +2,12 @@
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
+from functools import cached_property
 
 import numpy as np
 
-from raptor_core.errors import ModelError
-from raptor_core.models.embedding.base import PrefixingEmbedder, embed_distinct
+from raptor_core.errors import AnswerError, ModelError
+from raptor_core.models.embedding.base import PROBE, PrefixingEmbedder, probe_of
 from raptor_core.models.endpoints.client import EndpointClient
 from raptor_core.models.endpoints.pool import run_concurrently
 from raptor_core.models.money.ledger import Ledger
@@ -50,17 +50,37 @@ class OpenAIEmbedder(PrefixingEmbedder):
     @property
     def n_dims(self) -> int:
         """Length of a vector; one call to the endpoint if the model is unknown."""
-        return self._n_dims or self._call(["dimension"]).shape[1]
+        return self._n_dims or len(self._probe)
+
+    def probe(self) -> tuple[float, ...]:
+        """Return the vector of ``PROBE``; see ``ProbedEmbedder``."""
+        return self._probe
+
+    @cached_property
+    def _probe(self) -> tuple[float, ...]:
+        return probe_of(self._call([PROBE]))
 
     def embed_batches(self, texts: Sequence[str]) -> Iterator[tuple[int, Vectors]]:
         """Yield batches; see ``BatchEmbedder.embed_batches``. A repeated text is sent again."""
         sent = [f"{self._settings.passage_prefix}{text}" for text in texts]
-        n_dims = self.n_dims
-
-        def checked(batch: Sequence[str], stop: threading.Event) -> Vectors:
-            return embed_distinct(batch, partial(self._call, stop=stop), n_dims, self.model)
-
-        yield from self._in_batches(sent, checked)
+        bad: list[str] = []
+        for start, vectors in self._in_batches(sent, self._call):
+            norms = np.linalg.norm(vectors, axis=1, keepdims=True)
+            is_good = np.isfinite(norms[:, 0]) & (norms[:, 0] > 0)
+            bad += [texts[start + row] for row in np.flatnonzero(~is_good).tolist()]
+            if is_good.all():
+                yield start, (vectors / norms).astype(np.float32)
+                continue
+            for row in np.flatnonzero(is_good).tolist():
+                yield start + row, (vectors[row : row + 1] / norms[row]).astype(np.float32)
+        if bad:
+            raise AnswerError(
+                f"embedding model {self.model!r} gave no finite vector for {len(bad)} texts; the "
+                f"first is {bad[0][:80]!r}. The others are kept: change or leave out the text",
+                "unfit",
+                bad[0],
+                comes_again=True,
+            )
 
     def _encode(self, texts: Sequence[str]) -> Vectors:
         blocks = dict(self._in_batches(texts, self._call))

@@ -7,8 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from raptor_core.models.embedding.base import PROBE, probe_of
 from raptor_core.models.embedding.local_models import LocalEmbedder, loading, run_batches
 from raptor_core.settings import EmbedderSettings
+from raptor_core.tokens.base import TokenCounter
+from raptor_core.tokens.embedder import TokenizerCounter
 from raptor_core.vectors import Vectors
 
 _STEP_TOKENS = 16
@@ -40,10 +43,29 @@ class SentenceTransformerEmbedder(LocalEmbedder):
         newest = getattr(model, "get_embedding_dimension", None)  # since version 5.4
         return int((newest or model.get_sentence_embedding_dimension)())
 
+    def probe(self) -> tuple[float, ...]:
+        """Return the vector of ``PROBE``; a folder or hub may hold another model later."""
+        return self._probe
+
+    @cached_property
+    def _probe(self) -> tuple[float, ...]:
+        return probe_of(self._encode([PROBE]))
+
     @property
     def max_tokens(self) -> int:
         """Number of tokens that the model reads."""
         return int(self._transformer.max_seq_length)
+
+    def _limit(self) -> tuple[TokenCounter, int] | None:
+        model = self._transformer
+        tokenizer: Any = getattr(model, "tokenizer", None)
+        backend = getattr(tokenizer, "backend_tokenizer", None)
+        if backend is None or not model.max_seq_length:
+            return None
+        counter = TokenizerCounter(backend)
+        prompt = model.prompts.get(model.default_prompt_name or "", "")
+        n_around = tokenizer.num_special_tokens_to_add() + counter.count([prompt])[0]
+        return counter, int(model.max_seq_length) - n_around
 
     def _encode(self, texts: Sequence[str]) -> Vectors:
         with self._turn:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 import weakref
 from collections.abc import Callable, Mapping, Sequence
@@ -51,6 +52,9 @@ def read_kept(
     return kept, cut is not None or kept != text
 
 
+_log = logging.getLogger(__name__)
+
+
 class EndpointClient:
     """Client of one endpoint, for any number of threads.
 
@@ -82,6 +86,7 @@ class EndpointClient:
         self._gate = Gate.of(endpoint)
         self._dialect = Dialect.of(endpoint)
         self._max_texts: int | None = None
+        self._answering_model = ""
         self._lock = threading.Lock()
         self._connection: OpenAI | None = None
 
@@ -154,12 +159,16 @@ class EndpointClient:
         """Return vectors of ``texts`` in order, shape ``(len(texts), n_dims)``, not normalised.
 
         A call that is too large for the endpoint is halved, and the number of texts remembered.
-        The AnswerError of a single text that is too long holds it.
+        The AnswerError of a single text that is too long holds it. A call whose vectors are not
+        finite is halved, too; the vector of a text that has none even alone stays as it is.
         """
         size = self._max_texts or len(texts)
         if len(texts) <= size:
             try:
-                return self._embed(texts, stop, encoding)
+                vectors = self._embed(texts, stop, encoding)
+                if len(texts) == 1 or np.isfinite(vectors).all():
+                    return vectors
+                size = (len(texts) + 1) // 2
             except AnswerError as error:
                 if error.kind not in {"context", "batch"}:
                     raise
@@ -188,6 +197,7 @@ class EndpointClient:
 
         def attempt() -> Vectors:
             response = self._adapted(send, body, worst, meter, stop)
+            self._warn_of_model(response)
             return read_embeddings(response, len(texts), self.require_key())
 
         label, values = self._label("embeddings"), self._span_values("embeddings")
@@ -201,6 +211,15 @@ class EndpointClient:
                 )
             finally:
                 record_usage(values, meter.usage.prompt_tokens)
+
+    def _warn_of_model(self, answer: Any) -> None:
+        """Log once that an answer names another model than the settings."""
+        model, named = self.endpoint.model, answer.get("model") if isinstance(answer, dict) else ""
+        if isinstance(named, str) and named and model not in named and named not in model:
+            with self._lock:
+                is_new, self._answering_model = self._answering_model != named, named
+            if is_new:
+                _log.warning("embedder.model is %r, and the endpoint answers with %r", model, named)
 
     def _chat(self, ask: ChatAsk, user: str, meter: Meter, stop: Stop) -> Any:
         """Return the parsed answer to a chat request, which the endpoint may stream."""

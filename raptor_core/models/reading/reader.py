@@ -5,9 +5,9 @@ the sentences of a context that are nearest to a question; they need no endpoint
 """
 
 import re
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Protocol, TypeVar, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 from raptor_core.chunking.sentences import sentences
 from raptor_core.models.embedding.base import Embedder
@@ -16,6 +16,7 @@ from raptor_core.models.endpoints.fencing import defused, fence, fence_all
 from raptor_core.models.endpoints.values import ChatAsk, max_words
 from raptor_core.models.money.ledger import Account
 from raptor_core.models.money.usage import Usage
+from raptor_core.models.reading.citations import renumber, replace_marks
 from raptor_core.nodes import Node, format_pages, labelled
 from raptor_core.retrying import RetryPolicy
 from raptor_core.settings.models import ReaderSettings
@@ -72,8 +73,8 @@ class Answer:
     Attributes:
         text: the answer; ``[k]`` cites ``citations[k - 1]``.
         citations: the cited passages without duplicates, in the order of their first citation.
-        unknown_citations: how many numbers the model cited that no passage has. They are removed
-            from the text.
+        unknown_citations: how many numbers the model cited beside known ones that no passage has.
+            They are removed from the text.
     """
 
     text: str
@@ -97,46 +98,6 @@ def ask(question: str, passages: Sequence[Passage]) -> str:
     """Return the user message; ``passages`` are numbered from 1."""
     fenced = "\n".join(fence_all("passage", [passage.shown_text for passage in passages], *_TAGS))
     return f"{fenced}\n\n{fence('question', defused(question, *_TAGS))}"
-
-
-_CITATION = re.compile(r"(?P<space>[ \t]?)\[(?P<numbers>\d+(?:\s*[,;–-]\s*\d+)*)\]")
-_RANGE = re.compile(r"(\d+)(?:\s*[–-]\s*(\d+))?")
-
-
-Source = TypeVar("Source", bound=Hashable)
-
-
-def renumber(text: str, sources: Sequence[Sequence[Source]]) -> tuple[str, tuple[Source, ...], int]:
-    """Renumber citations such as ``[2]``, ``[1, 4]`` and ``[1-3]`` by the order of their sources.
-
-    ``[k]`` cites all of ``sources[k - 1]``; 0 and unknown numbers are dropped.
-
-    Returns:
-        The text, its cited sources by their new numbers, and how many numbers were unknown.
-    """
-    new: dict[Source, int] = {}
-    n_unknown = 0
-
-    def numbered(match: re.Match[str]) -> str:
-        nonlocal n_unknown
-        cited = _numbers(match["numbers"], len(sources))
-        known = [source for n in cited if 1 <= n <= len(sources) for source in sources[n - 1]]
-        n_unknown += sum(not 1 <= n <= len(sources) for n in cited)
-        marks = [f"[{new.setdefault(s, len(new) + 1)}]" for s in dict.fromkeys(known)]
-        return match["space"] + "".join(marks) if marks else ""
-
-    replaced = _CITATION.sub(numbered, text)
-    return replaced, tuple(new), n_unknown
-
-
-def _numbers(listed: str, n_passages: int) -> list[int]:
-    """Return the numbers of a bracket; a range that leaves the passages counts as its two ends."""
-    numbers: list[int] = []
-    for match in _RANGE.findall(listed):
-        ends = [int(number) for number in match if number]
-        is_range = ends[0] <= ends[-1] <= n_passages
-        numbers += range(ends[0], ends[-1] + 1) if is_range else ends
-    return numbers
 
 
 @runtime_checkable
@@ -191,17 +152,28 @@ def read_parts(reader: PassageReader, question: str, parts: Sequence[Sequence[Pa
     usage = sum((answer.usage for answer in answers), Usage())
     if len(cited) == 1:
         return replace(cited[0], usage=usage)
-    notes = [
-        Passage(_CITATION.sub("", answer.text), str(number)) for number, answer in enumerate(cited)
-    ]
+    notes = [Passage(_without_marks(answer), str(number)) for number, answer in enumerate(cited)]
     joined = reader.read(question, notes)
     sources = [cited[int(passage.node_id)].citations for passage in joined.citations]
     text, citations, _ = renumber(joined.text, sources)
     return Answer(text, citations, usage + joined.usage, joined.unknown_citations)
 
 
-MIN_WORDS = 4
-"""Minimum number of words of a quote."""
+def _without_marks(answer: Answer) -> str:
+    return replace_marks(answer.text, len(answer.citations), lambda _: "")[0]
+
+
+MIN_WORDS = 5
+"""Minimum number of words of a quote; one that ends without a mark needs twice as many."""
+
+MIN_LETTERS = 10
+"""Minimum number of letters of a quote in a script without spaces."""
+
+_LETTERS = re.compile(r"[^\W\d_]+")
+_UNSPACED = re.compile("[\u3040-\u30ff\u3400-\u9fff\u0e01-\u0eff]")
+_END = re.compile(r"[.!?…:;。！？।؟։።][\"'”’»›)\]」』）*_`]*\Z")
+_HEADING = re.compile(r"#{1,6}\s|\|")
+_UNDERLINE = re.compile(r"[ \t]*\n[ \t]*([=~^\"'#*+.`:_-])\1{2,}[ \t]*(?:\n|\Z)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,6 +191,19 @@ class Quote:
     span: tuple[int, int] | None
 
 
+def _is_sentence(passage: Passage, start: int, end: int) -> bool:
+    """Return whether a span is a sentence: no heading, row of a table, rule or scrap."""
+    text = passage.text[start:end]
+    words = _LETTERS.findall(text)
+    if _HEADING.match(text) or _UNDERLINE.match(passage.text, end):
+        return False
+    if text in passage.label.split(" > "):
+        return False
+    if _UNSPACED.search(text):
+        return sum(map(len, words)) >= MIN_LETTERS
+    return len(words) >= (MIN_WORDS if _END.search(text) else 2 * MIN_WORDS)
+
+
 def best_sentences(
     question: str, passages: Sequence[Passage], embedder: Embedder, limit: int = 3
 ) -> list[Quote]:
@@ -227,7 +212,7 @@ def best_sentences(
     for passage in passages:
         for start, end in sentences(passage.text):
             text = passage.text[start:end]
-            if len(text.split()) >= MIN_WORDS or passage.text.strip() == text:
+            if _is_sentence(passage, start, end):
                 known = quoted.get(text)
                 if known is None or (known[0].span is None and passage.span is not None):
                     quoted[text] = (passage, start, end)

@@ -17,7 +17,6 @@ class SummaryRequest:
         key: content key of the summary node; ``name`` is for messages.
         texts: texts of the children in document order, at least one.
         vectors: unit vectors of the children, shape ``(len(texts), n_dims)``.
-        objections: sentences of an earlier summary that the texts do not support.
         omissions: beginnings of texts that an earlier summary left out.
         n_unusable: answers to this request that were unusable.
     """
@@ -27,7 +26,6 @@ class SummaryRequest:
     texts: tuple[str, ...]
     n_tokens: tuple[int, ...]
     vectors: Vectors
-    objections: tuple[str, ...] = ()
     omissions: tuple[str, ...] = ()
     n_unusable: int = 0
 

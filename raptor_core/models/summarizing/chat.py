@@ -165,12 +165,12 @@ class ChatSummarizer:
     def ask(self, request: SummaryRequest) -> ChatAsk:
         """Return the chat request for a summary, with the check of its answers."""
         settings = self._settings
-        objections = prompts.objection_lines(request.objections, request.omissions)
+        reminder = prompts.omission_line(request.omissions)
         question = self._prompt.question(request.texts, settings.max_tokens)
-        counted = self._counter.count([objections])[0] if objections else 0
+        counted = self._counter.count([reminder])[0] if reminder else 0
         return ChatAsk(
             system=self._prompt.system,
-            user=f"{question}\n\n{objections}" if objections else question,
+            user=f"{question}\n\n{reminder}" if reminder else question,
             max_tokens=settings.max_tokens,
             temperature=settings.temperature,
             shorten=partial(prompts.limit_line, settings.max_tokens),

@@ -25,6 +25,7 @@ class SummaryPrompt:
     Attributes:
         version: part of the fingerprint.
         user: template of the user message, with ``{context}``.
+        max_chars: characters of the text that the question holds; None is all of it.
         fences: the text is in a fence, and the first question already limits the summary's length.
         titles: the answer must begin with a title.
     """
@@ -34,10 +35,11 @@ class SummaryPrompt:
     user: str
     fences: bool
     titles: bool = False
+    max_chars: int | None = None
 
     def question(self, texts: Sequence[str], max_tokens: int) -> str:
         """Return the user message with the children's texts in document order."""
-        joined = "\n\n".join(texts)
+        joined = "\n\n".join(texts)[: self.max_chars]
         context = fence(_TAG, joined) if self.fences else joined
         question = self.user.replace("{max_words}", str(max_words(max_tokens, 0)))
         question = question.replace("{context}", context)
@@ -55,10 +57,12 @@ PROMPTS = {
         fences=False,
     ),
     "simple": SummaryPrompt(  # a common simplification of RAPTOR
-        "simple-1",
+        "simple-2",
         system="You are a helpful assistant.",
-        user="Summarize the following text concisely, keeping the key information:\n\n{context}",
+        user="Summarize the following text, capturing the key information and main points:\n\n"
+        "{context}\n\nSummary:",
         fences=False,
+        max_chars=3000,
     ),
     "bounded": SummaryPrompt(
         "bounded-2",
@@ -88,24 +92,14 @@ def prompt_of(settings: SummarizerSettings) -> SummaryPrompt:
     )
 
 
-def objection_lines(objections: Sequence[str], omissions: Sequence[str] = ()) -> str:
-    """Return lines on an earlier summary's unsupported sentences and omissions, or "" for none."""
-    lines = []
-    if objections:
-        lines.append(
-            "An earlier summary said the following, which the text does not support. Say nothing "
-            f"of the kind:\n{_listed('claims', objections)}"
-        )
-    if omissions:
-        lines.append(
-            "An earlier summary left out the parts of the text that begin as follows. Say "
-            f"something of each of them:\n{_listed('parts', omissions)}"
-        )
-    return "\n\n".join(lines)
-
-
-def _listed(tag: str, items: Sequence[str]) -> str:
-    return fence(tag, "\n".join(f"- {item}" for item in items))
+def omission_line(omissions: Sequence[str]) -> str:
+    """Return a line on what an earlier summary left out, or "" for nothing."""
+    if not omissions:
+        return ""
+    return (
+        "An earlier summary left out the parts of the text that begin as follows. Say something of "
+        "each of them:\n" + fence("parts", "\n".join(f"- {part}" for part in omissions))
+    )
 
 
 def limit_line(max_tokens: int, n_too_long: int) -> str:

@@ -1,6 +1,6 @@
 // Questions to the corpus: the context of each strategy, as a model reads it, and the answer.
 
-const STRATEGIES = ['hybrid', 'collapsed', 'collapsed-lexical', 'traversal', 'beam', 'flat', 'lexical'];
+const STRATEGIES = ['hybrid', 'collapsed', 'collapsed-lexical', 'traversal', 'flat', 'lexical'];
 let answers = [];
 const DEFAULTS = { question: '', first: '', second: '', kind: 'auto', budget: '', trees: '', documents: '', layer: '' };
 const KINDS = { auto: 'auto: by its words', detail: 'detail', general: 'general' };

@@ -190,7 +190,7 @@ async function showAtlas(root, tree, isIcicle) {
   const button = (label, description, act) => el('button', { type: 'button', 'aria-label': description, onclick: act }, label);
   const scope = served && tree ? el('a', { href: isIcicle ? '#layers' : '#map' }, 'All trees') : null;
   const tools = el('div', { class: 'tools' }, el('label', {}, 'Colour by ', choice), scope,
-    highlights.length ? el('span', { class: 'highlight-note' }, `Highlighted: “${shorten(highlights[0].question, 60)}”`, button('Clear', 'Clear the highlights', () => { highlights = []; chosen = report.chosen ?? []; highlightAtlas(atlas); follow(); })) : null,
+    highlights.length ? el('span', { class: 'highlight-note' }, `Highlighted: “${shorten(highlights[0].question, 60)}”`, button('Clear', 'Clear the highlights', () => { highlights = []; chosen = []; highlightAtlas(atlas); follow(); })) : null,
     el('span', { class: 'zooms' }, button('+', 'Zoom in', () => view.zoomAt(1.5)), button('−', 'Zoom out', () => view.zoomAt(1 / 1.5)), button('All', 'Show all', () => view.all()),
       button('Save picture', 'Save the picture as PNG', () => savePicture(view))));
   side.replaceChildren(chosenBox, el('h3', {}, 'Clusters'), legend);
@@ -206,8 +206,7 @@ async function showAtlas(root, tree, isIcicle) {
 /** Highlight the nodes selected for the last question, with a colour for each strategy and the rank. */
 function highlightAtlas(atlas) {
   atlas.lit = new Map();
-  const all = highlights.length ? highlights : (report.chosen ?? []).map((selection) => ({ ...selection, ids: selection.nodes.map((at) => nodes[at].id) }));
-  all.forEach(({ ids }, place) => ids.forEach((id, rank) => {
+  highlights.forEach(({ ids }, place) => ids.forEach((id, rank) => {
     const i = atlas.indexOf(id);
     if (i < 0) return;
     if (!atlas.lit.has(i)) atlas.lit.set(i, []);

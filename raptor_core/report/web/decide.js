@@ -3,7 +3,7 @@
 let decisions = null;
 const author = { who: '', why: '' };
 const DECIDED = {
-  document: 'excluded the document', chunk: 'excluded the chunk', summary: 'corrected the summary', pin: 'pinned the summary', finding: 'marked a finding',
+  document: 'excluded the document', chunk: 'excluded the chunk', summary: 'corrected the summary', finding: 'marked a finding',
 };
 
 const readDecisions = async () => {
@@ -54,9 +54,8 @@ function decideSection(node) {
   }
   const text = el('textarea', { rows: '6', 'aria-label': 'Text of the summary' });
   text.value = textOf(node);
-  return decideForm('Correct or pin this summary', [text], [
+  return decideForm('Correct this summary', [text], [
     ['Correct it', () => ({ kind: 'summary', subject: node.id, value: text.value })],
-    ['Pin it as it is', () => ({ kind: 'pin', subject: node.id })],
   ]);
 }
 
@@ -78,7 +77,7 @@ async function showDecisions(root) {
   const row = (decision) => el('li', { class: decision.undone ? 'removed' : null },
     el('p', { title: decision.tree }, `${treeTitle(decision.tree)}: ${DECIDED[decision.kind]}${decision.kind === 'finding' ? ` as ${decision.value}` : ''}`),
     el('p', { class: 'prose' }, decision.about),
-    ['summary', 'pin'].includes(decision.kind) && decision.value !== decision.about ? el('p', { class: 'prose words' }, el('ins', {}, decision.value)) : null,
+    decision.kind === 'summary' && decision.value !== decision.about ? el('p', { class: 'prose words' }, el('ins', {}, decision.value)) : null,
     el('p', { class: 'meta' }, `by ${decision.who}, ${time(decision.when)}${decision.why ? `: ${decision.why}` : ''}${decision.undone ? ` · undone ${decision.undone}` : ''}`),
     decision.undone || !decisions.can_decide ? null : undoForm(root, decision));
   const newest = [...decisions.decisions].reverse();

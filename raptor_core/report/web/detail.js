@@ -45,11 +45,6 @@ function marksOf(node, view) {
   return place ? [...spans, place] : spans;
 }
 
-/** Return the usage of a summary, in whichever build made it. */
-function paidSection(node) {
-  return node.u ? section('Cost of this summary', 'paid', figures(paidFigures(paidOf(node)))) : null;
-}
-
 /** Return the symbol before a doubtful sentence, a link to its finding. */
 function symbolOf(place) {
   if (!place.finding) return null;
@@ -120,7 +115,7 @@ function showNode(root, node, view) {
   ];
   if (isLeaf(node)) parts.push(documentOf(node, marks), neighbours(node));
   else parts.push(textBlock(node, marks), findingsSection(node), nodeList('Children', 'children', node.c));
-  parts.push(isLeaf(node) ? null : sourcesSection(node), paidSection(node));
+  parts.push(isLeaf(node) ? null : sourcesSection(node));
   parts.push(nodeList(node.parents.length === 1 ? 'Parent' : 'Parents', 'parents', node.parents));
   parts.push(el('p', { class: 'identity' }, 'Node ', el('code', {}, node.id)));
   root.replaceChildren(...sides(parts.filter(Boolean)));
@@ -137,6 +132,6 @@ function documentOf(node, marks) {
 
 /** Split the parts into two columns for wide screens: the text, and its surroundings. */
 function sides(parts) {
-  const isSecond = (part) => ['children', 'sources', 'paid', 'parents'].includes(part.className);
+  const isSecond = (part) => ['children', 'sources', 'parents'].includes(part.className);
   return [el('div', { class: 'first' }, parts.filter((part) => !isSecond(part))), el('div', { class: 'second' }, parts.filter(isSecond))];
 }

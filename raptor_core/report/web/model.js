@@ -30,7 +30,7 @@ function load(values) {
     if (!findingsOf.has(finding.node)) findingsOf.set(finding.node, []);
     findingsOf.get(finding.node).push(finding);
   });
-  chosen = values.chosen ?? [];
+  chosen = [];
   applyHighlights();
 }
 
@@ -74,13 +74,6 @@ function formatPages(leaves) {
 function rootsOf(tree) {
   const top = topLayer(tree);
   return nodes.filter((node) => node.t === tree && node.l === top).map((node) => node.index);
-}
-
-/** Return the usage of a summary; null if it is zero or unknown. */
-function paidOf(node) {
-  if (!node.u) return null;
-  const [calls, retries, prompt, completion, usd] = node.u;
-  return { calls, retries, prompt, completion, tokens: prompt + completion, usd };
 }
 
 /** Return the tokens of a node over those of its children; null for a leaf. */

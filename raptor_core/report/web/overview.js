@@ -88,41 +88,13 @@ function auditSection() {
     el('p', {}, `Sentences of ${counted(findingsOf.size, 'audited summary', 'audited summaries')}. `, el('a', { href: '#findings' }, 'See the findings')));
 }
 
-/** Return names and figures of the usage of a summary. */
-function paidFigures(paid) {
-  return [
-    ['calls', whole(paid.calls)], ['retries', whole(paid.retries)], ['prompt tokens', whole(paid.prompt)],
-    ['completion tokens', whole(paid.completion)], ['spent', figure('usd', paid.usd)],
-  ];
-}
-
-/** Return links to the summaries, the most expensive first: by money, then by tokens. */
-function costliestList(tree) {
-  const summaries = nodes.filter((node) => node.t === tree && node.u).map((node) => ({ node, paid: paidOf(node) }));
-  if (!summaries.length) return null;
-  summaries.sort((a, b) => b.paid.usd - a.paid.usd || b.paid.tokens - a.paid.tokens || a.node.index - b.node.index);
-  const list = el('ul', { class: 'links-list cards' });
-  const row = (at) => {
-    const { node, paid } = summaries[at];
-    const facts = [`layer ${node.l}`, counted(paid.calls, 'call'), counted(paid.tokens, 'token')];
-    if (paid.retries) facts.push(counted(paid.retries, 'retry', 'retries'));
-    if (paid.usd !== null) facts.push(figure('usd', paid.usd));
-    return el('li', {}, el('a', { href: address(node) },
-      el('span', { class: 'meta' }, facts.join(' · ')), el('span', { class: 'line' }, shorten(textOf(node), 160))));
-  };
-  return el('details', { class: 'costliest' }, el('summary', {}, `Cost of ${counted(summaries.length, 'summary', 'summaries')}, the most expensive first`),
-    portioned(list, summaries.length, row, 10));
-}
-
 /** Return the cost of the build; names end in their units. */
 function costSection(tree) {
-  const costliest = costliestList(tree);
-  if (!report.cost) return section('Cost of the build', 'cost', el('p', { class: 'note' }, 'Not recorded.'), costliest);
+  if (!report.cost) return section('Cost of the build', 'cost', el('p', { class: 'note' }, 'Not recorded.'));
   const pairs = report.cost.map(([name, value]) => [name.replace(/_usd$/, '').replaceAll('_', ' '), figure(name, value)]);
   const unknown = report.cost.some(([, value]) => value === null);
   return section('Cost of the build', 'cost', figures(pairs),
-    unknown ? el('p', { class: 'note' }, 'A cost is unknown if the settings have no price for the model.') : null,
-    costliest);
+    unknown ? el('p', { class: 'note' }, 'A cost is unknown if the settings have no price for the model.') : null);
 }
 
 function figure(name, value) {

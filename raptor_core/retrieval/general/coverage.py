@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import replace
 from heapq import heapify, heappop, heappush
 
 import numpy as np
@@ -29,7 +28,7 @@ def cover(question: str, decision: Decision, query: Query, store: Searcher) -> R
     """Return nodes of all layers that cover the text, or the part of it that a question names."""
     where = query.where
     if decision.documents:
-        where = replace(where, documents=tuple(sorted(decision.documents)))
+        where = where.narrowed(covers=sorted(decision.documents))
     table = read_terms(where, store)
     part = _part(table, decision)
     chosen = ((table.nodes[row], round(gain, 6)) for row, gain in choose(table, query, part))

@@ -196,11 +196,7 @@ def _read_nodes(where: Where, manifests: Sequence[Manifest], store: Searcher) ->
 
     Where even the top layers do not fit, trees are read at equal distances in the order of names.
     """
-    n_nodes = sum(sum(manifest.layer_sizes) for manifest in manifests)
-    if where.documents is not None:
-        n_documents = sum(len(manifest.documents) for manifest in manifests)
-        n_nodes = n_nodes * len(where.documents) // max(n_documents, 1)
-    if n_nodes <= MAX_NODES:
+    if _count_nodes(where, manifests, store) <= MAX_NODES:
         yield from store.nodes(where)
         return
     n_tops = sum(manifest.layer_sizes[-1] for manifest in manifests)
@@ -210,14 +206,21 @@ def _read_nodes(where: Where, manifests: Sequence[Manifest], store: Searcher) ->
     for filters, size in _layers_from_the_top(where, manifests):
         if n_read and n_read + size > MAX_NODES:
             break
-        lowest = [node for layer in filters for node in store.nodes(layer)]
-        n_read += len(lowest)
-        yield from lowest
+        layer = [node for of_trees in filters for node in store.nodes(of_trees)]
+        lowest = layer or lowest
+        n_read += len(layer)
+        yield from layer
     n_chunks = sum(manifest.layer_sizes[0] for manifest in manifests)
     below = lowest[:: -(-n_chunks // MAX_NODES)]
     while ids := {child for node in below for child in node.children}:
-        below = store.nodes(replace(where, ids=tuple(sorted(ids))))
+        below = store.nodes(where.narrowed(ids=sorted(ids)))
         yield from below
+
+
+def _count_nodes(where: Where, manifests: Sequence[Manifest], store: Searcher) -> int:
+    if where.is_selective:
+        return store.count(where)
+    return sum(sum(manifest.layer_sizes) for manifest in manifests)
 
 
 def _layers_from_the_top(

@@ -1,4 +1,4 @@
-"""The default strategy: paragraphs ranked by every signal of the tree, framed by summaries.
+"""The default strategy: paragraphs ranked by every signal of the tree.
 
 General questions are the work of ``raptor_core.retrieval.general``. For details ``pool`` gathers
 candidates and scores them, ``reranking`` may score the best again, ``passages`` forms paragraphs of
@@ -10,8 +10,8 @@ from raptor_core.retrieval.base import Query, Questions, Retrieval
 from raptor_core.retrieval.general import Decision, cover, decide
 from raptor_core.retrieval.hybrid.context_packing import Packing
 from raptor_core.retrieval.hybrid.passages import Passages, prefer_words
-from raptor_core.retrieval.hybrid.pool import Pool, Ranked, add_surroundings, gather, theme_score
-from raptor_core.retrieval.hybrid.reranking import SENTENCES, rerank, rerank_by_sentences
+from raptor_core.retrieval.hybrid.pool import Pool, Ranked, add_surroundings, gather
+from raptor_core.retrieval.hybrid.reranking import rerank
 from raptor_core.store.protocols import Searcher
 from raptor_core.tracing import span
 
@@ -21,8 +21,8 @@ class Hybrid:
 
     The context of a general question covers the text; see ``raptor_core.retrieval.general``.
 
-    Summaries get a share of the budget; the share grows with how thematic the question is. The rest
-    is filled with paragraphs, best first; a paragraph that does not fit is passed over. A chunk
+    The budget is filled with paragraphs, best first; a paragraph that does not fit is passed over.
+    Where a filter leaves no chunks, it is filled with summaries. A chunk
     replaces its paragraphs if they are unknown or over the budget. ``top_k`` and
     ``max_per_document`` count chunks, so with them every passage is a chunk. The context is in
     document order.
@@ -47,27 +47,19 @@ def _retrieval(
 ) -> Retrieval:
     weights = query.hybrid
     leaves = Ranked.from_pool(pool.leaves, weights.lexical)
-    summaries = Ranked.from_pool(pool.summaries, weights.lexical)
-    text_scores = leaves.scores
     packing = Packing(query.budget_tokens, query.top_k)
-    share = weights.summaries * theme_score(text_scores) if len(text_scores) else 1.0
-    packing.add_summaries(summaries, share)
-    if len(text_scores):
+    if not len(leaves.outlines.nodes):
+        packing.add_summaries(Ranked.from_pool(pool.summaries, weights.lexical))
+    else:
         leaves = add_surroundings(leaves, weights)
-        if query.reranker not in ("", SENTENCES):
+        if query.reranker:
             leaves = rerank(question.texts[0], leaves, query, store)
         by_paragraph = query.top_k is None and query.max_per_document is None
         passages = Passages.from_chunks(
             leaves.outlines, query.budget_tokens, by_paragraph=by_paragraph
         )
-        scores = passages.scores(text_scores, leaves.scores, weights.paragraph)
-        scores = prefer_words(question.texts[0], leaves, passages, scores, store)
-        rerank_scores = None
-        if query.reranker == SENTENCES:
-            rerank_scores = rerank_by_sentences(question, leaves, passages, scores, query, store)
-        packing.add_leaves(
-            leaves, passages, scores, weights.diversity, query.max_per_document, rerank_scores
-        )
+        preference = prefer_words(question.texts[0], leaves, passages, store)
+        packing.add_leaves(leaves, passages, weights.diversity, query.max_per_document, preference)
     hits = packing.hits(store)
     return Retrieval(
         question=question.texts[0],

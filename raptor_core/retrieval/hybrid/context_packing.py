@@ -15,6 +15,9 @@ from raptor_core.store.base import Hit, Where
 from raptor_core.store.outlines import Outlines
 from raptor_core.store.protocols import Searcher
 
+MIN_PASSAGE_TOKENS = 8
+"""Least tokens, some five words, of a passage that may follow one that did not fit."""
+
 
 @dataclass(slots=True)
 class Packing:
@@ -43,13 +46,12 @@ class Packing:
     why: dict[str, Mapping[str, float]] = field(default_factory=dict)
     cuts: dict[str, slice] = field(default_factory=dict)
 
-    def add_summaries(self, ranked: Ranked, share: float) -> None:
-        """Add summaries, best first, that fit ``share`` (0 to 1) of the budget; ties by node id."""
+    def add_summaries(self, ranked: Ranked) -> None:
+        """Add the summaries that fit, best first; ties by node id."""
         summaries, scores = ranked.outlines, ranked.scores
-        end = round(share * self.budget_tokens)
-        max_summaries = None if self.max_nodes is None else int(share * self.max_nodes)
-        for row in _best_first(summaries, scores)[:max_summaries]:
-            if self._is_full() or self.n_tokens + summaries.nodes["n_tokens"][row] > end:
+        for row in _best_first(summaries, scores):
+            n_tokens = self.n_tokens + summaries.nodes["n_tokens"][row]
+            if self._is_full() or n_tokens > self.budget_tokens:
                 self.n_passed_over += 1
             else:
                 self.n_tokens += int(summaries.nodes["n_tokens"][row])
@@ -59,35 +61,37 @@ class Packing:
         self,
         leaves: Ranked,
         passages: Passages,
-        scores: Scores,
         diversity: float = 0.0,
         max_per_document: int | None = None,
-        rerank_scores: Scores | None = None,
+        preference: Scores | None = None,
     ) -> None:
         """Add the best passage that fits, again and again, until none fits.
 
-        The score of a passage falls by ``diversity * log(1 + n)`` once ``n`` passages of its
+        A passage of some five words is not taken once a better one did not fit. The score of a
+        passage falls by ``diversity * log(1 + n)`` once ``n`` passages of its
         document are in the context.
 
         Args:
             leaves: the chunks.
             passages: the passages that the chunks form.
-            scores: score of each passage.
             diversity: weight of the penalty for passages of the same document.
             max_per_document: maximum number of passages of a document; None is no limit.
-            rerank_scores: scores of a reranker, added to ``scores``; None adds nothing.
+            preference: added to the scores of the passages, see ``prefer_words``.
         """
-        rerank_scores = np.zeros(len(scores)) if rerank_scores is None else rerank_scores
-        scores = scores + rerank_scores
+        scores = passages.scores(leaves.scores) + (0.0 if preference is None else preference)
         filling = Filling(passages)
         first_chunks = leaves.outlines.take(passages.first_chunks())
         rows = _best_first(first_chunks, scores)
         document = group_numbers(first_chunks.nodes["document"][rows])
+        is_scrap = filling.n_tokens[rows] < MIN_PASSAGE_TOKENS
         open_scores = scores[rows].astype(np.float64)
         n_added = np.zeros(document.max() + 1, dtype=np.int64)
         while not self._is_full():
             current = open_scores - diversity * np.log1p(n_added)[document]
             fits = filling.n_tokens[rows] <= self.budget_tokens - self.n_tokens
+            # Scraps such as "Mira," fill no room that better passages leave.
+            unfit = np.where(fits, -np.inf, current).max()
+            fits &= ~is_scrap | ((self.n_passed_over == 0) & (current >= unfit))
             fitting = np.where(fits, current, -np.inf)
             best = int(np.argmax(fitting))
             passed_over = ~fits & (current > fitting[best])
@@ -100,7 +104,7 @@ class Packing:
             self.n_tokens += int(filling.n_tokens[passage])
             self.n_paragraphs += int(passages.is_paragraph[passage])
             for chunk in filling.add(passage):
-                self._add(leaves, chunk, float(scores[passage]), float(rerank_scores[passage]))
+                self._add(leaves, chunk, float(scores[passage]))
             n_added[document[best]] += 1
             if n_added[document[best]] == max_per_document:
                 open_scores[document == document[best]] = -np.inf
@@ -109,13 +113,11 @@ class Packing:
     def _is_full(self) -> bool:
         return self.max_nodes is not None and len(self.ids) >= self.max_nodes
 
-    def _add(self, nodes: Ranked, row: int, score: float, rerank_score: float = 0.0) -> None:
+    def _add(self, nodes: Ranked, row: int, score: float) -> None:
         """Record a node with the score of its summary or passage; the first passage counts."""
         node_id = nodes.id(row)
         if node_id not in self.why:
             parts = {part: round(float(scores[row]), 6) for part, scores in nodes.parts.items()}
-            if rerank_score:
-                parts["reranker"] = round(rerank_score, 6)
             parts["paragraph"] = round(score - sum(parts.values()), 6)
             self.why[node_id] = {part: value for part, value in parts.items() if value}
             self.ids.append(node_id)

@@ -14,10 +14,6 @@ from raptor_core.store.lexical import passage_vector, query_vector
 from raptor_core.store.outlines import Outlines
 from raptor_core.store.protocols import Searcher
 
-LEADING_SHARE = 0.15
-"""Minimum share of a passage's tokens that a chunk needs, so that its score may lead."""
-
-
 N_READ = 20
 """Number of the best passages whose chunks are read to compare words."""
 
@@ -78,31 +74,17 @@ class Passages:
         """Return the row of the first chunk of each passage."""
         return self.chunk[np.unique(self.passage, return_index=True)[1]]
 
-    def scores(self, text_scores: Scores, chunk_scores: Scores, best_weight: float) -> Scores:
-        """Score each passage by the mean of its chunks, and by the best of them.
-
-        The best one keeps a short match from being averaged away by a long paragraph.
-
-        Args:
-            text_scores: scores of the chunks by their texts.
-            chunk_scores: all parts of the chunks' scores; their mean is weighted by tokens.
-            best_weight: weight of the best ``text_scores`` of a passage.
-        """
+    def scores(self, chunk_scores: Scores) -> Scores:
+        """Return the mean score of the chunks of each passage, weighted by tokens."""
         total = np.bincount(self.passage, weights=self.n_tokens)
         share = self.n_tokens / np.maximum(total, 1)[self.passage]
-        means = np.bincount(self.passage, weights=share * chunk_scores[self.chunk])
-        text_means = np.bincount(self.passage, weights=share * text_scores[self.chunk])
-        best = np.full(len(total), -np.inf)
-        may_lead = share >= LEADING_SHARE
-        np.maximum.at(best, self.passage[may_lead], text_scores[self.chunk][may_lead])
-        scores: Scores = means + best_weight * np.where(np.isfinite(best), best, text_means)
+        weights = share * chunk_scores[self.chunk]
+        scores: Scores = np.bincount(self.passage, weights=weights).astype(np.float64)
         return scores
 
 
-def prefer_words(
-    question: str, leaves: Ranked, passages: Passages, scores: Scores, store: Searcher
-) -> Scores:
-    """Return the scores with the passages of a chunk ordered by the question's words in each.
+def prefer_words(question: str, leaves: Ranked, passages: Passages, store: Searcher) -> Scores:
+    """Return what orders the passages of a chunk: the share of the question's words in each.
 
     Passages of one chunk have its score in common, so a small budget would take the first of them.
 
@@ -110,18 +92,18 @@ def prefer_words(
         question: the question.
         leaves: the chunks.
         passages: the passages that the chunks form.
-        scores: score of each passage, shape ``(n_passages,)``.
         store: store of the texts of the chunks.
     """
+    scores = passages.scores(leaves.scores)
+    shares = np.zeros(len(scores))
     query_words = query_vector(question)
     best = np.argsort(-scores, kind="stable")[:N_READ]
     chunks = np.unique(passages.chunk[np.isin(passages.passage, best)])
     chunks = chunks[np.bincount(passages.chunk)[chunks] > 1]
     if query_words is None or not len(chunks):
-        return scores
+        return shares
     ids = leaves.outlines.take(chunks).ids()
     nodes = {node.id: node for node in store.nodes(Where(ids=tuple(ids)))}
-    shares = np.zeros(len(scores))
     for node_id, begin in zip(ids, np.searchsorted(passages.chunk, chunks).tolist(), strict=True):
         node = nodes.get(node_id)
         if node is None:  # a publication removed it meanwhile
@@ -131,8 +113,8 @@ def prefer_words(
             n_shared = len({*query_words.indices} & {*words.indices}) if words else 0
             passage = passages.passage[begin + part]
             shares[passage] = max(shares[passage], n_shared / len(query_words.indices))
-    preferred: Scores = scores + WORDS_WEIGHT * shares
-    return preferred
+    preference: Scores = WORDS_WEIGHT * shares
+    return preference
 
 
 class Filling:

@@ -4,7 +4,7 @@ Forming passages of chunks is in ``passages``; scores of a reranker are in ``rer
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -33,12 +33,6 @@ BEST_OF_DOCUMENT = 3
 
 MAX_NAMES = 100_000
 """Number of document names in memory after which the cache is cleared."""
-
-N_FOLLOWING = 9
-LOCAL_LEAD = 0.9
-THEMATIC_LEAD = 0.4
-"""Leads of the best chunk over the next nine, in standard deviations. They separate questions about
-one fact from questions about a theme: over the handbook's questions the medians are 1.4 and 0.8."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,12 +90,11 @@ def _complete_pool(
     known = np.intersect1d(dense.outlines.nodes["high"], lexical.outlines.nodes["high"])
     filters = []
     if documents := _best_documents(pool.leaves, query, store):
-        filters.append(replace(query.where, documents=documents))
+        filters.append(query.where.narrowed(covers=documents))
     children = _leading_children(pool.summaries, query)
     unknown = children[~np.isin(children[:, 0], known)]
-    if len(unknown) and query.where.ids is None:
-        ids = tuple(full_id(*pair) for pair in unknown.tolist())
-        filters.append(replace(query.where, ids=ids))
+    if len(unknown):
+        filters.append(query.where.narrowed(ids=[full_id(*pair) for pair in unknown.tolist()]))
     vectors = np.repeat(question.vectors, len(filters), axis=0)
     pairs = store.candidates(vectors, question.texts * len(filters), MAX_INSIDE, filters)
     return _merge([first, *pairs], is_cut=True)
@@ -231,30 +224,15 @@ def _places(leaves: Rows, max_distance: int) -> Numbers:
 
 
 def _neighbour_scores(places: Numbers, scores: Scores, distance: int) -> Scores:
-    """Return the better score of the chunks ``distance`` away; the lowest of all if none is."""
+    """Return the better score of the chunks ``distance`` away; a chunk's own score if none is."""
     order = np.argsort(places)
     ascending = places[order]
-    best = np.full(len(scores), scores.min())
+    best = np.full(len(scores), -np.inf)
     for targets in (places - distance, places + distance):
         row = np.minimum(np.searchsorted(ascending, targets), len(scores) - 1)
         exists = ascending[row] == targets
         best[exists] = np.maximum(best[exists], scores[order[row[exists]]])
-    return best
-
-
-def theme_score(text_scores: Scores) -> float:
-    """Return 0 for a question about one fact, 1 for a question about a theme, or a value between.
-
-    One chunk states a fact, so its score leads. Many chunks treat a theme, with similar scores.
-
-    Args:
-        text_scores: standardized scores of the chunks by their texts, in any order.
-    """
-    if len(text_scores) < 2:
-        return 0.0
-    best = np.sort(text_scores)[::-1][: N_FOLLOWING + 1]
-    lead = float(best[0] - best[1:].mean())
-    return float(np.clip((LOCAL_LEAD - lead) / (LOCAL_LEAD - THEMATIC_LEAD), 0.0, 1.0))
+    return np.where(np.isfinite(best), best, scores)
 
 
 def standardize(scores: Scores) -> Scores:

@@ -6,17 +6,27 @@ local mode (``qdrant.py``) and a server (``server.py``).
 
 from __future__ import annotations
 
+import operator
 import uuid
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
 from raptor_core.errors import StoreMismatchError
 from raptor_core.store.base import StoreIdentity, Where
+from raptor_core.store.facts import (
+    UNKNOWN,
+    fact,
+    folder_of,
+    items,
+    number_field,
+    read_bounds,
+    texts,
+)
 from raptor_core.store.lexical import Sparse
-from raptor_core.store.payload import Payload, fact
+from raptor_core.store.payload import Payload
 from raptor_core.vectors import Vectors
 
 if TYPE_CHECKING:
@@ -31,7 +41,7 @@ KEYWORD_FIELDS = ("tree", "state", "documents", "content_key", "embedding_key", 
 READ_POINTS = 1000
 """Largest number of points in one read, and of keys in a filter; longer filters gain nothing."""
 
-LINKED_FIELDS = ("tree", "documents")
+LINKED_FIELDS = ("tree", "documents", "facts")
 """Fields for which the graph gets separate links, so that narrow filters stay fast."""
 
 Fields = Sequence[str] | None
@@ -115,21 +125,45 @@ class Match:
     values: tuple[str | int, ...]
 
 
+_COMPARISONS = {
+    "gt": operator.gt,
+    "gte": operator.ge,
+    "lt": operator.lt,
+    "lte": operator.le,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Between:
+    """A number of ``field``, or one of its elements, is within all bounds; see ``BOUNDS``."""
+
+    field: str
+    bounds: tuple[tuple[str, float], ...]
+
+    def includes(self, number: float) -> bool:
+        """Return whether a number is within all bounds."""
+        return all(_COMPARISONS[name](number, bound) for name, bound in self.bounds)
+
+
 @dataclass(frozen=True, slots=True)
 class Condition:
     """Filter on points: every match holds, and the id is among ``ids`` unless these are None.
 
-    Servers also take matches and ids of hidden points.
+    No point matches one of ``excluded`` or has one of ``excluded_ids``. Servers also take matches
+    and ids of hidden points.
     """
 
-    matches: tuple[Match, ...] = ()
+    matches: tuple[Match | Between, ...] = ()
     ids: tuple[str, ...] | None = None
+    excluded: tuple[Match | Between, ...] = ()
+    excluded_ids: tuple[str, ...] = ()
     hidden: tuple[Match, ...] = ()
     hidden_ids: tuple[str, ...] = ()
 
     def values(self, field: str) -> tuple[str | int, ...] | None:
         """Return the values that a field may have; None without a match of this field."""
-        return next((match.values for match in self.matches if match.field == field), None)
+        matches = (match for match in self.matches if isinstance(match, Match))
+        return next((match.values for match in matches if match.field == field), None)
 
 
 Read = TypeVar("Read")
@@ -169,11 +203,8 @@ class Engine(PointReader, Protocol):
         """Make applied batches survive a loss of power, where ``apply`` does not."""
         return
 
-    def optimize(self, *, erase: bool = False) -> None:  # noqa: ARG002 - of the interface
-        """Build search indexes and remove deleted data, where the engine does not by itself.
-
-        ``erase`` removes the bytes of all deleted points, where files in the home hold them.
-        """
+    def optimize(self) -> None:
+        """Build search indexes and remove deleted data, where the engine does not by itself."""
         return
 
     def close(self) -> None:
@@ -189,16 +220,68 @@ MANIFEST = Match("state", ("manifest",))
 
 def live_condition(where: Where) -> Condition | None:
     """Return the condition for live nodes that match; None when nothing can match."""
-    ids = None if where.ids is None else tuple(i for i in dict.fromkeys(where.ids) if is_id(i))
-    fields = {"tree": where.trees, "documents": where.documents, "layer": where.layers}
-    filters = [(field, values) for field, values in fields.items() if values is not None]
-    if ids == () or not all(values for _, values in filters):
+    ids = None if where.ids is None else _ids(where.ids)
+    matches = tuple(_matches(where))
+    if ids == () or not all(m.values for m in matches if isinstance(m, Match)):
         return None
-    for key, allowed in where.metadata.items():
-        values = allowed if isinstance(allowed, tuple) else (allowed,)
-        filters.append(("facts", tuple(fact(key, value) for value in values)))
-    matches = (Match(field, tuple(dict.fromkeys(values))) for field, values in filters)
-    return Condition((LIVE, *matches), ids)
+    if where.exclude is None:
+        return Condition((LIVE, *matches), ids)
+    excluded = (m for m in _excluded(where.exclude) if isinstance(m, Between) or m.values)
+    return Condition((LIVE, *matches), ids, tuple(excluded), _ids(where.exclude.ids or ()))
+
+
+def _ids(ids: Iterable[str]) -> tuple[str, ...]:
+    return tuple(node_id for node_id in dict.fromkeys(ids) if is_id(node_id))
+
+
+def _matches(where: Where) -> Iterator[Match | Between]:
+    """Yield what every matching node has."""
+    yield from _plain_matches(where)
+    if where.documents is not None:
+        yield _facts("document", where.documents)
+    if where.folders is not None:
+        yield _facts("folder", map(folder_of, where.folders))
+    for key, accepted in where.metadata.items():
+        if isinstance(accepted, Mapping):
+            yield _facts("key", (key,))
+        yield from _values(key, accepted)
+
+
+def _excluded(exclude: Where) -> Iterator[Match | Between]:
+    """Yield what no matching node has: facts of any of its leaves, as far as they are known."""
+    unknown = fact("some", UNKNOWN)
+    yield from _plain_matches(exclude)
+    if exclude.documents is not None:
+        yield Match("documents", tuple(dict.fromkeys(exclude.documents)))
+    if exclude.folders:
+        folders = _facts("some folder", map(folder_of, exclude.folders))
+        yield replace(folders, values=(*folders.values, unknown))
+    for key, accepted in exclude.metadata.items():
+        yield Match("facts", (fact("some", key), unknown))
+        if accepted == {}:
+            yield _facts("key", (key,))
+        yield from _values(key, accepted)
+
+
+def _plain_matches(where: Where) -> Iterator[Match]:
+    fields = {"tree": where.trees, "layer": where.layers, "documents": where.covers}
+    for name, values in fields.items():
+        if values is not None:
+            yield Match(name, tuple(dict.fromkeys(values)))
+
+
+def _values(key: str, accepted: Any) -> Iterator[Match | Between]:
+    """Yield the match of a key's values, or of a range."""
+    if not isinstance(accepted, Mapping):
+        known = (text for value in items(accepted) for text in texts(value))
+        yield Match("facts", tuple(dict.fromkeys(fact("value", key, text) for text in known)))
+    elif accepted:
+        kind, bounds = read_bounds(key, accepted)
+        yield Between(f"numbers.{number_field(key, kind)}", tuple(sorted(bounds.items())))
+
+
+def _facts(kind: str, values: Iterable[str]) -> Match:
+    return Match("facts", tuple(dict.fromkeys(fact(kind, value) for value in values)))
 
 
 def is_id(text: str) -> bool:

@@ -13,6 +13,7 @@ separate file (``outlines.py``), and only the payloads of results are read.
 import json
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -27,9 +28,11 @@ from raptor_core.store.engines.base import (
     LEXICAL,
     LIVE,
     Batch,
+    Between,
     Condition,
     Engine,
     Fields,
+    Match,
     Point,
     Scored,
     ScoredRow,
@@ -44,7 +47,7 @@ from raptor_core.store.payload import Payload, damaged
 
 KEYS = "keys"
 REST = "rest"
-ALONE = ("embedding_key", "mark")
+ALONE = ("embedding_key", "mark", "numbers")
 """Each value costs time to pass to the engine, and each index costs time to write and to open. So
 ``keys`` holds the filtered fields as "field=value" under one index, ``rest`` holds the payload as
 JSON, and the fields that are read without the others are stored separately."""
@@ -191,7 +194,8 @@ class EdgeEngine(Engine):
 
     def scroll(self, condition: Condition, fields: Fields, *, dense: bool = False) -> list[Point]:
         """See ``PointReader``."""
-        if condition.ids is not None and condition.matches == (LIVE,) and fields is None:
+        by_id = condition.ids is not None and condition == Condition((LIVE,), condition.ids)
+        if condition.ids is not None and by_id and fields is None:
             records = self.fetch(condition.ids, dense=dense)
             return [record for record in records if record.payload.get("state", "live") == "live"]
         records = []
@@ -259,7 +263,7 @@ class EdgeEngine(Engine):
         """
         request = search.request
         matches = tuple(match for match in request.condition.matches if match != LIVE)
-        condition = Condition(matches, request.condition.ids)
+        condition = replace(request.condition, matches=matches)
         nearest, params = edge.Query.Nearest, None
         if isinstance(request.query, Sparse):
             query = nearest(_sparse(request.query), using=LEXICAL)
@@ -276,14 +280,13 @@ class EdgeEngine(Engine):
         )
 
     def _filter(self, condition: Condition) -> Any:
-        must: list[Any] = []
-        for match in condition.matches:
-            keys = [f"{match.field}={value}" for value in match.values]
-            value = edge.MatchValue(keys[0]) if len(keys) == 1 else edge.MatchAny(keys)
-            must.append(edge.FieldCondition(key=KEYS, match=value))
+        must: list[Any] = list(map(_field_condition, condition.matches))
+        excluded: list[Any] = list(map(_field_condition, condition.excluded))
         if condition.ids is not None:
             must.append(edge.HasIdCondition(set(condition.ids)))
-        return edge.Filter(must=must)
+        if condition.excluded_ids:
+            excluded.append(edge.HasIdCondition(set(condition.excluded_ids)))
+        return edge.Filter(must=must, must_not=excluded)
 
     def count(self, condition: Condition) -> int:
         """See ``PointReader``."""
@@ -296,9 +299,9 @@ class EdgeEngine(Engine):
         with self._errors("flush"):
             self._shard.flush()
 
-    def optimize(self, *, erase: bool = False) -> None:
-        """Seal large segments, and rewrite those with many deleted points, or with any."""
-        erase = erase or self.count(Condition()) <= ERASED_POINTS
+    def optimize(self) -> None:
+        """Seal large segments, and rewrite those with many deleted points; in small stores, all."""
+        erase = self.count(Condition()) <= ERASED_POINTS
         with self._errors("optimize"):
             if erase:
                 self._load(erasing=True)
@@ -318,6 +321,14 @@ class EdgeEngine(Engine):
         with self._errors("close"):
             self._shard.close()
         self._outlines.save()
+
+
+def _field_condition(match: Match | Between) -> Any:
+    if isinstance(match, Between):
+        return edge.FieldCondition(key=match.field, range=edge.RangeFloat(**dict(match.bounds)))
+    keys = [f"{match.field}={value}" for value in match.values]
+    value = edge.MatchValue(keys[0]) if len(keys) == 1 else edge.MatchAny(keys)
+    return edge.FieldCondition(key=KEYS, match=value)
 
 
 def _sparse(sparse: Sparse) -> Any:

@@ -26,6 +26,7 @@ from raptor_core.store.engines.base import (
     LEXICAL,
     READ_POINTS,
     Batch,
+    Between,
     Condition,
     Engine,
     Fields,
@@ -295,13 +296,22 @@ def _sparse(sparse: Sparse) -> models.SparseVector:
 
 def _filter(condition: Condition) -> models.Filter:
     must = _conditions(condition.matches, condition.ids)
-    hidden = _conditions(condition.hidden, condition.hidden_ids or None)
+    hidden = [
+        *_conditions(condition.hidden, condition.hidden_ids or None),
+        *_conditions(condition.excluded, condition.excluded_ids or None),
+    ]
     return models.Filter(must=must or None, must_not=hidden or None)
 
 
-def _conditions(matches: Sequence[Match], ids: Sequence[str] | None) -> list[Any]:
-    conditions: list[Any] = [models.FieldCondition(key=m.field, match=_match(m)) for m in matches]
+def _conditions(matches: Sequence[Match | Between], ids: Sequence[str] | None) -> list[Any]:
+    conditions: list[Any] = list(map(_field_condition, matches))
     return conditions if ids is None else [*conditions, models.HasIdCondition(has_id=list(ids))]
+
+
+def _field_condition(match: Match | Between) -> models.FieldCondition:
+    if isinstance(match, Between):
+        return models.FieldCondition(key=match.field, range=models.Range(**dict(match.bounds)))
+    return models.FieldCondition(key=match.field, match=_match(match))
 
 
 def _match(match: Match) -> Any:

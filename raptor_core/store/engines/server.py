@@ -259,10 +259,12 @@ def _nodes_among(
 
 def _by_node(condition: Condition) -> Condition:
     """Return the condition with its ids as node ids instead of point ids."""
-    if condition.ids is None:
-        return condition
-    matches = (*condition.matches, Match("node_id", condition.ids))
-    return replace(condition, matches=matches, ids=None)
+    matches, excluded = condition.matches, condition.excluded
+    if condition.ids is not None:
+        matches = (*matches, Match("node_id", condition.ids))
+    if condition.excluded_ids:
+        excluded = (*excluded, Match("node_id", condition.excluded_ids))
+    return replace(condition, matches=matches, ids=None, excluded=excluded, excluded_ids=())
 
 
 class ServerEngine(Engine):

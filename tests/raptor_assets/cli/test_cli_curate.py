@@ -104,21 +104,6 @@ def test_a_correction_goes_with_its_subject_comes_back_with_it_and_is_undone(pla
     assert (again.code, "no decision" in again.err) == (4, True)
 
 
-def test_a_pinned_summary_stays_while_its_cluster_is_there_and_spares_what_stands_above(place):
-    node = nodes(place, 1)[0]
-    assert place.call("curate", "pin", node["id"], "--why", "approved by the board").code == 0
-    built(place)
-    above = [one["id"] for one in nodes(place, 2)]
-    place.write("a.md", TEXT.replace(TEXT.split()[0], "Zebra", 1))
-    plan = place.call("plan", "--json").json
-    assert (plan["summaries"]["calls"], plan["lower_bound"]) == (0, 0)
-    assert built(place)["n_summarized"] == 0
-    (pinned,) = [one for one in nodes(place, 1) if one["slot"] == node["slot"]]
-    assert pinned["text"] == node["text"]
-    assert pinned["children"] != node["children"]
-    assert [one["id"] for one in nodes(place, 2)] == above
-
-
 def test_a_chunk_that_is_set_aside_leaves_every_summary_and_comes_back(place):
     leaves, chunk = nodes(place, 0), nodes(place, 0)[5]
     place.call("curate", "set-aside", chunk["id"], "--who", "Ines", "--why", "a table of contents")
@@ -163,15 +148,14 @@ def test_what_cannot_be_decided_is_told_and_nothing_is_recorded(place):
         ("set-aside", summary): "is a summary",
         ("correct", chunk, "--text", "x"): "is a chunk",
         ("correct", summary, "--text", "  "): "is blank",
-        ("pin", chunk): "is a chunk",
         ("mark", summary, "It says so.", "wrong"): "has no sentence 'It says so.'",
-        ("pin", summary, "--who", " "): "needs the name",
+        ("correct", summary, "--text", "x", "--who", " "): "needs the name",
     }
     for arguments, words in refused.items():
         told = place.call("curate", *arguments)
         assert told.code == 4, told
         assert words in told.err, told
     unknown = "00000000-0000-5000-8000-000000000000"
-    assert place.call("curate", "pin", unknown).code == 4
+    assert place.call("curate", "correct", unknown, "--text", "x").code == 4
     assert place.call("curate", "correct", summary).code == 2
     assert "nothing was decided" in place.call("curate", "list", "--all").out

@@ -161,16 +161,3 @@ def test_a_home_of_few_trees_lists_each(large):
     values = raptor("status", "--json", "--home", large).json
     assert (len(values["trees"]), values["partitions"]) == (N_DOCUMENTS, [])
     assert status.LISTED_TREES == 1000
-
-
-def test_partitions_of_a_compact_home_show_every_check_of_their_trees(limited, tmp_path):
-    home = tmp_path / "home"
-    shutil.copytree(limited, home)
-    settings = home / "raptor.toml"
-    settings.write_text(f'{settings.read_text()}\n[runs]\nassets = "compact"\n')
-    assert raptor("build", "--force", "--home", home, "--json").code == 0
-    parts = raptor("status", "--json", "--home", home).json["partitions"]
-    trees = raptor("status", "--trees", "--json", "--home", home).json["trees"]
-    shown = {part["name"]: [check["name"] for check in part["checks"]] for part in parts}
-    assert all("embedding" in names for names in shown.values())  # a check of a layer
-    assert shown == {tree["partition"]: [c["name"] for c in tree["checks"]] for tree in trees}

@@ -42,7 +42,6 @@ def named(tmp_path_factory):
     place.write(f"{folders}/deep.md", prose(8, seed=98))
     with embedder_made_by(lambda *_: HashingEmbedder()):
         assert place.call("init", place.docs).code == 0
-        place.configure("[audit]\njudge = 'overlap'")
         place.configure("[tree]\nmax_layers = 1")
         printed = place.call("build", "--json")
         assert printed.code == 0, printed

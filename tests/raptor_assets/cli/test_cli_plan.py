@@ -45,8 +45,7 @@ def test_people_read_what_happens_layer_by_layer_and_the_cost(own):
     assert "soup.md: rebuild" in printed
     assert "new.md: build (first fit)" in printed
     assert "farness/harbour.md: drop" in printed
-    assert re.search(r"to make: about \d+ summaries \(\d+ to \d+\), about", printed)
-    assert "at least" not in printed
+    assert re.search(r"to make: \d+ summaries \(at least \d+\), about", printed)
     assert "0 USD, no endpoint is called" in printed
 
 
@@ -71,8 +70,9 @@ def test_a_plan_without_a_home_makes_none(tmp_path, bundled_model):
     assert printed.code == 0
     assert printed.json["new"] == ["a.md"]
     least, most = printed.json["summaries_range"]
-    assert least < printed.json["summaries"]["calls"] < most
     assert not place.home.exists()
+    made = raptor("build", place.docs, "--home", place.home, "--json").json["n_summarized"]
+    assert 0 < least <= made <= most
 
 
 def test_one_partition_can_be_planned_alone(own):

@@ -52,18 +52,6 @@ def test_it_is_the_page_that_the_build_wrote(built):
     assert len(list((built.home / "reports").glob("*.html"))) == 3
 
 
-def test_the_nodes_that_a_question_chooses_are_on_the_page(built, tmp_path):
-    ask = ("--question", "Who kept the lamp burning?", "--strategy", "flat", "--strategy", "beam")
-    printed = built.call("report", TREE, *ask, "--output", tmp_path / "r.html")
-    assert printed.code == 0, printed.err
-    found = values(tmp_path / "r.html")
-    flat, beam = found["chosen"]
-    assert (flat["strategy"], beam["strategy"]) == ("flat", "beam")
-    searched = built.call("query", ask[1], "--tree", TREE, "--strategy", "flat", "--json").json
-    ranked = sorted(searched["nodes"], key=lambda node: -node["score"])
-    assert [found["nodes"][at]["id"] for at in flat["nodes"]] == [node["id"] for node in ranked]
-
-
 def test_json_tells_path_address_and_size(built, opened, tmp_path):
     wanted = tmp_path / "out" / "my report.html"
     told = built.call("report", TREE, "--output", wanted, "--json").json

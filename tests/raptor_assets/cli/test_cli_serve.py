@@ -22,6 +22,7 @@ from raptor_core.store.locking import StoreLock
 
 pytestmark = pytest.mark.slow
 
+JSON = {"Content-Type": "application/json"}
 KEEPER = "who kept the lamp burning in the storm?"
 
 
@@ -122,6 +123,14 @@ def test_a_search_is_narrowed_by_document_layer_and_metadata(keyed):
         asked = {"question": KEEPER, "strategy": "flat", **where}
         return keyed.post("/search", json=asked).json()["nodes"]
 
+    for empty in ("documents", "trees", "folders", "layers", "ids"):
+        assert found(**{empty: []}) == []
+    assert {node["tree"] for node in found(folders=["farness"])} == {
+        "farness/harbour.md",
+        "farness/lighthouse.md",
+    }
+    assert {node["tree"] for node in found(exclude={"folders": ["farness/"]})} == {"soup.md"}
+
     soup = found(documents=["soup.md"])
     assert soup
     assert all(node["documents"] == ["soup.md"] and node["title"] for node in soup)
@@ -207,7 +216,7 @@ def test_mistakes_are_named_with_the_remedy(keyed):
     assert (node.status_code, node.json()["error"]) == (404, "UnknownTreeError")
     assert keyed.post("/search", json={"question": ""}).status_code == 422
     assert keyed.post("/search", json={"question": "x", "budget": 1}).status_code == 422
-    assert keyed.post("/search", content=b"{").status_code == 422
+    assert keyed.post("/search", content=b"{", headers=JSON).status_code == 422
     layers = keyed.post("/search", json={"question": "x", "strategy": "flat", "layers": [1]})
     assert (layers.status_code, layers.json()["error"]) == (422, "InvalidRequestError")
     assert "flat" in layers.json()["message"]
@@ -236,8 +245,21 @@ def test_a_body_that_is_no_question_is_the_client_s_mistake(keyed, body):
 
 
 def test_any_character_may_be_asked_for(keyed):
-    for question in ("\x00", "\u202e", "𝔘", "'; drop table nodes; --", "a" * 10_000):
+    for question in ("\x00x", "\u202e1", "𝔘", "'; drop table nodes; --", "a" * 10_000):
         assert keyed.post("/search", json={"question": question}).status_code == 200
+
+
+def test_a_parameter_that_would_be_ignored_is_refused(keyed):
+    tree = "farness/lighthouse.md"
+    refused = keyed.get("/outline", params={"tree": tree, "documents": "soup.md"})
+    assert (refused.status_code, "documents" in refused.json()["message"]) == (422, True)
+
+
+@pytest.mark.parametrize("kind", ["text/plain", "multipart/form-data", ""])
+def test_a_body_that_a_page_of_another_site_may_send_is_refused(keyed, kind):
+    body = f'{{"question": "{KEEPER}"}}'
+    refused = keyed.post("/ask", content=body, headers={"Content-Type": kind})
+    assert (refused.status_code, refused.json()["error"]) == (415, "ContentTypeError")
 
 
 def test_a_body_without_end_is_refused(keyed):
@@ -247,7 +269,7 @@ def test_a_body_without_end_is_refused(keyed):
 
     for body in (b"x" * 2_000_000, endless()):
         with contextlib.suppress(httpx.WriteError):  # it may hang up before all is sent
-            refused = keyed.post("/search", content=body)
+            refused = keyed.post("/search", content=body, headers=JSON)
             assert (refused.status_code, refused.json()["error"]) == (413, "TooLargeError")
     assert keyed.get("/trees").status_code == 200
 
@@ -303,7 +325,7 @@ def test_health_is_told_while_searches_have_all_threads(app):
 
 def test_a_client_that_sends_no_end_does_not_keep_a_server_that_is_to_end(built, monkeypatch):
     given = {}
-    monkeypatch.setattr("uvicorn.run", lambda _app, **options: given.update(options))
+    monkeypatch.setattr("uvicorn.Server.run", lambda server: given.update(vars(server.config)))
     assert raptor("serve", "--home", built.home).code == 0
     assert 0 < given["timeout_graceful_shutdown"] < 30  # Kubernetes kills after 30
 
@@ -332,7 +354,13 @@ def may_contradict_itself(body):
     """Whether a request is as described, and may be refused for what its parts say together."""
     if not isinstance(body, dict):
         return False
-    return body.get("scope") == "corpus" or bool(body.get("layers") and body.get("strategy"))
+    if not re.search(r"\w", str(body.get("question", "x"))) or "metadata" in body:
+        return True
+    return (
+        bool(body.get("exclude"))
+        or body.get("scope") == "corpus"
+        or bool(body.get("layers") and body.get("strategy"))
+    )
 
 
 @pytest.mark.parametrize(

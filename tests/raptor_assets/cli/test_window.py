@@ -282,7 +282,7 @@ def test_people_decide_with_the_key_to_write_and_take_it_back(own, show):
         page = show(f"#tree={LIGHTHOUSE}", at=keyed)
         give_key(page, KEY)
         page.locator("main .top-texts a").first.click()
-        page.get_by_text("Correct or pin this summary").click()
+        page.get_by_text("Correct this summary").click()
         assert serious_faults(page) == []
         page.get_by_label("Text of the summary").fill("The lamp burned from 1872.")
         page.get_by_label("Your name").fill("Ines")

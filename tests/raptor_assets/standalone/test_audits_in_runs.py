@@ -5,10 +5,10 @@ import json
 import pytest
 from support.openai_server import FakeOpenAI, default_answer
 from support.summarizers import ScriptedSummarizer
+from support.word_judge import WordJudge
 from support.workshop import Workshop, prose
 
 from raptor_assets.standalone.status import read_costs
-from raptor_core.audit.overlap import OverlapJudge
 from raptor_core.curation import subject_of_finding
 from raptor_core.models.summarizing.base import Summary
 from raptor_core.store.base import Where
@@ -21,23 +21,21 @@ LIE = "Professor Quillfeather counted 7341 whales."
 
 
 class LyingSummarizer(ScriptedSummarizer):
-    """Adds a lie to summaries of children with a word, as long as no objection names it."""
+    """Adds a lie to summaries of children with a word."""
 
     def __init__(self, word):
         super().__init__()
         self.word = word
-        self.objections = []
 
     def summarize(self, requests):
         by_key = {request.key: request for request in requests}
         for answer in super().summarize(requests):
             request = by_key[answer.key]
-            self.objections += request.objections
-            lies = self.word in " ".join(request.texts) and not request.objections
+            lies = self.word in " ".join(request.texts)
             yield Summary(answer.key, f"{answer.text} {LIE}") if lies else answer
 
 
-class CountingJudge(OverlapJudge):
+class CountingJudge(WordJudge):
     def __init__(self):
         super().__init__()
         self.n_judged = 0
@@ -156,9 +154,7 @@ def test_quarantine_ends_with_the_setting(tmp_path):
     workshop = lying(tmp_path, on_unsupported="quarantine")
     workshop.build()
     hidden = {node.id for node in lies(workshop)}
-    workshop.configure(
-        checks={"audit_rate": 1.0}, audit={"judge": "overlap", "on_unsupported": "report"}
-    )
+    workshop.configure(checks={"audit_rate": 1.0}, audit={"on_unsupported": "report"})
     assert workshop.build().built == ["a.md", "b.md"]
     assert workshop.manifests()["a.md"].quarantined == ()
     assert found_by_search(workshop, [LIE]) >= hidden
@@ -177,26 +173,15 @@ def test_blocking_keeps_the_published_tree_and_names_the_sentence(tmp_path):
     assert workshop.manifests() == before
 
 
-def test_a_summary_that_fails_is_made_once_more_with_its_findings(tmp_path):
-    workshop = lying(tmp_path, on_unsupported="resummarize")
-    assert workshop.build().built == ["a.md", "b.md"]
-    assert lies(workshop) == []
-    assert any("7341" in told for told in workshop.summarizer.objections)
-    assert all(finding.judgement == "supported" for finding in findings(workshop, "a.md"))
-    n_made = workshop.summarizer.n_made
-    assert workshop.judge.n_judged == n_made, "the audit reuses the judgements"
-    workshop.build(force=True)
-    assert workshop.summarizer.n_made == n_made
-
-
 def test_a_changed_judge_audits_again_and_makes_no_summary(tmp_path):
-    workshop = Workshop(tmp_path, checks={"audit_rate": 1.0})
+    workshop = Workshop(tmp_path, checks={"audit_rate": 1.0}, audit={"judge": "support"})
     workshop.write("a.md", prose(24, seed=1))
     workshop.build()
     before = workshop.manifests()
-    workshop.configure(checks={"audit_rate": 1.0}, audit={"judge": "support"})
+    named = {"judge": "support.word_judge:WordJudge"}
+    workshop.configure(checks={"audit_rate": 1.0}, components=named)
     assert workshop.build().built == ["a.md"]
-    assert workshop.metadata("layer_1/findings", "a.md")["judge"].startswith("support")
+    assert workshop.metadata("layer_1/findings", "a.md")["judge"].startswith("words")
     assert workshop.manifests()["a.md"].build_id == before["a.md"].build_id
 
 

@@ -47,11 +47,19 @@ def test_what_was_published_stays_when_the_budget_ends_and_no_further_tree_begin
 def test_the_command_bounds_a_run_and_has_a_code_for_it(tmp_path):
     place = Place(tmp_path)
     place.write("a.md", prose(120, seed=1))
+    place.write("free.md", prose(1, seed=2))
     assert place.call("init", place.docs).code == 0
-    stopped = place.call("build", "--max-calls", 1, "--json")
+    first = place.call("plan", "--json").json["summaries"]["calls"]
+    stopped = place.call("build", "--max-calls", 3, "--json")
     assert stopped.code == 8, stopped
+    assert stopped.json["built"] == ["free.md"]
     assert stopped.json["failed"]["a.md"]["error"] == "BudgetError"
-    assert place.call("build", "--max-calls", 500, "--json").code == 0
+    then = place.call("plan", "--json").json
+    assert then["summaries"]["calls"] == first - 3
+    finished = place.call("build", "--max-calls", 500, "--json")
+    assert finished.code == 0
+    least, most = then["summaries_range"]
+    assert least <= finished.json["n_summarized"] <= most
     place.configure('[summarizer]\nkind = "openai"\nmodel = "some-chat"')
     unpriced = place.call("build", "--max-usd", 1, "--json")
     assert (unpriced.code, unpriced.json["error"]) == (3, "SettingsError")

@@ -263,7 +263,7 @@ def test_a_node_of_it_is_traced_to_the_spans_of_the_documents(built):
 def test_searches_reach_it_by_name_and_mix_no_text_twice(built):
     question = tops(built).popitem()[1].text
     reader = built.reader
-    for strategy in ("hybrid", "collapsed", "flat", "traversal", "beam"):
+    for strategy in ("hybrid", "collapsed", "flat", "traversal"):
         wide = Query(strategy, 4000)
         ids = {hit.node.id for hit in reader.search(question, wide).hits}
         assert ids.isdisjoint(node.id for node in built.nodes_above()), strategy
@@ -307,7 +307,7 @@ def test_a_layer_of_the_corpus_tree_is_read_in_parts(built):
         built.reader.plan_answer("what?", Query(where=Where(layers=(9,))))
 
 
-def test_a_descent_reads_one_context_down_to_the_passages_of_the_right_document(built):
+def test_an_answer_reads_the_corpus_tree_and_the_passages_of_the_right_document(built):
     chunk = next(node for node in built.reader.nodes("05.md") if node.is_leaf)
     plan = built.reader.plan_answer(chunk.text, Query(budget_tokens=300))
     assert (plan.layer, plan.calls) == (None, 1)

@@ -48,7 +48,6 @@ class Network:
         settings = settings_text(
             self.place.docs,
             tree={"max_layers": 2},
-            audit={"judge": "overlap"},
             store={
                 "kind": "server",
                 "url": f"http://127.0.0.1:{to_store.port}",

@@ -12,7 +12,7 @@ from support.workshop import Workshop, prose
 from raptor_assets.standalone.transfer import export_home
 from raptor_core.documents import list_files, load_documents
 from raptor_core.errors import EmptySourceError
-from raptor_core.layout import HOME_ENTRIES, PAGE_MARK, PAGE_MARK_BYTES
+from raptor_core.layout import PAGE_MARK, PAGE_MARK_BYTES
 from raptor_core.settings import SourceSettings
 from raptor_core.tables.files import TableStore
 from raptor_core.tree.preview import Previews
@@ -58,10 +58,6 @@ def put_home_with_its_corpus_tree(made, docs):
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "documents.jsonl").write_text(json.dumps({"id": "top", "text": "A summary."}))
     (folder / "source.json").write_text(json.dumps({"rows": "documents.jsonl"}))
-
-
-def put_home_into_the_source_itself(made, docs):
-    shutil.copytree(made / ".raptor", docs, dirs_exist_ok=True)
 
 
 def put_tables(made, docs):
@@ -146,18 +142,14 @@ def test_what_is_left_out_is_told(made, docs, tmp_path):
     put_pages(made, docs)
     previews = Previews([docs], Workshop(tmp_path / "other").components)
     assert {preview.document for preview in previews} == DOCUMENTS
-    told = {item.name: item.reason for item in previews.omitted}
-    assert told == {
-        "data/": "is a home of raptor",
-        "backups/monday/": "is an export of raptor",
-    }
-    skipped = {item.reason for item in previews.skipped}
-    assert skipped == {"is a page that raptor wrote"}
+    assert "is a home of raptor" in next(x.reason for x in previews.omitted if x.name == "data/")
+    skipped = {item.reason for item in previews.skipped if not item.kind}
+    assert skipped == {"is a page that raptor wrote", "is a table that raptor wrote"}
 
 
 def test_an_export_in_an_archive_is_left_out_too(made, docs):
     put_archive(made, docs)
-    with pytest.raises(EmptySourceError, match="is an export of raptor"):
+    with pytest.raises(EmptySourceError, match="is a table that raptor wrote"):
         load_documents(f"zip://::{docs}/backup.zip")
 
 
@@ -171,9 +163,17 @@ def test_every_page_has_its_mark_near_the_beginning():
     assert all(PAGE_MARK in page.read_text()[: PAGE_MARK_BYTES // 2] for page in pages)
 
 
+def test_a_source_that_holds_a_home_beside_documents_says_so_and_loses_none(made, docs):
+    shutil.copytree(made / ".raptor", docs, dirs_exist_ok=True)
+    with pytest.raises(EmptySourceError, match="keep documents in a folder of their own"):
+        load_documents(docs)
+    (skipped,) = load_documents(docs, docs / "a.md").skipped
+    assert not skipped.is_empty
+
+
 @pytest.mark.parametrize("name", [".raptor", "export"])
 def test_a_source_that_is_a_home_or_an_export_says_so(made, name):
-    with pytest.raises(EmptySourceError, match=r"is (a home|an export) of raptor"):
+    with pytest.raises(EmptySourceError, match=r"is a (home of raptor|table that raptor wrote)"):
         load_documents(made / name)
 
 
@@ -201,20 +201,17 @@ def test_a_table_that_the_source_names_is_read(docs):
 
 
 def test_files_of_others_with_the_same_names_are_read(docs):
-    others = ["tables/a.md", "dagster/b.md", "reports/c.html", "trees/d.md", "export.md"]
+    others = ["tables/a.md", "dag/b.md", "reports/c.html", "trees/d.md", "export.md"]
     for name in others:
         (docs / name).parent.mkdir(exist_ok=True)
         (docs / name).write_text("Words of somebody else.")
     (docs / "raptor.toml").write_text("")
     (docs / "export.json").write_text('{"format": "another"}')
-    (docs / "set").mkdir()
-    (docs / "set" / "documents.jsonl").write_text(json.dumps({"id": "row", "text": "Words."}))
-    (docs / "set" / "source.json").write_text(json.dumps({"name": "a set", "rows": 1}))
-    others += ["export.json", "set/source.json"]
+    others += ["export.json"]
     include = ("*", "*.json")
-    assert ids(docs, include=include) == {*DOCUMENTS, *others, "row"}
+    assert ids(docs, include=include) == {*DOCUMENTS, *others}
     files = list_files([docs], SourceSettings(include=include))
-    assert len(files) == len(DOCUMENTS) + len(others) + 1
+    assert len(files) == len(DOCUMENTS) + len(others)
 
 
 def test_a_page_of_somebody_else_that_tells_of_ours_is_read(docs):
@@ -222,12 +219,6 @@ def test_a_page_of_somebody_else_that_tells_of_ours_is_read(docs):
     page += "x" * 200 + '&lt;meta name="generator" content="raptor-assets"&gt;</p></body></html>'
     (docs / "how.html").write_text(page)
     assert ids(docs) == {*DOCUMENTS, "how.html"}
-
-
-def test_the_layout_names_everything_that_stands_in_a_home(made):
-    names = {path.name for path in (made / ".raptor").iterdir()}
-    assert {"dagster", "tables", "qdrant", "reports", "raptor.toml", "answers"} <= names
-    assert names <= HOME_ENTRIES
 
 
 def test_settings_that_include_everything_do_not_take_them_in(made, docs):

@@ -38,7 +38,7 @@ def test_the_check_names_the_passage_and_warns(workshop):
     assert (found.passed, found.severity) == (False, dg.AssetCheckSeverity.WARN)
     assert found.metadata["chunks_with_orders"].value >= 1
     table = found.metadata["worst_nodes"].value
-    assert "tells a model to forget its instructions" in table
+    assert "holds the markup of a chat" in table
     assert "<script>" not in table
     assert check(workshop, "plain.md").passed
 

@@ -3,6 +3,9 @@
 import pytest
 from support.workshop import Workshop, prose
 
+from raptor_assets.project.source_state import look
+from raptor_assets.standalone.forecast import forecast
+
 pytestmark = pytest.mark.slow
 
 
@@ -62,3 +65,22 @@ def test_drift_over_its_bound_fits_the_touched_clusters_anew_and_says_why(worksh
     assert "placed since the last fit, over 1%" in then["plan"]
     assert "2 touched clusters fitted again" in then["plan"]
     assert then["summaries_made"] == then["summaries_planned"]
+
+
+def test_documents_that_swap_names_are_planned_and_made_without_a_summary(tmp_path):
+    workshop = Workshop(tmp_path, clustering={"method": "raptor"}, tree={"max_layers": 1})
+    texts = {"a.md": prose(60, seed=1), "b.md": prose(80, seed=2)}
+    for name, text in texts.items():
+        workshop.write(name, text)
+    workshop.build()
+    for name, text in zip(texts, reversed(texts.values()), strict=True):
+        workshop.write(name, text)
+    scan = look(workshop.resources().tables, workshop.settings.source)
+    plan = forecast(workshop.home, workshop.settings, scan, components=workshop.components).plan
+    assert [tree.action for tree in plan.trees] == ["rebuild", "rebuild"]
+    assert plan.summaries_range == (0, 0)
+    report = workshop.build()
+    assert report.built == ["a.md", "b.md"]
+    for name in texts:
+        then = workshop.metadata("tree", name)
+        assert then["summaries_planned"] == then["summaries_made"] == 0

@@ -24,13 +24,13 @@ def test_a_run_tells_its_partitions(partitions):
     run = dg.DagsterRun(
         job_name="wiki_build", run_config=run_config(partitions, CORPUS), tags=run_tags(partitions)
     )
-    assert tuple(partitions_of(run, "abc", CORPUS)) == partitions
+    assert tuple(partitions_of(run, "abc")) == partitions
 
 
 def test_a_range_that_was_chosen_in_the_ui_is_read_too():
     ends = {"start": "b", "end": "d"}
     tags = {f"dagster/asset_partition_range_{end}": name for end, name in ends.items()}
     run = dg.DagsterRun(job_name="wiki_build", tags=tags)
-    assert partitions_of(run, list("abcde"), CORPUS) == ["b", "c", "d"]
-    assert partitions_of(run, ["b", "c"], CORPUS) == []
-    assert partitions_of(dg.DagsterRun(job_name="other"), ["b"], CORPUS) == []
+    assert partitions_of(run, list("abcde")) == ["b", "c", "d"]
+    assert partitions_of(run, ["b", "c"]) == []
+    assert partitions_of(dg.DagsterRun(job_name="other"), ["b"]) == []

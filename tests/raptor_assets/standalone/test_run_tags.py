@@ -19,7 +19,7 @@ NAMES = ["a.md", "b.md"]
 
 def make_workshop(root, server):
     writer = {"kind": "openai", "model": "small", "base_url": server.base_url, "concurrency": 1}
-    workshop = Workshop(root, summarizer={**writer, "max_tokens": 60}, audit={"judge": "overlap"})
+    workshop = Workshop(root, summarizer={**writer, "max_tokens": 60})
     for number, name in enumerate(NAMES):
         workshop.write(name, prose(16, seed=number))
     return workshop

@@ -52,7 +52,6 @@ def test_tables_of_lost_layers_go_and_the_record_says_so(shrunken):
     assert tree.checks
     layers = {check.asset for check in tree.checks if check.asset.startswith("layer_")}
     assert layers == {"layer_0/embeddings"}
-    assert tree.n_absent_checks > 10
     asset = dg.AssetKey(["layer_1", "summaries"])
     with shrunken.instance() as instance:
         last = instance.event_log_storage.get_asset_check_execution_history(

@@ -1,6 +1,7 @@
 """The sensor requests exactly the partitions concerned, once, and never by mistake a removal."""
 
 import json
+from contextlib import suppress
 
 import dagster as dg
 import pytest
@@ -9,6 +10,7 @@ from support.summarizers import ScriptedSummarizer
 from support.workshop import Workshop, prose
 
 from raptor_assets import keys, names
+from raptor_assets.standalone.status import read_status
 from raptor_core.errors import SourceError
 
 pytestmark = pytest.mark.slow
@@ -152,3 +154,48 @@ def test_what_failed_is_not_tried_again_until_it_changes_or_a_person_asks(tmp_pa
     assert "start them again" in reason
     workshop.write("b.md", prose(24, seed=2))
     assert daemon.tick()[0] == [["b.md"]]
+
+
+class Cancelling(ScriptedSummarizer):
+    """Has the run cancelled, as the UI does it, once it is asked for a summary."""
+
+    def __init__(self, workshop):
+        super().__init__()
+        self.workshop = workshop
+        self.is_cancelling = False
+
+    def summarize(self, requests):
+        if self.is_cancelling:
+            with self.workshop.instance() as instance:
+                (run,) = instance.get_runs(dg.RunsFilter(statuses=[dg.DagsterRunStatus.STARTED]))
+                instance.report_run_canceling(run)
+            raise KeyboardInterrupt
+        yield from super().summarize(requests)
+
+
+def staleness(workshop):
+    trees = read_status(workshop.home, workshop.settings).trees
+    pairs = ((tree.name, check) for tree in trees for check in tree.checks)
+    return {name: check.passed for name, check in pairs if check.name == "staleness"}
+
+
+def test_what_a_cancelled_run_left_is_stale_and_asked_for_again(workshop):
+    summarizer = Cancelling(workshop)
+    workshop.parts_given["summarizer"] = summarizer
+    workshop.configure(tree={"max_layers": 1})
+    daemon = Daemon(workshop)
+    daemon.settle()
+    assert daemon.tick()[:2] == ([], [])
+    for name in ("a.md", "b.md"):
+        workshop.write(name, prose(6, seed=ord(name[0]) + 7))
+    for _ in range(2):  # each time that a person cancels it
+        assert daemon.tick()[0] == [["a.md", "b.md"]]
+        summarizer.is_cancelling = True
+        with suppress(KeyboardInterrupt):
+            daemon.run()
+        assert staleness(workshop) == {"a.md": False, "b.md": False, "c.md": True}
+    assert daemon.tick()[0] == [["a.md", "b.md"]]
+    summarizer.is_cancelling = False
+    assert daemon.run()
+    assert set(staleness(workshop).values()) == {True}
+    assert daemon.tick()[:2] == ([], [])

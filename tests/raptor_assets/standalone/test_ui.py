@@ -31,8 +31,11 @@ def workshop(tmp_path_factory):
     for seed, name in enumerate(("a.md", "b.md", "c.md")):
         animal = "zebra" if name == "b.md" else "dragon"
         made.write(name, prose(60, seed=seed).replace("castle", animal))
-    parts = {"tree": {"max_layers": 2}, "audit": {"judge": "overlap"}}
-    own = {"embedder": "support.hashing:HashingEmbedder"}
+    parts = {"tree": {"max_layers": 2}}
+    own = {
+        "embedder": "support.hashing:HashingEmbedder",
+        "judge": "support.word_judge:WordJudge",
+    }
     made.home.ensure()
     made.home.settings.write_text(settings_text(made.docs, **parts, components=own))
     made.settings = made.home.load_settings()

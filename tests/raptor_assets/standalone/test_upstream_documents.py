@@ -7,11 +7,16 @@ import dagster as dg
 import pandas as pd
 import pytest
 from dagster._core.definitions.data_version import CachingStaleStatusResolver, StaleStatus
+from dagster._core.definitions.dependency import NodeHandle
 from dagster._core.loader import LoadingContextForTest
+from support.evaluation_sets import records, write_lines
 from support.workshop import SMALL, prose
 
-from raptor_assets import build_raptor_corpus
+from raptor_assets import build_raptor_corpus, failure_reason
+from raptor_assets.names import corpus_checks
 from raptor_assets.project.followed import rows_of
+from raptor_assets.project.home import Home
+from raptor_assets.project.records import DagsterRecords
 from raptor_core import Document
 from raptor_core.errors import SourceError
 from raptor_core.settings import Settings
@@ -186,7 +191,9 @@ def test_what_holds_no_documents_is_refused_and_the_last_source_stays(tmp_path):
     follow(team)
     given["value"] = 7
     team.materialize(["pages"])
-    assert "the upstream asset gave int" in follow(team)
+    message = follow(team)
+    assert "upstream asset pages: " in message
+    assert "gave int" in message
     kept = (team.home / "source" / "documents.jsonl").read_text()
     assert json.loads(kept)["id"] == "a"
 
@@ -222,7 +229,7 @@ def test_what_a_data_frame_lacks_is_null_and_not_a_text_like_nan():
 class Pages:
     """A team whose asset gives a data frame of four pages, all built; its columns may change."""
 
-    def __init__(self, root):
+    def __init__(self, root, **options):
         self.rows = {f"page-{n}": prose(8, seed=n) for n in range(4)}
         self.columns = ["id", "text"]
 
@@ -230,7 +237,7 @@ class Pages:
         def pages() -> pd.DataFrame:
             return pd.DataFrame(list(self.rows.items()), columns=self.columns)
 
-        self.team = Team(root, pages)
+        self.team = Team(root, pages, **options)
         self.follow()
         self.team.tick()
 
@@ -255,7 +262,9 @@ def test_an_upstream_without_texts_fails_and_nothing_changes(tmp_path, change):
     before, kept = pages.published, pages.kept
     if change == "no row":
         pages.rows = {}
-        assert "no document in" in pages.follow()
+        message = pages.follow()
+        assert "upstream asset pages: it gave no row" in message
+        assert "documents.jsonl" not in message
     else:
         pages.columns = ["id", "body"]
         assert "without the column 'text'" in (message := pages.follow())
@@ -278,3 +287,53 @@ def test_an_upstream_that_lost_most_rows_fails_until_a_person_confirms(tmp_path)
     assert pages.follow(confirm_removal=True)["partitions_removed"] == 3
     assert pages.team.tick() == [None]  # the drop job
     assert pages.published == {"page-0"}
+
+
+def test_rows_that_are_left_out_fail_a_check_which_the_status_shows(tmp_path):
+    rows = [{"id": name, "text": prose(8, seed=n)} for n, name in enumerate("abca")]
+
+    @dg.asset
+    def pages():
+        return rows
+
+    team = Team(tmp_path, pages)
+
+    def outcome():
+        team.materialize(["pages"])
+        assert follow(team)["dagster/row_count"] == 3
+        corpus = Home(team.home).names()
+        checks = corpus_checks(Settings(), corpus)
+        (outcome,) = DagsterRecords(team.instance, corpus).outcomes(checks).values()
+        return outcome
+
+    first = outcome()
+    assert not first.passed
+    assert "1 of 4 rows or files are no document" in first.description
+    assert "its id 'a' is taken, by another document" in first.description
+    rows.pop()
+    assert outcome().passed
+
+
+def test_hooks_act_on_every_op_of_the_corpus_the_source_too(tmp_path):
+    reasons = []
+
+    @dg.failure_hook
+    def notify(context):
+        reasons.append(failure_reason(context))
+
+    data = write_lines(tmp_path / "village.jsonl", records())
+    sections = {
+        "evaluation": {"datasets": {"village": str(data)}},
+        "corpus_tree": {"enabled": True},
+    }
+    pages = Pages(tmp_path, hooks=[notify], **sections)
+    jobs = pages.team.definitions.get_repository_def().get_all_jobs()
+    ops = [(job, node.name) for job in jobs for node in job.nodes if node.name != "pages"]
+    expected = {"wiki_source", "wiki_raptor", "wiki_sync_step", "wiki_drop"}
+    assert expected | {"wiki_evaluation__village"} <= {name for _, name in ops}
+    for job, name in ops:
+        assert notify in job.get_all_hooks_for_handle(NodeHandle(name, None)), name
+    pages.rows = {}
+    message = pages.follow()
+    assert len(reasons) == 1
+    assert reasons[0] in message

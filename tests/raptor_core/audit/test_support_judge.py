@@ -1,5 +1,7 @@
 """Judge by doubts: sentences that it rejects, and sentences that it accepts."""
 
+from dataclasses import replace
+
 import pytest
 from support.trees import leaf, summary
 
@@ -73,10 +75,68 @@ def test_what_no_child_says_is_found_with_its_reason(judge, text, missing, reaso
     assert found.score < verdicts(judge, PUMP.text)[0].score
 
 
-def test_a_relation_that_a_child_names_from_the_other_side_is_supported(judge):
-    children = (PUMP, summary("kin", "pb", text="Engineer Oduya is the niece of Ms Lund."))
-    (found,) = verdicts(judge, "Ms Lund is the aunt of Engineer Oduya.", children)
-    assert found.judgement == "supported"
+@pytest.mark.parametrize(
+    ("child", "claim", "judgement"),
+    [
+        ("Oduya is the niece of Ms Lund.", "Ms Lund is the aunt of Oduya.", "supported"),
+        ("Oduya and Lund are siblings.", "Lund is the sister of Oduya.", "supported"),
+        ("Oduya and Lund are twins.", "Lund is the brother of Oduya.", "supported"),
+        ("Lund and Oduya were newlyweds.", "Lund is the wife of Oduya.", "supported"),
+        ("Lund has two kids, Ada and Oduya.", "Oduya is the daughter of Lund.", "supported"),
+        ("Oduya has two grandchildren.", "Oduya is a granny.", "supported"),
+        ("Oduya and Lund are siblings.", "Lund is the wife of Oduya.", "unsupported"),
+        ("Oduya and Lund are colleagues.", "Lund is the sister of Oduya.", "unsupported"),
+    ],
+)
+def test_a_relation_may_be_named_by_any_word_for_it(judge, child, claim, judgement):
+    (found,) = verdicts(judge, claim, (PUMP, summary("kin", "pb", text=child)))
+    assert found.judgement == judgement
+
+
+@pytest.mark.parametrize(
+    ("singular", "plural"),
+    [
+        ("sibling", "siblings"),
+        ("woman", "women"),
+        ("wife", "wives"),
+        ("analysis", "analyses"),
+        ("movie", "movies"),
+        ("family", "families"),
+        ("virus", "viruses"),
+    ],
+)
+def test_a_word_and_its_plural_have_one_stem(singular, plural):
+    assert words(singular)[0].stem == words(plural)[0].stem
+
+
+CODES = (
+    "The alarm E-1047 of the pump is explained at https://docs.pump.example/alarms/1047, and "
+    "max_tokens is set in release 1.10.2. Mail ops@pump.example with the part number RX23."
+)
+
+
+@pytest.mark.parametrize(
+    ("code", "altered"),
+    [
+        ("E-1047", "E-1074"),
+        ("E-1047", "E1047"),
+        ("https://docs.pump.example/alarms/1047", "https://docs.pump.example/alarms"),
+        ("max_tokens", "max_token"),
+        ("1.10.2", "1.2.10"),
+        ("ops@pump.example", "op@pump.example"),
+        ("RX23", "RX32"),
+    ],
+)
+def test_a_code_is_supported_character_for_character(judge, code, altered):
+    child = replace(PUMP, text=CODES)
+    right, wrong = (
+        verdicts(judge, f"The pump is described by {text} in these notes.", [child])[0]
+        for text in (code, altered)
+    )
+    assert altered in wrong.missing
+    assert wrong.judgement == "unsupported"
+    assert "code or address" in wrong.reason
+    assert "code or address" not in right.reason
 
 
 def test_evidence_is_the_nearest_sentence_of_a_child(judge):

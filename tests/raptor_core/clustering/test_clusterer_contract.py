@@ -10,6 +10,7 @@ from support.examples import examples
 
 from raptor_core.clustering import make_clusterer
 from raptor_core.errors import ClusteringError
+from raptor_core.settings import preset
 from raptor_core.settings.trees import ClusteringSettings
 
 METHODS = ("raptor", "contiguous", "kmeans", "gmm", "linkage", "louvain", "watershed")
@@ -20,6 +21,11 @@ by_method = pytest.mark.parametrize("method", METHODS)
 def clustered(method, vectors, n_tokens, **changes):
     settings = ClusteringSettings(method=method, **changes)
     return make_clusterer(settings).cluster(vectors, n_tokens)
+
+
+@pytest.mark.parametrize("name", ["default", "paper"])
+def test_the_presets_of_the_core_need_no_laboratory(name):
+    assert type(make_clusterer(preset(name).clustering)).__module__.startswith("raptor_core.")
 
 
 def feasible(n_tokens, max_tokens):

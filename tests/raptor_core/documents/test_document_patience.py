@@ -116,8 +116,7 @@ def test_a_file_that_never_ends_is_given_up_by_name():
         serving = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
         serving.start()
         url = f"http://127.0.0.1:{server.server_port}/endless.md"
-        hosts = ("127.0.0.1",)
-        settings = SourceSettings(paths=(url,), private_hosts=hosts, timeout_seconds=0.05)
+        settings = SourceSettings(paths=(url,), timeout_seconds=0.05)
         with pytest.raises(SourceError, match=r"endless\.md did not finish its answer within"):
             load_documents(settings=settings)
         server.ended.set()

@@ -1,12 +1,6 @@
 """PDF files as producers make them: words, pages, running lines, headings; and hostile ones."""
 
-import os
-import resource
-import signal
-import threading
 import zlib
-from contextlib import ExitStack
-from pathlib import Path
 
 import pytest
 from fpdf import FPDF
@@ -15,8 +9,6 @@ from support.browser import find_browser
 from raptor_core.documents import load_documents
 from raptor_core.documents.base import Document
 from raptor_core.documents.formats.pages import PrintedLine
-from raptor_core.documents.formats.parsed import UnreadableError
-from raptor_core.documents.formats.parser_process import ParserProcess
 from raptor_core.documents.formats.pdf import parse_pdf, reflow
 from raptor_core.models.reading.reader import Passage
 from raptor_core.retrieval import Query, Retriever
@@ -208,47 +200,3 @@ def test_an_outline_that_goes_round_in_circles_ends():
     outline = b"<</Type/Outlines/First 7 0 R/Last 7 0 R/Count 1>>"
     data = raw(b"BT /F1 12 Tf 50 600 Td (Lamps burn) Tj ET", (outline, entry), b"/Outlines 6 0 R")
     assert parse_pdf(data).text == "Lamps burn"
-
-
-@pytest.mark.slow
-class TestProcess:
-    """Files that would hang or end a reader."""
-
-    DATA = printed([["One line."]], running=False)
-
-    def test_one_that_takes_too_long_is_told_and_the_next_is_read(self):
-        process = ParserProcess()
-        process.parse(self.DATA, 60)
-        os.kill(process._process.pid, signal.SIGSTOP)
-        with pytest.raises(
-            UnreadableError, match=r"took more than 0\.5 s .* source\.parse_seconds"
-        ):
-            process.parse(self.DATA, 0.5)
-        assert process.parse(self.DATA, 60).text == "One line."
-        process.close()
-
-    def test_one_that_ends_the_process_is_told_and_the_next_is_read(self):
-        process = ParserProcess()
-        process.parse(self.DATA, 60)
-        pid = process._process.pid
-        os.kill(pid, signal.SIGSTOP)
-        timer = threading.Timer(0.5, os.kill, (pid, signal.SIGKILL))
-        timer.start()
-        with pytest.raises(UnreadableError, match="ended the process that read it"):
-            process.parse(self.DATA, 60)
-        timer.join()
-        assert process.parse(self.DATA, 60).text == "One line."
-        process.close()
-
-    def test_a_program_with_many_open_files_reads_too(self):
-        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-        resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, min(hard, 4096)), hard))
-        process = ParserProcess()
-        try:
-            with ExitStack() as files:
-                for _ in range(1100):
-                    files.enter_context(Path(os.devnull).open("rb"))
-                assert process.parse(self.DATA, 60).text == "One line."
-        finally:
-            process.close()
-            resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))

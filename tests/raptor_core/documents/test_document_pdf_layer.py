@@ -81,22 +81,6 @@ class TestLetters:
     def test_a_sign_that_stands_beside_a_letter_is_no_accent(self):
         assert text_of(text_at(50, 600, "a^b and ~user")) == "a^b and ~user"
 
-    def test_letters_that_are_drawn_twice_are_read_once(self):
-        title = "All the small bells"
-        twice = [text_at(50 + shift, 640, title, 20) for shift in (0, 1)]
-        between = text_at(50, 600, "They rang.")
-        assert text_of(twice[0] + between + twice[1]).split("\n\n") == [title, "They rang."]
-        single = b"".join(
-            text_at(50 + 20 * at + shift, 640, char, 20)
-            for at, char in enumerate("BELL")
-            for shift in (0, 2)
-        )
-        assert text_of(single).replace(" ", "") == "BELL"
-
-    def test_equal_letters_and_equal_lines_at_other_places_stay(self):
-        lines = ["Oil oil oil", "Oil oil oil", "All the small bells bells ring"]
-        assert text_of(lines_at(50, 600, lines)).split() == " ".join(lines).split()
-
     def test_private_letters_are_left_out_and_told_once(self):
         formula = "\ue0a1\ue0a2\ue0a3\ue0a4"
         parsed = parse_pdf(pdf_of(lines_at(50, 600, [*BODY, f"x{formula}y"])))
@@ -105,21 +89,6 @@ class TestLetters:
         odd = find_odd_text(Document("a.pdf", parsed.text * 2, metadata=parsed.metadata))
         assert odd is not None
         assert odd.reason.endswith("% glyphs that stand for no letter, left out")
-
-    def test_letters_of_a_font_that_is_neither_embedded_nor_known_are_told(self):
-        font = (
-            b"<</Type/Font/Subtype/Type0/BaseFont/Song/Encoding/Identity-H/DescendantFonts[5 0 R]>>"
-        )
-        letters = b"".join(
-            b"BT /F3 10 Tf %d %d Td <%04x> Tj ET\n" % (50 + 10 * (at % 30), 500 - at, 2000 + at)
-            for at in range(400)
-        )
-        used = b"/Font<</F1 3 0 R/F3 7 0 R>>"
-        text = text_at(50, 600, "Lamp and oil. " * 8)
-        parsed = parse_pdf(pdf_of(text + letters, objects=[font], resources=used))
-        assert parsed.metadata["unknown_glyphs"] > 250
-        twice = text + text.replace(b" 600.00 ", b" 600.20 ")
-        assert "unknown_glyphs" not in parse_pdf(pdf_of(twice)).metadata
 
     def test_a_private_letter_before_an_item_is_its_bullet(self):
         parsed = parse_pdf(pdf_of(lines_at(50, 600, ["\uf0b7 灯塔", "\uf0a7 看守人"])))
@@ -241,7 +210,7 @@ class TestFilesWithoutText:
     @pytest.mark.parametrize(
         ("page", "parts", "reason"),
         [
-            (IMAGE, {}, "only images; it needs OCR first, or source.ocr"),
+            (IMAGE, {}, "only images; it needs OCR first, such as by ocrmypdf"),
             (b"50 500 m 90 540 l 120 500 l h f", {}, "only drawings"),
             (b"", form_of(field(b"Tx", b"")), "only form fields without a value"),
             (text_at(50, 600, "\ue0a1\ue0a2"), {}, "only letters without a meaning"),

@@ -22,7 +22,7 @@ from raptor_core.documents import (
 )
 from raptor_core.documents import scan_source as scan_at
 from raptor_core.documents.catalog import scan as scan_module
-from raptor_core.documents.sources import local, parsing
+from raptor_core.documents.formats import parsers
 from raptor_core.documents.sources.local import LocalSource
 from raptor_core.documents.sources.remote import RemoteSource
 from raptor_core.errors import EmptySourceError, SourceError
@@ -112,13 +112,13 @@ def test_of_a_scan_the_wanted_documents_are_read(folder, reads):
 def parses(monkeypatch):
     """Ids of the files that were parsed."""
     told = []
-    original = parsing.parse_file
+    original = parsers.parse_file
 
     def counted(file, *given):
         told.append(file.id)
         return original(file, *given)
 
-    monkeypatch.setattr(parsing, "parse_file", counted)
+    monkeypatch.setattr(parsers, "parse_file", counted)
     return told
 
 
@@ -193,14 +193,6 @@ def counted(monkeypatch):
     return count
 
 
-def test_an_edit_looks_a_second_time_at_the_edited_file_alone(folder, counted):
-    catalog = scan_source(of(folder)).catalog
-    write(folder / "a.md", "Edited.", 2000.0)
-    looks = counted(local, "_file")
-    assert scan_source(of(folder), catalog).n_read == 1
-    assert sorted(name for _, name in looks) == ["a.md", "a.md", "b.txt", "sub/c.md"]
-
-
 def test_a_look_without_changes_makes_the_key_of_each_file_once(folder, counted):
     catalog = scan_source(of(folder)).catalog
     made = counted(scan_module, "catalog_key")
@@ -222,7 +214,7 @@ def test_new_and_removed_files_cost_no_other_reading(folder, reads):
 def test_a_touched_file_is_not_parsed_again(folder, monkeypatch):
     first = scan_source(of(folder))
     os.utime(folder / "a.md", (2000, 2000))
-    monkeypatch.setattr("raptor_core.documents.sources.parsing.parse_file", None)
+    monkeypatch.setattr("raptor_core.documents.formats.parsers.parse_file", None)
     second = scan_source(of(folder), first.catalog)
     assert second.n_read == 1
     assert second.inventory == first.inventory
@@ -321,41 +313,6 @@ class TestFilesThatAreBeingWritten:
         scan = scan_source(of(folder), clock=at(NOW))
         assert ids(scan) == ["b.txt", "sub/c.md"]
         assert scan.inventory.unsettled == {"a.md": ("a.md",)}
-
-    def test_one_that_grows_while_it_is_read_is_left_for_later(self, folder, monkeypatch):
-        first = scan_source(of(folder))
-        original = LocalSource._read
-
-        def overtaken(self, file):
-            data = original(self, file)
-            write(folder / file.id, "More than half of it.", modified=3000.0)
-            return data
-
-        write(folder / "a.md", "Half of it.", modified=2000.0)
-        write(folder / "new.md", "Half of it.", modified=2000.0)
-        monkeypatch.setattr(LocalSource, "_read", overtaken)
-        second = scan_source(of(folder), first.catalog)
-        assert second.inventory.documents == first.inventory.documents
-        assert set(second.inventory.unsettled) == {"a.md", "new.md"}
-        monkeypatch.setattr(LocalSource, "_read", original)
-        assert ids(scan_source(of(folder), second.catalog)) == sorted([*ids(first), "new.md"])
-
-    def test_one_that_is_away_for_a_moment_is_not_gone(self, folder, monkeypatch):
-        first = scan_source(of(folder))
-        original, calls = LocalSource.list, []
-
-        def swapped(self):
-            calls.append(1)
-            if len(calls) == 1:
-                (folder / "a.md").rename(folder / ".a.md.swap")
-            else:
-                (folder / ".a.md.swap").rename(folder / "a.md")
-            return original(self)
-
-        monkeypatch.setattr(LocalSource, "list", swapped)
-        second = scan_source(of(folder), first.catalog)
-        assert second.inventory.documents == first.inventory.documents
-        assert second.inventory.unsettled == {"a.md": ("a.md",)}
 
     def test_the_setting_turns_it_off(self, folder):
         write(folder / "a.md", "As it is.", modified=NOW)
@@ -511,34 +468,6 @@ class TestReadingWhatIsWanted:
         again = scan_source(of(folder), catalog)
         assert again.n_read == 0
         assert hashes(again)["a.md"] == corpus.documents[0].content_hash
-
-    def test_it_waits_for_a_file_that_is_being_written(self, folder):
-        moment = [NOW]
-
-        def sleep(seconds):
-            moment[0] += seconds
-            if moment[0] < NOW + 5:
-                write(folder / "a.md", f"Grown to {moment[0]}.", modified=moment[0])
-
-        write(folder / "a.md", "Half of", modified=NOW - 1)
-        write(folder / "b.txt", "Not wanted.", modified=NOW + 100)
-        corpus, _ = read_documents(
-            of(folder), Catalog(), {"a.md"}.__contains__, clock=lambda: moment[0], sleep=sleep
-        )
-        assert corpus.documents[0].text == f"Grown to {NOW + 3}."
-
-    def test_it_does_not_wait_for_ever(self, folder):
-        moment = [NOW]
-
-        def sleep(seconds):
-            moment[0] += seconds
-            write(folder / "a.md", f"Grown to {moment[0]}.", modified=moment[0])
-
-        write(folder / "a.md", "Half of", modified=NOW)
-        corpus, _ = read_documents(
-            of(folder), Catalog(), {"a.md"}.__contains__, clock=lambda: moment[0], sleep=sleep
-        )
-        assert corpus.documents[0].text == f"Grown to {NOW + 10}."
 
     def test_what_is_gone_is_not_among_it(self, folder):
         scan = scan_source(of(folder))

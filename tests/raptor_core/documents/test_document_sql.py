@@ -104,11 +104,12 @@ def test_tables_and_files_are_read_together(database, tmp_path):
 
 def test_only_changed_rows_are_read(database, rows_read):
     first = scan_source(table(database), clock=at(NOW))
+    first = scan_source(table(database), first.catalog, clock=at(NOW + 60))
     rows_read.clear()
     run(database, "UPDATE wiki SET text = 'New.', updated_at = '2024-06-01' WHERE id = 2")
     run(database, "DELETE FROM wiki WHERE id = 3")
     insert(database, 9)
-    second = scan_source(table(database), first.catalog, clock=at(NOW))
+    second = scan_source(table(database), first.catalog, clock=at(NOW + 90))
     assert sorted(rows_read) == [2, 9]
     assert ids(second) == ["wiki/0", "wiki/1", "wiki/2", "wiki/4", "wiki/9"]
     changed = {e.id for e in set(second.inventory.documents) - set(first.inventory.documents)}
@@ -124,26 +125,15 @@ def test_a_row_that_was_only_touched_has_not_changed(database):
 
 
 @pytest.mark.parametrize(
-    ("updated", "n_read"),
-    [
-        ("2024-12-31T23:59:59+00:00", 1),  # a second ago: another write may follow in it
-        ("2024-12-31 13:00:00", 1),  # a time without a zone may be a second ago
-        ("2024-12-31T11:00:00+00:00", 0),
-        ("2024-12-30 11:00:00", 0),
-        (int(NOW), 1),
-        (int(NOW) - 10, 0),
-        (int(NOW) * 1000, 1),
-        (7, 0),  # a counter
-        ("rev-7", 1),
-    ],
+    "updated", ["2024-12-31T23:59:59+00:00", "2024-12-31 13:00:00", int(NOW), 7, "rev-7"]
 )
-def test_a_row_is_read_again_until_no_write_can_hide(database, updated, n_read):
+def test_a_row_is_read_again_until_no_write_can_hide(database, updated):
+    """Two writes in one tick of the clock leave the same value."""
     run(database, "UPDATE wiki SET updated_at = ? WHERE id = 1", updated)
     first = scan_source(table(database), clock=at(NOW))
     run(database, "UPDATE wiki SET text = 'At the same time.' WHERE id = 1")
     second = scan_source(table(database), first.catalog, clock=at(NOW + 60))
-    assert second.n_read == n_read
-    assert (second.inventory != first.inventory) == bool(n_read)
+    assert second.inventory != first.inventory
     assert scan_source(table(database), second.catalog, clock=at(NOW + 90)).n_read == 0
 
 
@@ -190,9 +180,9 @@ def test_without_a_column_of_changes_every_row_is_read(database):
 def test_a_row_that_does_not_say_when_it_changed_is_read_every_time(database):
     run(database, "UPDATE wiki SET updated_at = NULL WHERE id = 1")
     scan = scan_source(table(database), clock=at(NOW))
-    for seconds in (60, 120):
+    for seconds, n_read in ((60, 5), (120, 1), (180, 1)):
         scan = scan_source(table(database), scan.catalog, clock=at(NOW + seconds))
-        assert scan.n_read == 1
+        assert scan.n_read == n_read
 
 
 def test_rows_are_never_unsettled(database):

@@ -7,10 +7,10 @@ from support import offices
 
 from raptor_core.documents import load_documents
 from raptor_core.documents.formats.archive import refuse_damage
+from raptor_core.documents.formats.kinds import FileName
 from raptor_core.documents.formats.number_format import show_number
 from raptor_core.documents.formats.parsed import UnreadableError
-from raptor_core.documents.sources.base import SourceFile
-from raptor_core.documents.sources.parsing import parse_file
+from raptor_core.documents.formats.parsers import parse_file
 from raptor_core.errors import EmptySourceError
 from raptor_core.settings import SourceSettings
 
@@ -40,7 +40,7 @@ EMPTY_ROWS = (
 
 def parse_all(extension, data):
     data = data if isinstance(data, bytes) else data.encode()
-    file = SourceFile(f"a.{extension}", f"a.{extension}", len(data))
+    file = FileName(f"a.{extension}", f"a.{extension}")
     return [item[1] for item in parse_file(file, data, SourceSettings())]
 
 
@@ -66,26 +66,6 @@ def row(*cells):
     return f"<table:table-row>{''.join(cells)}</table:table-row>"
 
 
-def test_rich_text_with_code_pages_unicode_headings_and_tables():
-    document = parse(
-        "rtf",
-        r"{\rtf1\ansi\ansicpg1252{\fonttbl{\f0\fcharset0 A;}{\f1\fcharset204 B;}}{\info{\title X}}"
-        r"\pard\outlinelevel0 Tide\par\pard It costs \u8364?5, caf\'e9.\par {\f1 \'cf\'f0\'e8}\par "
-        r"a\cell b\cell\row {\*\x no}{\header no}\{end\}}",
-    )
-    assert document.text == "Tide\n\nIt costs €5, café.\n\nПри\n\na | b\n\n{end}"
-    assert outline(document) == [(1, "Tide")]
-
-
-def test_classes_and_functions_of_python_are_sections_of_the_unchanged_file():
-    text = "import x\n\n@d\nclass A:\n    def f(self):\n        pass\n\n\ndef g():\n    return 1\n"
-    document = parse("py", text)
-    assert document.text == text
-    assert outline(document) == [(1, "class A"), (2, "def f"), (1, "def g")]
-    assert document.text[document.sections[0].start :].startswith("@d")
-    assert parse("py", "print 'old'\n").sections == ()
-
-
 def test_texts_code_and_outputs_of_a_notebook():
     cells = [
         {"cell_type": "markdown", "source": ["# Tide\n", "It rises."]},
@@ -94,16 +74,6 @@ def test_texts_code_and_outputs_of_a_notebook():
     document = parse("ipynb", json.dumps({"cells": cells}))
     assert document.text == "# Tide\nIt rises.\n\n```\n1+1\n```\n\n```\n2\n```"
     assert outline(document) == [(1, "Tide")]
-
-
-def test_records_of_json_and_yaml_have_a_line_for_each_value():
-    records = [{"title": "Tide", "tags": ["a", "b"], "at": {"x": 1, "ok": True}}, {"n": 2}]
-    document = parse("json", json.dumps(records))
-    assert document.text == "Tide\n\ntitle: Tide\ntags: a, b\nat.x: 1\nat.ok: true\n\nn: 2"
-    assert outline(document) == [(1, "Tide")]
-    document = parse("yaml", "ports:\n  - name: Brest\n    m: 07\n  - name: !x Nantes\non: no\n")
-    assert document.text == "on: no\n\nports\n\nname: Brest\nm: 07\n\nname: Nantes"
-    assert outline(document) == [(1, "ports")]
 
 
 @pytest.mark.parametrize(
@@ -124,13 +94,6 @@ def test_code_and_data_are_read_where_a_rule_names_their_type(tmp_path, include,
     documents = load_documents(tmp_path, settings=SourceSettings(include=include)).documents
     assert [document.id for document in documents] == ids
     assert load_documents(tmp_path / "b" / "c.py").documents[0].text == '"words"'
-
-
-def test_aliases_of_yaml_that_multiply_are_refused():
-    lines = ["a0: &a0 [xxxxxxxx, xxxxxxxx]"]
-    lines += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]" for n in range(1, 10)]
-    with pytest.raises(UnreadableError, match="more than 24 MB of text"):
-        parse("yaml", "\n".join(lines))
 
 
 @pytest.mark.parametrize(
@@ -200,10 +163,12 @@ def test_notes_and_text_boxes_of_an_open_text_follow_their_paragraph():
 @pytest.mark.parametrize(
     ("name", "remedy"),
     [
-        ("a.doc", "soffice --headless --convert-to docx FILE.doc"),
+        ("a.doc", 'source.convert = {".doc" = "soffice --headless --cat {}"}'),
         ("a.xls", "soffice --headless --convert-to xlsx FILE.xls"),
         ("a.ppt", "soffice --headless --convert-to pptx FILE.ppt"),
-        ("a.tex", "pandoc FILE.tex --output FILE.md"),
+        ("a.tex", 'source.convert = {".tex" = "pandoc -t gfm"}'),
+        ("a.rtf", 'source.convert = {".rtf" = "pandoc -t gfm"}'),
+        ("a.msg", 'source.convert = {".msg" = "markitdown {}"}'),
         ("a.xml", "convert its text to .html, .md or .txt"),
     ],
 )
@@ -226,23 +191,6 @@ def test_no_object_of_python_is_in_the_reason_of_damage(error):
     with damage as failure, refuse_damage("sheet"):
         raise error
     assert "object" not in str(failure.value)
-
-
-@pytest.mark.parametrize(
-    ("text", "shown"),
-    [
-        (rb"\ansicpg932 \'83A\'83\'81", "アメ"),
-        (rb"\ansicpg1251 " + "Маяк".encode("cp1251"), "Маяк"),
-        (rb"\mac f\'9fr", "für"),
-        (rb"\pc f\'81r", "für"),
-        (rb"\ansicpg0 f\'fcr", "für"),
-        (rb"\ansicpg10000 f\'9fr", "für"),
-        (rb"{\upr{a?}{\*\ud{a\u322?}}}", "ał"),
-        (rb"Sea.{\shp{\*\shpinst{\sn a}{\shptxt Box.\par}}{\shprslt{\*\do Box.}}}", "Sea.\n\nBox."),
-    ],
-)
-def test_letters_and_text_boxes_of_rich_text_are_read_under_every_code_page(text, shown):
-    assert parse("rtf", rb"{\rtf1" + text + rb"\par}").text == shown
 
 
 @pytest.mark.parametrize(

@@ -1,13 +1,10 @@
-"""Parts and charsets of mails, and messages that Outlook stored in a code page."""
+"""Parts and charsets of mails."""
 
-import struct
 from email.message import EmailMessage
 
 import pytest
-from support import offices
 
 from raptor_core.documents.formats.mail import parse_eml, read_mailbox
-from raptor_core.documents.formats.outlook import parse_msg
 from raptor_core.documents.formats.records import TableOrigin
 from raptor_core.settings import SourceSettings
 
@@ -104,55 +101,6 @@ def test_a_mail_that_was_saved_as_unicode_text_is_read(encoding):
 )
 def test_subjects_in_8_bits_or_of_odd_charsets_are_read(subject):
     assert parse_eml(b"Subject: " + subject + b"\n\nText").title.startswith("Größe der")
-
-
-def outlook(code_page=None, body=POLISH, page="cp1250", **streams):
-    subject, text = "Źródło".encode(page), body.encode(page)
-    numbers = struct.pack("<IIQ", 0x3FDE << 16 | 3, 6, code_page) if code_page else b""
-    entries = [struct.pack("<IIQ", key << 16 | 0x1E, 6, 9) for key in (0x0037, 0x1000)]
-    parts = [
-        ("Root Entry", None, [1]),
-        ("__properties_version1.0", bytes(32) + b"".join(entries) + numbers, []),
-        ("__substg1.0_0037001E", subject, []),
-        ("__substg1.0_1000001E", text, []),
-        *((name, data, []) for name, data in streams.items()),
-    ]
-    return offices._ole(parts, top=list(range(1, len(parts))))
-
-
-@pytest.mark.parametrize(("code_page", "page"), [(1250, "cp1250"), (28592, "iso8859-2")])
-def test_a_stored_message_is_read_in_its_code_page(code_page, page):
-    parsed = parse_msg(outlook(code_page, page=page))
-    assert (parsed.title, parsed.text) == ("Źródło", POLISH)
-    assert "encoding" not in parsed.metadata
-
-
-@pytest.mark.parametrize("code_page", [None, 20127])
-def test_a_stored_message_without_a_useful_code_page_is_read_by_its_letters(code_page):
-    parsed = parse_msg(outlook(code_page))
-    assert parsed.text == POLISH
-    assert parsed.metadata["encoding"] == "cp1250"
-
-
-def test_a_blank_stored_text_does_not_hide_the_page():
-    html = {"__substg1.0_10130102": "<meta charset=cp1250><p>Źródło</p>".encode("cp1250")}
-    assert parse_msg(outlook(None, " \r\n", **html)).text == "Źródło"
-
-
-def test_a_message_inside_a_stored_message_is_a_section():
-    parts = [
-        ("Root Entry", None, [1]),
-        ("__properties_version1.0", bytes(32), []),
-        ("__substg1.0_1000001E", b"See below.", []),
-        ("__attach_version1.0_#00000000", None, [4, 5]),
-        ("__properties_version1.0", bytes(8), []),
-        ("__substg1.0_3701000D", None, [6, 7]),
-        ("__substg1.0_0037001F", "High tide".encode("utf-16-le"), []),
-        ("__substg1.0_1000001F", "It rises at noon.".encode("utf-16-le"), []),
-    ]
-    parsed = parse_msg(offices._ole(parts, top=[1, 2, 3]))
-    assert parsed.text == "See below.\n\nHigh tide\n\nIt rises at noon."
-    assert [section.title for section in parsed.sections] == ["High tide"]
 
 
 def parts_of(kind, *parts):

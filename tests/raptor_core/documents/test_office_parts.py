@@ -15,10 +15,10 @@ from pptx.enum.chart import XL_CHART_TYPE
 from pptx.util import Inches
 from support import offices
 
+from raptor_core.documents.formats.kinds import FileName
 from raptor_core.documents.formats.number_format import show_number
 from raptor_core.documents.formats.parsed import UnreadableError
-from raptor_core.documents.sources.base import SourceFile
-from raptor_core.documents.sources.parsing import parse_file
+from raptor_core.documents.formats.parsers import parse_file
 from raptor_core.quality.document_text import find_odd_text
 from raptor_core.settings import SourceSettings
 
@@ -51,7 +51,7 @@ POINTS = f"""<dgm:dataModel {DGM} {A}><dgm:ptLst>
 
 
 def parse(extension, data):
-    file = SourceFile(f"a.{extension}", f"a.{extension}", len(data))
+    file = FileName(f"a.{extension}", f"a.{extension}")
     ((_, document),) = parse_file(file, data, SourceSettings())
     return document
 

@@ -83,14 +83,6 @@ def test_a_link_to_a_folder_that_is_away_is_unknown(folder, tmp_path):
     assert unknown(load_documents(folder)) == ["link"]
 
 
-def test_a_second_link_to_a_folder_holds_nothing_of_its_own(folder):
-    (folder / "again").symlink_to(folder / "sub")
-    (folder / "more").symlink_to(folder / "sub")
-    corpus = load_documents(folder)
-    assert [item.name for item in corpus.skipped] == ["more"]
-    assert unknown(corpus) == []
-
-
 def test_ignore_rules_behind_a_link_that_leads_nowhere_are_unknown(folder):
     (folder / ".raptorignore").symlink_to(folder / "gone")
     with pytest.raises(SourceError, match="cannot read the ignore rules"):

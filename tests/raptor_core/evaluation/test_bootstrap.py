@@ -3,7 +3,13 @@
 import numpy as np
 import pytest
 
-from raptor_core.evaluation.bootstrap import N_SAMPLES, draws, mean_interval, paired_difference
+from raptor_core.evaluation.bootstrap import (
+    N_SAMPLES,
+    draws,
+    interval_text,
+    mean_interval,
+    paired_difference,
+)
 
 
 def test_whole_documents_are_drawn_and_always_the_same():
@@ -50,6 +56,16 @@ def test_a_clear_difference_and_none():
     assert (reverse.interval.high < 0, reverse.p < 0.01) == (True, True)
     same = paired_difference(low.tolist(), low.tolist(), documents)
     assert (same.interval.value, same.p) == (0, 1)
+
+
+@pytest.mark.parametrize(("n_documents", "least"), [(1, 1.0), (2, 0.5), (5, 0.0625)])
+def test_few_documents_show_no_more_than_their_signs_can(n_documents, least):
+    documents = [str(at % n_documents) for at in range(40)]
+    better = paired_difference([0.9 + at / 1000 for at in range(40)], [0.1] * 40, documents)
+    assert better.p == least
+    assert (better.interval.low is None) == (n_documents == 1)
+    printed = interval_text(mean_interval([0.5] * 40, documents))
+    assert printed == ("0.500" if n_documents == 1 else "0.500 [0.500, 0.500]")
 
 
 def test_p_is_even_where_nothing_differs():

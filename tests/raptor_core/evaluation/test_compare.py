@@ -256,7 +256,7 @@ def test_a_preset_stands_beside_by_its_own_strategy_and_trees(village, tmp_path)
     simple = Components(settings, embedder=HashingEmbedder())
     with open_index(village, simple, tmp_path, counter=components().counter) as index:
         found = compare_preset(first, "simple", index)
-        (alone,) = compare(index, [make_system("beam")], [400]).lines
+        (alone,) = compare(index, [make_system("flat")], [400]).lines
     assert [line.system for line in found.lines] == ["flat", "hybrid", "simple"] * 2
     assert [line for line in found.lines if line.system != "simple"] == list(first.lines)
     assert all(item.n_tokens <= item.budget_tokens for item in found.scores)
@@ -269,12 +269,11 @@ def test_a_preset_stands_beside_by_its_own_strategy_and_trees(village, tmp_path)
 def test_a_strategy_asks_with_the_weights_of_the_settings(village, tmp_path, monkeypatch):
     asked = []
     weights = HybridSettings(lexical=1.0, neighbours=())
-    given = components(hybrid=weights.model_dump(), retrieval={"beam_width": 2, "top_k": 1})
+    given = components(hybrid=weights.model_dump(), retrieval={"top_k": 1})
     with open_index(village, given, tmp_path) as index:
         search = index.retriever.search_vectors
         spy = lambda *given: asked.append(given[-1]) or search(*given)  # noqa: E731
         monkeypatch.setattr(index.retriever, "search_vectors", spy)
-        compare(index, [make_system("hybrid"), make_system("beam")], [400])
+        compare(index, [make_system("hybrid"), make_system("flat")], [400])
     assert {query.hybrid.lexical for query in asked} == {1.0}
-    assert {query.beam_width for query in asked} == {2}
     assert {query.top_k for query in asked if query.strategy == "hybrid"} == {None}

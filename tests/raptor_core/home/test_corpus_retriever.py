@@ -60,7 +60,7 @@ def test_a_search_by_the_corpus_tree_finds_chunks_of_the_trees(retriever):
 def test_a_search_within_a_node_of_the_corpus_tree_goes_on_in_the_trees_under_it(retriever):
     leaf, *_ = retriever.nodes(CORPUS_TREE_NAME)
     top = retriever.nodes(CORPUS_TREE_NAME)[-1]
-    for strategy in ("hybrid", "beam"):
+    for strategy in ("hybrid", "traversal"):
         hits = retriever.search_within("the harbour", leaf.id, Query(strategy)).hits
         assert {hit.node.tree for hit in hits} == set(leaf.documents)
     every = retriever.search_within("the harbour", top.id, Query("flat", budget_tokens=100_000))

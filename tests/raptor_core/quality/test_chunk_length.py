@@ -54,3 +54,12 @@ def test_a_chunk_over_the_limit_is_told_though_a_chunker_of_ones_own_made_it():
     assert found.numbers["over_limit_share"] == pytest.approx(1)
     assert "contract" in found.remedy
     assert "cut_sentences_share" not in found.numbers
+
+
+def test_a_chunk_over_what_the_embedder_reads_at_once_is_told():
+    text = " ".join(f"The keeper wrote line {n} of the log." for n in range(60))
+    found = judged(Document("log.md", text), max_tokens=400)
+    assert not found.passed
+    assert found.numbers["over_window_share"] > 0
+    assert "254 tokens that the embedder reads at once" in found.summary
+    assert "Lower chunking.max_tokens" in found.remedy

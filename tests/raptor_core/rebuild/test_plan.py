@@ -1,5 +1,6 @@
 """A plan is exact for trees that continue, an estimate for others, and pays for nothing."""
 
+import math
 from dataclasses import replace
 from itertools import pairwise
 
@@ -8,6 +9,7 @@ from support.hashing import HashingEmbedder
 from support.library import SMALL, CrashError, FailingSummarizer, Library
 
 from raptor_core.curation import CURATED
+from raptor_core.documents import load_documents
 from raptor_core.documents.base import Document
 from raptor_core.identity import FALLBACK
 from raptor_core.rebuild import plan_rebuild
@@ -103,7 +105,7 @@ def test_a_tree_that_a_method_cuts_anew_is_kept_only_with_equal_inputs(
     components = make_components(**CONTIGUOUS, **changed)
     (plan,) = plan_rebuild({"a": published}, documents, components=components).trees
     assert plan.action == action
-    assert bool(plan.summaries.calls) == (action == "rebuild")
+    assert bool(plan.summaries.calls) == (n_paragraphs == 41)
 
 
 def test_an_edit_is_told_layer_by_layer():
@@ -159,15 +161,57 @@ def test_without_a_price_the_cost_is_unknown_and_the_model_is_named():
     assert plan.cost.unpriced == ("chat",)
 
 
-def test_a_tree_from_scratch_is_estimated_within_a_factor_of_two():
-    documents = {"a": [Document("a", text(200))]}
-    components = make_components(clustering={"max_tokens": 3500})
+@pytest.mark.parametrize("kind", ["bundled", "openai"])
+def test_the_range_of_a_first_build_holds_what_comes(kind):
+    """With vectors of leaves their clusters are exact; no vectors come from an endpoint."""
+    documents = load_documents("examples/handbook").documents
+    remote = {"embedder": {"kind": kind, "model": "m"}} if kind == "openai" else {}
+    tables = {"chunking": {"max_tokens": 60}, "tokens": {"counter": "words"}, **remote}
+    components = Components(
+        Settings.model_validate(tables),
+        embedder=HashingEmbedder(),
+        summarizer=FailingSummarizer(),
+    )
+    by_tree = {document.id: [document] for document in documents}
+    plan = plan_rebuild({}, by_tree, components=components)
+    made = 0
+    for tree in plan.trees:
+        assert (tree.action, tree.reason) == ("build", "first fit")
+        built = build_tree(by_tree[tree.tree], name=tree.tree, components=components)
+        sizes = [len(layer.nodes) for layer in built.layers]
+        assert tree.n_leaves_added == sizes[0]
+        made += sum(sizes[1:])
+        if kind != "openai":
+            assert tree.layers[0].n_added == sizes[1]
+    least, most = plan.summaries_range
+    assert least <= made <= most
+    width = most - least
+    assert 0 < width <= (0.3 if kind != "openai" else 1.1) * made
+
+
+def test_equal_texts_of_two_first_trees_are_planned_once_as_they_are_made_once():
+    documents = {name: [Document(name, text(60))] for name in ("a", "b")}
+    summarizer = FailingSummarizer()
+    components = make_components(maker=summarizer)
     plan = plan_rebuild({}, documents, components=components)
-    tree = build_tree(documents["a"], name="a", components=components)
-    assert (plan.trees[0].action, plan.trees[0].reason, plan.exact) == ("build", "first fit", False)
-    made = tree.n_nodes - len(tree.layers[0].nodes)
-    assert made / 2 <= plan.summaries.calls <= 2 * made
-    assert plan.trees[0].n_leaves_added == len(tree.layers[0].nodes)
+    first, second = plan.trees
+    assert first.summaries.calls > second.summaries.calls == 0
+    build_trees(documents, components=components)
+    least, most = plan.summaries_range
+    assert least <= summarizer.n_made <= most
+
+
+def test_a_forecast_of_a_models_calls_and_money_has_room_for_repeats():
+    priced = {"prices": {"chat": {"input": 1.0, "output": 4.0}}}
+    components = make_components(summarizer={"kind": "openai", "model": "chat"}, **priced)
+    plan = plan_rebuild({}, {"a": [Document("a", text(120))]}, components=components)
+    (least, most), (fewest, greatest) = plan.summaries_range, plan.calls_range
+    assert (fewest, greatest) == (least, most + math.ceil(most / 2))
+    cheapest, dearest = plan.usd_range
+    assert cheapest < plan.cost.usd < 1.5 * plan.cost.usd < dearest
+    free = plan_rebuild({}, {"a": [Document("a", text(120))]}, components=make_components())
+    assert free.usd_range == (0.0, 0.0)
+    assert free.calls_range == free.summaries_range
 
 
 def test_a_tree_without_documents_is_dropped_and_costs_nothing():

@@ -9,10 +9,10 @@ from hypothesis import Phase
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 from support.examples import examples
+from support.invariants import violations
 from support.library import CrashError, Library
 
 from raptor_core.tree.build import build_trees
-from raptor_core.tree.invariants import violations
 from raptor_core.tree.leaves import make_leaves
 
 PHASES = (Phase.explicit, Phase.reuse, Phase.generate)

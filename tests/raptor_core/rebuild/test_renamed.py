@@ -1,9 +1,9 @@
 """Renames of documents and trees cost nothing, also after edits."""
 
 import pytest
+from support.invariants import violations
 from support.library import Library
 
-from raptor_core.tree.invariants import violations
 from raptor_core.tree.published import published_tree
 
 pytestmark = pytest.mark.slow

@@ -7,8 +7,7 @@ import pytest
 from support.report_cases import HOSTILE, LEAVES, document_of, lighthouse, node_id, summary, tree_of
 from support.report_page import focused, follow, items, press
 
-from raptor_core.models.money.usage import Usage
-from raptor_core.report.values import RebuildChange, Report, Selection
+from raptor_core.report.values import RebuildChange, Report
 
 pytestmark = pytest.mark.slow
 
@@ -27,24 +26,6 @@ def test_it_opens_with_name_sizes_layers_and_the_top(show):
     assert "6.7" in overview
     assert "Not recorded." in overview
     assert page.locator("table tbody tr").count() == 4
-
-
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_the_nodes_that_a_question_chose_are_marked_in_tree_and_overview(show, scheme):
-    first, second = node_id("d.md0"), node_id("d.md1")
-    chosen = (
-        Selection("Who lit it?", "flat", (second, first, "gone")),
-        Selection("Who lit it?", "collapsed", (first,)),
-    )
-    page = show(replace(lighthouse(), chosen=chosen), f"#node={first}", color_scheme=scheme)
-    row = page.locator('[role="treeitem"][aria-selected="true"]')
-    assert "2 by flat, 1 by collapsed" in row.get_attribute("aria-label")
-    assert row.locator(".rank").all_inner_texts() == ["★ 2", "★ 1"]
-    page.goto(page.url.partition("#")[0] + "#overview")
-    lists = page.locator("main section", has_text="Chosen by flat (2)").locator("li")
-    assert lists.count() == 2
-    follow(lists.first.locator("a"))
-    assert page.url.endswith(second)
 
 
 def test_hostile_text_is_shown_and_never_runs(show):
@@ -255,54 +236,6 @@ def test_change_cost_and_settings_are_shown_as_they_are_known(show):
     assert "No sentence was audited." in page.locator("main").inner_text()
     page.get_by_text("Settings of these trees").click()
     assert page.locator("pre").inner_text() == report.settings
-
-
-def test_the_costliest_summaries_lead_into_the_tree_and_each_says_what_it_took(show):
-    report = lighthouse()
-    cheap, dear = node_id("s0"), node_id("s1")
-    usages = {
-        cheap: Usage(1, 900, 90, 0, 0.002),
-        dear: Usage(2, 300, 30, 1, 0.03),
-        node_id("gone"): Usage(1, 1, 1),
-    }
-    page = show(replace(report, cost={"calls": 3}, usages=usages))
-    page.get_by_text("Cost of 2 summaries").click()
-    links = page.locator(".costliest a")
-    assert links.first.locator(".meta").inner_text() == (
-        "layer 1 · 2 calls · 330 tokens · 1 retry · 0.03 USD"
-    )
-    assert links.nth(1).locator(".meta").inner_text() == (
-        "layer 1 · 1 call · 990 tokens · 0.002 USD"
-    )
-    follow(links.first)
-    assert page.locator(".identity code").inner_text() == dear
-    names = page.locator(".paid dt").all_inner_texts()
-    values = page.locator(".paid dd").all_inner_texts()
-    assert dict(zip(names, values, strict=True)) == {
-        "calls": "2",
-        "retries": "1",
-        "prompt tokens": "300",
-        "completion tokens": "30",
-        "spent": "0.03 USD",
-    }
-    page.goto(page.url.partition("#")[0] + f"#node={node_id('top')}")
-    page.locator(".identity code", has_text=node_id("top")).wait_for()
-    assert page.locator(".paid").count() == 0
-
-
-def test_without_prices_the_costliest_are_those_of_most_tokens(show):
-    usages = {
-        node_id("s0"): Usage(1, 100, 10, 0, None),
-        node_id("s1"): Usage(1, 300, 30, 0, None),
-    }
-    page = show(replace(lighthouse(), usages=usages))
-    page.get_by_text("Cost of 2 summaries").click()
-    assert page.locator(".costliest .meta").all_inner_texts() == [
-        "layer 1 · 1 call · 330 tokens",
-        "layer 1 · 1 call · 110 tokens",
-    ]
-    follow(page.locator(".costliest a").first)
-    assert page.locator(".paid dd").last.inner_text() == "unknown"
 
 
 def test_several_trees_are_chosen_by_name(show):

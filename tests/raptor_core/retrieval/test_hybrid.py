@@ -18,7 +18,6 @@ from raptor_core.retrieval.hybrid.pool import (
     Ranked,
     add_surroundings,
     standardize,
-    theme_score,
 )
 from raptor_core.settings import HybridSettings, Settings
 from raptor_core.store.base import Hit, Where
@@ -60,7 +59,7 @@ def packed(nodes, given, budget=100, most=None, **how):
 def add(packing, nodes, given, **how):
     passages = Passages.from_chunks(outlined(nodes), packing.budget_tokens, by_paragraph=True)
     leaves = ranked(nodes, given)
-    packing.add_leaves(leaves, passages, passages.scores(leaves.scores, leaves.scores, 0), **how)
+    packing.add_leaves(leaves, passages, **how)
     return packing
 
 
@@ -80,11 +79,10 @@ def test_a_chunk_takes_in_the_better_of_its_neighbours_of_the_same_document():
     leaves = pool(names, [4, 0, 2, 2])
     own = scores(leaves)
     found = scores(leaves, neighbours=(0.5,))
-    lowest = own.min()
-    expected = own + 0.5 * np.array([own[1], own[0], own[1], lowest])
+    expected = own + 0.5 * np.array([own[1], own[0], own[1], own[3]])
     np.testing.assert_allclose(found, expected)
     two_away = scores(leaves, neighbours=(0, 0.5))
-    np.testing.assert_allclose(two_away, own + 0.5 * np.array([own[2], lowest, own[0], lowest]))
+    np.testing.assert_allclose(two_away, own + 0.5 * np.array([own[2], own[1], own[0], own[3]]))
 
 
 def test_documents_count_only_where_several_compete():
@@ -98,18 +96,18 @@ def test_documents_count_only_where_several_compete():
     )
 
 
-def test_a_fact_leads_and_a_theme_is_spread():
-    assert theme_score(np.array([5.0] + [0.0] * 9)) == 0.0
-    assert theme_score(np.array([0.1] + [0.0] * 9)) == 1.0
-    assert 0 < theme_score(np.array([0.65] + [0.0] * 9)) < 1
-    assert theme_score(np.array([1.0])) == 0.0
-
-
 def test_what_does_not_fit_is_passed_over_and_smaller_ones_follow():
     leaves = [chunk("a", 0, n_tokens=60), chunk("b", 1, n_tokens=50), chunk("c", 2, n_tokens=30)]
     packing = packed(leaves, [3, 2, 1])
     assert packing.ids == [uid("a"), uid("c")]
     assert (packing.n_tokens, packing.n_passed_over) == (90, 1)
+
+
+def test_scraps_fill_no_room_that_better_passages_leave():
+    leaves = [chunk("a", 0, n_tokens=60), chunk("b", 1, n_tokens=50), chunk("c", 2, n_tokens=3)]
+    assert packed(leaves, [3, 2, 1]).ids == [uid("a")]
+    assert packed(leaves, [3, 1, 2]).ids == [uid("a"), uid("c")]
+    assert packed(leaves, [3, 2, 1], budget=120).ids == [uid("a"), uid("b"), uid("c")]
 
 
 def test_diversity_and_a_bound_bring_in_other_documents():
@@ -172,31 +170,6 @@ def test_a_part_of_a_chunk_has_its_own_span_and_tokens():
     assert text[middle.start - 110 : middle.end - 110] == middle.text
     assert cut(node, slice(0, 1)).text == "One is here."
     assert cut(node, slice(0, 3)) is node
-
-
-def test_a_short_hit_is_not_smoothed_away_by_a_long_paragraph():
-    nodes = [chunk(name, at, n_tokens=40, paragraphs=((0, 40),)) for at, name in enumerate("abc")]
-    nodes.append(chunk("d", 3, paragraphs=((900, 10),)))
-    own = np.array([6.0, 0, 0, 3])
-    passages = Passages.from_chunks(outlined(nodes), 200, by_paragraph=True)
-    assert passages.scores(own, own, 0).tolist() == [2, 3]
-    assert passages.scores(own, own, 0.5).tolist() == [5, 4.5]
-
-
-def test_summaries_keep_to_their_share():
-    packing = Packing(100)
-    nodes = [over("s", "ab", n_tokens=30), over("t", "cd", n_tokens=20)]
-    packing.add_summaries(ranked(nodes, [1, 2]), 0.4)
-    assert packing.ids == [uid("t")]
-    add(packing, [chunk("a", 0, n_tokens=80)], [1])
-    assert packing.n_tokens == 100
-
-
-def test_a_bound_on_nodes_is_shared_too():
-    packing = Packing(1000, 2)
-    packing.add_summaries(ranked([over("s", "ab"), over("t", "cd")], [1, 2]), 0.5)
-    add(packing, [chunk("a", 0), chunk("b", 1)], [1, 2])
-    assert packing.ids == [uid("t"), uid("b")]
 
 
 def test_the_context_reads_in_document_order_with_the_best_document_first():
@@ -338,10 +311,10 @@ def test_the_passage_after_a_match_comes_with_it(retriever):
 
 
 def test_documents_that_matched_are_looked_at_whole(retriever):
-    few = HybridSettings(candidates=2, documents=1, summaries=0)
+    few = HybridSettings(candidates=2, documents=1)
     found = retriever.search(QUESTION, Query(budget_tokens=10_000, hybrid=few))
     of_b = [hit.node for hit in found.hits if hit.node.documents == ("b.md",)]
-    everything = retriever.search("?", Query("flat", 10**6, 1000, Where(documents=("b.md",))))
+    everything = retriever.search("all", Query("flat", 10**6, 1000, Where(documents=("b.md",))))
     assert {node.id for node in of_b} == {hit.node.id for hit in everything.hits}
     assert sum(hit.node.documents == ("a.md",) for hit in found.hits) < 5
 
@@ -356,21 +329,12 @@ def test_documents_and_children_are_looked_into_at_once_and_children_that_are_kn
     )
     retriever.search("What was painted?", Query(hybrid=HybridSettings(candidates=30, documents=3)))
     everywhere, (inside, children) = (given[-1] for given in seen)
-    assert (everywhere, inside) == (Where(), Where(documents=("a.md", "b.md", "c.md")))
+    assert (everywhere, inside) == (Where(), Where(covers=("a.md", "b.md", "c.md")))
     near, matching = (set(found.outlines.ids()) for found in real(*seen[0])[0])
     assert children.ids
     assert (near & matching).isdisjoint(children.ids)
     retriever.search(QUESTION, Query(hybrid=HybridSettings(candidates=2000)))
     assert seen[-1][-1] == Where()
-
-
-def test_summaries_come_in_when_chunks_are_near_in_score(retriever):
-    generous = HybridSettings(summaries=0.5)
-    question = "What was painted?"
-    framed = retriever.search(question, Query(budget_tokens=400, hybrid=generous))
-    assert any(not hit.node.is_leaf for hit in framed.hits)
-    plain = retriever.search(question, Query(budget_tokens=400, hybrid=HybridSettings(summaries=0)))
-    assert all(hit.node.is_leaf for hit in plain.hits)
 
 
 def test_a_filter_on_layers_leaves_summaries_alone(retriever):

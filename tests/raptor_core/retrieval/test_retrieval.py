@@ -12,7 +12,7 @@ from raptor_core.retrieval import STRATEGIES, Query, Retriever, base
 from raptor_core.settings import Settings
 from raptor_core.store.base import Where
 from raptor_core.store.store import StoreReader
-from raptor_core.tree.build import build_trees
+from raptor_core.tree.build import build_tree, build_trees
 from raptor_core.tree.components import Components
 
 TOPICS = ("tide gauge drift", "seed vault humidity", "vessel engine refit", "night shift handover")
@@ -254,17 +254,20 @@ def test_a_walk_by_threshold_takes_what_reaches_it(retriever, trees, components)
     assert 0 < len(expected) < len(every)
 
 
-def test_a_beam_walks_down_and_returns_leaves(retriever, trees, components):
-    tree = trees["a.md"]
-    vector = components.embedder.embed([QUESTION])[0]
-    front = list(tree.layers[-1].nodes)
-    while not front[0].is_leaf:
-        beam = ranked(vector, front, trees)[0][:3]
-        front = list({child.id: child for n in beam for child in tree.children(n.id)}.values())
-    expected = ranked(vector, front, trees)[0][:5]
-    query = Query("beam", top_k=5, budget_tokens=100_000, where=Where(trees=("a.md",)))
-    found = retriever.search(QUESTION, query)
-    assert [hit.node.id for hit in found.hits] == [leaf.id for leaf in expected]
+def test_trees_of_one_name_are_refused_by_it(components):
+    trees = [build_tree([Document("a.md", text)], components=components) for text in ("x y", "z")]
+    with pytest.raises(SettingsError, match=r"'a\.md'.*build_tree\(documents, name="):
+        Retriever.from_trees(trees, components)
+
+
+def test_a_tree_is_named_by_its_documents(components):
+    one, two = Document("a.md", "x y"), Document("b.md", "z z")
+    names = [build_tree(part, components=components).name for part in ([one], [two, one])]
+    assert names == ["a.md", "a.md and 1 more"]
+    again = build_tree(
+        [two], components=components, previous=build_tree([one], components=components)
+    )
+    assert again.name == "a.md"
 
 
 def test_an_unknown_strategy_is_refused(retriever):

@@ -171,3 +171,19 @@ def test_prices_and_budget_make_nothing_stale():
     base = build_settings_fingerprint(Settings(), {})
     given = Settings.model_validate({"prices": {"m": {"input": 1}}, "budget": {"calls": 3}})
     assert build_settings_fingerprint(given, {}) == base
+
+
+@pytest.mark.parametrize(
+    ("section", "name"),
+    [
+        ("chunking", "[chunking]\nmax_tokens = 1000"),
+        ("summarizer", "[summarizer]\nmax_tokens = 300"),
+        ("", '[chunking]\nmax_tokens = 1000\n[embedder]\nkind = "openai"'),
+        ("", "[chunking]\nmax_tokens = 200"),
+    ],
+)
+def test_texts_over_what_the_embedder_reads_are_warned_of(tmp_path, caplog, section, name):
+    path = tmp_path / "raptor.toml"
+    path.write_text(name)
+    load_settings(path)
+    assert (f"{section}.max_tokens allows texts of" in caplog.text) is bool(section)

@@ -3,7 +3,8 @@
 from raptor_core import load_documents
 from raptor_core.documents.base import Document
 from raptor_core.nodes import Node
-from raptor_core.store.payload import fact, node_to_payload, payload_to_node
+from raptor_core.store.facts import fact
+from raptor_core.store.payload import node_to_payload, payload_to_node
 from raptor_core.tables.values import (
     documents_to_table,
     nodes_to_table,
@@ -20,7 +21,8 @@ def node(name, **metadata):
 def test_a_list_has_a_fact_for_each_item_and_comes_back_as_it_was():
     leaf = node("a", tags=("pumps", "brass"), sizes=(1, 2.5), draft=True)
     payload = node_to_payload(leaf)
-    assert {fact("tags", "pumps"), fact("tags", "brass"), fact("sizes", 1)} < {*payload["facts"]}
+    items = (("tags", "pumps"), ("tags", "brass"), ("sizes", "1"))
+    assert {fact("value", *item) for item in items} < {*payload["facts"]}
     assert payload["metadata"]["tags"] == ["pumps", "brass"]
     assert payload_to_node(payload) == leaf
     assert table_to_nodes(nodes_to_table([leaf])) == (leaf,)

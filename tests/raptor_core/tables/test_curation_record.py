@@ -8,10 +8,12 @@ from pathlib import Path
 import pytest
 from support.stores import PROCESS_PATH
 
-from raptor_core.curation import Curation
+from raptor_core.curation import Curation, subject_of_summary
 from raptor_core.errors import CurationError, DamagedTableError
 from raptor_core.tables.curation import decide, read_curation, read_decisions, take_back
 from raptor_core.tables.files import TableStore
+
+SUBJECT = subject_of_summary(["key"])
 
 
 @pytest.fixture
@@ -20,13 +22,13 @@ def tables(tmp_path):
 
 
 def test_the_last_decision_on_a_subject_counts_and_the_one_before_once_it_is_taken_back(tables):
-    decide(tables, "pin", "t", "slot", value="first", who="Ines")
-    last = decide(tables, "pin", "t", "slot", value="second", who="Per", why="newer")
-    decide(tables, "pin", "other tree", "slot", value="third", who="Ines")
-    assert read_curation(tables).summary("t", ["key"], "slot").value == "second"
+    decide(tables, "summary", "t", SUBJECT, value="first", who="Ines")
+    last = decide(tables, "summary", "t", SUBJECT, value="second", who="Per", why="newer")
+    decide(tables, "summary", "other tree", SUBJECT, value="third", who="Ines")
+    assert read_curation(tables).summary("t", ["key"]).value == "second"
     take_back(tables, last.id, who="Ines")
-    assert read_curation(tables).summary("t", ["key"], "slot").value == "first"
-    assert read_curation(tables).summary("t", ["key"], "another slot") is None
+    assert read_curation(tables).summary("t", ["key"]).value == "first"
+    assert read_curation(tables).summary("t", ["another key"]) is None
     with pytest.raises(CurationError, match="no decision"):
         take_back(tables, last.id, who="Ines")
 

@@ -15,13 +15,11 @@ from support.trees import leaf
 
 from raptor_core.documents.base import Document, Section
 from raptor_core.errors import DamagedTableError, TableError
-from raptor_core.models.money.usage import Usage
 from raptor_core.nodes import End, Fit, Node
 from raptor_core.tables.files import TableStore
 from raptor_core.tables.schema import Schema
 from raptor_core.tables.values import (
     NODES,
-    USAGES,
     clusterings_to_table,
     documents_to_table,
     nodes_to_table,
@@ -88,9 +86,8 @@ def test_rows_of_every_kind_survive(tmp_path_factory, rows):
     assert list(ALL_KINDS.rows(table)) == rows
 
 
-def test_the_columns_of_nodes_and_usages_are_their_fields_in_order():
+def test_the_columns_of_nodes_are_their_fields_in_order():
     assert NODES.names == tuple(field.name for field in fields(Node))
-    assert USAGES.names[1:] == tuple(field.name for field in fields(Usage))
 
 
 def test_a_table_without_its_digest_is_damaged(tmp_path):

@@ -139,3 +139,16 @@ def test_nodes_may_have_no_vectors_all_or_some():
     assert list(found) == nodes
     assert [row is None for row in vectors] == [False, True, True, True, True]
     assert decode_rows(encode_rows(nodes, {}), "x") == (tuple(nodes), (None,) * 5)
+
+
+def test_trees_whose_names_differ_by_case_or_normal_form_stand_side_by_side(tmp_path):
+    names = ["Straße.md", "straße.md", "cafe\u0301.md", "caf\u00e9.md"]
+    with open_at(None, "local") as store:
+        for name in names:
+            publish(store, make_tree(name, 4), name)
+        before = state(store)
+        folder, export = exported(store, tmp_path / "export")
+    with open_at(None, "local") as store:
+        import_trees(store, folder, read_export(folder))
+        assert state(store) == before
+    assert len({file.name for file in export.trees}) == 4

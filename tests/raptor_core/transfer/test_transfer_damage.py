@@ -60,17 +60,10 @@ def test_a_wrong_file_is_named_before_anything_is_published(one, tmp_path, wrong
         verify(folder, read_export(folder))
 
 
-def test_a_file_that_holds_another_tree_than_named_is_refused(one):
+def test_a_file_that_is_no_tree_is_named_and_publishes_nothing(one):
     store, folder, export = one
     before = state(store)
-    left, right = export.trees
-    data = folder.read(left.name)
-    forged = replace(right, stamp=folder.put(right.name, data))
-    with pytest.raises(
-        ExportError, match=f"{right.name} is not a tree of an export: 11 rows, expected 15"
-    ):
-        verify(folder, replace(export, trees=(forged,)))
-    junk = replace(right, stamp=folder.put(right.name, b"PAR1 no table PAR1"))
+    junk = replace(export.trees[1], stamp=folder.put(export.trees[1].name, b"PAR1 no table PAR1"))
     with pytest.raises(ExportError, match="not a tree of an export"):
         import_trees(store, folder, replace(export, trees=(junk,)))
     assert state(store) == before
@@ -79,7 +72,7 @@ def test_a_file_that_holds_another_tree_than_named_is_refused(one):
 @pytest.mark.parametrize(
     ("change", "told"),
     [
-        (lambda values: values | {"version": 2}, "version 2.*newer"),
+        (lambda values: values | {"version": 2}, "version 2 .*exported"),
         (lambda values: values | {"format": "x"}, "not written by"),
         (lambda values: values | {"trees": []}, "damaged"),
         (lambda values: [], "not written by"),

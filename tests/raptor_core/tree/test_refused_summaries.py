@@ -98,7 +98,7 @@ def test_the_next_build_asks_again_for_a_refused_summary_and_those_above_it(serv
     tree = build(components)
     assert len(marked(tree)) == 1
     server.stop_failing()
-    planned = plan_rebuild({"corpus": tree}, {"corpus": DOCUMENTS}, components=components)
+    planned = plan_rebuild({tree.name: tree}, {tree.name: DOCUMENTS}, components=components)
     n_before = server.n_requests
     again = build(components, previous=tree)
     assert not marked(again)
@@ -137,7 +137,7 @@ def test_a_cut_answer_is_marked_and_never_paid_for_again(server):
     (cut,) = (node for node in tree.nodes() if CUT_OFF in node.quality)
     assert cut.text == "The river ran past the mill."
     n_before = server.n_requests
-    planned = plan_rebuild({"corpus": tree}, {"corpus": DOCUMENTS}, components=components)
+    planned = plan_rebuild({tree.name: tree}, {tree.name: DOCUMENTS}, components=components)
     assert planned.summaries.calls == 0
     again = build(components, previous=tree)
     assert [node.id for node in again.nodes()] == [node.id for node in tree.nodes()]

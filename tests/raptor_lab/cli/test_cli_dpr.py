@@ -1,6 +1,5 @@
 """DPR, with encoders of the tests, in `raptor query` and `raptor report`."""
 
-import re
 from xml.etree import ElementTree as ET
 
 import pytest
@@ -33,14 +32,6 @@ def test_dpr_retrieves_beside_other_strategies_and_is_drawn(built, encoders, tmp
     nodes = built.call("query", QUESTION, *every, *encoders, "--json").json["nodes"]
     assert {node["tree"] for node in nodes} == {"soup.md"}
     assert {node["layer"] for node in nodes} >= {0, 1}
-
-
-def test_a_report_marks_what_dpr_retrieves(built, encoders, tmp_path):
-    ask = ("--question", QUESTION, "--strategy", "collapsed-dpr", *encoders)
-    printed = built.call("report", "soup.md", *ask, "--output", tmp_path / "r.html", "--no-open")
-    assert printed.code == 0, printed.err
-    (chosen,) = re.findall(r'"chosen": ?(\[.*?\])', (tmp_path / "r.html").read_text())
-    assert re.search(r'"strategy": ?"collapsed-dpr"', chosen)
 
 
 def test_dpr_without_encoders_and_a_filter_without_nodes_are_explained(built, encoders):

@@ -108,7 +108,6 @@ def assert_retrievers(pages):
         ("collapsed", "yes"),
         ("collapsed-lexical", "yes"),
         ("traversal", "yes"),
-        ("beam", "yes"),
         ("hybrid", "yes"),
         ("root", "yes"),
         ("collapsed, contiguous tree", "contiguous"),

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from support.openai_server import FakeOpenAI, Fault, hash_vector
 
-from raptor_core.errors import EndpointError, MissingKeyError, ModelError
+from raptor_core.errors import AnswerError, EndpointError, MissingKeyError, ModelError
 from raptor_core.models.embedding.openai import OpenAIEmbedder
 from raptor_core.retrying import RetryPolicy
 from raptor_core.settings.models import EmbedderSettings
@@ -104,6 +104,30 @@ def test_a_change_of_dimension_is_an_error_with_the_remedy(server):
     server.n_dims = 5
     with pytest.raises(ModelError, match=r"5 dimensions, expected 8.*embedder\.base_url"):
         made.embed(["a"])
+
+
+def test_a_text_without_a_finite_vector_is_named_and_the_others_are_kept(server):
+    server.no_vector = "7"
+    texts = [f"text {n}" for n in range(12)]
+    kept = {}
+
+    def keep():
+        for start, vectors in embedder(server).embed_batches(texts):
+            kept.update(zip(texts[start:], vectors, strict=False))
+
+    with pytest.raises(AnswerError, match=r"'text 7'.*The others are kept") as caught:
+        keep()
+    assert caught.value.text == "text 7"
+    assert sorted(kept) == sorted(set(texts) - {"text 7"})
+    np.testing.assert_allclose(kept["text 6"], unit("text 6"), atol=1e-6)
+    with pytest.raises(ModelError, match="'text 7'"):
+        embedder(server).embed(texts)
+
+
+def test_an_answer_of_another_model_is_logged_once(server, caplog):
+    server.model = "large"
+    embedder(server, batch_size=1).embed(["a", "b"])
+    assert caplog.text.count("embedder.model is 'tiny', and the endpoint answers with 'large'") == 1
 
 
 def test_a_zero_vector_is_an_error_that_shows_the_text(server):

@@ -5,8 +5,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from raptor_core.models.money.usage import Usage
-from raptor_core.tables.files import TableStore
-from raptor_core.tables.values import table_to_usages, usages_to_table
 
 counts = st.integers(0, 10_000)
 usages = st.builds(Usage, counts, counts, counts, counts, st.none() | st.floats(0, 100))
@@ -36,17 +34,3 @@ def test_nobody_has_no_part_and_who_weighs_nothing_has_none():
     assert Usage(3).shares([]) == []
     assert Usage(3, 30, usd=0.3).shares([0, 1, 0]) == [Usage(), Usage(3, 30, usd=0.3), Usage()]
     assert [part.calls for part in Usage(3).shares([0, 0, 0])] == [1, 1, 1]
-
-
-@pytest.mark.parametrize(
-    "kept",
-    [
-        {},
-        {"k": Usage(1, 2, 3, 4, None)},
-        {"a": Usage(1, 2, 3, 0, 0.25), "b": Usage(2, 5, 6, 1, None)},
-    ],
-)
-def test_a_table_of_usages_gives_them_back(kept, tmp_path):
-    tables = TableStore(str(tmp_path))
-    tables.write(["layer_1", "usages"], "p", usages_to_table(kept))
-    assert table_to_usages(tables.read(["layer_1", "usages"], "p")) == kept

@@ -1,10 +1,12 @@
 """The reader numbers citations, fences passages, and reports unknown citations."""
 
 import pytest
+from support.hashing import HashingEmbedder
 from support.openai_server import FakeOpenAI, Fault
 
 from raptor_core.errors import EndpointError, MissingKeyError
-from raptor_core.models.reading.reader import Passage, Reader, renumber
+from raptor_core.models.reading.citations import renumber
+from raptor_core.models.reading.reader import Passage, Reader, best_sentences
 from raptor_core.nodes import Node
 from raptor_core.retrying import RetryPolicy
 from raptor_core.settings.models import ReaderSettings
@@ -36,11 +38,11 @@ def test_an_answer_cites_the_passages_that_it_names(server):
 
 
 def test_a_number_that_no_passage_has_is_dropped_and_counted(server):
-    server.answer = lambda _body: "One [9]. Two [2, 7]. Zero [0]."
+    server.answer = lambda _body: "One in [1872]. Two [2, 7]. Zero [0]."
     answer = reader(server).read("What holds?", PASSAGES)
-    assert answer.text == "One. Two [1]. Zero."
+    assert answer.text == "One in [1872]. Two [1]. Zero [0]."
     assert answer.citations == (PASSAGES[1],)
-    assert answer.unknown_citations == 3
+    assert answer.unknown_citations == 1
 
 
 def test_an_answer_may_cite_nothing(server):
@@ -58,10 +60,47 @@ def test_an_answer_may_cite_nothing(server):
         ("no [x] mark [1a]", "no [x] mark [1a]", (), 0),
         ("a [1-999999999999]", "a [1]", (1,), 1),
         ("", "", (), 0),
+        ("a 【2】 b ［4］ c［２］", "a [1] b [2] c[1]", (2, 4), 0),
+        ("a [^2], b [1 and 3], c [1, 2, and 4]", "a [1], b [2][3], c [2][1][4]", (2, 1, 3, 4), 0),
+        ("a 【3†source】 b[4][1].", "a [1] b[2][3].", (3, 4, 1), 0),
+        (
+            "https://x.org/a [2], (https://x.org)[3]",
+            "https://x.org/a [1], (https://x.org)[2]",
+            (2, 3),
+            0,
+        ),
     ],
 )
 def test_citations_in_every_form_are_read(text, expected, numbers, n_unknown):
     assert renumber(text, [[1], [2], [3], [4]]) == (expected, numbers, n_unknown)
+
+
+LITERALS = (
+    "read `lamps[1]` and ``a`[2]``",
+    "```python\nlamps[1] = rows[2]\n```",
+    "~~~\n[1]\n~~~",
+    "so:\n\n    lamps[1]\n",
+    "- item\n\n  ```\n  x[2]\n  ```",
+    "lamps[0] in [2020], [0-9]+ and [1-4]+",
+    "rows[1] = 3, then rows[2].name and rows[3](x)",
+    "see [1](https://x.org/), ![2](b.png) and [the lamp][1]",
+    "[1]: https://x.org\n\nsee [1]",
+    "a note [^2]\n\n[^2]: of its own",
+    "the sum $x[1] + y[2]$ and \\(z[3]\\), $$a[1]$$ and \\[b[2]\\]",
+    "\\sqrt[3]{8} and \\begin{align}x[1]\\end{align}",
+    "<code>a[1]</code> and <a href='#[2]'>x</a>",
+    "https://x.org/?ids[1]=2&ids[2]=3",
+    "[[1]] and \\[1\\] and [1a] and [x]",
+)
+
+
+@pytest.mark.parametrize("text", LITERALS)
+def test_brackets_that_are_no_citation_stay_word_for_word(text):
+    assert renumber(f"{text}\n\nSo [4].", [[1], [2], [3], [4]]) == (
+        f"{text}\n\nSo [1].",
+        (4,),
+        0,
+    )
 
 
 def test_passages_are_numbered_and_fenced_and_cannot_break_out(server):
@@ -121,3 +160,23 @@ def test_a_leaf_gives_its_span_and_a_summary_what_it_lies_over():
     assert (leaf.span, leaf.place) == ((5, 10), "The lighthouse > The lamp > Oil (a.md:5-10)")
     assert (summary.span, summary.place) == (None, "summary over a.md, b.md")
     assert Passage.from_node(node(1, "Lamps")).place == "Lamps (summary over a.md, b.md)"
+
+
+def test_quotes_are_sentences_and_no_headings_rules_or_scraps():
+    texts = (
+        "# Why does the pump of the vault fail?\n\nThe pump failed because its zinc valve froze.",
+        "The failing pump of the vault\n=============================\n\nA guard saw it at noon.",
+        "----------\n\npump failed\n\n| pump | failed | vault | zinc | valve |\n| --- | --- |",
+        "水泵因为锌阀在夜里结冰而停止工作。\n\n水泵",
+    )
+    passages = [Passage(text, str(number), span=(10, 900)) for number, text in enumerate(texts)]
+    passages.append(Passage("The pump of the vault?", "4", label="Vault > The pump of the vault?"))
+    quotes = best_sentences("why did the pump fail?", passages, HashingEmbedder(), limit=20)
+    assert {quote.text for quote in quotes} == {
+        "The pump failed because its zinc valve froze.",
+        "A guard saw it at noon.",
+        "水泵因为锌阀在夜里结冰而停止工作。",
+    }
+    for quote in quotes:
+        start = texts[int(quote.passage.node_id)].index(quote.text)
+        assert quote.span == (10 + start, 10 + start + len(quote.text))

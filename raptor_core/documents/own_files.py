@@ -1,0 +1,53 @@
+"""Detection of raptor's own files in a source: homes, tables, pages, files of exports.
+
+They hold texts of the documents, so each build would read the previous build's output. A home is
+recognized by its settings and its records, a file by a mark in it. A file that the settings name is
+read.
+"""
+
+import io
+from collections.abc import Collection, Iterable
+
+from raptor_core import layout
+
+HOME_REASON = "is a home of raptor; keep documents in a folder of their own"
+
+_HOME_MARKS = (layout.HOME_SETTINGS, layout.HOME_DECLARATION)
+_HEAD_BYTES = 1000
+
+
+def is_home(entries: Collection[str]) -> bool:
+    """Return whether a folder with these entries is a home."""
+    return layout.HOME_RECORDS in entries and any(mark in entries for mark in _HOME_MARKS)
+
+
+def find_homes(paths: Iterable[str]) -> list[str]:
+    """Return the folders that are homes, from the relative paths of all files; "" is the source."""
+    paths = list(paths)
+    marked = {path.rpartition("/")[::2] for path in paths}
+    folders = {folder for folder, name in marked if name in _HOME_MARKS}
+    records = [(f"{folder}/{layout.HOME_RECORDS}/".lstrip("/"), folder) for folder in folders]
+    return [folder for start, folder in records if any(path.startswith(start) for path in paths)]
+
+
+def refuse_file(kind: str, data: bytes) -> str:
+    """Return why a file of this format is omitted for its content, or ""."""
+    if kind == "html" and layout.PAGE_MARK.encode() in data[: layout.PAGE_MARK_BYTES]:
+        return "is a page that raptor wrote"
+    if kind == "text" and any(m in data[:_HEAD_BYTES] for m in layout.DATA_MARKS):
+        return "is a file of a home or an export of raptor"
+    prefix = layout.FOOTER_PREFIX.encode()
+    if kind == "parquet" and any(name.startswith(prefix) for name in _footer_names(data)):
+        return "is a table that raptor wrote"
+    return ""
+
+
+def _footer_names(data: bytes) -> Collection[bytes]:
+    """Return the names of the entries in a Parquet file's footer, or none if it is damaged."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        return dict(pq.read_metadata(io.BytesIO(data)).metadata or {})
+    except (pa.ArrowException, OSError):
+        return ()  # the parser reports the damage

@@ -1,0 +1,201 @@
+"""Facts of nodes: what filters match, as hashes in the payload.
+
+A leaf has facts of its document, of each folder above it, and of each item of its metadata. A
+summary has the facts that all its children have. For exclusions it also has, as "some", each folder
+of a leaf, and each key of metadata whose values differ among its leaves.
+"""
+
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from functools import lru_cache
+from math import isfinite
+from typing import Any
+
+from raptor_core.documents.base import FOLDER, MetadataScalar
+from raptor_core.errors import SettingsError
+from raptor_core.identity import digest
+from raptor_core.nodes import Node
+
+UNKNOWN = "*"
+"""Key of a node whose leaves are not known, as in the corpus tree; every exclusion leaves it out"""
+
+_DATE = re.compile(r"\d{4}-\d\d-\d\d(?:[T ].+)?\Z")
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """Facts of one node.
+
+    Attributes:
+        every: hashes of the facts that every leaf beneath it has.
+        some: hashes for exclusions; see the module.
+        values: texts of its metadata by key, as filters compare them.
+        keys: keys of metadata that every leaf has.
+        mixed: keys of metadata whose values differ among the leaves.
+        numbers: numbers and dates by the field that ``number_field`` names.
+    """
+
+    every: frozenset[str]
+    some: frozenset[str]
+    values: Mapping[str, frozenset[str]]
+    mixed: frozenset[str]
+    numbers: Mapping[str, frozenset[float]]
+
+    def payload(self) -> dict[str, Any]:
+        """Return the fields of the payload."""
+        hidden = {fact("some", key) for key in self.mixed}
+        numbers = {name: sorted(values) for name, values in sorted(self.numbers.items())}
+        facts = {"facts": sorted(self.every | self.some | hidden)}
+        return facts | ({"numbers": numbers} if numbers else {})
+
+
+@lru_cache(maxsize=1 << 16)
+def fact(kind: str, *values: str) -> str:
+    """Return the hash of a fact."""
+    return digest("fact", kind, *values)
+
+
+def texts(value: MetadataScalar) -> tuple[str, ...]:
+    """Return the texts of a single value: "true" for True, "2" and "2.0" for 2.0.
+
+    They are compared, so 1.10 is 1.1 only where the format that has it reads numbers.
+    """
+    text = str(value)
+    if text.lower() in {"true", "false"}:
+        return (text.lower(),)
+    if isinstance(value, float) and value.is_integer():
+        return (text, str(int(value)))
+    return (text,)
+
+
+def items(value: Any) -> tuple[MetadataScalar, ...]:
+    """Return the items of a list, or a single value as the only one."""
+    return tuple(value) if isinstance(value, tuple | list) else (value,)
+
+
+def folder_of(name: str) -> str:
+    """Return a folder as facts have it: with a slash at its end, "" for the folder of all."""
+    name = name.removeprefix("./").strip("/")
+    return f"{name}/" if name not in ("", ".") else ""
+
+
+def number(value: MetadataScalar) -> tuple[str, float] | None:
+    """Return "number" or "date" and a number: of a date, seconds since 1970. None for others."""
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, str) and _DATE.match(value):
+        with suppress(ValueError):
+            moment = datetime.fromisoformat(value)
+            return "date", moment.replace(tzinfo=moment.tzinfo or UTC).timestamp()
+    with suppress(ValueError, OverflowError):
+        result = float(value)
+        return ("number", result) if isfinite(result) else None
+    return None
+
+
+def number_field(key: str, kind: str) -> str:
+    """Return the name under which a payload has the numbers, or the dates, of a key."""
+    return fact(kind, key)
+
+
+def read_bounds(key: str, bounds: Mapping[str, Any]) -> tuple[str, dict[str, float]]:
+    """Return the kind of a range's bounds, and the bounds as numbers.
+
+    Raises:
+        SettingsError: a bound is neither a number nor a date, or both kinds are mixed.
+    """
+    numbers = {
+        name: number(bound.isoformat() if isinstance(bound, date) else bound)
+        for name, bound in bounds.items()
+    }
+    kinds = {pair[0] for pair in numbers.values() if pair is not None}
+    if None in numbers.values() or len(kinds) != 1:
+        raise SettingsError(
+            f"where.metadata {key!r}: expected bounds that are all numbers, or all dates such as "
+            f"2024-01-31, got {dict(bounds)!r:.120}"
+        )
+    return kinds.pop(), {name: pair[1] for name, pair in numbers.items() if pair is not None}
+
+
+def facts_by_node(nodes: Sequence[Node]) -> dict[str, Facts]:
+    """Return the facts of all nodes of a tree, by id; a node without its children has its own."""
+    facts: dict[str, Facts] = {}
+    for node in sorted(nodes, key=lambda node: node.layer):
+        children = [facts.get(child) for child in node.children]
+        below = [child for child in children if child is not None]
+        is_whole = below and len(below) == len(children)
+        facts[node.id] = _joined(below) if is_whole else own_facts(node)
+    return facts
+
+
+def own_facts(node: Node) -> Facts:
+    """Return the facts that a node shows without its leaves; those of a leaf are all it has."""
+    folders = [list(_folders(node, document)) for document in node.documents]
+    values = {
+        key: frozenset(text for item in items(value) for text in texts(item))
+        for key, value in node.metadata.items()
+    }
+    numbers: dict[str, set[float]] = {}
+    for key, value in node.metadata.items():
+        for kind, figure in filter(None, map(number, items(value))):
+            numbers.setdefault(number_field(key, kind), set()).add(figure)
+    shared = frozenset[str].intersection(*map(frozenset, folders)) if folders else frozenset[str]()
+    every = {fact("document", document) for document in node.documents[:2]}
+    if len(node.documents) > 1:
+        every = set()
+    every |= {fact("folder", folder) for folder in shared}
+    every |= {fact("key", key) for key in values}
+    every |= {fact("value", key, text) for key, known in values.items() for text in known}
+    is_known = node.is_leaf and not node.stands_for
+    return Facts(
+        every=frozenset(every),
+        some=frozenset(fact("some folder", folder) for part in folders for folder in part),
+        values=values,
+        mixed=frozenset() if is_known else frozenset({UNKNOWN}),
+        numbers={name: frozenset(figures) for name, figures in numbers.items()},
+    )
+
+
+def _folders(node: Node, document: str) -> Iterable[str]:
+    """Yield the folders above a document, from the folder of all down."""
+    folder = str(node.metadata.get(FOLDER) or document.rpartition("/")[0])
+    yield ""
+    path = folder_of(folder)
+    ends = (at + 1 for at, character in enumerate(path) if character == "/")
+    yield from (path[:end] for end in ends)
+
+
+def _joined(children: Sequence[Facts]) -> Facts:
+    """Return the facts of a summary over these children."""
+    first, rest = children[0], children[1:]
+    keys = {key for child in children for key in child.values}
+    differing = {
+        key for key in keys if any(c.values.get(key) != first.values.get(key) for c in rest)
+    }
+    numbers = {
+        name: shared
+        for name, figures in first.numbers.items()
+        if (shared := figures.intersection(*(c.numbers.get(name, ()) for c in rest)))
+    }
+    empty: frozenset[str] = frozenset()
+    values = {
+        key: known.intersection(*(c.values.get(key, empty) for c in rest))
+        for key, known in first.values.items()
+        if all(key in child.values for child in rest)
+    }
+    return Facts(
+        every=first.every.intersection(*(child.every for child in rest)),
+        some=first.some.union(*(child.some for child in rest)),
+        values=values,
+        mixed=first.mixed.union(differing, *(child.mixed for child in rest)),
+        numbers=numbers,
+    )
+
+
+def encoded_facts(facts: Mapping[str, Any]) -> str:
+    """Return the fields of ``Facts.payload`` as text, for the digest of a point."""
+    return json.dumps([facts["facts"], facts.get("numbers")], sort_keys=True)

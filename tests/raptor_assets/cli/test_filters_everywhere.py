@@ -1,0 +1,132 @@
+"""One filter gives the same nodes over Python, HTTP, MCP, the command and other frameworks."""
+
+import asyncio
+from dataclasses import replace
+
+import pytest
+from fastapi.testclient import TestClient
+from mcp import Client
+from support.command import Place, embedder_made_by
+from support.hashing import HashingEmbedder
+from support.workshop import settings_text
+
+from raptor_assets.serving.http import make_app
+from raptor_assets.serving.mcp import make_server
+from raptor_assets.serving.reading import HomeReader
+from raptor_core import HomeRetriever, Where
+from raptor_core.errors import SettingsError
+from raptor_core.integrations import langchain, llama_index
+
+pytestmark = pytest.mark.slow
+
+QUESTION = "what is said about the pump"
+FACTS = {
+    "hr/pay.md": "version: 2\nlang: en\ndate: 2024-03-05\ndraft: false",
+    "hr/leave.md": "version: 3\nlang: en\ndate: 2023-01-01\ndraft: True",
+    "ops/pump.md": "version: 2\nlang: EN\ndate: 2024-11-20\ndraft: false",
+}
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory):
+    """A home of one tree over three documents in two folders."""
+    place = Place(tmp_path_factory.mktemp("mixed"))
+    for name, facts in FACTS.items():
+        word = name.partition("/")[2].removesuffix(".md")
+        lines = (f"The pump {n} of {word} is {word}only{n} here." for n in range(8))
+        place.write(name, f"---\n{facts}\n---\n" + "\n\n".join(lines))
+    place.home.mkdir(parents=True)
+    parts = {"grouping": {"by": "corpus"}, "tree": {"max_layers": 3}}
+    place.settings.write_text(settings_text(place.docs, **parts))
+    with embedder_made_by(lambda *_, **__: HashingEmbedder()):
+        assert place.call("build").code == 0
+        yield place
+
+
+CASES = [
+    ({"documents": ["hr/pay.md"]}, ["--document", "hr/pay.md"], {"pay"}),
+    ({"folders": ["hr/"]}, ["--folder", "hr/"], {"pay", "leave"}),
+    ({"exclude": {"folders": ["hr"]}}, ["--exclude-folder", "hr"], {"pump"}),
+    (
+        {"exclude": {"documents": ["hr/pay.md"]}},
+        ["--exclude-document", "hr/pay.md"],
+        {"leave", "pump"},
+    ),
+    ({"metadata": {"lang": "en"}}, ["--metadata", "lang=en"], {"pay", "leave"}),
+    ({"metadata": {"version": 2}}, ["--metadata", "version=2"], {"pay", "pump"}),
+    ({"metadata": {"draft": True}}, ["--metadata", "draft=true"], {"leave"}),
+    (
+        {"metadata": {"date": {"gte": "2024-01-01", "lt": "2024-06-01"}}},
+        ["--metadata", "date>=2024-01-01", "--metadata", "date<2024-06-01"],
+        {"pay"},
+    ),
+    (
+        {"exclude": {"metadata": {"version": 3}}},
+        ["--exclude-metadata", "version=3"],
+        {"pay", "pump"},
+    ),
+]
+
+
+@pytest.mark.parametrize(("filters", "options", "words"), CASES)
+@pytest.mark.parametrize("strategy", ["hybrid", "collapsed", "traversal"])
+def test_every_interface_gives_the_same_nodes_and_no_word_beyond(
+    home, filters, options, words, strategy
+):
+    retriever = HomeRetriever(home.home)
+    exclude = filters.get("exclude")
+    where = Where(**{**filters, "exclude": exclude and Where(**exclude)})
+    query = replace(retriever.query, where=where, strategy=strategy)
+    hits = retriever.search(QUESTION, query).hits
+    foreign = {"pay", "leave", "pump"} - words
+    assert hits
+    assert not [hit for hit in hits for word in foreign if f"{word}only" in hit.node.text]
+
+    body = {"question": QUESTION, "strategy": strategy, **filters}
+    found = TestClient(make_app(HomeReader(retriever))).post("/search", json=body).json()["nodes"]
+    tool = asyncio.run(call(make_server(retriever), "search", body))["nodes"]
+    printed = home.call("query", QUESTION, "--strategy", strategy, *options, "--json").json["nodes"]
+    ids = [hit.node.id for hit in hits]
+    assert [node["id"] for node in found] == [node["id"] for node in tool] == ids
+    assert [node["id"] for node in printed] == ids
+    chain = langchain.RaptorRetriever(searcher=retriever, query=query).invoke(QUESTION)
+    index = llama_index.RaptorRetriever(retriever, query).retrieve(QUESTION)
+    assert {node.id for node in chain} == {node.node.id_ for node in index} == {*ids}
+
+
+async def call(server, tool, arguments):
+    async with Client(server) as client:
+        return (await client.call_tool(tool, arguments)).structured_content
+
+
+def test_filters_of_a_caller_are_intersected_with_a_node_and_a_tree(home):
+    retriever = HomeRetriever(home.home)
+    top = retriever.nodes("corpus")[-1]
+    for where in (Where(trees=()), Where(documents=("ops/pump.md",), folders=("hr/",))):
+        query = replace(retriever.query, where=where)
+        assert not retriever.search_within(QUESTION, top.id, query).hits
+    for filters in ({"trees": []}, {"documents": ["ops/pump.md"], "folders": ["hr"]}):
+        body = {"question": QUESTION, "tree": "corpus", **filters}
+        compared = TestClient(make_app(HomeReader(retriever))).post("/compare", json=body).json()
+        assert compared["first"]["nodes"] == compared["second"]["nodes"] == []
+
+
+@pytest.mark.parametrize("where", [Where(documents=("a",)), Where(trees=()), Where(layers=())])
+def test_an_answer_about_the_corpus_takes_no_filter(home, where):
+    retriever = HomeRetriever(home.home)
+    with pytest.raises(SettingsError, match="takes no"):
+        retriever.plan_answer(QUESTION, replace(retriever.query, where=where))
+
+
+@pytest.mark.parametrize("question", [" ", "?!", "\u200b", "\0"])
+def test_a_blank_question_is_refused_everywhere(home, question):
+    retriever = HomeRetriever(home.home)
+    client = TestClient(make_app(HomeReader(retriever)))
+    top = retriever.nodes("corpus")[-1].id
+    for path in ("/search", "/ask", "/compare", f"/nodes/{top}/search"):
+        refused = client.post(path, json={"question": question})
+        assert (refused.status_code, "at least one word" in refused.text) == (422, True)
+    for command in ("query", "ask") if "\0" not in question else ():
+        assert home.call(command, question).code == 2
+    with pytest.raises(SettingsError, match="at least one word"):
+        langchain.RaptorRetriever(searcher=retriever).invoke(question)

@@ -1,0 +1,121 @@
+"""Files of other types are read by the commands of ``source.convert``, one process for each."""
+
+import re
+import sys
+import time
+
+import pytest
+
+from raptor_core.documents import load_documents, read_scanned, scan_source
+from raptor_core.errors import SourceError
+from raptor_core.settings import SourceSettings, load_settings
+
+PAGE = "# Tide\n\nIt rises at *noon*.\n"
+PYTHON = f'"{sys.executable}" -c'
+
+
+def read(folder, name, command, data=PAGE, **given):
+    (folder / name).write_text(data)
+    (folder / "kept.md").write_text("Words that stay.")
+    extension = name[name.rindex(".") :].lower()
+    return load_documents(folder, settings=SourceSettings(convert={extension: command}, **given))
+
+
+@pytest.mark.parametrize(
+    ("name", "command"),
+    [
+        ("a.adoc", "cat"),
+        ("A.RTF", "cat {}"),
+        ("a.org", "sh -c 'cat | cat'"),
+        ("a b.tex", f"{PYTHON} 'import sys; print(open(sys.argv[1]).read())' {{}}"),
+        ("a.json", "cat"),
+        ("a.html", "cat"),
+        ("a.pdf", "cat"),
+    ],
+)
+def test_a_file_is_read_as_the_markdown_that_its_command_writes(tmp_path, name, command):
+    document, _ = read(tmp_path, name, command).documents
+    assert (document.id, document.title) == (name, "Tide")
+    assert [section.title for section in document.sections] == ["Tide"]
+
+
+def test_a_settings_file_names_a_command(tmp_path):
+    path = tmp_path / "raptor.toml"
+    path.write_text('[source]\nconvert = {".rtf" = "pandoc -t gfm"}\n')
+    assert load_settings(path).source.convert == {".rtf": "pandoc -t gfm"}
+
+
+@pytest.mark.parametrize(
+    ("command", "reason"),
+    [
+        ("sh -c 'echo one >&2; echo two >&2; exit 3'", r"failed \(exit code 3\): two"),
+        ("sh -c 'kill -9 $$'", r"failed \(exit code -9\)"),
+        ("true", "wrote no text"),
+        ("sh -c 'echo x; sleep 60'", r"took more than 0\.5 s to convert .* source\.parse_seconds"),
+        ("sh -c 'sleep 60 & wait'", r"took more than 0\.5 s to convert"),
+        ("yes", r"over the limit of 1 MB \(source\.max_file_mb\)"),
+        ("head -c 100000 /dev/zero", "holds binary data"),
+    ],
+)
+def test_a_command_that_fails_skips_its_file_alone(tmp_path, command, reason):
+    corpus = read(tmp_path, "a.rtf", command, parse_seconds=0.5, max_file_mb=1)
+    assert [document.id for document in corpus.documents] == ["kept.md"]
+    (skipped,) = corpus.skipped
+    assert re.search(reason, skipped.reason)
+    assert (skipped.name, skipped.is_empty) == ("a.rtf", False)
+
+
+def test_a_missing_program_is_an_error_that_names_it(tmp_path):
+    with pytest.raises(SourceError, match=r"\.rtf by 'nosuch -t gfm'.*No such file.*install it"):
+        read(tmp_path, "a.rtf", "nosuch -t gfm")
+
+
+@pytest.mark.parametrize(
+    ("convert", "reason"),
+    [
+        ({"rtf": "cat"}, 'an extension such as ".rtf"'),
+        ({".RTF": "cat"}, 'an extension such as ".rtf"'),
+        ({".rtf": " "}, "is empty"),
+        ({".rtf": "cat '"}, "is malformed"),
+    ],
+)
+def test_a_command_that_cannot_be_run_is_refused_with_the_settings(convert, reason):
+    with pytest.raises(ValueError, match=reason):
+        SourceSettings(convert=convert)
+
+
+def test_pandoc_gets_the_path_where_it_is_told_no_format(tmp_path, monkeypatch):
+    """It takes its standard input for Markdown."""
+    program = tmp_path / "bin" / "pandoc"
+    program.parent.mkdir()
+    program.write_text('#!/bin/sh\necho "# $*"\n')
+    program.chmod(0o755)
+    folder = tmp_path / "docs"
+    folder.mkdir()
+    for command, shown in (
+        (f"{program} -t gfm", "-t gfm */document.rtf"),
+        (f"{program} -f rtf -t gfm", "-f rtf -t gfm"),
+        (f"{program} {{}}", "*/document.rtf"),
+    ):
+        document, _ = read(folder, "a.rtf", command).documents
+        words = document.title.split()
+        assert [w.rpartition("/")[2] for w in words] == shown.replace("*/", "").split()
+
+
+def test_another_command_reads_its_files_anew_and_no_others(tmp_path):
+    (tmp_path / "a.rtf").write_text(PAGE)
+    (tmp_path / "b.md").write_text("Words.")
+
+    def scan(command, catalog=None):
+        convert = {".rtf": command}
+        settings = SourceSettings(paths=(str(tmp_path),), convert=convert, settle_seconds=0)
+        return scan_source(settings, catalog, clock=lambda: time.time() + 60)
+
+    first = scan("cat")
+    assert scan("cat", first.catalog).n_read == 0
+    second = scan("sed s/noon/six/", first.catalog)
+    assert second.n_read == 1
+    (document,) = read_scanned(second, {"a.rtf"}).documents
+    assert "six" in document.text
+    changed = set(second.inventory.documents) - set(first.inventory.documents)
+    assert [entry.id for entry in changed] == ["a.rtf"]

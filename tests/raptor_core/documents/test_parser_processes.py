@@ -1,0 +1,190 @@
+"""Hostile files cost themselves alone: never the process, another file, or what is published."""
+
+import os
+import signal
+import threading
+import tracemalloc
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from support import offices
+
+from raptor_core.documents import load_documents, scan_source
+from raptor_core.documents.formats.kinds import FileName
+from raptor_core.documents.formats.mail import parse_eml
+from raptor_core.documents.formats.parser_process import PARSERS, ParserPool, parse
+from raptor_core.documents.formats.parsers import read_file
+from raptor_core.settings import SourceSettings
+
+PAGE = FileName("page.html", "page.html")
+HTML = b"<h1>Lamp</h1><p>It burns.</p>"
+BODY = "The lamp burns all night."
+FILL = 280_000
+FIELDS = {
+    "encoded words": "Subject: " + "=?utf-8?q?a?= " * (FILL // 14),
+    "charsets that nobody knows": "".join(f"X-{n}: =?c{n}?q?a?=\n" for n in range(FILL // 22))
+    + "A: b",
+    "numbered parameters": "Content-Type: text/plain"
+    + "".join(f"; p*{n}*=utf-8''x" for n in range(FILL // 18)),
+    "folded lines": "Subject: s" + "\n x" * (FILL // 3),
+    "recipients": "To: " + ", ".join(f"N {n} <a{n}@b.example>" for n in range(FILL // 28)),
+    "comments": "From: a@b.example " + "(" * FILL,
+    "a text without a space": "Subject: " + "x" * FILL,
+}
+
+
+@pytest.fixture
+def pool():
+    made = ParserPool()
+    yield made
+    made.close()
+
+
+@pytest.mark.parametrize("field", FIELDS)
+def test_a_mail_with_a_long_field_is_read_with_its_body_in_little_memory(field):
+    data = f"{FIELDS[field]}\nMessage-Id: <a@b>\n\n{BODY}\n".encode()
+    tracemalloc.start()
+    parsed = parse_eml(data)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert parsed.text == BODY
+    assert peak < 20_000_000
+
+
+def test_a_long_field_is_cut_between_its_words():
+    people = ", ".join(f"Keeper {n} <keeper{n}@lights.example>" for n in range(1000))
+    parsed = parse_eml(f"To: {people}\nSubject: Oil\n\n{BODY}\n".encode())
+    assert parsed.title == "Oil"
+    whole = str(parsed.metadata["recipients"]).rpartition(", ")[0]
+    assert people.startswith(whole)
+    assert whole.count("@") > 150
+
+
+HOSTILE = {
+    "field.csv": b"a,b\n1," + b"x" * 2_000_000,
+    "quote.csv": b'a,b\n1,"' + b"x,\n" * 700_000,
+    "deep.ipynb": b'{"cells":' + b"[" * 1_000_000,
+    "nested.eml": b"Subject: s\n"
+    + b"".join(
+        b"Content-Type: multipart/mixed; boundary=b%d\n\n--b%d\n" % (n, n) for n in range(3000)
+    ),
+    "torn.parquet": b"PAR1" + b"\xff" * 1000 + b"PAR1",
+    "torn.docx": offices.deck()[:-100],
+    "torn.pdf": b"%PDF-1.4\n" + b"1 0 obj<</Kids[1 0 R]>>endobj\n" * 1000,
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_hostile_file_is_skipped_with_a_reason_and_the_rest_is_read(tmp_path, name):
+    (tmp_path / name).write_bytes(HOSTILE[name])
+    (tmp_path / "page.html").write_bytes(HTML)
+    corpus = load_documents(tmp_path)
+    assert [document.text for document in corpus.documents] == ["Lamp\n\nIt burns."]
+    (skipped,) = corpus.skipped
+    assert skipped.name == name
+    assert skipped.reason.startswith("is damaged")
+    assert not skipped.is_empty
+
+
+def test_a_page_of_deep_elements_is_read():
+    data = b"<div>" * 50_000 + b"Deep.<p>" + b"</div>" * 50_000
+    ((_, document),) = parse(PAGE, data, SourceSettings())
+    assert document.text == "Deep."
+
+
+@pytest.mark.parametrize("name", ["page.html", "many.csv"])
+def test_a_file_that_takes_too_long_is_told_with_its_remedy_and_the_next_is_read(pool, name):
+    data = b"<b>,</b>\n" * 500_000
+    settings = SourceSettings(parse_seconds=0.02)
+    pool.parse(PAGE, HTML, SourceSettings())
+    (skipped,) = pool.parse(FileName(name, name), data, settings)
+    assert "took more than 0.02 s" in skipped.reason
+    assert "split it, raise source.parse_seconds, or leave it out" in skipped.reason
+    ((_, document),) = pool.parse(PAGE, HTML, SourceSettings())
+    assert document.title == "Lamp"
+
+
+@pytest.mark.slow
+def test_a_file_that_unpacks_to_more_than_the_memory_is_told_with_its_remedy(pool):
+    data = b"[" + (b"[" * 50 + b"]" * 50 + b",") * 470_000 + b"1]"
+    name = FileName("lists.ipynb", "lists.ipynb")
+    (skipped,) = pool.parse(name, data, SourceSettings(parse_seconds=600))
+    assert "needs more than 2048 MB to read" in skipped.reason
+    assert "split it, or leave it out by source.exclude" in skipped.reason
+    assert not skipped.is_empty
+
+
+def stop_and_kill(pid):
+    os.kill(pid, signal.SIGSTOP)
+    timer = threading.Timer(0.5, os.kill, (pid, signal.SIGKILL))
+    timer.start()
+    return timer
+
+
+def test_a_file_is_tried_again_where_earlier_files_may_have_ended_the_process(pool):
+    pool.parse(PAGE, HTML, SourceSettings())
+    timer = stop_and_kill(pool._idle[0].process.pid)
+    ((_, document),) = pool.parse(PAGE, HTML, SourceSettings())
+    timer.join()
+    assert document.title == "Lamp"
+
+
+def test_a_file_that_ends_a_new_process_is_told(pool):
+    pool.parse(PAGE, HTML, SourceSettings())
+    pool._idle[0].has_read = False
+    timer = stop_and_kill(pool._idle[0].process.pid)
+    (skipped,) = pool.parse(PAGE, HTML, SourceSettings())
+    timer.join()
+    assert "that ended the process that read it (exit code -9)" in skipped.reason
+    assert pool.parse(PAGE, HTML, SourceSettings())[0][1].title == "Lamp"
+
+
+def test_a_fault_of_a_parser_costs_its_file_alone(pool, tmp_path, monkeypatch):
+    (tmp_path / "lxml").mkdir()
+    (tmp_path / "lxml" / "__init__.py").write_text("raise ZeroDivisionError")
+    monkeypatch.syspath_prepend(tmp_path)
+    (skipped,) = pool.parse(PAGE, HTML, SourceSettings())
+    assert "ZeroDivisionError at __init__.py:1" in skipped.reason
+    assert isinstance(pool.parse(FileName("a.csv", "a.csv"), b"a\n1", SourceSettings())[0], tuple)
+
+
+def test_files_that_are_read_at_the_same_time_have_a_process_each(pool):
+    with ThreadPoolExecutor(3) as threads:
+        results = list(threads.map(lambda _: pool.parse(PAGE, HTML, SourceSettings()), range(12)))
+    assert {len(items) for items in results} == {1}
+    assert 1 <= len({process.process.pid for process in pool._idle}) <= 3
+
+
+def test_a_run_of_markdown_starts_no_process(tmp_path):
+    PARSERS.close()
+    for name in ("a.md", "b.txt", "c.rst"):
+        (tmp_path / name).write_text("Words of a text.")
+    assert len(load_documents(tmp_path).documents) == 3
+    assert not PARSERS._idle
+
+
+def test_an_answer_holds_all_that_a_document_has(pool):
+    names = ("a.html", "b.jsonl", "c.eml", "d.csv")
+    texts = (
+        HTML,
+        b'{"id": "x", "text": "T", "n": 1.0, "b": true, "i": 3}',
+        b"A: b\n\nText",
+        b"a\n1",
+    )
+    for name, data in zip(names, texts, strict=True):
+        file = FileName(name, name)
+        here = read_file(file, data, SourceSettings())
+        there = pool.parse(file, data, SourceSettings())
+        assert there == here
+        assert [d.content_hash for _, d in there] == [d.content_hash for _, d in here]
+
+
+def test_what_a_hostile_file_held_stays_published(tmp_path):
+    (tmp_path / "a.csv").write_bytes(b"a,b\n1,2\n")
+    (tmp_path / "b.md").write_text("Words.")
+    settings = SourceSettings(paths=(str(tmp_path),), settle_seconds=0)
+    first = scan_source(settings)
+    (tmp_path / "a.csv").write_bytes(HOSTILE["field.csv"])
+    second = scan_source(settings, first.catalog)
+    (skipped,) = second.inventory.skipped
+    assert (skipped.name, skipped.is_empty) == ("a.csv", False)

@@ -1,0 +1,45 @@
+"""Take every lock of a home, and print the outcome of each as JSON.
+
+Called as ``python lock_process.py HOME STORE``; ``STORE`` has a published tree.
+"""
+
+import json
+import sys
+from contextlib import ExitStack
+from pathlib import Path
+
+from support.stores import open_at
+
+from raptor_assets.project.home import Home
+from raptor_assets.project.turns import Turn
+from raptor_assets.standalone.instance import open_instance
+from raptor_core.errors import RaptorError
+from raptor_core.store.locking import nobody_writes
+from raptor_core.tree.sqlite_cache import SqliteCache
+
+
+def cache(folder):
+    cache = SqliteCache(folder)
+    with cache:
+        cache.keep_texts({"key": "text"})
+    return ExitStack()
+
+
+home, store = Home(Path(sys.argv[1])), Path(sys.argv[2])
+LOCKS = {
+    "store": lambda: open_at(store, "edge"),
+    "copy of a store": lambda: nobody_writes(store / "corpus.lock", 1.0),
+    "cache": lambda: cache(home.answers),
+    "records": lambda: open_instance(home),
+    "partition": lambda: Turn(home.turns, print).take(["a"]),
+}
+
+if __name__ == "__main__":
+    outcomes = {}
+    for name, take in LOCKS.items():
+        try:
+            with take():
+                outcomes[name] = "taken"
+        except RaptorError as error:
+            outcomes[name] = str(error)
+    sys.stdout.write(json.dumps(outcomes))

@@ -1,0 +1,29 @@
+"""Judge by words alone, which loads no model."""
+
+from collections.abc import Sequence
+
+from raptor_core.audit.base import AuditedSummary, Judgement, SentenceFinding, sentence_texts
+from raptor_core.audit.terms import find_missing, find_needs, terms, union
+
+
+class WordJudge:
+    """Sentences are unsupported where no child holds a number, a name, or half of the words."""
+
+    name, version = "words", "1"
+
+    def judge(self, summaries: Sequence[AuditedSummary]) -> list[list[SentenceFinding]]:
+        return [self._judge(item) for item in summaries]
+
+    def _judge(self, item: AuditedSummary) -> list[SentenceFinding]:
+        known = union([terms(child.text) for child in item.children])
+        findings = []
+        for sentence in sentence_texts(item.node.text):
+            needs = find_needs(sentence, known)
+            no_word, no_exact = (find_missing(n, known) for n in (needs.content, needs.exact))
+            score = 1 - len(no_word) / max(1, len(needs.content))
+            judgement: Judgement = "unsupported" if no_exact or score < 0.5 else "supported"
+            missing = tuple(dict.fromkeys(no_exact + no_word))
+            held = item.children[0].id if judgement == "supported" else None
+            finding = SentenceFinding(item.node.id, sentence, judgement, score, missing, held)
+            findings.append(finding)
+        return findings
