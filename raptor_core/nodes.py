@@ -35,14 +35,16 @@ class Node:
         end: leaf only, character after the last one; -1 for a summary.
         section: leaf only, path of headings.
         source: leaf only, path or URL of the document.
-        context: leaf only, headings that the embedder reads above the text; not in the span.
+        context: leaf only, lines that the embedder reads above the text; not in the span. The first
+            has title and headings, the second the columns of a table that began above the span.
         metadata: metadata of the document; for a summary, the entries that all children share.
         quality: quality figures of the node by name, for example ``compression_ratio``.
         slot: summary only, identity of its cluster; it stays when members and text change.
         name: summary only, its topic in a few words; see ``raptor_core.tree.naming``.
         key_terms: summary only, its key terms, best first.
         paragraphs: leaf only, its parts of paragraphs: first character of the paragraph in the
-            document, and tokens of the part. A heading belongs to the paragraph below it.
+            document, and tokens of the part, those of ``table`` included. A heading belongs to
+            the paragraph below it.
     """
 
     id: str
@@ -99,6 +101,16 @@ class Node:
     def order(self) -> tuple[str, int, str]:
         """Sort key for document order within a layer: first document, position, id."""
         return (self.documents[0], self.position, self.id)
+
+    @property
+    def table(self) -> str:
+        """Title and columns of the table whose rows a chunk begins with, where it has no head."""
+        return self.context.partition("\n")[2]
+
+    @property
+    def shown_text(self) -> str:
+        """Text for a reader: the columns of its table, if it has any, and the text."""
+        return f"{self.table}\n{self.text}" if self.table else self.text
 
     @property
     def embedding_text(self) -> str:

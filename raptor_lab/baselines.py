@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from raptor_core.chunking.base import Chunk
 from raptor_core.chunking.chunker import SentenceChunker
-from raptor_core.chunking.paragraphs import paragraphs_of
+from raptor_core.chunking.outline import blocks_of
 from raptor_core.chunking.sections import SectionPaths
 from raptor_core.documents.base import Document
 from raptor_core.documents.grouping import tree_name
@@ -174,7 +174,7 @@ class _Paragraphs(SentenceChunker):
 
     def chunk(self, document: Document) -> list[Chunk]:
         text, paths = document.text, SectionPaths(document)
-        spans = [(block.start, block.end) for block in paragraphs_of(document)]
+        spans = [(block.start, block.end) for block in blocks_of(document)]
         counts = self._counter.count([text[a:b] for a, b in spans])
         return [
             Chunk(text[a:b], a, b, n, paths.at(a)) for (a, b), n in zip(spans, counts, strict=True)

@@ -1,7 +1,7 @@
 """Chunking: documents are cut into chunks of whole sentences.
 
-``chunker`` has the chunkers, ``packing`` decides which sentences share a chunk, and
-``sentences`` and ``paragraphs`` find the units. The nodes made of chunks are in
+``chunker`` has the chunkers, ``packing`` decides which sentences share a chunk, ``outline`` says
+what a block opens or introduces, and ``sentences`` finds the units. The nodes made of chunks are in
 ``raptor_core.tree.leaves``, windows of words in ``raptor_lab.chunking``. Read ``base`` next.
 """
 

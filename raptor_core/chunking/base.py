@@ -10,7 +10,8 @@ from raptor_core.documents.base import Document
 class Chunk:
     """Span of a document: ``text == document.text[start:end]``, end exclusive.
 
-    ``section`` is the path of headings above the span, outermost first.
+    ``section`` is the path of headings above the span, outermost first. ``table`` names the columns
+    of a table whose rows the span begins with, where the span does not.
     """
 
     text: str
@@ -18,12 +19,14 @@ class Chunk:
     end: int
     n_tokens: int
     section: tuple[str, ...] = ()
+    table: str = ""
 
 
 class Chunker(Protocol):
     """Interface of a method that cuts documents into chunks.
 
-    Chunks are ordered and disjoint, and they leave out only white space and runs of data.
+    Chunks are ordered and disjoint. They leave out only white space, runs of data, and what is no
+    text: rules, comments and front matter.
     """
 
     @property

@@ -9,19 +9,26 @@ from operator import itemgetter
 from typing import ClassVar
 
 from raptor_core.chunking.base import Chunk
+from raptor_core.chunking.outline import find_tables, outline, table_at
 from raptor_core.chunking.overlong import Measure, cut_sentence
 from raptor_core.chunking.packing import Opens, SentenceSpan, key_of, pack_stably
-from raptor_core.chunking.paragraphs import paragraphs, strip_spans
-from raptor_core.chunking.sections import SectionPaths, heading_starts
+from raptor_core.chunking.sections import SectionPaths
 from raptor_core.chunking.sentences import Span, sentences_of
 from raptor_core.documents.base import Document
+from raptor_core.documents.blocks import is_rule, strip_spans
 from raptor_core.documents.data_runs import data_runs
 from raptor_core.identity import fingerprint
 from raptor_core.settings.models import ChunkingSettings
 from raptor_core.tokens.base import TokenCounter
 
 # Part of the fingerprint: raise it when sentences or packing change.
-RULES_VERSION = 3
+RULES_VERSION = 4
+PIECE_CHARS = 1 << 16
+"""Characters whose tokens are held at once."""
+NEARLY = 2
+"""Multiple of the limit up to which a weight is compared with an exact count."""
+RULE_SHARE = 0.25
+"""Share of the limit above which a rule separates chunks."""
 _LINE = re.compile(r"\S(?:[^\n]*\S)?")
 """Line without the white space around it."""
 
@@ -56,45 +63,64 @@ class SentenceChunker:
         text = document.text
         if not text or text.isspace():
             return []
-        paths, measure = SectionPaths(document), Measure(text, self._counter)
-        units = list(self._units(document))
-        groups = [self._weigh(text, group, measure) for group in _without_data(text, units)]
-        spans = [span for group in groups for span in self._pack(text, group, measure)]
-        return self._verify(text, spans, [unit.start for unit in chain(*groups)], paths)
+        groups = [
+            group
+            for units in _groups(text, list(self._units(document)))
+            for group in self._without_rules(text, self._weigh(text, units))
+        ]
+        spans = [span for group in groups for span in self._pack(text, group)]
+        counts = self._verify(text, spans, [unit.start for unit in chain(*groups)])
+        paths, tables = SectionPaths(document), find_tables(document)
+        return [
+            Chunk(text[a:b], a, b, count, paths.at(a), table_at(tables, a))
+            for (a, b), count in sorted(counts.items())
+            if not is_rule(text[a:b])
+        ]
 
-    def _pack(self, _text: str, units: list[SentenceSpan], _measure: Measure) -> list[Span]:
+    def _pack(self, _text: str, units: list[SentenceSpan]) -> list[Span]:
         """Return the spans of chunks."""
         ends = pack_stably(units, self._limit)
         return [(units[a].start, units[b - 1].end) for a, b in pairwise([0, *ends])]
 
     def _units(self, document: Document) -> Iterator[SentenceSpan]:
-        """Yield the sentences of all paragraphs, in order, neither weighed nor cut."""
-        text, paths = document.text, SectionPaths(document)
-        headings, starts = heading_starts(document)
-        previous_end = 0
-        for block in paragraphs(text, headings):
-            level = 0
-            if block.kind == "heading":
-                line = text[block.start : block.end]
-                marks = len(line) - len(line.lstrip("#"))
-                level = min(max(1, len(paths.at(block.start)) or marks), 7)
-            section = bisect_left(starts, previous_end) < bisect_left(starts, block.start + 1)
-            opens = Opens.SECTION if section or level else Opens.PARAGRAPH
-            for start, end in sentences_of(text, block):
-                yield SentenceSpan(start, end, 0, key_of(text[start:end]), opens, level)
+        """Yield the sentences of all blocks, in order, neither weighed nor cut."""
+        text = document.text
+        for part in outline(document):
+            opens, spans = part.opens, sentences_of(text, part.block)
+            for number, (start, end) in enumerate(spans, 1):
+                leads = part.leads and number == len(spans)
+                key = key_of(text[start:end])
+                yield SentenceSpan(start, end, 0, key, opens, part.level, leads)
                 opens = Opens.NOTHING
-            previous_end = block.end
 
-    def _weigh(self, text: str, units: list[SentenceSpan], measure: Measure) -> list[SentenceSpan]:
-        """Weigh the units, and replace a unit over the limit by its parts."""
+    def _weigh(self, text: str, units: list[SentenceSpan]) -> list[SentenceSpan]:
+        """Weigh the units, and replace a unit over the limit by its parts.
+
+        Tokens are counted piece by piece, since those of a whole text take much memory.
+        """
         weighed: list[SentenceSpan] = []
-        weights = self._weights(text, [unit[:2] for unit in units], measure)
-        for unit, weight in zip(units, weights, strict=True):
-            if weight <= self._limit:
-                weighed.append(unit._replace(weight=weight))
-            else:
-                weighed += self._cut(text, unit, measure)
+        for piece in _pieces(units):
+            measure = Measure(text, self._counter, piece[0].start, piece[-1].end)
+            weights = self._weights(text, [unit[:2] for unit in piece], measure)
+            for unit, weight in zip(piece, weights, strict=True):
+                if weight <= self._limit:
+                    weighed.append(unit._replace(weight=weight))
+                else:
+                    weighed += self._cut(text, unit, measure)
         return weighed
+
+    def _without_rules(self, text: str, units: list[SentenceSpan]) -> list[list[SentenceSpan]]:
+        """Return the units between long rules; a short rule adds its weight to the next unit."""
+        rows = [n for n, (a, b) in enumerate(pairwise(units), 1) if text[a.end : b.start].strip()]
+        counts = self._counter.count([text[units[n - 1].end : units[n].start] for n in rows])
+        borders = [0]
+        for row, count in zip(rows, counts, strict=True):
+            weight = units[row].weight + count
+            if count > RULE_SHARE * self._limit or weight > self._limit:
+                borders.append(row)
+            else:
+                units[row] = units[row]._replace(weight=weight)
+        return [units[a:b] for a, b in pairwise([*borders, len(units)])]
 
     def _cut(self, text: str, unit: SentenceSpan, measure: Measure) -> Iterator[SentenceSpan]:
         """Cut a unit that is over the limit into parts within it."""
@@ -103,23 +129,24 @@ class SentenceChunker:
         spans = list(strip_spans(text, [unit.start, *cuts, unit.end]))
         weights = measure.weights([a for a, _ in spans], [b for _, b in spans])
         for (start, end), weight in zip(spans, weights, strict=True):
-            yield SentenceSpan(start, end, weight, key_of(text[start:end]), opens, unit.level)
+            leads = unit.leads and end == spans[-1][1]
+            key = key_of(text[start:end])
+            yield SentenceSpan(start, end, weight, key, opens, unit.level, leads)
             opens = Opens.NOTHING
 
     def _weights(self, text: str, spans: list[Span], measure: Measure) -> list[int]:
         """Return the weight of each sentence, exact if it decides whether the sentence is cut."""
         weights = measure.weights([a for a, _ in spans], [b for _, b in spans])
-        near = [row for row, weight in enumerate(weights) if weight > self._limit]
+        nearly = range(self._limit + 1, NEARLY * self._limit)
+        near = [row for row, weight in enumerate(weights) if weight in nearly]
         counts = self._counter.count([text[slice(*spans[row])] for row in near])
         for row, count in zip(near, counts, strict=True):
             if count <= self._limit:
                 weights[row] = count
         return weights
 
-    def _verify(
-        self, text: str, spans: list[Span], bounds: list[int], paths: SectionPaths
-    ) -> list[Chunk]:
-        """Return the chunks with exact counts; a chunk over the limit is halved until none is."""
+    def _verify(self, text: str, spans: list[Span], bounds: list[int]) -> dict[Span, int]:
+        """Return the exact counts of chunks; a chunk over the limit is halved until none is."""
         counts: dict[Span, int] = {}
         while spans:
             numbers = self._counter.count([text[a:b] for a, b in spans])
@@ -128,9 +155,7 @@ class SentenceChunker:
             spans = [part for span in overlong for part in self._halves(text, span, bounds)]
             for span in overlong:
                 del counts[span]
-        return [
-            Chunk(text[a:b], a, b, count, paths.at(a)) for (a, b), count in sorted(counts.items())
-        ]
+        return counts
 
     def _halves(self, text: str, span: Span, bounds: list[int]) -> list[Span]:
         """Split the span at its middle sentence; a single sentence at about its middle token."""
@@ -139,15 +164,38 @@ class SentenceChunker:
         if inner:
             return list(strip_spans(text, [start, inner[len(inner) // 2], end]))
         part = text[start:end]
-        measure = Measure(part, self._counter)
+        measure = Measure(part, self._counter, 0, len(part))
         half = max(1, -(-len(measure.places(0, len(part))) // 2))
         cuts = cut_sentence(part, 0, len(part), measure, half)
         middle = start + (cuts[0] if cuts else -(-len(part) // 2))
         return list(strip_spans(text, [start, middle, end]))
 
 
+def _groups(text: str, units: list[SentenceSpan]) -> list[list[SentenceSpan]]:
+    """Return the units between what is no text, such as comments; no chunk reaches over it."""
+    return [part for group in _without_data(text, units) for part in _between_gaps(text, group)]
+
+
+def _between_gaps(text: str, units: list[SentenceSpan]) -> Iterator[list[SentenceSpan]]:
+    borders = (
+        n for n, (a, b) in enumerate(pairwise(units), 1) if not is_rule(text[a.end : b.start])
+    )
+    for first, last in pairwise([0, *borders, len(units)]):
+        if first < last:
+            yield units[first:last]
+
+
+def _pieces(units: list[SentenceSpan]) -> Iterator[list[SentenceSpan]]:
+    """Yield the units in runs of some ``PIECE_CHARS`` characters."""
+    first = 0
+    for at, unit in enumerate(units, 1):
+        if at == len(units) or unit.end - units[first].start >= PIECE_CHARS:
+            yield units[first:at]
+            first = at
+
+
 def _without_data(text: str, units: list[SentenceSpan]) -> list[list[SentenceSpan]]:
-    """Return the units between the runs of data of a text; no chunk reaches over such a run."""
+    """Return the units between the runs of data of a text."""
     runs = data_runs(text)
     if not runs:
         return [units]
@@ -173,7 +221,7 @@ class GreedyChunker(SentenceChunker):
     """
 
     method = "greedy"
-    rules = 4
+    rules = 5
 
     def __init__(self, settings: ChunkingSettings, counter: TokenCounter) -> None:
         super().__init__(settings, counter)
@@ -193,7 +241,8 @@ class GreedyChunker(SentenceChunker):
             for line in _LINE.finditer(document.text, unit.start, unit.end):
                 yield unit._replace(start=line.start(), end=line.end())
 
-    def _pack(self, text: str, units: list[SentenceSpan], measure: Measure) -> list[Span]:
+    def _pack(self, text: str, units: list[SentenceSpan]) -> list[Span]:
+        measure = Measure(text, self._counter, units[0].start, units[-1].end)
         spans: list[Span] = []
         at = 0
         while at < len(units):

@@ -1,11 +1,15 @@
-"""Context that the embedder reads before a chunk: title and headings, never part of the span."""
+"""Context that the embedder reads before a chunk: title, headings and names of columns.
 
-from collections.abc import Iterable
+It is never part of the span.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
 
 from raptor_core.tokens.base import TokenCounter
 
 _JOIN = " > "
 _GAP = "…"
+_CELL = " | "
 
 
 def context_lines(
@@ -48,3 +52,34 @@ def _candidates(names: tuple[str, ...]) -> list[str]:
         lines.append(" ".join(words))
         words = words[: len(words) * 3 // 4]
     return lines
+
+
+def add_tables(
+    lines: Sequence[str], tables: Sequence[str], counter: TokenCounter, max_tokens: int
+) -> list[str]:
+    """Return the lines, each with a second line for the columns of its table, if it has one.
+
+    Args:
+        lines: the line of each chunk, as ``context_lines`` returns it.
+        tables: the title and the columns of the table of each chunk, or "".
+        counter: counter of tokens.
+        max_tokens: most tokens of a second line; 0 adds none.
+    """
+    shown = {"": ""}
+    for label in set(tables) - {""} if max_tokens else ():
+        candidates = list(_shortened(label))
+        counts = counter.count(candidates)
+        fitting = (c for c, n in zip(candidates, counts, strict=True) if n <= max_tokens)
+        shown[label] = next(fitting, "")
+    pairs = ((line, shown.get(label, "")) for line, label in zip(lines, tables, strict=True))
+    return [f"{line}\n{table}" if table else line for line, table in pairs]
+
+
+def _shortened(label: str) -> Iterator[str]:
+    """Yield the names of columns with ever fewer words, then ever fewer names."""
+    cells = label.split(_CELL)
+    yield label
+    for n_words in (4, 3, 2, 1):
+        yield _CELL.join(" ".join(cell.split()[:n_words]) for cell in cells)
+    for n_cells in range(len(cells) - 1, 0, -1):
+        yield _CELL.join(cell.split()[0] for cell in cells[:n_cells] if cell.strip())

@@ -14,16 +14,18 @@ _WORD = re.compile(r"\S")
 
 
 class Measure:
-    """Weights, in tokens, of spans of one text.
+    """Weights, in tokens, of spans of one text between two characters.
 
     The weight of a span is the number of tokens that begin in it. White space at the head of a
     token does not count. The weight can differ from the count of the span's own text, if a
     tokenizer reads across the ends of the span. So limits are verified on the text itself.
     """
 
-    def __init__(self, text: str, counter: TokenCounter) -> None:
-        anchors = (_anchor(text, start, end) for start, end in counter.token_spans(text))
-        self._anchors = np.maximum.accumulate(np.fromiter(anchors, dtype=np.int64))
+    def __init__(self, text: str, counter: TokenCounter, first: int, last: int) -> None:
+        piece = text[first:last]
+        anchors = (_anchor(piece, start, end) for start, end in counter.token_spans(piece))
+        starts = np.fromiter(anchors, dtype=np.int32)
+        self._anchors = np.maximum.accumulate(starts) + np.int32(first)
 
     def weights(self, starts: list[int], ends: list[int]) -> list[int]:
         """Return the weight of each span, in tokens."""
@@ -31,7 +33,7 @@ class Measure:
         counts: list[int] = (last - first).tolist()
         return counts
 
-    def places(self, start: int, end: int) -> NDArray[np.int64]:
+    def places(self, start: int, end: int) -> NDArray[np.int32]:
         """Return the characters at which a unit of weight begins, ascending, repeats included."""
         first, last = np.searchsorted(self._anchors, [start, end])
         return self._anchors[first:last]
@@ -63,8 +65,9 @@ def cut_sentence(text: str, start: int, end: int, measure: Measure, limit: int) 
     then between tokens; within a kind, the last place that fits. A character stays with its
     combining marks.
     """
-    starts = map(int, np.unique(measure.places(start, end)))
-    borders = (place for place in starts if start < place and _is_whole(text, place))
+    starts = measure.places(start, end)
+    distinct = map(int, starts[np.diff(starts, prepend=-1) > 0])
+    borders = (place for place in distinct if start < place and _is_whole(text, place))
     places = array("q", borders)  # a sheet without a full stop is a sentence of a million tokens
     cuts: list[int] = []
     at, since = 0, start

@@ -19,8 +19,8 @@ CHUNK_PRICE = 1 << 20
 # fewer chunks, and makes chunks shorter. Lower prices at paragraphs and sections cut fewer of
 # them. docs/benchmarks.md has figures.
 BORDER_PRICES = ((1.0, 3.0), (0.0, 2.0), (0.0, 0.2))
-# Prices of a border between a heading and its text, and of a chunk under the least size.
-BARE_HEADING_PRICE = 5.0
+# Prices of a border behind a heading or another lead, and of a chunk under the least size.
+LEAD_PRICE = 5.0
 SMALL_PRICE = 0.5
 # Least size of a chunk, and of a section that stands alone, as shares of the limit.
 LEAST_SHARE = 0.25
@@ -38,7 +38,8 @@ class Opens(IntEnum):
 class SentenceSpan(NamedTuple):
     """Span of ``weight`` tokens that is never cut; the weight is at most the limit.
 
-    ``key`` is drawn from the text. ``level`` is the depth of a heading, 0 for other text.
+    ``key`` is drawn from the text. ``level`` is the depth of a heading, 0 for other text. A span
+    that ``leads`` introduces the next.
     """
 
     start: int
@@ -47,6 +48,7 @@ class SentenceSpan(NamedTuple):
     key: int = 0
     opens: Opens = Opens.NOTHING
     level: int = 0
+    leads: bool = False
 
 
 def pack_stably(sentences: Sequence[SentenceSpan], limit: int) -> list[int]:
@@ -118,8 +120,9 @@ def cheapest(weights: Sequence[int], prices: Sequence[int], limit: int) -> list[
 
 def _price(previous: SentenceSpan, sentence: SentenceSpan) -> int:
     """Return the price of a border between two sentences."""
-    if previous.level and (sentence.opens is not Opens.SECTION or sentence.level > previous.level):
-        return int(BARE_HEADING_PRICE * CHUNK_PRICE)
+    is_deeper = sentence.level > previous.level > 0
+    if previous.leads and (sentence.opens is not Opens.SECTION or is_deeper):
+        return int(LEAD_PRICE * CHUNK_PRICE)
     least, most = BORDER_PRICES[sentence.opens]
     return int(least * CHUNK_PRICE + (most - least) * (sentence.key % CHUNK_PRICE))
 

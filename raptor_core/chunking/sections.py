@@ -1,11 +1,8 @@
 """Heading paths of a document by character, with binary search."""
 
-import re
 from bisect import bisect_right
 
 from raptor_core.documents.base import Document
-
-_LINE = re.compile(r"[^\n\r]*")
 
 
 class SectionPaths:
@@ -35,22 +32,3 @@ def _paths(document: Document, marks: list[int]) -> list[tuple[str, ...]]:
             at += 1
         paths.append(tuple(title for _, title in opened))
     return paths
-
-
-def heading_starts(document: Document) -> tuple[list[int], list[int]]:
-    """Return the section starts whose line shows the section's title, and all section starts."""
-    starts = sorted({section.start for section in document.sections})
-    headings = {s.start for s in document.sections if _shows_title(document.text, s.start, s.title)}
-    return sorted(headings), starts
-
-
-def _shows_title(text: str, start: int, title: str) -> bool:
-    while start < len(text) and text[start].isspace():
-        start += 1
-    first = _LINE.match(text, start)
-    line = _letters(first.group()) if first else ""
-    return bool(line) and len(line) <= 2 * len(title) + 8 and _letters(title) in line
-
-
-def _letters(text: str) -> str:
-    return "".join(character for character in text.casefold() if character.isalnum())

@@ -4,7 +4,8 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from raptor_core.chunking.paragraphs import Paragraph, paragraphs, strip_spans
+from raptor_core.documents.blocks import Block, strip_spans
+from raptor_core.documents.formats.plain import read_plain
 from raptor_core.phrases import read_words
 
 Span = tuple[int, int]
@@ -22,7 +23,6 @@ _END = re.compile(
     rf"(?<![{_MARKS}])(?P<mark>[{_MARKS}]++)(?P<close>[{_CLOSERS}]*+)(?=\s)"
     rf"|(?P<wide>[{_WIDE}]+[{_WIDE}!?…]*)[{_WIDE_CLOSERS}]*"
 )
-_ITEM = re.compile(r"\n[ \t>]*(?:[-*+•‣–]|\(?\d{1,3}[.)]|\(?[a-zA-Z][.)])[ \t]+(?=\S)")
 _WORD_BEFORE = re.compile(r"[^\s(\[{\"'“‘«„—–/]*\Z")
 _WORD_AFTER = re.compile(r"\s+[\"'“‘«„‹(\[*_`¿¡—–-]*(?P<word>[^\W\d_]*)(?P<digit>\d?)")
 _NUMERAL = re.compile(r"\(?(?:\d{1,3}|[ivxlcIVXLC]{1,5}|[a-zA-Z])")
@@ -36,23 +36,26 @@ _WINDOW_CHARS = 48
 
 
 def sentences(text: str) -> list[Span]:
-    """Return the spans of all sentences of a text, in order, covering all but white space."""
-    return [span for block in paragraphs(text) for span in sentences_of(text, block)]
+    """Return the spans of all sentences of a plain text, in order.
+
+    They cover all but white space and lines that only draw a rule.
+    """
+    blocks = (block for block in read_plain(text) if block.kind != "rule")
+    return [span for block in blocks for span in sentences_of(text, block)]
 
 
-def sentences_of(text: str, block: Paragraph) -> list[Span]:
-    """Return the spans of one paragraph's sentences (or lines), without white space around them."""
-    if block.kind == "heading":
+def sentences_of(text: str, block: Block) -> list[Span]:
+    """Return the spans of one block's sentences, or lines of code, without white space around."""
+    if block.kind in ("heading", "names", "row"):
         return [(block.start, block.end)]
-    if block.kind == "lines":
+    if block.kind == "code":
         lines = _LINE.finditer(text, block.start, block.end)
         return [span for line in lines for span in strip_spans(text, line.span())]
-    items = (match.start() + 1 for match in _ITEM.finditer(text, block.start, block.end))
-    cuts = sorted({*_ends(text, block), *items, *_phrase_ends(text, block)})
+    cuts = sorted({*_ends(text, block), *_phrase_ends(text, block)})
     return list(strip_spans(text, [block.start, *cuts, block.end]))
 
 
-def _phrase_ends(text: str, block: Paragraph) -> Iterator[int]:
+def _phrase_ends(text: str, block: Block) -> Iterator[int]:
     """Yield the characters after phrases of Thai or Lao that are as long as a sentence."""
     last = block.start
     for match in _PHRASE_END.finditer(text, block.start, block.end):
@@ -61,7 +64,7 @@ def _phrase_ends(text: str, block: Paragraph) -> Iterator[int]:
             yield last
 
 
-def _ends(text: str, block: Paragraph) -> Iterator[int]:
+def _ends(text: str, block: Block) -> Iterator[int]:
     """Yield the characters after the sentences that end inside the block."""
     last = block.start
     for match in _END.finditer(text, block.start, block.end):

@@ -68,6 +68,8 @@ class Document:
         source: its file, relative to the source folder, or a URL without its password.
         sections: sections ordered by ``start``.
         pages: offsets at which printed pages start.
+        blocks: its blocks as ``raptor_core.documents.blocks.pack`` writes them. Empty for a text
+            whose format is not known, which is read as Markdown.
     """
 
     id: str
@@ -77,6 +79,7 @@ class Document:
     sections: tuple[Section, ...] = ()
     metadata: Mapping[str, MetadataValue] = field(default_factory=dict)
     pages: tuple[int, ...] = ()
+    blocks: str = ""
 
     def __post_init__(self) -> None:
         for name in ("id", "text", "title", "source"):
@@ -98,7 +101,7 @@ class Document:
         kept = sorted(self.metadata.keys() - {FOLDER})
         metadata = "\n".join(f"{key}={self.metadata[key]!r}" for key in kept)
         pages = (",".join(map(str, self.pages)),) if self.pages else ()
-        return digest("content", self.text, self.title, sections, metadata, *pages)
+        return digest("content", self.text, self.title, self.blocks, sections, metadata, *pages)
 
     @property
     def version(self) -> str:

@@ -141,10 +141,17 @@ class Retrieval:
 
     @property
     def context(self) -> str:
-        """Texts of the hits, separated by blank lines; inside a paragraph by a line end."""
+        """Texts of the hits, separated by blank lines; inside a paragraph by a line end.
+
+        Rows of a table follow the names of their columns.
+        """
         nodes = [hit.node for hit in self.hits]
-        gaps = ["", *("\n" if shares_paragraph(*pair) else "\n\n" for pair in pairwise(nodes))]
-        return "".join(gap + node.text for gap, node in zip(gaps, nodes, strict=False))
+        texts = [nodes[0].shown_text] if nodes else []
+        for node, following in pairwise(nodes):
+            goes_on = shares_paragraph(node, following)
+            texts.append("\n" if goes_on else "\n\n")
+            texts.append(following.text if goes_on else following.shown_text)
+        return "".join(texts)
 
     @property
     def ranked(self) -> list[Hit]:

@@ -56,6 +56,7 @@ DOCUMENTS = Schema(
     ("metadata", "json"),
     ("content_hash", "string", "changes with what the document says, not with its place"),
     ("pages", "json", "starts of its pages in the text, where it has any"),
+    ("blocks", "string", "its headings, paragraphs, rows and code, in packed form"),
 )
 
 CLUSTERS = Schema(
@@ -101,6 +102,7 @@ def documents_to_table(documents: Mapping[str, Sequence[Document]]) -> pa.Table:
             document.metadata,
             document.content_hash,
             document.pages,
+            document.blocks,
         )
         for tree, members in documents.items()
         for document in members
@@ -110,9 +112,13 @@ def documents_to_table(documents: Mapping[str, Sequence[Document]]) -> pa.Table:
 def table_to_documents(table: pa.Table) -> dict[str, tuple[Document, ...]]:
     """Return the documents of a table that ``documents_to_table`` made, by tree."""
     documents_of: dict[str, list[Document]] = {}
-    for tree, name, title, source, text, sections, metadata, _, pages in DOCUMENTS.rows(table):
+    for tree, name, title, source, text, sections, metadata, _, pages, blocks in DOCUMENTS.rows(
+        table
+    ):
         spans = tuple(Section(**section) for section in sections)
-        document = Document(name, text, title, source, spans, with_tuples(metadata), tuple(pages))
+        document = Document(
+            name, text, title, source, spans, with_tuples(metadata), tuple(pages), blocks
+        )
         documents_of.setdefault(tree, []).append(document)
     return {tree: tuple(documents) for tree, documents in documents_of.items()}
 

@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Sequence
 
 from raptor_core.chunking.base import Chunk
-from raptor_core.chunking.context import context_lines
-from raptor_core.chunking.paragraphs import parts_of
+from raptor_core.chunking.context import add_tables, context_lines
+from raptor_core.chunking.outline import Parts, parts_of
 from raptor_core.documents.base import Document, MetadataValue
 from raptor_core.identity import embedding_key, leaf_content_key, leaf_id, normalize_text
 from raptor_core.nodes import Node
@@ -27,6 +27,18 @@ def make_leaves(
         leaves += _document_leaves(tree, document, components.chunker.chunk(document), components)
     aside = components.curation.chunks
     return tuple(leaf for leaf in leaves if leaf.id not in aside)
+
+
+def _with_tables(
+    parts: Sequence[Parts], contexts: Sequence[str], components: Components
+) -> list[Parts]:
+    """Add the tokens of the columns' names, which a reader sees too, to the first parts."""
+    tables = [context.partition("\n")[2] for context in contexts]
+    counts = components.counter.count(tables)
+    return [
+        ((part[0][0], part[0][1] + count), *part[1:])
+        for part, count in zip(parts, counts, strict=True)
+    ]
 
 
 def _texts(value: MetadataValue) -> list[str]:
@@ -49,7 +61,9 @@ def _document_leaves(
     paths = ((document.title, chunk.section) for chunk in chunks)
     max_tokens = limits.max_context_tokens if limits.context else 0
     contexts = context_lines(paths, components.counter, max_tokens)
-    parts = parts_of(document, chunks, components.counter)
+    tables = [chunk.table for chunk in chunks]
+    contexts = add_tables(contexts, tables, components.counter, max_tokens)
+    parts = _with_tables(parts_of(document, chunks, components.counter), contexts, components)
     leaves = []
     for position, (chunk, context) in enumerate(zip(chunks, contexts, strict=True)):
         normal = normalize_text(chunk.text)

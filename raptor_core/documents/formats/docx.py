@@ -86,6 +86,7 @@ class _Body:
 
     def _table(self, table: Any) -> None:
         labels: list[str] = []
+        self.blocks.begin_table()
         for row in _within(table, "tr"):
             cells: list[str | None] = []
             for cell in _within(row, "tc"):

@@ -4,6 +4,7 @@ import posixpath
 import re
 import zipfile
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 from urllib.parse import unquote
 
@@ -32,7 +33,7 @@ def parse_epub(data: bytes, max_file_mb: float) -> Parsed:
         chapters = list(book.chapters())
     body = join(chapters)
     metadata = clean_metadata({"chapters": len(chapters), "author": book.author})
-    return Parsed(body.text, book.title, body.sections, metadata)
+    return replace(body, title=book.title, metadata=metadata)
 
 
 class _Book:

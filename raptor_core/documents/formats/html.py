@@ -206,11 +206,13 @@ class _Page:
         if tag == "br":
             self.blocks.line_break()
         elif tag in {"td", "th"}:
-            self.blocks.cell()
+            self.blocks.cell(names_column=tag == "th" or self._count["thead"] > 0)
         elif tag in _BLOCK:
             self.blocks.end()
         if tag in _HEADINGS:
             self.blocks.begin_heading(_HEADINGS[tag])
+        elif tag == "table":
+            self.blocks.begin_table()
         elif tag == "tr":
             self.blocks.begin_row()
         elif tag in {"ol", "ul", "menu"}:

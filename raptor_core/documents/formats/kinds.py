@@ -19,7 +19,7 @@ _EXTENSIONS = {
     "text": f"txt {CODE_AND_DATA}",
     "xlsx": "xlsx xlsm xltx xltm",
     "csv": "csv tsv",
-    **{kind: kind for kind in ("eml", "epub", "jsonl", "mbox", "parquet", "pdf", "rst")},
+    **{kind: kind for kind in ("eml", "epub", "jsonl", "mbox", "mdx", "parquet", "pdf", "rst")},
 }
 FORMATS = {f".{name}": kind for kind, names in _EXTENSIONS.items() for name in names.split()}
 """Name of the format by file name extension, lower case."""
@@ -30,7 +30,7 @@ OPTIONAL = tuple(f".{name}" for name in CODE_AND_DATA.split())
 MANY_DOCUMENTS = frozenset({"jsonl", "mbox", "parquet"})
 """Formats whose files hold a document for each row or message."""
 
-SIMPLE = frozenset({"markdown", "rst", "text"})
+SIMPLE = frozenset({"markdown", "mdx", "rst", "text"})
 """Formats that are parsed in this process; files of others can take all memory, or run on."""
 
 

@@ -7,14 +7,14 @@ A mailbox (.mbox) has a document for each message.
 import email
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from email import policy
 from email.message import EmailMessage
 from email.policy import EmailPolicy
 from functools import lru_cache
 from typing import Any, cast
 
-from raptor_core.documents.base import Document, MetadataValue, Skipped
+from raptor_core.documents.base import MetadataValue, Skipped
 from raptor_core.documents.formats.archive import refuse_damage
 from raptor_core.documents.formats.encoding import as_utf8, decode, find_codec, read_text
 from raptor_core.documents.formats.html import parse_html
@@ -69,7 +69,7 @@ def mail(body: Parsed, about: Mapping[str, MetadataValue], attached: Sequence[st
     if not body.text.strip():
         raise UnreadableError(f"holds no text{f'; attached: {names}' if names else ''}")
     metadata = clean_metadata({**about, "attachments": names})
-    return Parsed(body.text, one_line(str(about["subject"])), body.sections, metadata)
+    return replace(body, title=one_line(str(about["subject"])), metadata=metadata)
 
 
 def _read_message(data: bytes) -> EmailMessage:
@@ -190,5 +190,4 @@ def read_mailbox(
         known = _ID.search(message)
         key = known[1].decode("ascii", "replace") if known else digest("document", parsed.text)
         about = {**table.metadata, **parsed.metadata}
-        text, title, sections = parsed.text, parsed.title, parsed.sections
-        yield name, Document(f"{table.name}#{key}", text, title, table.source, sections, about)
+        yield name, parsed.document(f"{table.name}#{key}", table.source, about)

@@ -120,6 +120,7 @@ def _rows(table: Any) -> Iterator[list[str]]:
 
 
 def _read_table(blocks: Blocks, table: Any) -> None:
+    blocks.begin_table()
     for row in _rows(table):
         blocks.row(visible(row))
 

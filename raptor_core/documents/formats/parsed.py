@@ -1,10 +1,12 @@
 """Result of a parser, and the tools of all parsers: cleaning, sections, blocks of text."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from raptor_core.documents.base import MEGABYTE, MetadataValue, Section
+from raptor_core.documents.base import MEGABYTE, Document, MetadataValue, Section
+from raptor_core.documents.blocks import Block, is_rule, join_cells, pack, unpack
+from raptor_core.documents.formats.plain import read_plain, title_starts
 
 _TO_CLEAN = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u200b\u2060-\u2064\ufeff\ud800-\udfff]")
 _ZERO_WIDTH = r"[\xad\u200b\u2060-\u2064\ufeff]"
@@ -37,13 +39,30 @@ def check_size(n_bytes: int, max_file_mb: float, expansion: int = 1) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Parsed:
-    """Text of a document; ``title`` is empty if unknown, ``pages`` are the starts of pages."""
+    """Text of a document; ``title`` is empty if unknown, ``pages`` are the starts of pages.
+
+    ``blocks`` is as in ``Document``; empty for a plain text.
+    """
 
     text: str
     title: str = ""
     sections: tuple[Section, ...] = ()
     metadata: Mapping[str, MetadataValue] = field(default_factory=dict)
     pages: tuple[int, ...] = ()
+    blocks: str = ""
+
+    def document(self, name: str, source: str, metadata: Mapping[str, MetadataValue]) -> Document:
+        """Return the document with this content."""
+        blocks = self.blocks or pack(self.list_blocks())
+        return Document(
+            name, self.text, self.title, source, self.sections, metadata, self.pages, blocks
+        )
+
+    def list_blocks(self) -> list[Block]:
+        """Return the blocks; those of plain text if its reader gave none."""
+        if self.blocks:
+            return unpack(self.blocks)
+        return list(read_plain(self.text, title_starts(self.text, self.sections)))
 
 
 def clean_text(text: str) -> str:
@@ -125,14 +144,21 @@ def nest(headings: Sequence[Heading], n_chars: int) -> tuple[Section, ...]:
 def join(parts: Iterable[Parsed]) -> Parsed:
     """Return parts as one text with their sections, a blank line between them."""
     headings: list[Heading] = []
+    blocks: list[Block] = []
     texts: list[str] = []
     start = 0
     for part in parts:
         headings += [Heading(s.title, s.level, start + s.start) for s in part.sections]
+        blocks += _moved(part.list_blocks(), start)
         texts.append(part.text)
         start += len(part.text) + len(_GAP)
     text = _GAP.join(texts)
-    return Parsed(text, sections=nest(headings, len(text)))
+    return Parsed(text, sections=nest(headings, len(text)), blocks=pack(blocks))
+
+
+def _moved(blocks: Iterable[Block], start: int) -> Iterator[Block]:
+    for block in blocks:
+        yield block._replace(start=block.start + start, end=block.end + start)
 
 
 def head(title: str, part: Parsed) -> Parsed:
@@ -140,15 +166,22 @@ def head(title: str, part: Parsed) -> Parsed:
     start = len(title) + len(_GAP)
     inner = [Heading(s.title, s.level + 1, start + s.start) for s in part.sections]
     text = f"{title}{_GAP}{part.text}"
-    return Parsed(text, sections=nest([Heading(title, 1, 0), *inner], len(text)))
+    blocks = pack([Block("heading", 0, len(title), 1), *_moved(part.list_blocks(), start)])
+    return Parsed(text, sections=nest([Heading(title, 1, 0), *inner], len(text)), blocks=blocks)
 
 
 _GAP = "\n\n"
+_SIGNS = str.maketrans("", "", "%$€£¥ \xa0\u202f',.()")
 _WHITE = re.compile(r"[ \t\n\r\f\xa0]+")
 _SPACES = re.compile(r" {2,}")
 _BREAKS = re.compile(r"\n{3,}")
 _AROUND_BREAK = re.compile(r" ?\n ?")
 _CELL = " | "
+
+
+def is_number(cell: str) -> bool:
+    """Return whether the text of a cell is a number, with its signs and units of money."""
+    return cell.strip("+- ").translate(_SIGNS).isdigit()
 
 
 class Blocks:
@@ -167,7 +200,10 @@ class Blocks:
         self._kind = ""  # "item" and "row" are tight, "h1" and so on are headings
         self._marker = ""
         self._n_cells = 0
+        self._n_named = 0  # cells that name a column
+        self._begins_table = False
         self._headings: list[Heading] = []
+        self._blocks: list[Block] = []
 
     def text(self, data: str) -> None:
         """Add running text."""
@@ -202,25 +238,34 @@ class Blocks:
         """Make the next block an item of a list."""
         self._kind, self._marker = "item", marker
 
+    def begin_table(self) -> None:
+        """Let a table begin with the next row."""
+        self._begins_table = True
+
     def begin_row(self) -> None:
         """Make the next block a row of a table."""
         self._kind = "row"
 
-    def row(self, cells: Iterable[str]) -> None:
-        """Write a row of a table."""
+    def row(self, cells: Iterable[str], *, may_name: bool = True) -> None:
+        """Write a row of a table; the first may name the columns, if it has no number."""
+        texts = list(cells)
+        filled = [text for text in texts if text.strip()]
+        names = may_name and len(filled) > 1 and not any(map(is_number, filled))
+        has_corner = may_name and len(filled) > 1 and not texts[0].strip()
         self.begin_row()
-        for text in cells:
-            self.cell()
+        for text in texts:
+            self.cell(names_column=names or has_corner)
             self.text(text)
         self.leave()
 
-    def cell(self) -> None:
+    def cell(self, *, names_column: bool = False) -> None:
         """Begin a cell of a row."""
         if self._pre:
             self.end()
         self._kind = self._kind or "row"
         self._pieces.append(_CELL if self._n_cells else "")
         self._n_cells += 1
+        self._n_named += names_column
 
     def end(self) -> None:
         """Close the open block; without text it only passes its kind to the next block."""
@@ -228,18 +273,30 @@ class Blocks:
             return
         body = self._body()
         kind, pre = self._kind, self._pre
-        self._pieces, self._pre, self._n_cells = [], False, 0
+        is_named = 1 < self._n_cells == self._n_named
+        self._pieces, self._pre, self._n_cells, self._n_named = [], False, 0, 0
         if not body:
             return
         self._kind = ""
         if kind == "item":
             body, self._marker = self._marker + body, ""
-        tight = kind in {"item", "row"} and kind == self._last_kind
+        begins_table = kind == "row" and (self._begins_table or self._last_kind != "row")
+        tight = kind in {"item", "row"} and kind == self._last_kind and not begins_table
         gap = "" if not self._parts else "\n" if tight else "\n\n"
         start = self._n_chars + len(gap)
-        if kind.startswith("h") and not pre:
+        block = Block("paragraph", start, start + len(body))
+        if pre:
+            block = block._replace(kind="code")
+        elif kind.startswith("h"):
             body = body.replace("\n", " ")
             self._headings.append(Heading(body, int(kind[1:]), start))
+            block = block._replace(kind="heading", depth=int(kind[1:]))
+        elif kind == "row" and begins_table and is_named:
+            block = block._replace(kind="names", label=join_cells(body.split("|")))
+        elif kind:
+            block = block._replace(kind="row" if kind == "row" else "item")
+        self._blocks.append(block._replace(kind="rule") if is_rule(body) else block)
+        self._begins_table = self._begins_table and kind != "row"
         self._parts += [gap, body]
         self._n_chars = start + len(body)
         self._last_kind = kind
@@ -261,7 +318,10 @@ class Blocks:
         self.end()
         text, headings = "".join(self._parts), self._headings
         name = one_line(title) or next((h.title for h in headings if h.title), "")
-        return Parsed(text, name, nest(headings, len(text)), clean_metadata(metadata or {}))
+        sections = nest(headings, len(text))
+        return Parsed(
+            text, name, sections, clean_metadata(metadata or {}), blocks=pack(self._blocks)
+        )
 
     def _body(self) -> str:
         joined = clean_text("".join(self._pieces))

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping
 
-from raptor_core.documents.base import FOLDER, Document, MetadataValue, Skipped
+from raptor_core.documents.base import FOLDER, MetadataValue, Skipped
 from raptor_core.documents.formats.convert import convert
 from raptor_core.documents.formats.docx import parse_docx
 from raptor_core.documents.formats.encoding import as_utf8, decode
@@ -26,11 +26,12 @@ from raptor_core.settings import SourceSettings
 
 _TABLES = {"jsonl": read_json_lines, "mbox": read_mailbox, "parquet": read_parquet}
 _IN_TEXT = frozenset(
-    "text markdown rst html csv jsonl subtitles".split()  # noqa: SIM905
+    "text markdown mdx rst html csv jsonl subtitles".split()  # noqa: SIM905
 )
 _PARSERS: Mapping[str, Callable[[bytes, SourceSettings], Parsed]] = {
     "text": lambda data, _: Parsed(clean_text(decode(data))),
     "markdown": lambda data, _: parse_markdown(data),
+    "mdx": lambda data, _: parse_markdown(data, is_mdx=True),
     "rst": lambda data, _: parse_rst(data),
     "html": lambda data, settings: parse_html(data, is_whole=settings.whole_pages),
     "pdf": lambda data, _: parse_pdf(data),
@@ -79,9 +80,7 @@ def parse_file(name: FileName, data: bytes, settings: SourceSettings) -> Iterabl
         return _TABLES[kind](data, TableOrigin(name.id, name.source, shared), settings)
     else:
         parsed = _PARSERS[kind](data, settings)
-    if not parsed.text.strip():
+    if not parsed.list_blocks():
         raise EmptyFileError("holds no text")
-    metadata = {**shared, **parsed.metadata}
-    text, title, sections = parsed.text, parsed.title, parsed.sections
-    document = Document(name.id, text, title, name.source, sections, metadata, parsed.pages)
+    document = parsed.document(name.id, name.source, {**shared, **parsed.metadata})
     return ((name.id, document),)

@@ -11,6 +11,7 @@ from statistics import median
 from typing import NamedTuple
 
 from raptor_core.documents.base import UNKNOWN_GLYPHS
+from raptor_core.documents.blocks import pack
 from raptor_core.documents.formats.pages import (
     DIVIDED,
     PrintedLine,
@@ -23,6 +24,7 @@ from raptor_core.documents.formats.parsed import (
     nest,
     one_line,
 )
+from raptor_core.documents.formats.pdf_blocks import read_print
 from raptor_core.documents.formats.pdf_layer import IDEOGRAM, name_contents, read_page
 from raptor_core.documents.formats.pdf_sections import (
     HEADING_SIZE,
@@ -101,12 +103,14 @@ def parse_pdf(data: bytes) -> Parsed:
         "author": info.get("Author", ""),
         UNKNOWN_GLYPHS: sum(page.n_unknown for page in read) or "",
     }
+    sections = nest(headings, len(flow.text))
     return Parsed(
         text=flow.text,
         title=_title(info.get("Title") or ""),
-        sections=nest(headings, len(flow.text)),
+        sections=sections,
         metadata=clean_metadata(about),
         pages=tuple(flow.pages),
+        blocks=pack(read_print(flow.text, sections, flow.pages)),
     )
 
 

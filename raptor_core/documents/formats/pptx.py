@@ -80,6 +80,7 @@ def _paragraphs(shape: Any) -> list[str]:
 
 def _write_shape(blocks: Blocks, package: Package, part: str, shape: Any) -> None:
     labels: list[str] = []
+    blocks.begin_table()
     for row in shape.iterfind(".//{*}tbl/{*}tr"):
         labels = carry_down(map(_cell, row.iterfind("{*}tc")), labels)
         blocks.row(visible(labels))

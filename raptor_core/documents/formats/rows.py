@@ -7,7 +7,7 @@ from itertools import chain, repeat, zip_longest
 
 from raptor_core.documents.formats.archive import refuse_damage
 from raptor_core.documents.formats.encoding import decode
-from raptor_core.documents.formats.parsed import Blocks, Parsed, clean_text
+from raptor_core.documents.formats.parsed import Blocks, Parsed, clean_text, is_number
 
 COVERED = "\0"
 """Text of a cell that a merged cell at its left covers."""
@@ -15,7 +15,6 @@ COVERED = "\0"
 _DELIMITERS = ",;\t|"
 _DELIMITER_LINE = re.compile(r"sep=(.)\n", re.IGNORECASE)
 _SNIFFED_CHARS = 20_000
-_SIGNS = str.maketrans("", "", "%$€£¥ \xa0\u202f',.()")
 
 
 def carry_down(cells: Iterable[str | None], above: Sequence[str]) -> list[str]:
@@ -68,7 +67,7 @@ class _Table:
 
     def write(self, row: Sequence[str]) -> None:
         filled = {n for n, cell in enumerate(row) if cell.strip() and cell != COVERED}
-        has_number = any(_is_number(row[n]) for n in filled)
+        has_number = any(is_number(row[n]) for n in filled)
         if self._names is None and len(filled) > 1:
             self._names = [] if has_number else _named(row)
             self._spans = [COVERED in row[n : n + 2] for n in range(len(row))]
@@ -90,7 +89,7 @@ class _Table:
             self._write(names, ())
             return
         empty = [name for n, name in enumerate(names) if name and n not in self._filled]
-        self._blocks.row([f"Empty columns: {', '.join(empty)}"] if empty else ())
+        self._blocks.row([f"Empty columns: {', '.join(empty)}"] if empty else (), may_name=False)
 
     def _divides(self, row: Sequence[str]) -> bool:
         """Return whether a row names only columns that share a name, or have none."""
@@ -103,7 +102,8 @@ class _Table:
     def _write(self, row: Sequence[str], names: Sequence[str]) -> None:
         cells = zip_longest(row, names[: len(row)], fillvalue="")
         shown = ((name, cell) for cell, name in cells if cell.strip() and cell != COVERED)
-        self._blocks.row(f"{name}: {cell}" if name else cell for name, cell in shown)
+        texts = (f"{name}: {cell}" if name else cell for name, cell in shown)
+        self._blocks.row(texts, may_name=False)
 
 
 def _named(row: Sequence[str]) -> list[str]:
@@ -112,7 +112,3 @@ def _named(row: Sequence[str]) -> list[str]:
     for cell in row:
         names.append((names or [""])[-1] if cell == COVERED else cell.strip())
     return names
-
-
-def _is_number(cell: str) -> bool:
-    return cell.strip("+- ").translate(_SIGNS).isdigit()

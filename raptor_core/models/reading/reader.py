@@ -32,6 +32,7 @@ class Passage:
         span: first character in the document and character after the last; None for a summary.
         pages: first and last page, as ``Node.pages``.
         label: ``Node.label``.
+        table: ``Node.table``, which the model reads before the text.
     """
 
     text: str
@@ -41,13 +42,19 @@ class Passage:
     span: tuple[int, int] | None = None
     pages: tuple[int, ...] = ()
     label: str = ""
+    table: str = ""
 
     @classmethod
     def from_node(cls, node: Node) -> "Passage":
         """Create the passage of a node."""
         span = (node.start, node.end) if node.is_leaf and not node.stands_for else None
         place = (node.documents, node.source, span, node.pages)
-        return cls(node.text, node.id, *place, node.label)
+        return cls(node.text, node.id, *place, node.label, node.table)
+
+    @property
+    def shown_text(self) -> str:
+        """Text for the model: the columns of its table, if it has any, and the text."""
+        return f"{self.table}\n{self.text}" if self.table else self.text
 
     @property
     def place(self) -> str:
@@ -89,7 +96,7 @@ _TAGS = ("passage", "question")
 
 def ask(question: str, passages: Sequence[Passage]) -> str:
     """Return the user message; ``passages`` are numbered from 1."""
-    fenced = "\n".join(fence_all("passage", [passage.text for passage in passages], *_TAGS))
+    fenced = "\n".join(fence_all("passage", [passage.shown_text for passage in passages], *_TAGS))
     return f"{fenced}\n\n{fence('question', defused(question, *_TAGS))}"
 
 

@@ -9,7 +9,7 @@ tuned. Read ``pool`` next.
 from raptor_core.retrieval.base import Query, Questions, Retrieval
 from raptor_core.retrieval.general import Decision, cover, decide
 from raptor_core.retrieval.hybrid.context_packing import Packing
-from raptor_core.retrieval.hybrid.passages import Passages
+from raptor_core.retrieval.hybrid.passages import Passages, prefer_words
 from raptor_core.retrieval.hybrid.pool import Pool, Ranked, add_surroundings, gather
 from raptor_core.retrieval.hybrid.reranking import rerank
 from raptor_core.store.protocols import Searcher
@@ -58,7 +58,8 @@ def _retrieval(
         passages = Passages.from_chunks(
             leaves.outlines, query.budget_tokens, by_paragraph=by_paragraph
         )
-        packing.add_leaves(leaves, passages, weights.diversity, query.max_per_document)
+        preference = prefer_words(question.texts[0], leaves, passages, store)
+        packing.add_leaves(leaves, passages, weights.diversity, query.max_per_document, preference)
     hits = packing.hits(store)
     return Retrieval(
         question=question.texts[0],

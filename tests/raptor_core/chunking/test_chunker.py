@@ -70,7 +70,7 @@ def test_a_long_paragraph_of_equal_sentences_fills_its_chunks():
 
 def test_a_long_sentence_is_cut_after_clause_punctuation_first():
     text = "one two three four, five six seven"
-    assert cut_sentence(text, 0, len(text), Measure(text, COUNTER), 6) == [
+    assert cut_sentence(text, 0, len(text), Measure(text, COUNTER, 0, len(text)), 6) == [
         len("one two three four, ")
     ]
 

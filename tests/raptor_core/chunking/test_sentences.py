@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from raptor_core.chunking.paragraphs import paragraphs
 from raptor_core.chunking.sentences import sentences
+from raptor_core.documents.blocks import is_rule
 
 CASES = {
     "titles": ["Dr. Smith met Mrs. Jones.", "They left."],
@@ -62,29 +62,14 @@ def test_long_lines_are_paragraphs():
     assert split(f"Title\n{first}\n{second}") == ["Title", first, second]
 
 
-def test_fenced_code_is_cut_at_lines_only():
-    text = "Run this:\n```py\nx = f(1). Y\n\nprint(x)\n```\nDone."
-    assert split(text) == ["Run this:", "```py", "x = f(1). Y", "print(x)", "```", "Done."]
-
-
 def test_indented_code_is_cut_at_lines_and_indented_prose_is_not():
     text = "    def f(x):\n        return x\n\n    It was late and\n    nobody came."
     assert split(text) == ["def f(x):", "return x", "It was late and\n    nobody came."]
 
 
-def test_tables_are_cut_at_rows():
-    assert split("| a | b. C |\n|---|---|\n| 1 | 2 |") == ["| a | b. C |", "|---|---|", "| 1 | 2 |"]
-
-
-def test_headings_stand_alone():
-    text = "# One. Two\nText.\n## Three\nMore.\n\nFour\n====\nLast."
-    assert split(text) == ["# One. Two", "Text.", "## Three", "More.", "Four\n====", "Last."]
-    kinds = [block.kind for block in paragraphs(text)]
-    assert kinds == ["heading", "prose", "heading", "prose", "heading", "prose"]
-
-
-def test_an_unmarked_line_is_a_heading_where_a_section_begins():
-    assert [b.kind for b in paragraphs("Intro\nSome text.", [0])] == ["heading", "prose"]
+def test_tables_are_cut_at_rows_and_rules_are_no_sentences():
+    assert split("| a | b. C |\n|---|---|\n| 1 | 2 |") == ["| a | b. C |", "| 1 | 2 |"]
+    assert split("One.\n\n-----\n\nTwo.") == ["One.", "Two."]
 
 
 @pytest.mark.parametrize("text", ["", " \n\t ", "\n\n\n"])
@@ -98,14 +83,14 @@ PIECES = st.sampled_from([*BLOCKS, *MARKS])
 
 
 @given(st.lists(PIECES | st.text(max_size=6), max_size=40).map("".join))
-def test_sentences_cover_all_but_white_space_in_order(text):
+def test_sentences_cover_all_but_white_space_and_rules_in_order(text):
     at = 0
     for start, end in sentences(text):
         assert at <= start < end
-        assert not text[at:start].strip()
+        assert is_rule(text[at:start])
         assert text[start:end] == text[start:end].strip()
         at = end
-    assert not text[at:].strip()
+    assert is_rule(text[at:])
 
 
 THAI = "ผู้ดูแลประภาคารจุดตะเกียงทุกเย็นเมื่อพระอาทิตย์ตกดิน"

@@ -95,7 +95,14 @@ class TestMarkdown:
         assert outline(document) == [(1, "First")]
         assert governed(document, "First") == "## First\n\nText.\n"
         own = {k: v for k, v in document.metadata.items() if k not in {"folder", "format"}}
-        assert own == {"author": "Ada", "year": 1999, "weight": 0.5, "draft": False}
+        assert own == {
+            "author": "Ada",
+            "year": 1999,
+            "weight": 0.5,
+            "draft": False,
+            "tags": ("a", "b"),
+            "nested.key": "value",
+        }
 
     def test_file_that_is_one_code_block(self, tmp_path):
         text = "```python\n# not a heading\nprint(1)\n```"

@@ -1,0 +1,185 @@
+"""Blocks of a document for the chunker: what opens, what introduces, and the columns of tables.
+
+The readers of the formats find the blocks; see ``raptor_core.documents.blocks``. Sentences inside a
+block are in ``sentences``, the packing of sentences in ``packing``.
+"""
+
+import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from raptor_core.chunking.base import Chunk
+from raptor_core.chunking.packing import Opens
+from raptor_core.chunking.sections import SectionPaths
+from raptor_core.documents.base import Document
+from raptor_core.documents.blocks import Block, unpack
+from raptor_core.documents.formats.markdown import read_markdown
+from raptor_core.documents.formats.plain import WRAP_CHARS, title_starts
+from raptor_core.tokens.base import TokenCounter
+
+MAX_TITLE_CHARS = 120
+"""Longest paragraph that can be the title of the table below it."""
+
+MAX_DEPTH = 6
+"""Greatest depth of a heading that begins a section."""
+
+_BLANK_LINE = re.compile(r"\n[^\S\n]*\n")
+_CLOSERS = "*_`\"'”’»)]"
+_COLONS = (":", "：")
+_ENDS = (".", "!", "?", "。", "！", "？", "…")
+_ROWS = ("names", "row")
+
+Parts = tuple[tuple[int, int], ...]
+"""First character of each paragraph that a chunk has text of, and the tokens of that text."""
+
+
+@dataclass(frozen=True, slots=True)
+class OutlineBlock:
+    """Block in its document.
+
+    Attributes:
+        block: the block, which is no rule.
+        opens: unit of text that begins with it.
+        level: depth of a heading, 1 to 7; 0 for another block.
+        leads: it introduces the next block, and says little without it.
+    """
+
+    block: Block
+    opens: Opens
+    level: int
+    leads: bool
+
+
+def blocks_of(document: Document) -> list[Block]:
+    """Return the blocks of a document without rules; a text of unknown format is Markdown."""
+    if document.blocks:
+        blocks = unpack(document.blocks)
+    else:
+        blocks = read_markdown(document.text, title_starts(document.text, document.sections))
+    return [block for block in blocks if block.kind != "rule"]
+
+
+def outline(document: Document) -> Iterator[OutlineBlock]:
+    """Yield the blocks of a document in order."""
+    text, paths, blocks = document.text, SectionPaths(document), blocks_of(document)
+    starts = sorted({section.start for section in document.sections})
+    previous: Block | None = None
+    for block, following in pairwise([*blocks, None]):
+        if block is None:
+            break
+        level = 0
+        if block.kind == "heading":
+            level = min(max(1, len(paths.at(block.start)) or block.depth), 7)
+        first = previous.end if previous else 0
+        begins_section = bisect_left(starts, first) < bisect_left(starts, block.start + 1)
+        opens = Opens.SECTION if begins_section or level else Opens.PARAGRAPH
+        if opens is Opens.PARAGRAPH and previous and _is_tight(text, previous, block):
+            opens = Opens.NOTHING
+        yield OutlineBlock(block, opens, level, _leads(text, block, following))
+        previous = block
+
+
+def _is_tight(text: str, previous: Block, block: Block) -> bool:
+    """Return whether a block goes on with a list or a table, without a blank line between."""
+    if _BLANK_LINE.search(text, previous.end, block.start):
+        return False
+    if block.kind in _ROWS:
+        return previous.kind in _ROWS
+    if block.kind != "item" or previous.kind not in ("item", "paragraph", "quote"):
+        return False
+    line_start = text.rfind("\n", previous.start, previous.end) + 1
+    line_end = text.find("\n", block.start, block.end)
+    last_line_chars = previous.end - max(line_start, previous.start)
+    first_line_chars = (line_end if line_end > 0 else block.end) - block.start
+    return max(last_line_chars, first_line_chars) <= WRAP_CHARS
+
+
+def _leads(text: str, block: Block, following: Block | None) -> bool:
+    """Return whether a block introduces the next: a heading, a line that ends with a colon."""
+    if block.kind in ("heading", "directive", "names"):
+        return True
+    if block.kind in ("code", "row") or following is None:
+        return False
+    if block.kind == "item" and following.kind in ("code", "directive"):
+        return True
+    return text[max(block.start, block.end - 8) : block.end].rstrip(_CLOSERS).endswith(_COLONS)
+
+
+@dataclass(frozen=True, slots=True)
+class TableRows:
+    """Rows of a table from ``start`` to ``end``, and its title with the names of its columns."""
+
+    start: int
+    end: int
+    label: str
+
+
+def find_tables(document: Document) -> list[TableRows]:
+    """Return the rows of the tables whose columns have names, or that have a title, in order."""
+    text, tables = document.text, list[TableRows]()
+    title, names, previous = "", "", Block("paragraph", 0, 0)
+    for block in blocks_of(document):
+        if block.kind in _ROWS:
+            if previous.kind != "names" and not _is_tight(text, previous, block):
+                title, names = _title(text, previous), ""
+            if block.kind == "names":
+                names = " | ".join(filter(None, (names, block.label)))
+            label = ": ".join(filter(None, (title, names)))
+            if block.kind == "row" and tables and tables[-1].end == previous.end:
+                tables[-1] = TableRows(tables[-1].start, block.end, label)
+            elif block.kind == "row" and label:
+                tables.append(TableRows(block.start, block.end, label))
+        previous = block
+    return tables
+
+
+def _title(text: str, block: Block) -> str:
+    """Return the title of a table from the block above it; its section names a heading."""
+    shown = " ".join((block.label or text[block.start : block.end]).split())
+    if block.kind == "directive":
+        return block.label
+    is_title = block.kind == "paragraph" or (block.kind == "heading" and block.depth > MAX_DEPTH)
+    if not is_title or len(shown) > MAX_TITLE_CHARS or shown.endswith(_ENDS):
+        return ""
+    return shown.rstrip(":：")
+
+
+def table_at(tables: Sequence[TableRows], start: int) -> str:
+    """Return the label of the table whose rows go on at a character, or ""."""
+    at = bisect_right(tables, start, key=lambda rows: rows.start) - 1
+    return tables[at].label if at >= 0 and start < tables[at].end else ""
+
+
+def parts_of(document: Document, chunks: Sequence[Chunk], counter: TokenCounter) -> list[Parts]:
+    """Return each chunk's parts of paragraphs; what introduces a paragraph is part of it."""
+    starts, begins = list[int](), True
+    for part in outline(document):
+        if begins and (part.opens is not Opens.NOTHING or not starts):
+            starts.append(part.block.start)
+        begins = not part.leads
+    within = [
+        starts[max(0, bisect_right(starts, chunk.start) - 1) : bisect_left(starts, chunk.end)]
+        for chunk in chunks
+    ]
+    texts = [
+        document.text[max(a, chunk.start) : b].rstrip()
+        for chunk, inner in zip(chunks, within, strict=True)
+        for a, b in pairwise([*inner, chunk.end])
+        if len(inner) > 1
+    ]
+    counts = iter(counter.count(texts))
+    return [
+        _with_tokens(inner, chunk.n_tokens, counts)
+        for chunk, inner in zip(chunks, within, strict=True)
+    ]
+
+
+def _with_tokens(starts: Sequence[int], n_tokens: int, counts: Iterator[int]) -> Parts:
+    """Add tokens to the parts; their sum is at least the tokens of the chunk."""
+    if len(starts) == 1:
+        return ((starts[0], n_tokens),)
+    counted = [next(counts) for _ in starts]
+    counted[-1] += max(0, n_tokens - sum(counted))
+    return tuple(zip(starts, counted, strict=True))
