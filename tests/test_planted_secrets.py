@@ -115,7 +115,6 @@ def link(tmp_path, monkeypatch):
     server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     address = f"127.0.0.1:{server.server_port}/page.md"
-    monkeypatch.setenv("RAPTOR_SOURCE__PRIVATE_HOSTS", "127.0.0.1")
     monkeypatch.setenv(
         "RAPTOR_SOURCE__PATHS", f"http://plantedtoken@{address}?sp=r&sig=plantedsignature"
     )
