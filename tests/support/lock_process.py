@@ -25,18 +25,20 @@ def cache(folder):
     return ExitStack()
 
 
-home, store = Home(Path(sys.argv[1])), Path(sys.argv[2])
-LOCKS = {
-    "store": lambda: open_at(store, "edge"),
-    "copy of a store": lambda: nobody_writes(store / "corpus.lock", 1.0),
-    "cache": lambda: cache(home.answers),
-    "records": lambda: open_instance(home),
-    "partition": lambda: Turn(home.turns, print).take(["a"]),
-}
+def locks(home, store):
+    """Functions that take a lock, by name."""
+    return {
+        "store": lambda: open_at(store, "edge"),
+        "copy of a store": lambda: nobody_writes(store / "corpus.lock", 1.0),
+        "cache": lambda: cache(home.answers),
+        "records": lambda: open_instance(home),
+        "partition": lambda: Turn(home.turns, print).take(["a"]),
+    }
+
 
 if __name__ == "__main__":
     outcomes = {}
-    for name, take in LOCKS.items():
+    for name, take in locks(Home(Path(sys.argv[1])), Path(sys.argv[2])).items():
         try:
             with take():
                 outcomes[name] = "taken"

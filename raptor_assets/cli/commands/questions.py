@@ -28,6 +28,7 @@ from raptor_core.models.reading.reader import Answer, Passage, Quote, best_sente
 from raptor_core.nodes import Node, format_pages, labelled
 from raptor_core.redaction import printable
 from raptor_core.retrieval import Query, Retrieval, SourceSpan
+from raptor_core.retrieval.base import require_words
 from raptor_core.store.base import Hit
 from raptor_core.tree.corpus_tree import CORPUS_TREE_NAME
 from raptor_core.tree.custom_components import reader_of
@@ -67,6 +68,7 @@ def query_command(
 
     `raptor tree TREE --trace NODE` shows the sources of a summary.
     """
+    require_words(question)
     retriever = HomeRetriever(home)
     query = make_query(retriever.settings, values, compared)
     retrievals = _search_all(retriever, question, query, compared, values["encoders"])
@@ -120,6 +122,7 @@ def ask_command(
     Needs a chat endpoint (settings [reader]). Without its key the command prints the context, the
     sentences nearest to the question and the name of the missing key, and exits with 7.
     """
+    require_words(question)
     retriever = HomeRetriever(home)
     settings = retriever.settings
     if values["scope"] == "corpus":

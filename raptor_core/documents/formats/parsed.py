@@ -1,5 +1,6 @@
 """Result of a parser, and the tools of all parsers: cleaning, sections, blocks of text."""
 
+import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -93,9 +94,12 @@ def one_line(text: str) -> str:
 
 
 def number_as_written(text: str) -> float | str:
-    """Return a number, or its text where the number would be written in another way: "1.10"."""
+    """Return a number, or its text where the number would be written in another way: "1.10".
+
+    A number too large for a float stays one, and is infinite.
+    """
     number = float(text)
-    return number if repr(number) == text else text
+    return number if math.isinf(number) or repr(number) == text else text
 
 
 def clean_metadata(metadata: Mapping[str, MetadataValue]) -> dict[str, MetadataValue]:

@@ -91,7 +91,9 @@ class Packing:
             fits = filling.n_tokens[rows] <= self.budget_tokens - self.n_tokens
             # Scraps such as "Mira," fill no room that better passages leave.
             unfit = np.where(fits, -np.inf, current).max()
-            fits &= ~is_scrap | ((self.n_passed_over == 0) & (current >= unfit))
+            allowed = ~is_scrap | ((self.n_passed_over == 0) & (current >= unfit))
+            if self.ids or (fits & allowed).any():
+                fits &= allowed
             fitting = np.where(fits, current, -np.inf)
             best = int(np.argmax(fitting))
             passed_over = ~fits & (current > fitting[best])

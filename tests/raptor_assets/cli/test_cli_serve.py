@@ -356,7 +356,7 @@ def may_contradict_itself(body):
     """Whether a request is as described, and may be refused for what its parts say together."""
     if not isinstance(body, dict):
         return False
-    if not re.search(r"\w", str(body.get("question", "x"))) or "metadata" in body:
+    if not re.search(r"[^\W_]", str(body.get("question", "x"))) or "metadata" in body:
         return True
     return (
         bool(body.get("exclude"))

@@ -63,7 +63,7 @@ def test_a_mistake_on_the_command_line_exits_with_2_and_as_json_where_json_is_as
 ):
     printed = raptor(*arguments, "--home", tmp_path / "h", "--json")
     assert printed.code == 2
-    assert printed.json["error"] == "UsageError"
+    assert printed.json["error"] == ("QuestionError" if " " in arguments else "UsageError")
     assert printed.json["message"]
     assert printed.err == ""
     assert not (tmp_path / "h").exists()

@@ -87,8 +87,9 @@ class TestTables:
         assert document.source == "a.jsonl"
 
     def test_nested_missing_and_infinite_values_are_left_out(self, tmp_path):
-        row = '{"id": "a", "text": "T.", "list": [1], "none": null, "nan": NaN, "big": 9e999}'
-        assert set(read(tmp_path, "a.jsonl", row).metadata) == {"folder", "format"}
+        values = '"list": [1, [2]], "object": {}, "none": null, "nan": NaN, "big": 9e999'
+        row = f'{{"id": "a", "text": "T.", {values}}}'
+        assert set(read(tmp_path, "a.jsonl", row).metadata) == {"folder", "format", "list"}
 
     @pytest.mark.parametrize(
         ("row", "expected"),
@@ -148,4 +149,5 @@ class TestTables:
             "format": "parquet",
             "kind": "b",
             "day": "1970-01-02",
+            "list": (2,),
         }

@@ -17,10 +17,12 @@ from support.stores import make_manifest, make_node
 from raptor_core import Query, Retriever, Where, open_store
 from raptor_core.documents.base import FOLDER
 from raptor_core.errors import QuestionError, SettingsError
+from raptor_core.identity import digest
 from raptor_core.retrieval import STRATEGIES
 from raptor_core.settings import StoreSettings
 from raptor_core.store import StoreIdentity
 from raptor_core.store.facts import texts
+from raptor_core.store.payload import node_digest
 
 EMBEDDER = HashingEmbedder()
 IDENTITY = StoreIdentity("corpus", EMBEDDER.model, EMBEDDER.fingerprint, EMBEDDER.n_dims)
@@ -148,7 +150,9 @@ def vector(text):
 
 def open_tree(nodes, root, kind):
     store = open_store(StoreSettings(kind=kind), root, IDENTITY)
-    store.publish(make_manifest(nodes), nodes, {n.embedding_key: vector(n.text) for n in nodes})
+    # As in a build, the id tells trees apart whose nodes differ in metadata alone.
+    manifest = replace(make_manifest(nodes), build_id=digest(*map(node_digest, nodes)))
+    store.publish(manifest, nodes, {n.embedding_key: vector(n.text) for n in nodes})
     return store
 
 
