@@ -9,7 +9,7 @@ TORCH := torch==2.13.0
 # Where an environment forbids bytecode, every process of the tests compiles everything anew.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: demo test test-quick test-lowest test-neighbours lint ui install browser servers audit build docs clean
+.PHONY: demo test test-quick test-power test-lowest test-neighbours lint ui install browser servers audit build docs clean
 .DEFAULT_GOAL := install
 
 install: $(STAMP)
@@ -39,6 +39,10 @@ test: $(STAMP) browser servers
 
 test-quick: $(STAMP)
 	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder -m 'not slow'
+
+# Planted faults, each with the tests that must fail: does the suite still see?
+test-power: $(STAMP)
+	$(BIN)/python tests/power/run.py
 
 # The oldest releases that pyproject.toml allows, in an environment of their own; torch stays.
 test-lowest: $(STAMP)

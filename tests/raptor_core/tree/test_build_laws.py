@@ -17,6 +17,7 @@ from raptor_core.models.summarizing.base import Summary
 from raptor_core.settings import Settings
 from raptor_core.tree.build import build_tree, build_trees
 from raptor_core.tree.cache import MemoryCache
+from raptor_core.tree.cluster import end_reason
 from raptor_core.tree.components import Components
 
 SENTENCES = st.lists(
@@ -68,6 +69,9 @@ def test_every_tree_is_sound_and_covers_its_documents(documents, method):
         assert leaf.text == by_id[leaf.documents[0]].text[leaf.start : leaf.end]
     kept = sum(len("".join(leaf.text.split())) for leaf in tree.layers[0].nodes)
     assert kept == sum(len("".join(document.text.split())) for document in documents)
+    order = {node.id: node.order for node in tree.nodes()}
+    for node in tree.nodes():
+        assert list(node.children) == sorted(node.children, key=order.get)
 
 
 @examples(25)
@@ -161,6 +165,12 @@ def test_a_tree_says_where_and_why_it_ended():
     wide = build_tree(long, components=make_components(top_nodes=11))
     assert len(wide.layers[-1].nodes) <= 11
     assert "top_nodes" in wide.end.reason
+
+
+def test_a_layer_of_as_many_nodes_as_the_settings_name_is_the_top():
+    components = make_components(top_nodes=11)
+    assert "top_nodes" in end_reason(11, 1, components)
+    assert end_reason(12, 1, components) == ""
 
 
 @pytest.mark.parametrize("documents", [[], [Document("a", " \n\t ")]])
