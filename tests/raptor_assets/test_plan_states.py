@@ -104,6 +104,17 @@ def test_unconfirmed_removals_drop_nothing(source, recorded):
     assert (found.changed, found.removed) == (("lost", "plain"), ("ours",))
 
 
+def test_a_partition_whose_documents_moved_is_dropped_after_their_new_one_is_built(
+    source, recorded
+):
+    found = replace(changes(source, recorded, Removals()), successors={"old": ("fresh",)})
+    assert found.removed == ("old", "ours")
+    assert found.droppable(unfinished=["fresh"]) == ("ours",)
+    assert found.droppable(unfinished=[]) == ("old", "ours")
+    assert replace(found, withheld=("fresh",)).droppable([]) == ("ours",)
+    assert replace(found, unconfirmed=("fresh",)).droppable([]) == ("ours",)
+
+
 def test_a_damaged_table_counts_only_for_a_partition_outside_of_the_source():
     def damaged(_partition):
         raise DamagedTableError("damaged")
