@@ -7,8 +7,8 @@ from support.openai_server import FakeOpenAI
 from support.workshop import Workshop, prose
 
 from raptor_assets import keys
+from raptor_assets.names import BUILD, EVALUATE
 from raptor_assets.process import PROCESS_TAG
-from raptor_assets.project.jobs import BUILD, EVALUATE
 from raptor_assets.standalone.status import CheckResult, read_status
 
 pytestmark = pytest.mark.slow
