@@ -19,7 +19,6 @@ from raptor_core.tree.cache import NodeCache
 
 BUILD = "build"
 DROP = "drop_partitions"
-EVALUATE = "evaluate"
 _DROP_OP = "drop"
 
 

@@ -12,8 +12,7 @@ from typing import Any
 import click
 from markdown_it import MarkdownIt
 
-from raptor_assets.cli.evals import common
-from raptor_assets.cli.options import ENCODERS, bounded, budget_options, home_and_json
+from raptor_assets.cli.options import bounded, budget_options, home_and_json
 from raptor_assets.cli.output import print_json
 from raptor_assets.cli.terminal import say
 from raptor_assets.drawing import (
@@ -29,16 +28,16 @@ from raptor_assets.drawing import (
     Panel,
     ticks,
 )
-from raptor_assets.tables_markdown import table_markdown
 from raptor_core.errors import SettingsError
-from raptor_core.evaluation.contexts import Measurer
-from raptor_core.evaluation.index import Index
-from raptor_core.evaluation.measures import ContextMeasurer
-from raptor_core.evaluation.tables import Table
 from raptor_core.models.money.ledger import Ledger
 from raptor_core.settings import Settings
 from raptor_core.tree.sqlite_cache import SqliteCache
+from raptor_lab.cli import common
 from raptor_lab.cli.reader import make_reader, parse_readers
+from raptor_lab.comparison.contexts import Measurer
+from raptor_lab.comparison.index import Index
+from raptor_lab.comparison.measures import ContextMeasurer
+from raptor_lab.comparison.tables import Table, table_markdown
 from raptor_lab.pages import render_tables
 from raptor_lab.paper import tables
 from raptor_lab.paper.study import (
@@ -63,7 +62,7 @@ TITLE = "The RAPTOR paper, measured here"
     "files", nargs=-1, required=True, metavar="FILE...", type=click.Path(path_type=Path)
 )
 @common.budgets_option("400,1000,2000")
-@ENCODERS
+@common.ENCODERS
 @click.option(
     "--reader",
     "readers",
