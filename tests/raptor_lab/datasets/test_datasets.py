@@ -5,7 +5,7 @@ from support.evaluation_sets import MILL, records, write_lines
 
 from raptor_core.documents.base import Document
 from raptor_core.errors import SettingsError, SourceError
-from raptor_core.evaluation.datasets import load_dataset, needs_documents
+from raptor_lab.datasets.load import load_dataset, needs_documents
 
 
 def by_id(dataset):

@@ -10,7 +10,7 @@ from statistics import mean
 from typing import Any
 
 from raptor_core.documents.grouping import Partitions, tree_name
-from raptor_core.evaluation.datasets.base import Dataset, Question
+from raptor_core.evaluation.golden_file import Question
 from raptor_core.identity import digest
 from raptor_core.nodes import Tree
 from raptor_core.quality.sizes import compressions
@@ -24,6 +24,7 @@ from raptor_core.tree.build import build_trees
 from raptor_core.tree.components import Components
 from raptor_core.tree.publish import make_manifest
 from raptor_core.tree.sqlite_cache import SqliteCache
+from raptor_lab.datasets.base import Dataset
 
 TREES_AT_ONCE = 16
 """Trees that are built together; a killed run keeps the finished ones."""

@@ -3,19 +3,19 @@
 Scores of answers are in ``raptor_lab.answer_scores``.
 """
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from raptor_core.evaluation.contexts import Context, ContextScores
-from raptor_core.evaluation.datasets.base import GENERAL, Question
-from raptor_core.evaluation.index import Index
-from raptor_core.identity import normalize_text
+from raptor_core.evaluation.golden import Runs, find_runs, runs, words
+from raptor_core.evaluation.golden_file import Question
 from raptor_core.models.summarizing.sentence import STOPWORDS
 from raptor_core.nodes import Node
 from raptor_core.vectors import Vectors
+from raptor_lab.comparison.contexts import Context, ContextScores
+from raptor_lab.comparison.index import Index
+from raptor_lab.datasets.base import GENERAL
 
 MEASURES: Mapping[str, str] = {
     "evidence_recall": "share of the evidence's runs of four words that the context holds",
@@ -102,32 +102,6 @@ class ContextMeasurer:
         missing = sorted(texts.keys() - vectors.keys())
         embedded = self.index.components.embedder.embed([texts[key] for key in missing])
         return vectors | dict(zip(missing, embedded, strict=True))
-
-
-RUN_WORDS = 4
-_WORD = re.compile(r"\w+")
-
-Runs = frozenset[tuple[str, ...]]
-
-
-def words(text: str) -> list[str]:
-    """Return the words of a text in order, case folded."""
-    return _WORD.findall(normalize_text(text).casefold())
-
-
-def runs(text: str, n_words: int = RUN_WORDS) -> Runs:
-    """Return the runs of ``n_words`` words of a text; a shorter text is one run."""
-    all_words = words(text)
-    if len(all_words) <= n_words:
-        return frozenset({tuple(all_words)} if all_words else ())
-    return frozenset(zip(*(all_words[start:] for start in range(n_words)), strict=False))
-
-
-def find_runs(sought: Runs, text: str) -> Runs:
-    """Return the sought runs, of any length, that a text holds."""
-    lengths = {len(run) for run in sought}
-    present: Runs = frozenset().union(*(runs(text, length) for length in lengths))
-    return sought & present
 
 
 def evidence_recall(evidence: Sequence[str], context: str) -> float:

@@ -1,23 +1,18 @@
 """Systems from a question to a context: every strategy, on all layers or on some.
 
-Further systems, such as the laboratory's baselines, register themselves as entry points of the
-group ``SYSTEMS``. Measures are in ``measures.py``, comparisons in ``compare.py``.
+Systems that are no strategy are in ``raptor_lab.baselines``, measures in ``measures.py``.
 """
 
 import re
 from dataclasses import dataclass, replace
-from importlib.metadata import entry_points
 
 from raptor_core.errors import SettingsError
-from raptor_core.evaluation.contexts import Context, QuestionBatch, System
-from raptor_core.evaluation.index import Index
 from raptor_core.retrieval import STRATEGIES, Query
 from raptor_core.store.base import Where
+from raptor_lab.baselines import BASELINES, make_baseline
+from raptor_lab.comparison.contexts import Context, Encoders, QuestionBatch, System
+from raptor_lab.comparison.index import Index
 
-SYSTEMS = "raptor_core.evaluation.systems"
-"""Group of entry points; each is a function of a name and of ``Encoders`` that makes a system."""
-Encoders = tuple[str, str] | None
-"""Models of a question encoder and a passage encoder, for systems that embed by their own."""
 ROOT = "root"
 """The system that searches the top layer of each tree alone."""
 
@@ -71,21 +66,19 @@ class StrategySystem:
 
 
 def make_system(name: str, encoders: Encoders = None) -> System:
-    """Make the system of a name: a strategy, with layers and top k or without, or a registered one.
+    """Make the system of a name: a strategy, with layers and top k or without, or a baseline.
 
     Raises:
         SettingsError: no system has this name, or its encoders are not named.
     """
     if name == ROOT:
         return StrategySystem(ROOT, "traversal")
-    registered = entry_points(group=SYSTEMS)
-    if name in registered.names:
-        system: System = registered[name].load()(name, encoders)
-        return system
+    if name in BASELINES:
+        return make_baseline(name, encoders)
     parts = _NAME.fullmatch(name)
     strategy = parts["strategy"] if parts else name
     if not parts or strategy not in STRATEGIES:
-        systems = ", ".join((ROOT, *sorted(registered.names)))
+        systems = ", ".join((ROOT, *BASELINES))
         raise SettingsError(
             f"no strategy is called {name!r}; there are: {', '.join(STRATEGIES)}, each with or "
             f"without layers and nodes at the most, such as collapsed@0, collapsed@1-2 or "

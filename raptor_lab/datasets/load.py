@@ -1,23 +1,22 @@
-"""Loaders of data sets, chosen by content: plain forms here, published ones in ``raptor_lab``."""
+"""Loading of a data set; the content of its file chooses the loader."""
 
 import json
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from raptor_core.documents import load_documents
 from raptor_core.documents.base import Document
 from raptor_core.errors import SourceError
-from raptor_core.evaluation.datasets.base import Dataset, Question
-from raptor_core.evaluation.datasets.records import load_golden, load_own, load_records
-from raptor_core.evaluation.rows import read_text
-from raptor_core.laboratory import load_registered
 from raptor_core.settings import SourceSettings
-
-__all__ = ["Dataset", "Question", "load_dataset", "load_golden", "needs_documents", "open_dataset"]
-LOADERS = "raptor_core.evaluation.datasets"
-"""Group of entry points; each is a function of a path, and of its split or text."""
+from raptor_lab.datasets.base import Dataset
+from raptor_lab.datasets.narrativeqa import load_narrativeqa
+from raptor_lab.datasets.qasper import load_qasper
+from raptor_lab.datasets.quality import load_quality
+from raptor_lab.datasets.records import load_own, load_records
+from raptor_lab.datasets.rows import read_text
+from raptor_lab.datasets.summaries import load_qmsum, load_squality
 
 FORMS = (
     "expected QASPER (.json), QuALITY, QMSum or SQuALITY (JSON Lines), the folder of NarrativeQA, "
@@ -37,7 +36,6 @@ def load_dataset(path: Path, *, documents: Sequence[Document] = (), split: str =
     Raises:
         SourceError: the file cannot be read, has no known form, or a wrong line.
         SettingsError: a line of a golden set is wrong.
-        MissingExtraError: the form is a published one, and the laboratory is not installed.
     """
     dataset = _load(path, documents, split)
     if not dataset.questions:
@@ -72,27 +70,21 @@ def needs_documents(path: Path) -> bool:
 
 def _load(path: Path, documents: Sequence[Document], split: str) -> Dataset:
     if path.is_dir():
-        return _published("narrativeqa", path, split)
+        return load_narrativeqa(path, split)
     text = read_text(path)
     first = _first_object(path, text)
     if "meeting_transcripts" in first:
-        return _published("qmsum", path, text)
+        return load_qmsum(path, text)
     if "document" in first and "questions" in first:
-        return _published("squality", path, text)
+        return load_squality(path, text)
     if "questions" in first:
-        return _published("quality", path, text) if "article" in first else load_records(path, text)
+        return load_quality(path, text) if "article" in first else load_records(path, text)
     if "question" in first:
         return load_own(path, documents)
     if first and all(isinstance(p, Mapping) and "qas" in p for p in first.values()):
-        return _published("qasper", path, text)
+        return load_qasper(path, text)
     named = ", ".join(sorted(map(str, first))[:6])
     raise SourceError(f"{path} starts with an object of {named or 'nothing'}; {FORMS}")
-
-
-def _published(name: str, path: Path, text: str) -> Dataset:
-    """Load a published form; ``text`` is that of the file, or the split of a folder."""
-    load: Callable[[Path, str], Dataset] = load_registered(LOADERS, name, f"reading {name}")
-    return load(path, text)
 
 
 def _first_object(path: Path, text: str) -> Mapping[str, Any]:

@@ -5,7 +5,9 @@ from typing import Any
 
 import click
 
-from raptor_assets.cli.evals.common import (
+from raptor_assets.cli.options import home_and_json
+from raptor_core.settings import preset
+from raptor_lab.cli.common import (
     cache_of,
     comparison_options,
     dataset_options,
@@ -14,10 +16,8 @@ from raptor_assets.cli.evals.common import (
     open_preset,
     show,
 )
-from raptor_assets.cli.options import home_and_json
-from raptor_core.evaluation.compare import compare, compare_preset
-from raptor_core.evaluation.index import tree_statistics
-from raptor_core.settings import preset
+from raptor_lab.comparison.compare import compare, compare_preset
+from raptor_lab.comparison.index import tree_statistics
 
 
 @click.command(

@@ -1,10 +1,8 @@
 """Loaders of the plain forms: documents with their questions, and golden sets.
 
-``docs/evaluation.md`` has the fields of a document with its questions, and ``docs/checks.md`` those
-of a golden set: a team's questions about documents of a source. Each is one line of JSON.
+``docs/evaluation.md`` has the fields of a document with its questions; each is one line of JSON.
 """
 
-import difflib
 import re
 from collections.abc import Sequence
 from dataclasses import replace
@@ -13,10 +11,11 @@ from pathlib import Path
 from raptor_core.documents.base import Document, Section
 from raptor_core.documents.formats.parsed import Heading, UnreadableError, nest
 from raptor_core.documents.formats.records import TableOrigin, row_document
-from raptor_core.errors import SettingsError, SourceError
-from raptor_core.evaluation.datasets.base import Dataset, Question
-from raptor_core.evaluation.rows import Row, json_lines, read_rows
+from raptor_core.errors import SourceError
+from raptor_core.evaluation.golden_file import Question, load_golden
 from raptor_core.settings import SourceSettings
+from raptor_lab.datasets.base import Dataset
+from raptor_lab.datasets.rows import Row, json_lines
 
 HEADING = re.compile(r"^[A-Z0-9][^\n]{1,78}[^\s.?!:;,]$", re.MULTILINE)
 """A line of 3 to 80 characters that starts with a capital or a digit and ends without a stop."""
@@ -44,45 +43,6 @@ def load_own(path: Path, documents: Sequence[Document]) -> Dataset:
                 f"path in the source, such as {min(known)!r}"
             )
     return Dataset(path.stem, tuple(documents), questions)
-
-
-_READ = ("question", "expected", "span", "tree")
-_OWN = ("id", "kind", "answer", "note")
-EXAMPLE = '{"question": "When was it built?", "expected": ["history.md"]}'
-
-
-def load_golden(path: Path) -> tuple[Question, ...]:
-    """Load the questions of a golden set in order; a SettingsError names the line to correct."""
-    remedy = f"write one question to a line, such as {EXAMPLE}"
-    if not path.exists():
-        raise SettingsError(f"there is no golden set at {path}; {remedy}")
-    rows = read_rows(path, f"a line reads {EXAMPLE}", SettingsError)
-    questions = tuple(map(_golden_question, rows))
-    if not questions:
-        raise SettingsError(f"{path} holds no question; {remedy}")
-    return questions
-
-
-def _golden_question(row: Row) -> Question:
-    unknown = sorted(row.values.keys() - {*_READ, *_OWN})
-    if unknown:
-        near = difflib.get_close_matches(unknown[0], _READ, n=1)
-        advice = f"; did you mean {near[0]!r}?" if near else ""
-        raise SettingsError(f"{row.where}: unknown key {unknown[0]!r}{advice}; {row.remedy}")
-    documents, spans = (row.texts(key, blanks=False) for key in ("expected", "span"))
-    if not documents and not spans:
-        fault = "neither 'expected' (documents) nor 'span' (text) is there"
-        raise SettingsError(f"{row.where}: {fault}; {row.remedy}")
-    answers, kinds = (tuple(filter(None, [row.values.get(key)])) for key in ("answer", "kind"))
-    return Question(
-        id=row.where.rpartition(", ")[2],
-        text=row.text("question"),
-        document=row.text_or("tree") or None,
-        sources=documents,
-        evidence=spans,
-        answers=tuple(map(str, answers)),
-        kinds=tuple(map(str, kinds)),
-    )
 
 
 REMEDY = "expected one JSON object to a line with an id, text and questions"

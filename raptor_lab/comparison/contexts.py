@@ -7,12 +7,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from raptor_core.evaluation.datasets.base import Question
-from raptor_core.evaluation.index import Index
+from raptor_core.evaluation.golden_file import Question
 from raptor_core.nodes import Node
 from raptor_core.retrieval import Retrieval
 from raptor_core.store.base import Where
 from raptor_core.vectors import Vectors
+from raptor_lab.comparison.index import Index
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +39,10 @@ class Context:
         nodes = tuple(hit.node for hit in retrieval.hits)
         scores = tuple(hit.score for hit in retrieval.hits)
         return cls(retrieval.context, retrieval.n_tokens, nodes, scores)
+
+
+Encoders = tuple[str, str] | None
+"""Models of a question encoder and a passage encoder, for systems with encoders of their own."""
 
 
 class System(Protocol):

@@ -7,15 +7,13 @@ made in ``compare.py``.
 import csv
 import io
 import json
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 from raptor_core.disk import replace_file
-from raptor_core.evaluation.compare import QuestionScore
-from raptor_core.evaluation.contexts import Context
-from raptor_core.evaluation.golden import GoldenReport
+from raptor_lab.comparison.compare import QuestionScore
+from raptor_lab.comparison.contexts import Context
 
 COLUMNS = {
     "ragas": {
@@ -47,18 +45,6 @@ def write_exports(scores: Sequence[QuestionScore], exports: Iterable[tuple[str, 
         else:
             text = _csv_text(rows) if form == "csv" else _json(rows)
         replace_file(path, text.encode())
-
-
-def golden_scores(report: GoldenReport) -> list[QuestionScore]:
-    """Return the judged cases of a golden set as scores with contexts."""
-    scores = []
-    for hit in report.hits:
-        query, context = hit.retrieved.query, Context.of(hit.retrieved)
-        size = (query.budget_tokens, context.n_tokens, Counter(n.layer for n in context.nodes))
-        figures = {name: getattr(hit, name) for name in ("rank", "evidence", "documents_found")}
-        measures = {name: value for name, value in figures.items() if value is not None}
-        scores.append(QuestionScore(hit.case, query.strategy, *size, measures, context=context))
-    return scores
 
 
 def _values(item: QuestionScore) -> dict[str, Any]:

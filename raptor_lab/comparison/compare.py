@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 
 from raptor_core.errors import SettingsError
-from raptor_core.evaluation.bootstrap import Difference, Interval, mean_interval, paired_difference
-from raptor_core.evaluation.contexts import Context, Measurer, QuestionBatch, System
-from raptor_core.evaluation.datasets.base import Question
-from raptor_core.evaluation.index import Index
-from raptor_core.evaluation.measures import ContextMeasurer
-from raptor_core.evaluation.systems import make_system
+from raptor_core.evaluation.golden_file import Question
+from raptor_lab.comparison.bootstrap import Difference, Interval, mean_interval, paired_difference
+from raptor_lab.comparison.contexts import Context, Measurer, QuestionBatch, System
+from raptor_lab.comparison.index import Index
+from raptor_lab.comparison.measures import ContextMeasurer
+from raptor_lab.comparison.systems import make_system
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,9 +1,11 @@
-"""Tables of results, before they are written as text or Markdown."""
+"""Tables of results, and their form on a terminal and in Markdown."""
 
 from dataclasses import dataclass
 
-from raptor_core.evaluation.bootstrap import interval_text
-from raptor_core.evaluation.compare import Comparison, ComparisonRow
+from raptor_assets.cli.output import print_wide
+from raptor_assets.tables_markdown import Markdown, markdown_table
+from raptor_lab.comparison.bootstrap import interval_text
+from raptor_lab.comparison.compare import Comparison, ComparisonRow
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,6 +16,27 @@ class Table:
     head: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     note: str = ""
+
+
+def table_markdown(table: Table) -> str:
+    """Return a table of figures under its title; its cells are Markdown."""
+    rows = [[Markdown(cell.replace("|", "\\|")) for cell in row] for row in table.rows]
+    figures = markdown_table([Markdown(cell) for cell in table.head], rows)
+    return "\n\n".join(filter(None, (f"## {table.title}", table.note, figures)))
+
+
+def print_table(table: Table) -> None:
+    """Print a table with its title above and its note below."""
+    from rich.table import Table as RichTable
+
+    shown = RichTable(
+        title=table.title, caption=table.note, title_justify="left", caption_justify="left"
+    )
+    for name in table.head:
+        shown.add_column(name, justify="right" if shown.columns else "left", no_wrap=True)
+    for row in table.rows:
+        shown.add_row(*row)
+    print_wide(shown)
 
 
 _HEAD = ("strategy", "budget", "tokens", "questions", "mean", "difference", "p", "nodes by layer")

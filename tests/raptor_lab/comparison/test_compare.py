@@ -10,19 +10,21 @@ from support.trees import leaf, summary
 
 from raptor_core.documents.base import Document
 from raptor_core.errors import SettingsError
-from raptor_core.evaluation.compare import compare, compare_preset, join
-from raptor_core.evaluation.datasets import Dataset, Question, load_dataset
-from raptor_core.evaluation.index import index_key, open_index, tree_statistics
-from raptor_core.evaluation.measures import (
+from raptor_core.evaluation.golden_file import Question
+from raptor_core.settings import HybridSettings, Settings, with_preset
+from raptor_core.tokens import WordCounter
+from raptor_core.tree.components import Components
+from raptor_lab.comparison.compare import compare, compare_preset, join
+from raptor_lab.comparison.index import index_key, open_index, tree_statistics
+from raptor_lab.comparison.measures import (
     content_recall,
     document_measures,
     evidence_recall,
     nearest_option,
 )
-from raptor_core.evaluation.systems import make_system
-from raptor_core.settings import HybridSettings, Settings, with_preset
-from raptor_core.tokens import WordCounter
-from raptor_core.tree.components import Components
+from raptor_lab.comparison.systems import make_system
+from raptor_lab.datasets.base import Dataset
+from raptor_lab.datasets.load import load_dataset
 
 SETTINGS = {
     "chunking": {"max_tokens": 24},

@@ -6,16 +6,14 @@ from typing import Any
 
 import click
 
-from raptor_assets.cli.evals.common import EXPORT
 from raptor_assets.cli.options import home_and_json, make_query, query_options
 from raptor_assets.cli.output import print_json
 from raptor_assets.cli.terminal import say
 from raptor_assets.project.home import Home
 from raptor_assets.tables_markdown import shorten
 from raptor_core.errors import SettingsError
-from raptor_core.evaluation.datasets import Question, load_golden
-from raptor_core.evaluation.exports import golden_scores, write_exports
 from raptor_core.evaluation.golden import GoldenReport, golden_values, measure_golden
+from raptor_core.evaluation.golden_file import Question, load_golden
 from raptor_core.home.published import open_published, require_trees
 from raptor_core.retrieval import Query
 from raptor_core.settings import Settings
@@ -30,7 +28,6 @@ from raptor_core.tree.components import Components
     help="Exit with 5 if a smaller share of questions finds its answer, such as 0.8.",
 )
 @query_options
-@EXPORT
 @home_and_json
 def golden_command(
     file: Path | None, min_hit_rate: float | None, home: Path, as_json: bool, **values: Any
@@ -45,7 +42,6 @@ def golden_command(
     if path is None:
         raise SettingsError("no golden set is named; give a FILE, or set checks.golden")
     report = ask_published(opened, settings, load_golden(path), make_query(settings, values))
-    write_exports(golden_scores(report), values["exports"])
     if as_json:
         print_json({"file": str(path), "min_hit_rate": min_hit_rate, **golden_values(report)})
     else:

@@ -7,21 +7,22 @@ from typing import Any, get_args
 
 import click
 
-from raptor_assets.cli.options import ENCODERS, Command, home_settings, together
-from raptor_assets.cli.output import print_json, print_table
+from raptor_assets.cli.options import Command, home_settings, together
+from raptor_assets.cli.output import print_json
 from raptor_assets.cli.terminal import say
 from raptor_assets.project.home import Home
-from raptor_core.evaluation.compare import Comparison, by_kind
-from raptor_core.evaluation.contexts import System
-from raptor_core.evaluation.datasets import Dataset, open_dataset
-from raptor_core.evaluation.exports import COLUMNS, write_exports
-from raptor_core.evaluation.index import Index, TreeStatistics, open_index
-from raptor_core.evaluation.systems import make_system
-from raptor_core.evaluation.tables import comparison_tables
 from raptor_core.models.money.ledger import Ledger
 from raptor_core.settings import preset, with_preset
 from raptor_core.settings.trees import ClusteringSettings
 from raptor_core.tree.components import Components
+from raptor_lab.comparison.compare import Comparison, by_kind
+from raptor_lab.comparison.contexts import System
+from raptor_lab.comparison.exports import COLUMNS, write_exports
+from raptor_lab.comparison.index import Index, TreeStatistics, open_index
+from raptor_lab.comparison.systems import make_system
+from raptor_lab.comparison.tables import comparison_tables, print_table
+from raptor_lab.datasets.base import Dataset
+from raptor_lab.datasets.load import open_dataset
 
 dataset_options = together(
     click.option(
@@ -49,6 +50,13 @@ dataset_options = together(
 """Options of a data set and its trees."""
 
 
+ENCODERS = click.option(
+    "--dpr",
+    "encoders",
+    nargs=2,
+    metavar="QUESTION_MODEL PASSAGE_MODEL",
+    help="Encoders of the strategies dpr and collapsed-dpr: models of sentence-transformers.",
+)
 EXPORT = click.option(
     "--export",
     "exports",
@@ -139,7 +147,7 @@ def open_preset(index: Index, preset_name: str, cache: Path) -> AbstractContextM
 
 def cache_of(home: Path, values: Mapping[str, Any]) -> Path:
     """Return the folder of trees and paid answers."""
-    return values["cache"] or Home.at(home).evaluation
+    return values["cache"] or Home.at(home).path / "evaluation"
 
 
 def make_systems(values: Mapping[str, Any]) -> list[System]:
