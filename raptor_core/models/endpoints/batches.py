@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 from raptor_core.models.endpoints.client import EndpointClient
-from raptor_core.models.endpoints.dialects import Dialect
+from raptor_core.models.endpoints.dialects import Shared
 from raptor_core.models.endpoints.faults import scrub
 from raptor_core.models.endpoints.values import ChatAsk
 from raptor_core.settings.base import EndpointPart
@@ -43,7 +43,7 @@ class BatchState:
 
 def batch_line(endpoint: EndpointPart, key: str, ask: ChatAsk) -> bytes:
     """Return a line of a batch's file for one request; its answer carries ``key``."""
-    body = Dialect.of(endpoint).chat_body(endpoint.model, ask, ask.user)
+    body = Shared.of(endpoint).dialect.chat_body(endpoint.model, ask, ask.user)
     line = {"custom_id": key, "method": "POST", "url": _PATH, "body": body}
     return json.dumps(line, separators=(",", ":")).encode() + b"\n"
 

@@ -15,8 +15,8 @@ from raptor_core.disk import disk_errors, file_lock, write_durably
 from raptor_core.errors import EndpointError, StoreError
 from raptor_core.identity import digest
 from raptor_core.models.endpoints import batches
-from raptor_core.models.endpoints.answers import read_usage
-from raptor_core.models.endpoints.client import EndpointClient, read_kept
+from raptor_core.models.endpoints.answers import read_kept, read_usage
+from raptor_core.models.endpoints.client import EndpointClient
 from raptor_core.models.endpoints.faults import FaultError
 from raptor_core.models.endpoints.values import ChatAsk
 from raptor_core.models.money.ledger import Ledger, Reservation
