@@ -3,24 +3,26 @@
 import json
 
 import pytest
+from openai.types import Batch
 from support.endpoint_clients import ask, client_of, endpoint_of
 from support.openai_server import FakeOpenAI, Fault
 from support.raw_server import RawServer
 
 from raptor_core.errors import EndpointError
-from raptor_core.models.endpoints.batches import BatchClient, BatchState
+from raptor_core.models.endpoints.batches import BatchClient
 from raptor_core.models.endpoints.client import EndpointClient
 from raptor_core.retrying import RetryPolicy
 
 ONCE = RetryPolicy(max_retries=0)
+BATCH = Batch.model_construct(
+    id="batch-1", status="completed", output_file_id="file-1", error_file_id=None, metadata=None
+)
 CALLS = {
     "chat": lambda client: client.chat(ask()),
     "embeddings": lambda client: client.embed(["a text"]),
     "batch": lambda client: BatchClient(client).create(b"{}\n", "mark"),
-    "state of a batch": lambda client: BatchClient(client).state("batch-1"),
-    "file of a batch": lambda client: [
-        *BatchClient(client).answers(BatchState("completed", "file-1", None))
-    ],
+    "state of a batch": lambda client: BatchClient(client).refreshed(BATCH),
+    "file of a batch": lambda client: list(BatchClient(client).answers(BATCH)),
 }
 
 
