@@ -21,12 +21,10 @@ from raptor_core.store.store import VectorStore
 COUNTED_TREES = 1000  # whose nodes are counted at once
 
 
-def read_store_state(
-    place: StoreResource, grouping: GroupingSettings, *, mend: bool = False
-) -> StoreState | None:
-    """Read what each collection holds, None if the store is in use; ``mend`` removes damage."""
+def read_store_state(place: StoreResource, grouping: GroupingSettings) -> StoreState | None:
+    """Read what each collection holds, None if the store is in use."""
     try:
-        return tuple(_marks(_complete(store, mend=mend), grouping) for store in place.open_each())
+        return tuple(_marks(_complete(store), grouping) for store in place.open_each())
     except StoreLockedError:  # the process that publishes finds the store usable
         return None
 
@@ -50,9 +48,7 @@ def _marks(marks: Iterable[Mark], grouping: GroupingSettings) -> Mapping[str, tu
     return {name: tuple(marks) for name, marks in by_partition.items()}
 
 
-def _complete(store: VectorStore, *, mend: bool) -> list[Mark]:
-    if mend:
-        store.mend()
+def _complete(store: VectorStore) -> list[Mark]:
     marks = store.marks()
     complete: list[Mark] = []
     for at in range(0, len(marks), COUNTED_TREES):

@@ -92,8 +92,7 @@ def build(
 
     Args:
         partitions: only these, and no drop; None for all.
-        force: also build partitions that are up to date, after removing damaged trees; finished
-            work is reused.
+        force: also build partitions that are up to date; finished work is reused.
         confirm_removal: drop removed documents, however many.
         scan: scan of the source, if the caller has one.
         components: replacement for the components of the settings.
@@ -107,7 +106,7 @@ def build(
     resources = Resources(settings, home, components=components, scan=scan)
     with recorded(home) as records:
         keep_look(resources.tables, settings.source, scan)
-        store_state = read_store_state(resources.store, settings.grouping, mend=force)
+        store_state = read_store_state(resources.store, settings.grouping)
         changes = resources.changes(records, store_state, is_confirmed=confirm_removal)
     if changes.doubt and partitions is None:
         raise SourceError(changes.explain_doubt())

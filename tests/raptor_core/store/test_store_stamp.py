@@ -9,12 +9,12 @@ from support.stores import faults, make_tree, open_at, publish
 from raptor_core.store.folder import store_stamp
 
 
-@pytest.fixture(params=["edge", "local"])
-def kept(request, tmp_path):
+@pytest.fixture
+def kept(tmp_path):
     """A store with a tree, and how to open and to stamp it."""
 
     def opened():
-        return open_at(tmp_path / "store", request.param)
+        return open_at(tmp_path / "store")
 
     with opened() as store:
         publish(store, make_tree())
