@@ -10,7 +10,7 @@ from raptor_assets.versions import code_versions
 from raptor_core.documents.base import Corpus, Document
 from raptor_core.documents.grouping import Partitions
 from raptor_core.documents.removal import Unread
-from raptor_core.errors import DamagedTableError, SourceError, TableError
+from raptor_core.errors import SourceError, TableError
 from raptor_core.quality.document_text import MIN_DOCUMENTS, CommonText
 from raptor_core.store.store import VectorStore
 from raptor_core.tables.schema import Schema
@@ -106,7 +106,7 @@ class RunContext:
         self.tables = resources.tables
         self.store = HeldStore(resources.store)
         self.source = resources.source
-        self._places = resources.places
+        self._published = resources.published
         self.reports = resources.reports
         self.warn = warn
         self.working = working
@@ -135,14 +135,14 @@ class RunContext:
         unread = Unread(self.corpus.skipped)
         if not unread:
             return
-        with suppress(DamagedTableError):  # it is written again
-            for document_id, source in self._places(partition):
-                if document_id not in ids and (place := unread.place_of(document_id, source)):
-                    raise SourceError(
-                        f"partition {partition!r} stays as published: its document "
-                        f"{document_id!r} cannot be read now, since {place!r} cannot. Make that "
-                        "readable, or remove it from the source"
-                    )
+        for document in self._published().documents([partition])[partition]:
+            place = unread.place_of(document.id, document.source)
+            if place and document.id not in ids:
+                raise SourceError(
+                    f"partition {partition!r} stays as published: its document {document.id!r} "
+                    f"cannot be read now, since {place!r} cannot. Make that readable, or remove it "
+                    "from the source"
+                )
 
     @cached_property
     def common_text(self) -> CommonText:

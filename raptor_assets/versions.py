@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 
 from raptor_core.curation import Curation
 from raptor_core.documents.base import Document, Entry
-from raptor_core.identity import FALLBACK, digest, fingerprint
+from raptor_core.identity import digest, fingerprint
 from raptor_core.nodes import Node
 from raptor_core.settings import Settings
-from raptor_core.store.base import Manifest, Mark
+from raptor_core.store.base import Manifest
 from raptor_core.tree.publish import build_id, build_settings_fingerprint, content_settings
 
 if TYPE_CHECKING:
@@ -100,24 +100,12 @@ def audited_version(version: str, findings: Sequence[str]) -> str:
     return f"{version}-{digest('audited', *findings)[:16]}"
 
 
-REFUSED = "-refused"
+def published_version(inputs: str, manifests: Iterable[Manifest]) -> str:
+    """Return the version of published trees: inputs, content, and what is hidden of it."""
+    marks = ("\0".join((m.build_id, *m.quarantined)) for m in manifests)
+    return f"{inputs}-{digest('tree', *sorted(marks))[:16]}"
 
 
-def refused_version(version: str, nodes: Iterable[Node]) -> str:
-    """Add a mark to the version of ``tree`` if the model refused a summary of the trees."""
-    return version + REFUSED if any(FALLBACK in node.quality for node in nodes) else version
-
-
-def published_mark(manifest: Manifest | Mark) -> str:
-    """Return the part of a published tree's manifest that its partition's version depends on."""
-    return "\0".join((manifest.build_id, *manifest.quarantined))
-
-
-def published_version(documents: str, build: str, marks: Sequence[str]) -> str:
-    """Return the beginning of the data version of ``tree``: its inputs, then its content."""
-    return f"{source_version(documents, build)}-{digest('tree', *sorted(marks))[:16]}"
-
-
-def source_version(documents: str, build: str) -> str:
-    """Return the part of ``published_version`` that is known before the build."""
-    return f"{documents[:16]}-{build[:16]}"
+def inputs_version(partition: str, documents: str, build: str) -> str:
+    """Return ``Manifest.inputs``: a partition's documents, then the version of the settings."""
+    return f"{digest('inputs', partition, documents)[:16]}-{build[:16]}"

@@ -55,12 +55,12 @@ def search_recall(store: VectorStore, n_samples: int, top: int) -> StoreRecall:
 def _sample(store: VectorStore, n_samples: int) -> list[Node]:
     """Draw trees by size, then nodes in them, so that few trees are read."""
     rng = np.random.default_rng(SEED)
-    marks = store.marks()
-    sizes = np.array([mark.n_nodes for mark in marks], dtype=float)
-    trees = rng.choice(len(marks), n_samples, p=sizes / sizes.sum())
+    manifests = store.manifests()
+    sizes = np.array([sum(manifest.layer_sizes) for manifest in manifests], dtype=float)
+    trees = rng.choice(len(manifests), n_samples, p=sizes / sizes.sum())
     drawn: list[Node] = []
     for at, count in zip(*np.unique(trees, return_counts=True), strict=True):
-        nodes = store.nodes(Where(trees=(marks[at].tree,)))
+        nodes = store.nodes(Where(trees=(manifests[at].tree,)))
         rows = rng.choice(len(nodes), min(count, len(nodes)), replace=False)
         drawn += [nodes[row] for row in sorted(rows)]
     return drawn

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic_core import to_json
 
-from raptor_assets.cli.terminal import say, say_json
+from raptor_assets.cli.terminal import say_json
 from raptor_core.evaluation.tables import Table as EvaluationTable
 from raptor_core.nodes import Node
 from raptor_core.redaction import printable
@@ -51,13 +51,6 @@ def join_reasons(reasons: Iterable[tuple[str, str]]) -> list[str]:
         f"{names[0]} and {len(names) - 1} more: {reason}" if names[1:] else f"{names[0]}: {reason}"
         for reason, names in alike.items()
     ]
-
-
-def print_orphaned(partitions: Iterable[str]) -> None:
-    """Name the partitions that are published, but were not built by this home."""
-    why = "published by another home of the corpus, or by a lost one; `raptor drop` removes it"
-    for line in join_reasons((name, why) for name in partitions):
-        say(line, fg="yellow", err=True)
 
 
 def node_values(node: Node) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """The corpus tree of a home: a second corpus in the home's folder ``corpus_tree``.
 
 Its source are the top nodes of the published trees, kept as rows like those of an upstream asset.
-They are read again when the stamp of the store below differs from the last one.
+They are read again when other trees are published below.
 """
 
 import json
@@ -14,11 +14,10 @@ from raptor_assets import keys, names
 from raptor_assets.names import CorpusNames
 from raptor_assets.project.followed import keep_rows
 from raptor_assets.project.resources import Resources
-from raptor_assets.project.runs import partitions_under_way
+from raptor_assets.project.runs import unfinished_runs
 from raptor_core.disk import replace_file
 from raptor_core.documents import Document
 from raptor_core.identity import digest
-from raptor_core.store.folder import store_stamp
 from raptor_core.tree.corpus_tree import corpus_tree_settings, published_tops, top_documents
 
 BELOW_UNDER_WAY = "trees are being built; the tree above them comes after"
@@ -52,10 +51,8 @@ def refresh(above: Resources) -> int:
 
 
 def _stamp(below: Resources) -> str:
-    store = below.settings.store
+    """Return the digest of the trees that are published below."""
     least = str(below.settings.corpus_tree.min_trees)
-    if store.kind != "server":
-        return digest(least, store_stamp(below.home.qdrant, store.corpus))
     if not below.store.exists():
         return digest(least)
     with below.store.open_existing() as opened:
@@ -75,8 +72,7 @@ def prepare(above: Resources, instance: dg.DagsterInstance) -> str:
     below = above.below
     if below is None:
         return ""
-    partitions = instance.get_dynamic_partitions(below.names.partitions)
-    if partitions_under_way(instance, partitions, below.names) is not None:
+    if unfinished_runs(instance, below.names):
         return BELOW_UNDER_WAY
     refresh(above)
     return ""

@@ -16,7 +16,6 @@ from dagster._core.definitions.data_version import DEFAULT_DATA_VERSION
 from pydantic import Field
 
 from raptor_assets.evaluations import check_result
-from raptor_assets.project.records import DagsterRecords
 from raptor_assets.project.resources import Resources
 from raptor_assets.provenance import MATERIALIZED
 from raptor_core.disk import disk_remedy, replace_file
@@ -220,8 +219,8 @@ def _source_metadata(
     instance: dg.DagsterInstance, resources: Resources, inventory: Inventory
 ) -> dict[str, Any]:
     """Return numbers of documents and partitions to build; raise for an unconfirmed removal."""
-    records = DagsterRecords(instance, resources.names)
-    changes = resources.changes(records, inventory=inventory)
+    begun = instance.get_dynamic_partitions(resources.names.partitions)
+    changes = resources.changes(begun, inventory)
     if changes.doubt:
         raise SourceError(
             f"{changes.doubt}. Nothing is removed, and the source stays as it was. Correct what "

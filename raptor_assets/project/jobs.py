@@ -7,11 +7,9 @@ import dagster as dg
 
 from raptor_assets import keys
 from raptor_assets.names import CorpusNames
-from raptor_assets.ownership import TreeIndex, abandoned_trees
 from raptor_assets.process import turn_tags
-from raptor_assets.project.records import DagsterRecords
+from raptor_assets.project.published import TreeIndex
 from raptor_assets.project.resources import Resources
-from raptor_assets.project.store_state import read_store_state
 from raptor_assets.project.turns import Turn, begin_turn
 from raptor_assets.provenance import MATERIALIZED, version_tags
 from raptor_assets.versions import DROPPED
@@ -77,16 +75,11 @@ def build_drop_job(resources: Resources) -> dg.JobDefinition:
 
 
 def still_removed(
-    context: dg.OpExecutionContext,
-    resources: Resources,
-    partitions: Sequence[str],
-    *,
-    is_confirmed: bool = False,
+    context: dg.OpExecutionContext, resources: Resources, partitions: Sequence[str]
 ) -> list[str]:
     """Return the partitions that are still to be dropped: a run may have waited for its turn."""
-    records = DagsterRecords(context.instance, resources.names)
-    stored = read_store_state(resources.store, resources.settings.grouping)
-    changes = resources.changes(records, stored, is_confirmed=is_confirmed)
+    begun = context.instance.get_dynamic_partitions(resources.names.partitions)
+    changes = resources.changes(begun, is_confirmed=True)  # else they would not have been chosen
     removed = [name for name in partitions if name in changes.removed]
     if spared := sorted({*partitions} - {*removed}):
         context.log.info(f"not dropped, since not gone any more: {', '.join(spared)}")
@@ -122,13 +115,9 @@ def drop_config(
 
 
 def _drop(partition: str, resources: Resources, cache: NodeCache, stored: TreeIndex) -> int:
-    """Drop a partition's trees, then its tables, and return the number of nodes.
-
-    Without tables, as after a build by another home, all trees go that belong to the partition.
-    """
+    """Drop a partition's trees, then its tables, and return the number of nodes."""
     tables, place, grouping = resources.tables, resources.store, resources.settings.grouping
-    trees = abandoned_trees(tables, grouping, partition, stored) or sorted(stored(partition))
-    n_nodes = 0
+    trees, n_nodes = sorted(stored(partition)), 0
     for store in place.open_each():
         with store.publishing() as publishing:
             n_nodes += publishing.drop(trees)

@@ -1,11 +1,13 @@
-"""Access to Dagster's records, and the errors of their database; ``record_files`` is faster."""
+"""Access to Dagster's records, and the errors of their database."""
 
 import logging
 import os
 import re
+import sqlite3
 import sys
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,14 +15,12 @@ import dagster as dg
 from dagster._check import CheckError
 from dagster._core.event_api import PartitionKeyFilter
 from dagster._core.storage.asset_check_execution_record import AssetCheckExecutionRecordStatus
-from sqlalchemy.exc import ArgumentError, OperationalError, SQLAlchemyError
+from sqlalchemy.exc import ArgumentError, DBAPIError, OperationalError, SQLAlchemyError
 from sqlalchemy.pool import NullPool
 from yaml import YAMLError
 
 from raptor_assets import names
 from raptor_assets.project.home import unreadable_config
-from raptor_assets.project.record_files import CheckOutcome, CheckOutcomes, damage_named
-from raptor_assets.provenance import MATERIALIZED, recorded_versions
 from raptor_core.disk import disk_remedy, file_lock
 from raptor_core.errors import RecordsError, SettingsError
 
@@ -58,53 +58,83 @@ def open_records(folder: Path) -> Iterator[dg.DagsterInstance]:
             yield instance
 
 
-class DagsterRecords:
-    """``Records`` that asks a Dagster instance; it works for every kind of storage."""
+@dataclass(frozen=True, slots=True)
+class CheckOutcome:
+    """Last result of a check, without details if it passed; severity is error or warn."""
 
-    def __init__(self, instance: dg.DagsterInstance, corpus: names.CorpusNames) -> None:
-        self.instance = instance
-        self._corpus = corpus
+    passed: bool = True
+    severity: str = "warn"
+    description: str = ""
 
-    def _key(self, asset: str) -> dg.AssetKey:
-        return dg.AssetKey.from_user_string(self._corpus.shown(asset))
 
-    def partitions(self) -> list[str]:
-        """See ``Records``."""
-        return list(self.instance.get_dynamic_partitions(self._corpus.partitions))
+CheckOutcomes = Mapping[tuple[str, str, str | None], CheckOutcome]
+"""Results by asset (as "layer_1/summaries"), name of the check, and partition or None."""
 
-    def versions(self, asset: str) -> dict[str, str]:
-        """See ``Records``."""
-        return recorded_versions(self.instance, self._key(asset))
 
-    def latest(self, asset: str) -> dict[str, int]:
-        """See ``Records``."""
-        ids = self.instance.get_latest_storage_id_by_partition(self._key(asset), MATERIALIZED)
-        return dict(ids)
+def read_outcomes(
+    instance: dg.DagsterInstance, corpus: names.CorpusNames, checks: names.Checks
+) -> CheckOutcomes:
+    """Return the last result of each check by partition or None, none of a planned check."""
+    keys = {
+        dg.AssetCheckKey(dg.AssetKey.from_user_string(corpus.shown(asset)), check.name): asset
+        for asset, check in checks
+    }
+    outcomes: dict[tuple[str, str, str | None], CheckOutcome] = {}
+    for info in instance.event_log_storage.get_asset_check_partition_info(list(keys)):
+        key, partition = info.check_key, info.partition_key
+        passed = info.latest_execution_status == AssetCheckExecutionRecordStatus.SUCCEEDED
+        last = CheckOutcome() if passed and partition else _last(instance, key, partition)
+        if last is not None:
+            outcomes[keys[key], key.name, partition] = last
+    return outcomes
 
-    def outcomes(self, checks: names.Checks) -> CheckOutcomes:
-        """See ``Records``."""
-        keys = {dg.AssetCheckKey(self._key(asset), check.name): asset for asset, check in checks}
-        storage = self.instance.event_log_storage
-        outcomes: dict[tuple[str, str, str | None], CheckOutcome] = {}
-        for info in storage.get_asset_check_partition_info(list(keys)):
-            key, partition = info.check_key, info.partition_key
-            passed = info.latest_execution_status == AssetCheckExecutionRecordStatus.SUCCEEDED
-            last = CheckOutcome() if passed and partition else self._last(key, partition)
-            if last is not None:
-                outcomes[keys[key], key.name, partition] = last
-        return outcomes
 
-    def _last(self, key: dg.AssetCheckKey, partition: str | None) -> CheckOutcome | None:
-        """Return the last result of a check, None if it was only planned."""
-        history = self.instance.event_log_storage.get_asset_check_execution_history(
-            key, limit=1, status=JUDGED, partition_filter=PartitionKeyFilter(key=partition)
-        )
-        last = history[0].evaluation if history else None
-        if not isinstance(last, dg.AssetCheckEvaluation):
-            return None
-        if last.passed and partition is not None:
-            return CheckOutcome()
-        return CheckOutcome(last.passed, last.severity.value.lower(), last.description or "")
+def _last(
+    instance: dg.DagsterInstance, key: dg.AssetCheckKey, partition: str | None
+) -> CheckOutcome | None:
+    """Return the last result of a check, None if it was only planned."""
+    history = instance.event_log_storage.get_asset_check_execution_history(
+        key, limit=1, status=JUDGED, partition_filter=PartitionKeyFilter(key=partition)
+    )
+    last = history[0].evaluation if history else None
+    if not isinstance(last, dg.AssetCheckEvaluation):
+        return None
+    if last.passed and partition is not None:
+        return CheckOutcome()
+    return CheckOutcome(last.passed, last.severity.value.lower(), last.description or "")
+
+
+@contextmanager
+def damage_named(folder: Path) -> Iterator[None]:
+    """Raise a RecordsError that names the damaged or unwritable file if a statement fails."""
+    try:
+        yield
+    except (sqlite3.DatabaseError, DBAPIError) as error:
+        for path in sorted(folder.rglob("*.db")):
+            if fault := _fault(path):
+                raise RecordsError(f"{path}, a file of Dagster's records, {fault}") from error
+        raise
+
+
+def _fault(path: Path) -> str:
+    """Return the fault of a database file and its remedy, "" for a sound one."""
+    top = path.parent.parent if path.parent.name == "runs" else path.parent
+    remedy = (
+        f"Restore it from a copy; or move {top} away and repeat: what was published stays, and the "
+        "next build takes vectors and texts from the store"
+    )
+    if path.is_dir():
+        return f"is a folder. {remedy}"
+    if not os.access(path, os.R_OK | os.W_OK):
+        return "may not be written. Make it and its folder writable for this user, and repeat"
+    try:
+        with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)) as opened:
+            (answer,) = opened.execute("PRAGMA quick_check(1)").fetchone()
+    except sqlite3.OperationalError:  # it is locked, or the disk is full: not damaged
+        return ""
+    except sqlite3.DatabaseError as error:
+        answer = str(error)
+    return "" if answer == "ok" else f"is damaged: {answer}. {remedy}"
 
 
 def is_postgres(instance: dg.DagsterInstance) -> bool:

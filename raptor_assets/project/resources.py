@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from raptor_assets.names import DOCUMENTS, CorpusNames
+from raptor_assets.names import CorpusNames
+from raptor_assets.project.changes import Changes, Published, find_changes
 from raptor_assets.project.home import Home
-from raptor_assets.project.plan import Changes, StoreState, find_changes
-from raptor_assets.project.record_files import Records
+from raptor_assets.project.published import read_published
 from raptor_assets.project.source_state import load_catalog, save_catalog
 from raptor_assets.report_pages import ReportFolder
 from raptor_assets.versions import build_version
 from raptor_core.curation import Curation
 from raptor_core.documents import (
     Corpus,
-    Document,
     Inventory,
     Scan,
     document_partition,
@@ -36,7 +35,6 @@ from raptor_core.settings import Settings, SourceSettings, StoreSettings
 from raptor_core.store import VectorStore, open_store, stored_identities, stored_identity
 from raptor_core.tables.curation import read_decisions
 from raptor_core.tables.files import TableStore
-from raptor_core.tables.values import table_to_documents
 from raptor_core.tree.components import Components
 from raptor_core.tree.corpus_tree import CORPUS_TREE_NAME, corpus_tree_settings
 from raptor_core.tree.sqlite_cache import SqliteCache
@@ -122,34 +120,30 @@ class Resources:
 
     def changes(
         self,
-        records: Records,
-        store_state: StoreState | None = None,
+        begun: Collection[str] = (),
         inventory: Inventory | None = None,
         *,
         is_confirmed: bool = False,
     ) -> Changes:
         """Return the partitions to build and to drop; see ``find_changes``."""
         return find_changes(
-            records,
+            self.published(),
             self.settings,
             self.build_version,
             inventory or self.source.inventory(),
-            self.known,
-            store_state,
             self.curation(),
+            begun,
             is_confirmed=is_confirmed or self.source.is_confirmed,
         )
 
-    def places(self, partition: str) -> list[tuple[str, str]]:
-        """Return id and source of each document that a partition was last built from."""
-        table = self.tables.find((DOCUMENTS,), partition, ["id", "source"])
-        return [] if table is None else list(zip(*table.to_pydict().values(), strict=True))
+    def partitions(self, begun: Collection[str]) -> set[str]:
+        """Return the partitions that were begun or are published, by whomever."""
+        collections = self.published().collections
+        return {*begun, *(name for marks in collections for name in marks)}
 
-    def known(self, partition: str) -> Iterable[Document]:
-        """Return the documents that a partition was last built from."""
-        table = self.tables.find((DOCUMENTS,), partition)
-        trees = {} if table is None else table_to_documents(table)
-        return (document for documents in trees.values() for document in documents)
+    def published(self) -> Published:
+        """Read what is published, by partition."""
+        return read_published(self.store.open_each, self.settings.grouping)
 
 
 class SourceResource:
@@ -263,6 +257,10 @@ class StoreResource:
     def trees(self) -> Iterator[str]:
         """Yield the names of the trees of every collection."""
         return (mark.tree for store in self.open_each() for mark in store.marks())
+
+    def built_trees(self) -> Iterator[str]:
+        """Yield the names of the trees that builds published."""
+        return (mark.tree for store in self.open_each() for mark in store.marks() if mark.inputs)
 
     def open_existing(self) -> VectorStore:
         """Open the live collection to read it, without loading an embedder."""

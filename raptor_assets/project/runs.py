@@ -6,7 +6,6 @@ over several partitions cover only neighbours and plan every asset of each of th
 
 import re
 from collections.abc import Mapping, Sequence
-from datetime import datetime
 from typing import Any
 
 import dagster as dg
@@ -98,31 +97,6 @@ _UNFINISHED = [_STATUS.QUEUED, _STATUS.NOT_STARTED, _STATUS.STARTING, _STATUS.ST
 _UNDER_WAY = [_STATUS.STARTING, _STATUS.STARTED, _STATUS.CANCELING]
 
 
-def partitions_under_way(
-    instance: dg.DagsterInstance, order: Sequence[str], corpus: CorpusNames
-) -> set[str] | None:
-    """Return the partitions of a corpus's unfinished runs, None without such runs."""
-    runs = unfinished_runs(instance, corpus)
-    if not runs:
-        return None
-    return {name for run in runs for name in partitions_of(run, order)}
-
-
-def cancelled_partitions(
-    instance: dg.DagsterInstance, order: Sequence[str], corpus: CorpusNames, since: str
-) -> tuple[set[str], str]:
-    """Return the partitions of runs that were cancelled, and the moment of the last one.
-
-    ``since`` is such a moment, after which runs count; "" counts all runs.
-    """
-    moment = datetime.fromisoformat(since) if since else None
-    filters = dg.RunsFilter(statuses=[_STATUS.CANCELED], updated_after=moment)
-    records = [r for r in instance.get_run_records(filters) if _is_of(r.dagster_run, corpus)]
-    moments = [record.update_timestamp.isoformat() for record in records]
-    names = {name for r in records for name in partitions_of(r.dagster_run, order)}
-    return names, max(moments, default=since)
-
-
 def unfinished_runs(instance: dg.DagsterInstance, corpus: CorpusNames) -> list[dg.DagsterRun]:
     """Return the queued and running runs of a corpus."""
     runs = instance.get_runs(dg.RunsFilter(statuses=_UNFINISHED))
@@ -138,26 +112,20 @@ def _is_of(run: dg.DagsterRun, corpus: CorpusNames) -> bool:
 def delete_old_runs(instance: dg.DagsterInstance, corpus: CorpusNames, keep: int) -> list[str]:
     """Delete finished runs beyond the newest ``keep`` that newer ones replace; return their ids.
 
-    A newer successful build of all partitions of a run has each record that is read of them. A
-    run that dropped a partition stays as long as a run that built it.
+    A newer successful build of all partitions of a run has each record that is read of them.
     """
     runs = instance.get_runs() if instance.get_runs_count() > keep > 0 else []
     runs = [run for run in runs if _is_of(run, corpus)]
     order = instance.get_dynamic_partitions(corpus.partitions)
-    needed, kept, replaced = set(order), set[str](), []
+    needed, deleted = set(order), list[str]()
     for at, run in enumerate(runs):  # the newest first
         names = _recorded_partitions(run, order)
         if at >= keep and run.is_finished and names and names.isdisjoint(needed):
-            replaced.append(run)
-            continue
-        kept |= names
-        if run.is_success and not run.asset_selection and run.job_name != corpus.of(DROP):
+            instance.delete_run(run.run_id)
+            deleted.append(run.run_id)
+        elif run.is_success and not run.asset_selection and run.job_name != corpus.of(DROP):
             needed -= names
-    drop = corpus.of(DROP)
-    old = [r for r in replaced if r.job_name != drop or kept.isdisjoint(partitions_of(r, order))]
-    for run in old:
-        instance.delete_run(run.run_id)
-    return [run.run_id for run in old]
+    return deleted
 
 
 def _recorded_partitions(run: dg.DagsterRun, order: Sequence[str]) -> set[str]:

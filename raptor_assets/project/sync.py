@@ -4,6 +4,7 @@ It is for command lines, schedules and the first build. The sensor requests runs
 """
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import dagster as dg
 from pydantic import Field
@@ -13,13 +14,11 @@ from raptor_assets.chain import ChainRun, Event, Events
 from raptor_assets.names import SOURCE, SYNC
 from raptor_assets.process import turn_tags
 from raptor_assets.progress import Watch, ignore_progress
+from raptor_assets.project.changes import Changes
 from raptor_assets.project.corpus_tree import prepare
 from raptor_assets.project.jobs import drop_all, still_removed
-from raptor_assets.project.plan import Changes
-from raptor_assets.project.records import DagsterRecords
 from raptor_assets.project.resources import Resources
 from raptor_assets.project.runs import fail_dead_runs
-from raptor_assets.project.store_state import read_store_state
 from raptor_core.errors import RaptorError, SourceError
 from raptor_core.home.published import refuse_unknown
 
@@ -49,8 +48,22 @@ def explain_waiting(resources: Resources, instance: dg.DagsterInstance) -> str:
     return "no source is named; set paths under [source] in raptor.toml"
 
 
-def build_sync_job(resources: Resources, progress: Watch = ignore_progress) -> dg.JobDefinition:
-    """Return the job that builds what is new or changed, and drops what is gone."""
+@dataclass(frozen=True, slots=True)
+class Sync:
+    """Changes, and the partitions of them that a run builds and drops."""
+
+    changes: Changes
+    to_build: Sequence[str]
+    removed: Sequence[str]
+
+
+def build_sync_job(
+    resources: Resources, progress: Watch = ignore_progress, planned: Sync | None = None
+) -> dg.JobDefinition:
+    """Return the job that builds what is new or changed, and drops what is gone.
+
+    ``planned`` is what a caller in this process found already.
+    """
     corpus = resources.names
 
     @dg.op(
@@ -64,7 +77,7 @@ def build_sync_job(resources: Resources, progress: Watch = ignore_progress) -> d
         context: dg.OpExecutionContext, config: SyncConfig
     ) -> Iterator[Event | dg.Output[None]]:
         try:
-            yield from _sync(context, config, resources, progress)
+            yield from _sync(context, config, resources, progress, planned)
         except RaptorError as error:
             raise dg.Failure(description=str(error), allow_retries=False) from error
         yield dg.Output(None)
@@ -81,46 +94,43 @@ def build_sync_job(resources: Resources, progress: Watch = ignore_progress) -> d
 
 
 def _sync(
-    context: dg.OpExecutionContext, config: SyncConfig, resources: Resources, progress: Watch
+    context: dg.OpExecutionContext,
+    config: SyncConfig,
+    resources: Resources,
+    progress: Watch,
+    planned: Sync | None,
 ) -> Events:
     instance, corpus = context.instance, resources.names
     fail_dead_runs(instance)
     if reason := explain_waiting(resources, instance):
         raise SourceError(reason)
-    changes = _find_changes(context, resources, is_confirmed=config.confirm_removal)
-    to_build = _select(changes, config.partitions)
-    if new := [name for name in changes.new if name in to_build]:
-        instance.add_dynamic_partitions(corpus.partitions, new)
-    run = ChainRun(context, changes.in_order(to_build), resources, progress)
+    sync = planned or _plan(context, config, resources)
+    if sync.to_build:
+        instance.add_dynamic_partitions(corpus.partitions, sorted(sync.to_build))
+    run = ChainRun(context, sync.changes.in_order(sync.to_build), resources, progress)
     instance.add_run_tags(context.run_id, turn_tags(context))
-    if to_build:
+    if sync.to_build:
         yield from run.events()
-    if not config.partitions and (removed := changes.droppable(run.failures)):
-        is_confirmed = config.confirm_removal
-        removed = tuple(still_removed(context, resources, removed, is_confirmed=is_confirmed))
+    droppable = sync.changes.droppable(run.failures)
+    if removed := [name for name in droppable if name in sync.removed]:
+        removed = still_removed(context, resources, removed)
         yield from drop_all(context, resources, run.turn, removed)
     run.raise_failures()
 
 
-def _find_changes(
-    context: dg.OpExecutionContext, resources: Resources, *, is_confirmed: bool
-) -> Changes:
-    """Return the changes and log them, or raise a SourceError if a person has to confirm them."""
-    stored = read_store_state(resources.store, resources.settings.grouping)
-    records = DagsterRecords(context.instance, resources.names)
-    changes = resources.changes(records, stored, is_confirmed=is_confirmed)
+def _plan(context: dg.OpExecutionContext, config: SyncConfig, resources: Resources) -> Sync:
+    """Find the changes and log them, or raise a SourceError if a person has to confirm them."""
+    begun = context.instance.get_dynamic_partitions(resources.names.partitions)
+    changes = resources.changes(begun, is_confirmed=config.confirm_removal)
     if changes.doubt:
         raise SourceError(
             f"{changes.explain_doubt()}, or launch {resources.names.of(SYNC)} with "
             "`confirm_removal: true` in its configuration"
         )
-    counts = ("new", "changed", "unchanged", "removed", "withheld", "orphaned")
+    counts = ("new", "changed", "unchanged", "removed", "withheld")
     context.log.info(", ".join(f"{len(getattr(changes, name))} {name}" for name in counts))
-    return changes
-
-
-def _select(changes: Changes, partitions: Sequence[str]) -> tuple[str, ...]:
-    if not partitions:
-        return changes.to_build
-    refuse_unknown("partition is called", partitions, {*changes.to_build, *changes.unchanged})
-    return tuple(dict.fromkeys(partitions))
+    chosen = tuple(dict.fromkeys(config.partitions))
+    if not chosen:
+        return Sync(changes, changes.to_build, changes.removed)
+    refuse_unknown("partition is called", chosen, {*changes.to_build, *changes.unchanged})
+    return Sync(changes, chosen, ())

@@ -5,21 +5,19 @@ The plan without a build is in ``forecast``, the jobs themselves in ``project``.
 
 from __future__ import annotations
 
-import os
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from raptor_assets.names import TREE
+from raptor_assets.names import SYNC, TREE
 from raptor_assets.progress import Failure, Progress, Watch, ignore_progress
+from raptor_assets.project.changes import Changes
 from raptor_assets.project.home import Home
-from raptor_assets.project.plan import Changes
 from raptor_assets.project.resources import Resources
 from raptor_assets.project.source_state import keep_look, look
-from raptor_assets.project.store_state import existing_partitions, read_store_state
 from raptor_assets.standalone import CODE_LOCATION
-from raptor_assets.standalone.instance import open_instance, recorded
+from raptor_assets.standalone.instance import begun_partitions, open_instance
 from raptor_core.documents import Scan, Skipped
 from raptor_core.errors import SourceError
 from raptor_core.home.published import refuse_unknown
@@ -104,22 +102,22 @@ def build(
     """
     scan = scan or look(home.table_store(settings), settings.source)
     resources = Resources(settings, home, components=components, scan=scan)
-    with recorded(home) as records:
+    with open_instance(home) as instance:
         keep_look(resources.tables, settings.source, scan)
-        store_state = read_store_state(resources.store, settings.grouping)
-        changes = resources.changes(records, store_state, is_confirmed=confirm_removal)
-    if changes.doubt and partitions is None:
-        raise SourceError(changes.explain_doubt())
-    to_build = _select(changes, partitions, force=force)
-    removed = changes.removed if partitions is None else ()
-    report = BuildReport(changes, scan.inventory.skipped)
-    if to_build and components is None:
-        # The token counter first: its missing file is reported before endpoints are called.
-        resources.components().counter.count(["a look"])
-        look_up_endpoints(settings)
-    if to_build or removed:
-        check_writable(settings.store)
-        _run_plan(report, resources, to_build, removed, on_plan, on_progress)
+        begun = instance.get_dynamic_partitions(resources.names.partitions)
+        changes = resources.changes(begun, is_confirmed=confirm_removal)
+        if changes.doubt and partitions is None:
+            raise SourceError(changes.explain_doubt())
+        to_build = _select(changes, partitions, force=force)
+        removed = changes.removed if partitions is None else ()
+        report = BuildReport(changes, scan.inventory.skipped)
+        if to_build and components is None:
+            # The token counter first: its missing file is reported before endpoints are called.
+            resources.components().counter.count(["a look"])
+            look_up_endpoints(settings)
+        if to_build or removed:
+            check_writable(settings.store)
+            _sync(report, instance, resources, (to_build, removed), on_plan, on_progress)
     if report.failed and not (used := resources.components()).quotes:
         report.n_kept = used.cache.count_texts()
     return report
@@ -140,8 +138,7 @@ def update_corpus_tree(
 
     above = corpus_tree_resources(Resources(settings, home, components=components))
     if refresh(above) < settings.corpus_tree.min_trees:
-        with recorded(above.home) as records:
-            there = CORPUS_TREE_NAME in records.partitions()
+        there = CORPUS_TREE_NAME in begun_partitions(above.home)
         return drop(above.home, above.settings, [CORPUS_TREE_NAME]) if there else None
     source = above.source.settings
     return build(
@@ -155,28 +152,70 @@ def update_corpus_tree(
     )
 
 
-def _run_plan(
+def _sync(
     report: BuildReport,
+    instance: dg.DagsterInstance,
     resources: Resources,
-    to_build: Collection[str],
-    removed: Collection[str],
+    chosen: tuple[Collection[str], Collection[str]],
     on_plan: Planned,
-    watch: Watch,
+    on_progress: Watch,
 ) -> None:
+    """Run the sync job over the chosen partitions to build and to drop."""
     from raptor_assets import keys
-    from raptor_assets.project.runs import runs_over
+    from raptor_assets.project.sync import Sync, build_sync_job
 
-    changes = report.changes
+    to_build, removed = chosen
     max_layers = resources.settings.tree.max_layers
     on_plan(to_build, [key.to_user_string() for key in keys.chain_keys(max_layers)])
-    with open_instance(resources.home) as instance:
-        runner = _Runner(instance, resources, report, watch)
-        if new := [name for name in changes.new if name in to_build]:
-            instance.add_dynamic_partitions(resources.names.partitions, new)
-        for run in runs_over(changes.in_order(to_build)):
-            runner.build(run)
-        if droppable := [n for n in changes.droppable(report.failed) if n in removed]:
-            runner.drop(droppable)
+
+    def watch(progress: Progress) -> None:
+        report.failed.update(progress.failed)
+        report.odd.update(progress.odd)
+        report.produced[progress.asset] += progress.n_made
+        if progress.asset == TREE and progress.share == 1:
+            report.built += [n for n in progress.partitions if n not in progress.failed]
+        on_progress(progress)
+
+    planned = Sync(report.changes, tuple(to_build), tuple(removed))
+    job = build_sync_job(resources, watch, planned)
+    config = {"partitions": sorted(to_build)}
+    steps = {resources.names.of(f"{SYNC}_step"): {"config": config}}
+    error = _execute(report, job, instance, resources, {"ops": steps})
+    done = {*report.built, *report.failed}
+    if error:
+        failed = Failure("run", error)
+        report.failed |= {name: failed for name in to_build if name not in done}
+    _report_dropped(report, instance, resources, removed, "")
+
+
+def _report_dropped(
+    report: BuildReport,
+    instance: dg.DagsterInstance,
+    resources: Resources,
+    partitions: Iterable[str],
+    error: str,
+) -> None:
+    remaining = set(instance.get_dynamic_partitions(resources.names.partitions))
+    report.dropped += [name for name in partitions if name not in remaining]
+    if error:
+        failed = Failure("drop_partitions", error)
+        report.failed |= {name: failed for name in partitions if name in remaining}
+
+
+def _execute(
+    report: BuildReport,
+    job: dg.JobDefinition,
+    instance: dg.DagsterInstance,
+    resources: Resources,
+    config: Mapping[str, Any],
+) -> str:
+    """Run a job; return the reason of its failure, or ""."""
+    from raptor_assets.project.runs import run_job
+
+    location = None if resources.home.owner.names().corpus else CODE_LOCATION
+    run_id, error = run_job(job, instance, {**_LOGGERS, **config}, {}, location)
+    report.run_ids.append(run_id)
+    return error
 
 
 def look_up_endpoints(settings: Settings) -> None:
@@ -188,74 +227,18 @@ def look_up_endpoints(settings: Settings) -> None:
 
 
 def drop(home: Home, settings: Settings, partitions: Sequence[str]) -> BuildReport:
-    """Remove partitions with their vectors and tables, even if no home records them."""
+    """Remove partitions with their vectors and tables, also imported ones."""
+    from raptor_assets.project.jobs import build_drop_job, drop_config
+
     resources = Resources(settings, home)
-    report = BuildReport(Changes((), (), (), tuple(partitions), (), {}))
+    report = BuildReport(Changes(removed=tuple(partitions)))
     with open_instance(home) as instance:
-        records = instance.get_dynamic_partitions(resources.names.partitions)
-        known = existing_partitions(records, resources.store, settings.grouping, partitions)
-        refuse_unknown("partition is called", partitions, known)
-        _Runner(instance, resources, report, ignore_progress).drop(partitions)
+        begun = instance.get_dynamic_partitions(resources.names.partitions)
+        refuse_unknown("partition is called", partitions, resources.partitions(begun))
+        config = drop_config(list(partitions), resources.names)
+        error = _execute(report, build_drop_job(resources), instance, resources, config)
+        _report_dropped(report, instance, resources, partitions, error)
     return report
-
-
-class _Runner:
-    """Runner of a home's jobs in this process, which adds their results to a report."""
-
-    def __init__(
-        self, instance: dg.DagsterInstance, resources: Resources, report: BuildReport, watch: Watch
-    ) -> None:
-        from raptor_assets.standalone.code_location import build_definitions
-
-        self._instance = instance
-        self._home, self._names = resources.home, resources.names
-        self._report = report
-        self._callback = watch
-        self._defs = build_definitions(resources=resources, progress=self._watch)
-
-    def build(self, partitions: Sequence[str]) -> None:
-        """Build partitions in one run; those without an outcome failed with it."""
-        from raptor_assets.project.jobs import BUILD
-        from raptor_assets.project.runs import run_config, run_tags
-
-        config = run_config(partitions, self._names)
-        error = self._execute(BUILD, config, run_tags(partitions))
-        done = {*self._report.built, *self._report.failed}
-        if error:
-            failed = Failure("run", error)
-            self._report.failed |= {name: failed for name in partitions if name not in done}
-
-    def drop(self, partitions: Sequence[str]) -> None:
-        """Remove partitions in one run."""
-        from raptor_assets.project.jobs import DROP, drop_config
-
-        error = self._execute(DROP, drop_config(list(partitions), self._names), {})
-        remaining = set(self._instance.get_dynamic_partitions(self._names.partitions))
-        self._report.dropped += [name for name in partitions if name not in remaining]
-        if error:
-            failed = Failure(DROP, error)
-            self._report.failed |= {name: failed for name in partitions if name in remaining}
-
-    def _execute(self, job: str, config: Mapping[str, Any], tags: Mapping[str, str]) -> str:
-        """Run a job; return the reason of its failure, or ""."""
-        from raptor_assets.project.runs import run_job
-
-        # A run plans an event for each asset and check at its start: write them in batches.
-        os.environ.setdefault("DAGSTER_EVENT_BATCH_SIZE", "1000")
-        location = None if self._home.owner.names().corpus else CODE_LOCATION
-        resolved = self._defs.resolve_job_def(self._names.of(job))
-        run_id, error = run_job(resolved, self._instance, {**_LOGGERS, **config}, tags, location)
-        self._report.run_ids.append(run_id)
-        return error
-
-    def _watch(self, progress: Progress) -> None:
-        report = self._report
-        report.failed.update(progress.failed)
-        report.odd.update(progress.odd)
-        report.produced[progress.asset] += progress.n_made
-        if progress.asset == TREE and progress.share == 1:
-            report.built += [n for n in progress.partitions if n not in progress.failed]
-        self._callback(progress)
 
 
 def _select(changes: Changes, partitions: Collection[str] | None, *, force: bool) -> set[str]:

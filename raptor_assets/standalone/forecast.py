@@ -4,18 +4,14 @@ The build is in ``execute``, the plan of single trees in ``raptor_core.rebuild``
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 
-from raptor_assets import names
-from raptor_assets.ownership import TreeIndex, abandoned_trees
+from raptor_assets.project.changes import Changes
 from raptor_assets.project.home import Home
-from raptor_assets.project.plan import Changes
-from raptor_assets.project.record_files import RecordFiles
+from raptor_assets.project.published import TreeIndex
 from raptor_assets.project.resources import Resources
-from raptor_assets.project.store_state import read_store_state
 from raptor_assets.run_context import KnownStore
-from raptor_assets.standalone.instance import recorded
+from raptor_assets.standalone.instance import open_instance
 from raptor_core.documents import Document, Partitions, Scan
 from raptor_core.models.local.speed import Speed, speed_of
 from raptor_core.nodes import Tree
@@ -59,12 +55,12 @@ def forecast(
 ) -> Forecast:
     """Plan the trees that a build of ``partitions``, or of all, would build or drop."""
     resources = Resources(settings, home, components=components, scan=scan)
-    is_new = not (home.dagster.exists() or resources.names.corpus)
-    nothing = RecordFiles(lambda *_: [], resources.names)
-    with nullcontext(nothing) if is_new else recorded(home) as records:
-        store_state = read_store_state(resources.store, settings.grouping)
-        changes = resources.changes(records, store_state)
-        resources.components(records.instance)  # shares the cache of builds
+    begun: Sequence[str] = ()
+    if home.owner.dagster.exists() or home.owner.names().corpus:
+        with open_instance(home) as instance:
+            begun = instance.get_dynamic_partitions(resources.names.partitions)
+            resources.components(instance)  # shares the cache of builds
+    changes = resources.changes(begun)
     to_build = [name for name in changes.to_build_now if partitions is None or name in partitions]
     documents = _documents_by_tree(resources, to_build)
     removed = changes.removed if partitions is None else ()
@@ -123,13 +119,8 @@ def _dropped_trees(
     resources: Resources, partitions: Iterable[str], live: Collection[str]
 ) -> set[str]:
     """Return the trees of removed partitions, and those that changed partitions lose."""
-    tables, grouping = resources.tables, resources.settings.grouping
-    dropped: set[str] = set()
-    index = TreeIndex(resources.store.trees, grouping)
-    for name in partitions:
-        if tables.exists((names.DOCUMENTS,), name) or tables.exists((names.TREE,), name):
-            dropped.update(abandoned_trees(tables, grouping, name, index, live))
-    return dropped
+    stored = TreeIndex(resources.store.built_trees, resources.settings.grouping)
+    return {tree for name in partitions for tree in stored(name)} - set(live)
 
 
 def _has_usable_store(resources: Resources, components: Components) -> bool:

@@ -1,4 +1,4 @@
-"""Dagster records of a home: its instance, or its files alone where they suffice."""
+"""Dagster's instance of a home."""
 
 from __future__ import annotations
 
@@ -9,13 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from raptor_assets.project.home import Home
-from raptor_assets.project.record_files import (
-    RecordFiles,
-    Records,
-    damage_named,
-    is_readable,
-    reading,
-)
 from raptor_core.errors import SettingsError
 
 if TYPE_CHECKING:
@@ -39,20 +32,12 @@ def open_instance(home: Home) -> Iterator[dg.DagsterInstance]:
         yield instance
 
 
-@contextmanager
-def recorded(home: Home) -> Iterator[Records]:
-    """Open the records of a home, which is created if it is new."""
-    owner = home.owner
-    files = owner.dagster / "history"
-    with damage_named(owner.dagster):
-        if not owner.names().corpus and owner.has_default_instance() and is_readable(files):
-            with reading(files / "runs" / "event_log.db") as read:
-                yield RecordFiles(read, home.names())
-            return
-        from raptor_assets.project.records import DagsterRecords
-
-        with open_instance(home) as instance:
-            yield DagsterRecords(instance, home.names())
+def begun_partitions(home: Home) -> list[str]:
+    """Return the partitions that builds of a home have begun; none in a home without a build."""
+    if not (home.owner.dagster.exists() or home.owner.names().corpus):
+        return []
+    with open_instance(home) as instance:
+        return list(instance.get_dynamic_partitions(home.names().partitions))
 
 
 def _shared_instance(corpus: str) -> Path:

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 
 from raptor_assets import names
 from raptor_assets.project.home import Home
-from raptor_assets.project.record_files import CheckOutcomes
-from raptor_assets.standalone.instance import recorded
+from raptor_assets.standalone.instance import open_instance
 from raptor_core.documents import partition_key
 from raptor_core.home.published import has_corpus_tree
 from raptor_core.settings import Settings
@@ -19,6 +18,7 @@ from raptor_core.store.base import Manifest
 from raptor_core.tree.corpus_tree import corpus_tree_settings
 
 if TYPE_CHECKING:
+    from raptor_assets.project.records import CheckOutcomes
     from raptor_assets.report import Cost, TreeRecord
 
 
@@ -83,15 +83,13 @@ def _structural_passed(checks: Iterable[CheckResult]) -> bool:
 class HomeStatus:
     """Published trees, partitions without trees, and checks on all trees or on data sets.
 
-    Partitions that are ``orphaned`` are published, but not recorded in this home. With more than
-    ``LISTED_TREES`` trees it has ``partitions`` alone; the store then has ``n_unlisted`` more trees
-    than the tables of the partitions, or fewer.
+    With more than ``LISTED_TREES`` trees it has ``partitions`` alone; the store then has
+    ``n_unlisted`` more trees than the tables of the partitions, or fewer.
     """
 
     trees: tuple[TreeStatus, ...]
     unpublished: tuple[str, ...]
     checks: tuple[CheckResult, ...] = ()
-    orphaned: tuple[str, ...] = ()
     partitions: tuple[PartitionStatus, ...] = ()
     n_unlisted: int = 0
 
@@ -129,9 +127,7 @@ def partitions_of(home: Home, settings: Settings, n_stored: int) -> HomeStatus:
     """Return the state of a home by partition, from the tables of its published trees."""
     checks = names.partition_checks(settings)
     together = names.corpus_checks(settings, home.names())
-    with recorded(home) as records:
-        existing = sorted(records.partitions())
-        outcomes = records.outcomes(checks + together)
+    existing, outcomes = _recorded(home, checks + together)
     tables = home.table_store(settings)
     columns = ["layer_sizes", "n_nodes", "n_tokens", "published_at"]
     partitions = []
@@ -166,9 +162,7 @@ def status_of(home: Home, settings: Settings, manifests: Sequence[Manifest]) -> 
     owners = {m.tree: partition_key(m.tree, settings.grouping) for m in manifests}
     checks = names.partition_checks(settings)
     together = names.corpus_checks(settings, home.names())
-    with recorded(home) as records:
-        partitions = sorted(records.partitions())
-        outcomes = records.outcomes(checks + together)
+    partitions, outcomes = _recorded(home, checks + together)
     published = set(owners.values())
     results = {name: _results(checks, outcomes, name) for name in published}
 
@@ -184,8 +178,17 @@ def status_of(home: Home, settings: Settings, manifests: Sequence[Manifest]) -> 
         trees=(*trees, *_corpus_trees(home, settings)),
         unpublished=tuple(name for name in partitions if name not in published),
         checks=_results(together, outcomes, None),
-        orphaned=tuple(sorted(published.difference(partitions))),
     )
+
+
+def _recorded(home: Home, checks: names.Checks) -> tuple[list[str], CheckOutcomes]:
+    """Return the partitions that builds have begun, sorted, and the last results of checks."""
+    from raptor_assets.project.records import read_outcomes
+
+    corpus = home.names()
+    with open_instance(home) as instance:
+        partitions = sorted(instance.get_dynamic_partitions(corpus.partitions))
+        return partitions, read_outcomes(instance, corpus, checks)
 
 
 def _corpus_trees(home: Home, settings: Settings) -> tuple[TreeStatus, ...]:

@@ -8,12 +8,8 @@ are in ``raptor_core.transfer``.
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
-import dagster as dg
-
-from raptor_assets import keys, names
+from raptor_assets import keys
 from raptor_assets.project.home import Home
-from raptor_assets.provenance import version_tags
-from raptor_assets.standalone.instance import open_instance
 from raptor_core.documents import partition_key
 from raptor_core.errors import ExportError, StoreMismatchError, TableError
 from raptor_core.places import Folder
@@ -33,9 +29,6 @@ from raptor_core.transfer.importing import (
     verify,
 )
 from raptor_core.transfer.values import Export, ExportFolder, TableFile
-
-IMPORTED = "imported"
-"""Data version of an imported tree, so that the next build checks its partition again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +110,6 @@ def import_home(
                 f"{len(differing)} trees are published with other content, first {differing[0]!r}; "
                 "--replace replaces them by those of the export. Nothing was changed"
             )
-        _record(home, settings.grouping, names)
         imported = import_trees(store, folder, export)
         live = [mark.tree for mark in store.marks()]
     partitions = set(_complete_partitions(names, live, settings.grouping))
@@ -167,23 +159,3 @@ def _usable_tables(
     partitions = set(_complete_partitions(names, trees, grouping))
     known = {tuple(path) for path in keys.table_paths()}
     return [t for t in export.tables if t.key in known and t.partition in partitions]
-
-
-def _record(home: Home, grouping: GroupingSettings, trees: Iterable[str]) -> None:
-    """Record the partitions in Dagster before they are published, so that a build checks them."""
-    partitions = sorted({partition_key(tree, grouping) for tree in trees})
-    corpus = home.names()
-    with open_instance(home) as instance:
-        known = set(instance.get_dynamic_partitions(corpus.partitions))
-        if new := [partition for partition in partitions if partition not in known]:
-            instance.add_dynamic_partitions(corpus.partitions, new)
-        for partition in partitions:
-            instance.report_runless_asset_event(
-                dg.AssetMaterialization(
-                    asset_key=keys.shown(corpus, keys.of(names.TREE)),
-                    partition=partition,
-                    description="Its trees came by `raptor import`.",
-                    metadata={"state": IMPORTED},
-                    tags=version_tags(IMPORTED),
-                )
-            )

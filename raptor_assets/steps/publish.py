@@ -14,8 +14,8 @@ from raptor_assets.metadata import (
     published_metadata,
     rebuild_metadata,
 )
-from raptor_assets.ownership import TreeIndex, abandoned_trees
 from raptor_assets.partition_state import PartitionState, StepResult
+from raptor_assets.project.published import TreeIndex
 from raptor_assets.run_context import RunContext
 from raptor_assets.specs import TREES
 from raptor_assets.steps.base import Step
@@ -25,9 +25,8 @@ from raptor_assets.steps.summaries import SummariesStep
 from raptor_assets.versions import (
     audited_version,
     documents_version,
-    published_mark,
+    inputs_version,
     published_version,
-    refused_version,
 )
 from raptor_core.errors import InvariantError, RaptorError, SourceError, StoreRefusedError
 from raptor_core.nodes import End, Layer, Tree
@@ -53,6 +52,7 @@ class _Ready:
     trees: Sequence[Tree]
     verdicts: list[CheckResult]
     removed: Sequence[str] = ()
+    inputs: str = ""
     manifests: Mapping[str, Manifest] = field(default_factory=dict)
     published: Sequence[PublicationCounts] = ()
 
@@ -160,25 +160,24 @@ class PublishStep(Step):
         """Publish all partitions that no check refuses, many in one commit."""
         grouping = context.settings.grouping
         unfinished = TreeIndex(context.components.cache.unfinished, grouping)
-        stored = TreeIndex(lambda: [mark.tree for mark in store.marks()], grouping)
+        stored = TreeIndex(lambda: [m.tree for m in store.marks() if m.inputs], grouping)
         with store.publishing() as publishing:
             for part in ready:
                 name, live = part.state.name, {tree.name for tree in part.trees}
                 try:
-                    abandoned = abandoned_trees(context.tables, grouping, name, stored, live)
-                    part.removed = sorted({*abandoned, *unfinished(name) - live})
+                    part.removed = sorted((stored(name) | unfinished(name)) - live)
                     if not part.is_refused:
                         self._publish_partition(publishing, part)
                 except RaptorError as error:
                     part.state.fail(self.key, error)
 
     def _publish_partition(self, publishing: PublicationBatch, part: _Ready) -> None:
-        documents = part.state.documents
-        hidden = quarantined(part.state)
+        context, documents = part.state.context, part.state.documents
+        version = documents_version(documents, context.components.curation)
+        part.inputs = inputs_version(part.state.name, version, context.versions[self.key])
+        fingerprint, hidden = context.settings_fingerprint, quarantined(part.state)
         part.manifests = {
-            tree.name: make_manifest(
-                tree, documents[tree.name], part.state.context.settings_fingerprint, hidden
-            )
+            tree.name: make_manifest(tree, documents[tree.name], fingerprint, hidden, part.inputs)
             for tree in part.trees
         }
         part.published = publishing.publish(
@@ -206,14 +205,8 @@ class PublishStep(Step):
         if part.is_refused:
             return StepResult(state, None, {}, 0, False, part.verdicts)
         part.verdicts += [_stored_verdict(store, trees), *_staleness_verdicts(state, manifests)]
-        version = published_version(
-            documents_version(state.documents, context.components.curation),
-            context.versions[self.key],
-            [published_mark(manifest) for manifest in manifests.values()],
-        )
-        audited = [state.audited(layer) for layer in state.summary_layers]
-        version = audited_version(version, audited)
-        version = refused_version(version, (node for tree in trees for node in tree.nodes()))
+        version = published_version(part.inputs, manifests.values())
+        version = audited_version(version, [state.audited(n) for n in state.summary_layers])
         record = state.recorded(self.key)
         costs = cost_history(record.history if record else (), state.costs.charged)
         state.save(self.key, _table(trees, manifests), version, version, costs)

@@ -1,6 +1,7 @@
 from .base import Corpus as Corpus
 from .base import Document as Document
 from .base import Entry as Entry
+from .base import PublishedDocument as PublishedDocument
 from .base import Skipped as Skipped
 from .catalog.catalog import Catalog as Catalog
 from .catalog.catalog import FileReading as FileReading

@@ -130,6 +130,15 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
+class PublishedDocument:
+    """Document of a published tree, without its text; see ``Document``."""
+
+    id: str
+    content_hash: str
+    source: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Skipped:
     """File, folder or record that was not read, and the reason, in words for a person.
 

@@ -22,7 +22,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 
-from raptor_core.documents.base import Document, Skipped
+from raptor_core.documents.base import PublishedDocument, Skipped
 from raptor_core.documents.grouping import document_partition
 from raptor_core.settings import GroupingSettings, SourceSettings
 
@@ -70,7 +70,7 @@ class Removals:
 
 
 def decide_removals(
-    published: Mapping[str, Sequence[Document] | None],
+    published: Mapping[str, Sequence[PublishedDocument]],
     present: Collection[str],
     skipped: Sequence[Skipped],
     *,
@@ -84,8 +84,8 @@ def decide_removals(
     """Decide which partitions stay as published, by the table of this module.
 
     Args:
-        published: documents of each partition that may have lost some; None for a damaged table,
-            () for a lost one, which both count as one document.
+        published: documents of each partition that may have lost some; none of a partition that
+            was begun and never published.
         present: ids of the documents in the source.
         explained: ids of documents that moved, or that a person set aside.
         empty_sources: named sources that list nothing.
@@ -96,17 +96,16 @@ def decide_removals(
     unknown: dict[str, str] = {}
     n_missing: dict[str, int] = {}
     for partition, documents in published.items():
-        missing = [document for document in documents or () if document.id not in present]
-        if documents:
-            places = (unread.place_of(document.id, document.source) for document in missing)
-            place = next(filter(None, places), "")
-        else:  # a damaged table may have held any document; a lost one has its partition's name
-            place = partition if (unread if documents is None else partition in named) else ""
+        missing = [document for document in documents if document.id not in present]
+        places = (unread.place_of(document.id, document.source) for document in missing)
+        place = next(filter(None, places), "")
+        if not documents and partition in named:
+            place = partition
         if place:
             unknown[partition] = place
-        elif n_gone := sum(d.id not in explained for d in missing) if documents else 1:
+        elif n_gone := sum(document.id not in explained for document in missing):
             n_missing[partition] = n_gone
-    n_published = n_others + sum(len(documents or ("",)) for documents in published.values())
+    n_published = n_others + sum(map(len, published.values()))
     reason = ""
     if not is_confirmed:
         reason = _doubt(sum(n_missing.values()), n_published, empty_sources, settings)

@@ -255,8 +255,6 @@ class RunsSettings(Part):
             the texts of documents and summaries out of every event.
         max_partitions: most partitions of a run that the sensor requests. With workers on several
             machines a smaller number spreads a change over them.
-        retries: number of times that the sensor requests a failed partition again. What was made
-            and paid for is kept.
         keep: number of the newest runs that stay in the records of a home. An older run stays
             while a partition has no newer build. 0 keeps all. A project's own instance is never
             changed.
@@ -264,7 +262,6 @@ class RunsSettings(Part):
 
     samples: bool = True
     max_partitions: int = Field(256, ge=1, le=500)
-    retries: int = Field(0, ge=0, le=10)
     keep: int = Field(50, ge=0)
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Self
 
-from raptor_core.documents.base import MetadataScalar
+from raptor_core.documents.base import MetadataScalar, PublishedDocument
 from raptor_core.errors import SettingsError
 from raptor_core.identity import digest
 from raptor_core.nodes import Fit, Node
@@ -178,12 +178,12 @@ class PublicationCounts:
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """Short form of a manifest, to compare a published tree with its record."""
+    """Short form of a manifest, to compare a published tree with its source; see ``Manifest``."""
 
     tree: str
     build_id: str
-    n_nodes: int
-    quarantined: tuple[str, ...] = ()
+    inputs: str = ""
+    is_refused: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,7 +195,12 @@ class Manifest:
     top layer. ``published_at`` is an ISO 8601 time in UTC, and no part of any identity. ``fits``
     are those of ``Tree``: the next rebuild anchors on them. ``quarantined`` are sorted ids of
     summaries that no search returns; they are listed and traced. ``title`` is that of the only
-    document or the name of the only top node; empty where there are several.
+    document or the name of the only top node; empty where there are several. ``sources`` are those
+    of documents that differ from their ids.
+
+    ``inputs`` is the digest of all that the build of its partition depended on: what is published
+    is up to date as long as the source has the same. It is empty for a tree that was published by
+    hand or by an import. ``is_refused`` tells that a model refused one of its summaries.
     """
 
     tree: str
@@ -209,11 +214,20 @@ class Manifest:
     fits: tuple[Fit, ...] = ()
     quarantined: tuple[str, ...] = ()
     title: str = ""
+    inputs: str = ""
+    is_refused: bool = False
+    sources: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def mark(self) -> Mark:
         """The manifest in short."""
-        return Mark(self.tree, self.build_id, sum(self.layer_sizes), self.quarantined)
+        return Mark(self.tree, self.build_id, self.inputs, self.is_refused)
+
+    @property
+    def published_documents(self) -> list[PublishedDocument]:
+        """The documents with their sources."""
+        sources = self.sources
+        return [PublishedDocument(d, h, sources.get(d, d)) for d, h in self.documents.items()]
 
     @property
     def content(self) -> str:

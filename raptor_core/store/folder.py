@@ -14,8 +14,6 @@ checked (``corpus.py``), since they become folders that are opened and removed.
 import json
 import os
 import shutil
-import stat
-from collections.abc import Iterator
 from contextlib import ExitStack
 from functools import partial
 from importlib.util import find_spec
@@ -24,7 +22,6 @@ from typing import TYPE_CHECKING
 
 from raptor_core.disk import check_space, disk_errors, sync_directory, write_durably
 from raptor_core.errors import StoreError
-from raptor_core.identity import digest
 from raptor_core.settings.stores import StoreSettings
 from raptor_core.store.base import StoreIdentity
 from raptor_core.store.corpus import (
@@ -44,9 +41,6 @@ if TYPE_CHECKING:
 
 SCHEMA = 3
 """Version of payloads and layout; another one is refused, and an export carries trees over."""
-
-_UNSTAMPED = (".lock", ".holder.json", ".part")
-"""Files that every opening makes and removes."""
 
 
 class StoreFolder(CorpusCollections):
@@ -187,27 +181,3 @@ def _move_away(*paths: Path) -> str:
 
 def _encoded(collection: Collection) -> bytes:
     return json.dumps(record_of(collection, SCHEMA), indent=1).encode()
-
-
-def store_stamp(root: Path, corpus: str) -> str:
-    """Return a digest of the names and sizes of a corpus's files, and of their folders' identity.
-
-    It differs once a store was lost, replaced, restored from a copy, cut short, or published to.
-    Reading does not change it, nor does a write of equal size over a file. No lock is taken.
-    """
-    with disk_errors(root):
-        lines = [line for path in sorted(root.glob(f"{corpus}[.-]*")) for line in _lines(path)]
-    return digest("store", *lines)
-
-
-def _lines(path: Path) -> Iterator[str]:
-    try:
-        status = path.lstat()
-        if stat.S_ISDIR(status.st_mode):
-            yield f"{path}\0{status.st_ino}"
-            for inner in sorted(path.iterdir()):
-                yield from _lines(inner)
-        elif not path.name.endswith(_UNSTAMPED):
-            yield f"{path}\0{status.st_size}"
-    except FileNotFoundError:  # a build removes it now; the next stamp differs
-        return

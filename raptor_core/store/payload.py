@@ -7,7 +7,7 @@ id). Further fields:
 - ``state``: "live" for nodes; "manifest" and "identity" for other points.
 - ``quality``: as JSON text, and ``metadata_exact`` beside ``metadata`` where that holds fractions:
   engines may change the last bit of a fraction.
-- ``mark``: of a manifest, its short form as JSON text, which is compared with the record.
+- ``mark``: of a manifest, its short form as JSON text, which is compared with the source.
 - ``facts`` and ``numbers``: what filters match, see ``facts``.
 """
 
@@ -156,31 +156,36 @@ def manifest_to_payload(manifest: Manifest) -> Payload:
             "fits": json.dumps([asdict(fit) for fit in manifest.fits]),
             "quarantined": json.dumps(manifest.quarantined),
             **({"title": manifest.title} if manifest.title else {}),
+            "sources": json.dumps(dict(manifest.sources)),
         },
     }
 
 
 def _mark_text(mark: Mark) -> str:
-    return json.dumps([mark.tree, mark.n_nodes, mark.build_id, *mark.quarantined])
+    return json.dumps([mark.tree, mark.build_id, mark.inputs, mark.is_refused])
 
 
 def payload_to_mark(payload: Payload) -> Mark:
     """Return the mark in a manifest's payload; raise DamagedTreeError if it cannot be read."""
     try:
-        tree, n_nodes, build_id, *quarantined = json.loads(payload["mark"])
+        tree, build_id, inputs, is_refused = json.loads(payload["mark"])
     except (KeyError, TypeError, ValueError) as error:
         raise DamagedTreeError(
             f"{payload.get('mark')!r:.80} is not the short form of a manifest: the store's files "
             "are damaged. Build again with --force"
         ) from error
-    return Mark(tree, build_id, n_nodes, tuple(quarantined))
+    return Mark(tree, build_id, inputs, is_refused)
 
 
 def payload_to_manifest(payload: Payload) -> Manifest:
     """Return the manifest of a payload; raise DamagedTreeError if it cannot be read."""
     try:
         stored = payload["manifest"]
+        mark = payload_to_mark(payload)
         changed: dict[str, Any] = {
+            "inputs": mark.inputs,
+            "is_refused": mark.is_refused,
+            "sources": json.loads(stored["sources"]),
             "layer_sizes": tuple(stored["layer_sizes"]),
             "documents": dict(stored["documents"]),
             "fits": tuple(Fit(**fit) for fit in json.loads(stored["fits"])),

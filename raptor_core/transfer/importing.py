@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from raptor_core.errors import ExportError, StoreMismatchError, UnknownTreeError
 from raptor_core.nodes import Node
-from raptor_core.store.base import Edition, PublicationCounts, StoreIdentity
+from raptor_core.store.base import Edition, Manifest, PublicationCounts, StoreIdentity
 from raptor_core.store.protocols import Searcher
 from raptor_core.store.store import VectorStore
 from raptor_core.transfer.manifest import decode
@@ -74,14 +74,21 @@ def verify(folder: ExportFolder, export: Export) -> None:
 def import_trees(store: VectorStore, folder: ExportFolder, export: Export) -> list[ImportedTree]:
     """Publish the trees as they were exported, several in one commit; repeating changes nothing.
 
+    A tree whose documents are in the source is built again by the next build, from the imported
+    nodes; any other stays until it is dropped by name.
+
     Raises:
         ExportError: a file is missing or damaged.
         StoreError: the store refuses; published trees stay as they are.
     """
     imported = []
+    live = store.manifests([file.manifest.tree for file in export.trees])
+    inputs = {(manifest.tree, manifest.build_id): manifest.inputs for manifest in live}
     with store.publishing() as publishing:
         for file in export.trees:
-            edition = Edition(file.manifest, *_read(folder, file))
+            known = inputs.get((file.manifest.tree, file.manifest.build_id), "")
+            manifest = replace(file.manifest, inputs=known)
+            edition = Edition(manifest, *_read(folder, file))
             (published,) = publishing.publish([edition])
             imported.append(ImportedTree(file.manifest.tree, published))
     return imported
@@ -89,9 +96,13 @@ def import_trees(store: VectorStore, folder: ExportFolder, export: Export) -> li
 
 def differing_trees(store: Searcher, export: Export) -> list[str]:
     """Return the trees of the export that are published with other content, sorted."""
-    exported = {file.manifest.tree: file.manifest for file in export.trees}
+    exported = {file.manifest.tree: _content(file.manifest) for file in export.trees}
     live = store.manifests(sorted(exported))
-    return sorted(m.tree for m in live if m.mark != exported[m.tree].mark)
+    return sorted(m.tree for m in live if _content(m) != exported[m.tree])
+
+
+def _content(manifest: Manifest) -> tuple[str, tuple[str, ...]]:
+    return manifest.build_id, manifest.quarantined
 
 
 def _read(folder: ExportFolder, file: TreeFile) -> tuple[tuple[Node, ...], dict[str, Vectors]]:

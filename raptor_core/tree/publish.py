@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from operator import attrgetter
 
 from raptor_core.documents.base import Document
-from raptor_core.identity import digest, fingerprint
+from raptor_core.identity import FALLBACK, digest, fingerprint
 from raptor_core.nodes import Node, Tree
 from raptor_core.settings import Settings
 from raptor_core.settings.base import HOW_ENDPOINTS_ARE_CALLED
@@ -64,6 +64,7 @@ def make_manifest(
     documents: Sequence[Document],
     settings_fingerprint: str,
     quarantined: Collection[str] = (),
+    inputs: str = "",
 ) -> Manifest:
     """Make the manifest of a finished tree, with the current time and ``quarantined`` nodes."""
     nodes = list(tree.nodes())
@@ -79,6 +80,9 @@ def make_manifest(
         fits=tree.fits,
         quarantined=tuple(sorted(node.id for node in nodes if node.id in quarantined)),
         title=_title(tree, documents),
+        inputs=inputs,
+        is_refused=any(FALLBACK in node.quality for node in nodes),
+        sources={d.id: d.source for d in documents if d.source not in ("", d.id)},
     )
 
 

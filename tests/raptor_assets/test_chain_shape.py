@@ -1,5 +1,7 @@
 """Keys, order and versions of the chain."""
 
+from dataclasses import replace
+
 import pytest
 
 from raptor_assets import keys
@@ -10,12 +12,13 @@ from raptor_assets.versions import (
     clusters_version,
     code_versions,
     documents_version,
+    inputs_version,
     published_version,
-    source_version,
 )
 from raptor_core.documents.base import Document
 from raptor_core.nodes import End
 from raptor_core.settings import Settings
+from raptor_core.store.base import Manifest
 from raptor_core.tree.cluster import Clustering
 
 
@@ -74,11 +77,13 @@ def test_a_documents_version_depends_on_content_and_tree_not_on_order():
     assert documents_version({"t": (a,)}) != documents_version({"t": (Document("a", "texts"),)})
 
 
-def test_a_published_version_begins_with_what_is_known_before_building():
-    found = published_version("d" * 32, "b" * 32, ["one", "two"])
-    assert found.startswith(source_version("d" * 32, "b" * 32) + "-")
-    assert found == published_version("d" * 32, "b" * 32, ["two", "one"])
-    assert audited_version(found, ["one"]).startswith(found)
+def test_a_published_version_depends_on_inputs_contents_and_findings():
+    one, two = (Manifest(n, n, (1,), 9, {}, "end", "f", "") for n in ("one", "two"))
+    inputs = inputs_version("p", "d" * 32, "b" * 32)
+    found = published_version(inputs, [one, two])
+    assert found.startswith(inputs)
+    assert found == published_version(inputs, [two, one])
+    assert found != published_version(inputs, [one, replace(two, quarantined=("x",))])
     assert audited_version(found, ["one"]) != audited_version(found, ["two"])
 
 

@@ -1,6 +1,5 @@
 """Commands that plan or change trees: `raptor plan`, `raptor build` and `raptor drop`."""
 
-import itertools
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,17 +15,16 @@ from raptor_assets.cli.options import (
     home_and_json,
     home_settings,
 )
-from raptor_assets.cli.output import duration_text, join_reasons, print_json, print_orphaned
+from raptor_assets.cli.output import duration_text, join_reasons, print_json
 from raptor_assets.cli.terminal import say
 from raptor_assets.names import counted, listed
+from raptor_assets.project.changes import Changes
 from raptor_assets.project.home import Home
-from raptor_assets.project.plan import Changes
 from raptor_assets.project.resources import Resources
 from raptor_assets.project.source_state import look
-from raptor_assets.project.store_state import existing_partitions
 from raptor_assets.standalone.execute import BuildReport, build, drop, update_corpus_tree
 from raptor_assets.standalone.forecast import Forecast, forecast
-from raptor_assets.standalone.instance import recorded
+from raptor_assets.standalone.instance import begun_partitions
 from raptor_core.documents import Inventory, Scan, partition_key
 from raptor_core.home.folder import hint
 from raptor_core.home.published import refuse_unknown
@@ -68,8 +66,6 @@ def _plan_values(planned: Forecast) -> dict[str, Any]:
         "held": changes.withheld,
         "unconfirmed": changes.unconfirmed,
         "doubt": changes.doubt,
-        "orphaned": changes.orphaned,
-        "wiped": changes.wiped,
         "n_unchanged": len(changes.unchanged),
         "refused": sorted(changes.refused),
         "odd": dict(planned.odd),
@@ -88,11 +84,6 @@ def _print_plan(planned: Forecast) -> None:
     _print_held(changes)
     if changes.doubt:
         say(changes.explain_doubt(), fg="red", err=True)
-    print_orphaned(changes.orphaned)
-    free = "" if plan.summaries.calls or plan.embedding.calls else ", without a call"
-    for name, assets in itertools.islice(changes.wiped.items(), NAMED):
-        why = f"wiped in Dagster or not yet written; the build writes them{free}"
-        say(f"{name}: the records of {', '.join(assets)} were {why}", fg="yellow")
     if changes.refused:
         named = listed(sorted(changes.refused), NAMED)
         say(f"asked again, since the model refused summaries of them: {named}")
@@ -233,7 +224,6 @@ def _values(report: BuildReport, seconds: float) -> dict[str, Any]:
         "unchanged": report.unchanged,
         "dropped": report.dropped,
         "held": report.changes.withheld,
-        "orphaned": report.changes.orphaned,
         "failed": report.failed,
         "skipped": [{"name": s.name, "reason": s.reason} for s in report.skipped],
         "odd": report.odd,
@@ -252,7 +242,6 @@ def _n_produced(report: BuildReport, kind: str) -> int:
 def _print(report: BuildReport, home: Home, seconds: float) -> None:
     _name([f"skipped {item.name}: {item.reason}" for item in report.skipped], "files")
     _print_held(report.changes)
-    print_orphaned(report.changes.orphaned)
     _name(join_reasons(report.odd.items()), "partitions")
     _name_failed(report, "partitions")
     counts = [
@@ -326,14 +315,12 @@ def drop_command(trees: tuple[str, ...], yes: bool, home: Path, as_json: bool) -
 
 def _partitions(trees: tuple[str, ...], home: Home, settings: Settings) -> list[str]:
     grouping = settings.grouping
-    with recorded(home) as records:
-        known = set(records.partitions())
     by_tree = not grouping.shards
+    known = Resources(settings, home).partitions(begun_partitions(home))
     keys = {
         name: partition_key(name, grouping) if by_tree and name not in known else name
         for name in trees
     }
-    known = existing_partitions(known, Resources(settings, home).store, grouping, keys.values())
     kind = "tree is called" if by_tree else "partition (with grouping.shards, name those) is called"
     refuse_unknown(kind, [name for name, key in keys.items() if key not in known], known)
     return list(dict.fromkeys(keys.values()))

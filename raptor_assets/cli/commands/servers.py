@@ -42,9 +42,7 @@ def ui_command(port: int, host: str, watch: bool, home: Path, as_json: bool) -> 
     _require_free(host, port)
     # Else the UI's processes would create the records in parallel, and print tracebacks.
     with open_instance(opened) as instance:
-        from raptor_assets.project.records import DagsterRecords
-
-        DagsterRecords(instance, opened.names()).partitions()
+        instance.get_dynamic_partitions(opened.names().partitions)
     url = f"http://{host}:{port}"
     if as_json:
         print_json({"url": url, "home": str(opened.path)})

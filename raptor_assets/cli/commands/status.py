@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from raptor_assets.cli.options import home_and_json
-from raptor_assets.cli.output import print_json, print_orphaned, usd_text
+from raptor_assets.cli.output import print_json, usd_text
 from raptor_assets.cli.terminal import say
 from raptor_assets.names import TREE, counted
 from raptor_assets.project.home import Home
@@ -76,7 +76,6 @@ def _values(state: HomeStatus, home: Path, sources: Sequence[str]) -> dict[str, 
         ],
         "partitions": state.partitions,
         "unpublished": state.unpublished,
-        "orphaned": state.orphaned,
         "checks": state.checks,
         "n_trees": state.n_trees,
         "all_structural_checks_passed": state.structural_passed,
@@ -110,7 +109,6 @@ def _print(state: HomeStatus, home: Path, sources: Sequence[str]) -> None:
     for name in state.unpublished:
         why = f"a build is at it, or `{hint('build', home)}` says why"
         say(f"{name}: nothing published yet; {why}", fg="yellow")
-    print_orphaned(state.orphaned)
     _print_totals(state, home)
     if not (state.n_trees or state.unpublished):
         say(f"next: {hint('build' if sources else 'build SOURCE', home)}")

@@ -26,7 +26,7 @@ def test_what_a_build_did_is_a_run_that_the_ui_shows(built):
     with open_instance(Home(built.home)) as instance:
         (run,) = instance.get_runs()
     assert run.is_success
-    assert run.job_name == "build"
+    assert run.job_name == "sync"
 
 
 def test_a_second_build_embeds_nothing_and_summarizes_nothing(own):
@@ -69,30 +69,15 @@ def test_a_deleted_document_is_dropped(own):
     assert sorted(trees(own)) == ALL[:2]
 
 
-def test_a_deleted_document_is_dropped_though_the_records_of_runs_are_lost(own):
-    (own.docs / "soup.md").unlink()
-    shutil.rmtree(own.home / "dagster")
-    plan = own.call("plan", "--json").json
-    assert (plan["new"], plan["removed"]) == (ALL[:2], ["soup.md"])
-    again = own.call("build", "--json").json
-    assert (again["built"], again["dropped"]) == (ALL[:2], ["soup.md"])
-    assert again["n_embedded"] == again["n_summarized"] == 0
-    assert sorted(trees(own)) == ALL[:2]
-
-
-def test_what_a_lost_home_published_is_named_and_stays_until_it_is_dropped(own):
+def test_manifests_alone_say_what_is_built(own):
     (own.docs / "soup.md").unlink()
     for lost in ("dagster", "tables", "answers"):
         shutil.rmtree(own.home / lost)
-    for command in ("plan", "build", "status"):
-        told = own.call(command, "--json").json
-        assert told["orphaned"] == ["soup.md"]
-        assert not told.get("n_embedded")
-        assert not told.get("n_summarized")
-        assert "soup.md: published by another home of the corpus" in own.call(command).err
-    assert own.call("drop", "soup.md", "--yes").out == "dropped soup.md\n"
+    plan = own.call("plan", "--json").json
+    assert (plan["new"], plan["changed"], plan["removed"]) == ([], [], ["soup.md"])
+    again = own.call("build", "--json").json
+    assert (again["built"], again["dropped"]) == ([], ["soup.md"])
     assert sorted(trees(own)) == ALL[:2]
-    assert own.call("status", "--json").json["orphaned"] == []
 
 
 def test_a_partition_can_be_named_and_a_wrong_name_changes_nothing(own):

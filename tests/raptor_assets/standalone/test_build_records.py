@@ -202,7 +202,7 @@ def test_in_the_log_every_check_result_follows_what_it_judged(built):
 def test_a_run_is_filed_under_its_job(built):
     with built.instance() as instance:
         runs = [instance.get_run_by_id(run_id) for run_id in built.report.run_ids]
-    assert {run.job_name for run in runs} == {"build"}
+    assert {run.job_name for run in runs} == {"sync"}
     assert runs[0].tags[".dagster/repository"] == f"__repository__@{CODE_LOCATION}"
     origin = runs[0].remote_job_origin.repository_origin
     assert origin.code_location_origin.location_name == CODE_LOCATION

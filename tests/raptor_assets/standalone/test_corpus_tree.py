@@ -10,16 +10,13 @@ from support.summarizers import ScriptedSummarizer
 from support.workshop import SMALL, Workshop, prose
 
 from raptor_assets import build_raptor_corpus
-from raptor_assets.names import TREE, CorpusNames, partition_checks
+from raptor_assets.names import CorpusNames
 from raptor_assets.project.corpus_tree import BELOW_UNDER_WAY
-from raptor_assets.project.record_files import RecordFiles
-from raptor_assets.project.records import DagsterRecords
 from raptor_assets.project.source_state import look
 from raptor_assets.serving.reading import HomeReader, SearchParameters
 from raptor_assets.standalone.curating import Author, Curator
 from raptor_assets.standalone.execute import update_corpus_tree
 from raptor_assets.standalone.forecast import forecast
-from raptor_assets.standalone.instance import recorded
 from raptor_assets.standalone.status import read_status
 from raptor_core import build_trees
 from raptor_core.errors import SettingsError, UnknownTreeError
@@ -118,22 +115,6 @@ def test_its_leaves_are_the_top_nodes_and_nothing_is_made_twice(workshop):
     assert stands_for(workshop) == {key: node.text for key, node in tops(workshop).items()}
     again, n_made = workshop.build_all()
     assert (again.run_ids, again.built, n_made) == ([], [], 0)
-
-
-def test_its_records_are_read_without_dagster(built):
-    home = built.home.corpus_tree
-
-    def told(records):
-        checks = records.outcomes(partition_checks(built.settings))
-        return records.partitions(), records.versions(TREE), records.latest(TREE), checks
-
-    with built.instance() as instance:
-        by_dagster = told(DagsterRecords(instance, home.names()))
-    with recorded(home) as records:
-        assert isinstance(records, RecordFiles)
-        assert told(records) == by_dagster
-    assert by_dagster[0] == [CORPUS_TREE_NAME]
-    assert len(by_dagster[3]) > 20
 
 
 def test_an_edit_costs_the_ancestors_of_one_leaf(workshop):
@@ -390,7 +371,7 @@ def test_its_sensor_requests_one_run_once_trees_are_published(workshop):
 
 def test_its_run_is_filed_under_the_code_location(built):
     with built.instance() as instance:
-        (run,) = instance.get_runs(dg.RunsFilter(job_name="corpus_tree_build"))
+        (run,) = instance.get_runs(dg.RunsFilter(job_name="corpus_tree_sync"))
     assert run.tags[".dagster/repository"] == "__repository__@raptor_assets.standalone.definitions"
 
 

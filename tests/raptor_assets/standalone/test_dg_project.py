@@ -246,32 +246,20 @@ def loading_error(project):
     return "".join(traceback.format_exception(raised.value))
 
 
-@pytest.mark.parametrize(
-    "wiped",
-    [
-        ["layer_1/summaries"],
-        ["layer_1/clusters", "layer_1/summaries", "layer_1/findings", "layer_1/embeddings"],
-        ["tree"],
-        ["documents", "layer_1/summaries", "tree"],
-    ],
-)
-def test_wiped_layers_are_named_by_the_plan_and_recorded_again_without_a_call(project, wiped):
+def test_what_was_wiped_is_missing_and_a_sync_of_named_partitions_records_it_again(project):
     assert project.execute("handbook_sync").success
     before = json.loads(project.raptor("handbook", "status", "--json").stdout)
-    keys = [json.dumps(["handbook", *asset.split("/")]) for asset in wiped]
+    wiped = [json.dumps(["handbook", "layer_1", "summaries"]), json.dumps(["handbook", "tree"])]
     environment = {"DAGSTER_HOME": str(project.instance_folder)}
-    done = CliRunner().invoke(asset_cli, ["wipe", "--noprompt", *keys], env=environment)
+    done = CliRunner().invoke(asset_cli, ["wipe", "--noprompt", *wiped], env=environment)
     assert done.exit_code == 0, done.output
     planned = json.loads(project.raptor("handbook", "plan", "--json").stdout)
-    assert planned["changed"] == ["a.md", "b.md", "c.md"]
-    assert planned["wiped"] == dict.fromkeys(planned["changed"], wiped)
-    assert planned["summaries"]["calls"] == 0
-    shown = project.raptor("handbook", "plan").stdout
-    assert f"a.md: the records of {', '.join(wiped)} were wiped" in shown
+    assert (planned["n_unchanged"], planned["changed"]) == (3, [])
     n_answers = CountedSummarizer.n_answers
-    assert project.execute("handbook_sync").success
+    config = {"partitions": ["a.md", "b.md", "c.md"]}
+    run_config = {"ops": {"handbook_sync_step": {"config": config}}}
+    assert project.execute("handbook_sync", run_config).success
     assert CountedSummarizer.n_answers == n_answers
-    assert json.loads(project.raptor("handbook", "plan", "--json").stdout)["n_unchanged"] == 3
     after = json.loads(project.raptor("handbook", "status", "--json").stdout)
     assert [tree["checks"] for tree in after["trees"]] == [t["checks"] for t in before["trees"]]
 

@@ -7,11 +7,9 @@ import pyarrow.parquet as pq
 import pytest
 from support.command import Place, embedder_made_by
 from support.hashing import HashingEmbedder
-from support.workshop import prose, settings_text
+from support.workshop import Workshop, prose, settings_text
 
 from raptor_core.quality.checks import without_quotations
-
-pytestmark = pytest.mark.slow
 
 KINDS = ("title", "opening", "cell", "closing")
 N_DOCUMENTS = 24
@@ -45,15 +43,15 @@ def found_in(place):
     return found
 
 
-@pytest.fixture(autouse=True, scope="module")
-def _hashing():
+@pytest.fixture(scope="module")
+def hashing():
     embedder = HashingEmbedder()
     with embedder_made_by(lambda *_, **__: embedder):
         yield
 
 
 @pytest.fixture(scope="module", params=[False, True], ids=["without samples", "with samples"])
-def emptied(request, tmp_path_factory):
+def emptied(request, tmp_path_factory, hashing):
     """A home of two editions of its documents, two of which were deleted, and ``runs.samples``."""
     place = Place(tmp_path_factory.mktemp("canaries"))
     place.home.mkdir(exist_ok=True)
@@ -75,9 +73,20 @@ def emptied(request, tmp_path_factory):
     return place, request.param
 
 
+@pytest.mark.slow
 def test_no_file_holds_a_word_of_a_deleted_document_but_the_log_of_samples(emptied):
     place, has_samples = emptied
     assert found_in(place) == ({"dagster"} if has_samples else set())
+
+
+@pytest.mark.parametrize("samples", [False, True])
+def test_events_hold_texts_of_documents_only_with_samples(tmp_path, samples):
+    workshop = Workshop(tmp_path, runs={"samples": samples})
+    workshop.write("0.md", text(0, "first"))
+    assert not workshop.build().failed
+    events = b"".join(p.read_bytes() for p in workshop.home.dagster.rglob("*") if p.is_file())
+    words = [canary(kind, 0).encode() for kind in KINDS]
+    assert any(word in events for word in words) == samples
 
 
 def test_what_is_quoted_is_taken_out_of_a_message():

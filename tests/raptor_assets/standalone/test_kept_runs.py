@@ -55,18 +55,6 @@ def test_runs_go_that_newer_ones_replace_and_nothing_is_built_for_it(workshop):
     assert runs(workshop) == {edits[-1], *last}
 
 
-def test_a_run_that_dropped_stays_with_those_that_built_its_partition(workshop):
-    workshop.remove("c.md")
-    (dropping,) = workshop.build(confirm_removal=True).run_ids
-    for n in range(2 * KEEP):
-        edit(workshop, "a.md", 100 + n)
-    assert dropping in runs(workshop)
-    for n in range(2 * KEEP):
-        edit(workshop, ("a.md", "b.md")[n % 2], 200 + n)
-    assert dropping not in runs(workshop)
-    assert workshop.build().run_ids == []
-
-
 def test_failed_runs_replace_nothing_and_all_runs_may_be_kept(workshop):
     (first,) = runs(workshop)
     workshop.configure(tree={"max_layers": 1}, runs={"keep": KEEP}, budget={"calls": 0})

@@ -52,7 +52,7 @@ def test_runs_events_and_ticks_live_in_the_database(workshop):
     workshop.write("b.md", prose(8, seed=7))
     workshop.remove("c.md")
     assert daemon.settle() == (["b.md"], ["c.md"])
-    assert daemon.tick()[2].endswith("no file changed")
+    assert daemon.tick()[2] == "no file changed since the last request"
     with workshop.instance() as instance:
         assert is_postgres(instance)
         assert type(instance.run_storage).__module__.startswith("dagster_postgres")

@@ -8,7 +8,13 @@ from support.summarizers import ScriptedSummarizer
 from support.workshop import Workshop, prose
 
 from raptor_assets import batches, keys
-from raptor_core.errors import EmptySourceError, EndpointError, SourceError, UnknownTreeError
+from raptor_core.errors import (
+    EmptySourceError,
+    EndpointError,
+    SourceError,
+    StoreLockedError,
+    UnknownTreeError,
+)
 
 pytestmark = pytest.mark.slow
 
@@ -216,16 +222,15 @@ def test_a_blocking_check_keeps_what_was_published(tmp_path):
     assert "b.md, at layer_1/summaries: check truncation" in message
 
 
-def test_a_locked_store_fails_the_run_with_the_holder_and_harms_nothing(workshop):
+def test_a_locked_store_fails_the_build_with_the_holder_and_harms_nothing(workshop):
     workshop.build("a.md")
     before = workshop.manifests()
     workshop.write("a.md", prose(26, seed=3))
     with ThreadPoolExecutor(1) as another:
         store = another.submit(workshop.resources().store.open).result()
-        report = workshop.build()
+        with pytest.raises(StoreLockedError, match="is held by"):
+            workshop.build()
         another.submit(store.close).result()
-    assert set(report.failed) == {"a.md", "b.md"}
-    assert all("is held by" in failure.reason for failure in report.failed.values())
     assert workshop.manifests() == before
     assert sorted(workshop.build().built) == ["a.md", "b.md"]
 

@@ -2,20 +2,23 @@
 
 import pytest
 
-from raptor_assets.project.plan import Changes, find_renames
-from raptor_core.documents import Document, Entry
+from raptor_assets.project.changes import Changes, find_renames
+from raptor_core.documents import Document, Entry, PublishedDocument
 
 
 def entries(*pairs):
     return tuple(Entry.of(Document(name, text)) for name, text in pairs)
 
 
-def renames(now, before, told=()):
-    """By partition: what the source holds, and what was built; all of both has changed."""
+def renames(now, before):
+    """By partition: what the source holds, and what is published; all of both has changed."""
     partitions = {name: {name: entries(*pairs)} for name, pairs in now.items()}
-    known = {name: [Document(*pair) for pair in pairs] for name, pairs in before.items()}
+    published = {
+        name: [PublishedDocument(e.id, e.content_hash) for e in entries(*pairs)]
+        for name, pairs in before.items()
+    }
     present = {document_id for pairs in now.values() for document_id, _ in pairs}
-    found = find_renames(partitions, set(now), list(before), told, known.__getitem__, present)
+    found = find_renames(partitions, set(now), published, present)
     return dict(found.documents), dict(found.successors)
 
 
@@ -38,34 +41,20 @@ def test_pairs(now, before, documents, successors):
     def split(trees):
         return {name: [tuple(item) for item in items] for name, items in trees.items()}
 
-    found = renames(split(now), split(before), told=set(before))
+    found = renames(split(now), split(before))
     assert found[0] == documents
     if successors is not None:
         assert found[1] == successors
 
 
-def test_a_failed_build_of_the_new_place_is_still_its_successor():
-    before = {"a": [("a", "x")], "b": [("b", "x")]}
-    assert renames({"b": [("b", "x")]}, before) == ({"b": "a"}, {"a": ("b",)})
-    assert renames({"b": [("b", "x")]}, before, told={"b"}) == ({}, {})
-
-
-def test_known_documents_are_asked_of_partitions_that_may_have_lost_some_alone():
-    def refuse(_partition):
-        raise AssertionError
-
-    assert find_renames({"a": {}}, {"a"}, [], [], refuse, ()).documents == {}
-    assert find_renames({}, set(), ["a"], [], refuse, ()).documents == {}
-
-
 def test_a_partition_is_dropped_when_its_successors_are_finished():
     successors = {"a": ("c", "d")}
-    changes = Changes(("c", "d"), (), (), ("a", "b"), (), {}, {}, successors)
+    changes = Changes(new=("c", "d"), removed=("a", "b"), successors=successors)
     assert changes.droppable(changes.to_build) == ("b",)
     assert changes.droppable({"d"}) == ("b",)
     assert changes.droppable(()) == ("a", "b")
 
 
 def test_partitions_that_documents_leave_come_last():
-    changes = Changes((), (), (), (), (), {}, {}, {"a": ("c",)})
+    changes = Changes(successors={"a": ("c",)})
     assert changes.in_order("dcab") == ["b", "c", "d", "a"]

@@ -140,18 +140,9 @@ def test_a_folder_that_cannot_be_written_is_named_and_the_tree_stays_published(t
     assert str(workshop.home.reports) in report.failed["a.md"].reason
     assert set(workshop.manifests()) == {"a.md"}
     workshop.home.reports.unlink()
-    assert workshop.build().built == ["a.md"]
+    assert workshop.build("a.md", force=True).built == ["a.md"]
     assert page(workshop).exists()
     assert workshop.build().built == []
-
-
-def test_a_report_that_cannot_be_written_is_tried_once_more_by_the_sensor(tmp_path):
-    workshop = Workshop(tmp_path)
-    workshop.write("a.md", prose(12, seed=1))
-    workshop.home.path.mkdir()
-    workshop.home.reports.write_text("a file in the way")
-    tokens = [workshop.build().changes.tokens["a.md"] for _ in range(4)]
-    assert len({*tokens[1:]}) == 1
 
 
 def test_a_damaged_record_is_made_again(workshop):

@@ -1,9 +1,10 @@
 """The sensor requests exactly the partitions concerned, once, and never by mistake a removal."""
 
-import json
+import shutil
 from contextlib import suppress
 
 import dagster as dg
+import filelock
 import pytest
 from support.sensor_daemon import Daemon
 from support.summarizers import ScriptedSummarizer
@@ -11,9 +12,11 @@ from support.workshop import Workshop, prose
 
 from raptor_assets import keys, names
 from raptor_assets.standalone.status import read_status
-from raptor_core.errors import SourceError
+from raptor_core.errors import SourceError, StoreError
 
 pytestmark = pytest.mark.slow
+
+UNCHANGED = "no file changed since the last request"
 
 
 @pytest.fixture
@@ -27,18 +30,12 @@ def workshop(tmp_path):
 def test_new_documents_are_requested_in_one_run_and_only_once(workshop):
     daemon = Daemon(workshop)
     assert daemon.tick()[:2] == ([["a.md", "b.md", "c.md"]], [])
-    builds, dropped, reason = daemon.tick()
-    assert (builds, dropped) == ([], [])
-    assert "3 are requested" in reason
+    assert daemon.tick() == ([], [], UNCHANGED)
+    assert daemon.cursor
     workshop.build()
+    assert daemon.tick() == ([], [], UNCHANGED)
+    daemon.cursor = None
     assert daemon.tick() == ([], [], "3 partitions are up to date")
-
-
-def test_what_a_later_version_kept_in_the_cursor_is_passed_over(workshop):
-    daemon = Daemon(workshop)
-    daemon.tick()
-    daemon.cursor = json.dumps({**json.loads(daemon.cursor), "of a later version": 1})
-    assert daemon.tick()[:2] == ([], [])
 
 
 def test_changes_apart_from_each_other_share_a_run(workshop):
@@ -50,7 +47,7 @@ def test_changes_apart_from_each_other_share_a_run(workshop):
     daemon = Daemon(workshop)
     assert daemon.tick()[:2] == ([["a.md", "c.md"]], [])
     assert daemon.run()
-    assert daemon.tick() == ([], [], "3 partitions are up to date")
+    assert daemon.tick() == ([], [], UNCHANGED)
     assert workshop.data_version("tree", "b.md") == before
     assert n_materializations(workshop, "b.md") == n_before
 
@@ -61,10 +58,18 @@ def n_materializations(workshop, partition):
         return len(instance.fetch_materializations(chosen, limit=9).records)
 
 
-def test_an_edit_during_a_run_is_requested_on_the_next_tick(workshop):
-    daemon = Daemon(workshop)
-    daemon.tick()
-    workshop.write("b.md", prose(6, seed=9))
+def test_a_tick_leaves_the_corpus_to_a_run_and_sees_its_edits_afterwards(workshop):
+    daemon, between = Daemon(workshop), []
+    assert daemon.tick()[0] == [["a.md", "b.md", "c.md"]]
+
+    def tick(progress):
+        if progress.asset == names.TREE and progress.share == 1:
+            workshop.write("b.md", prose(6, seed=9))
+            between.append(daemon.tick())
+
+    assert workshop.build(on_progress=tick).succeeded
+    assert [found[:2] for found in between] == [([], [])]
+    assert between[0][2].endswith("of sync has not ended")
     assert daemon.tick()[0] == [["b.md"]]
 
 
@@ -127,20 +132,7 @@ def test_it_is_off_until_the_settings_or_a_person_say_otherwise(tmp_path, watch,
     assert sensor.default_status == dg.DefaultSensorStatus[status]
 
 
-def test_what_failed_is_tried_again_as_often_as_the_settings_say(tmp_path):
-    summarizer = ScriptedSummarizer(failing="zebra")
-    workshop = Workshop(tmp_path, components={"summarizer": summarizer}, runs={"retries": 2})
-    workshop.write("a.md", prose(24, seed=1))
-    workshop.write("b.md", prose(24, seed=2).replace("castle", "zebra", 1))
-    daemon = Daemon(workshop)
-    asked = []
-    for _ in range(5):
-        asked += daemon.tick()[0]
-        daemon.run()
-    assert asked == [["a.md", "b.md"], ["b.md"], ["b.md"]]
-
-
-def test_what_failed_is_not_tried_again_until_it_changes_or_a_person_asks(tmp_path):
+def test_what_failed_is_not_asked_for_again_until_it_changes_or_a_person_asks(tmp_path):
     summarizer = ScriptedSummarizer(failing="zebra")
     workshop = Workshop(tmp_path, components={"summarizer": summarizer})
     workshop.write("a.md", prose(24, seed=1))
@@ -148,10 +140,10 @@ def test_what_failed_is_not_tried_again_until_it_changes_or_a_person_asks(tmp_pa
     daemon = Daemon(workshop)
     assert daemon.tick()[0] == [["a.md", "b.md"]]
     assert not daemon.run()
-    for _ in range(2):
-        builds, dropped, reason = daemon.tick()
-        assert (builds, dropped) == ([], [])
-    assert "start them again" in reason
+    assert daemon.tick() == ([], [], UNCHANGED)
+    workshop.write("c.md", prose(24, seed=3))
+    assert daemon.tick()[0] == [["b.md", "c.md"]]
+    assert not daemon.run()
     workshop.write("b.md", prose(24, seed=2))
     assert daemon.tick()[0] == [["b.md"]]
 
@@ -179,23 +171,48 @@ def staleness(workshop):
     return {name: check.passed for name, check in pairs if check.name == "staleness"}
 
 
-def test_what_a_cancelled_run_left_is_stale_and_asked_for_again(workshop):
+def test_what_a_cancelled_run_left_is_stale_until_a_person_starts_it_again(workshop):
     summarizer = Cancelling(workshop)
     workshop.parts_given["summarizer"] = summarizer
     workshop.configure(tree={"max_layers": 1})
     daemon = Daemon(workshop)
     daemon.settle()
-    assert daemon.tick()[:2] == ([], [])
     for name in ("a.md", "b.md"):
         workshop.write(name, prose(6, seed=ord(name[0]) + 7))
-    for _ in range(2):  # each time that a person cancels it
-        assert daemon.tick()[0] == [["a.md", "b.md"]]
-        summarizer.is_cancelling = True
-        with suppress(KeyboardInterrupt):
-            daemon.run()
-        assert staleness(workshop) == {"a.md": False, "b.md": False, "c.md": True}
     assert daemon.tick()[0] == [["a.md", "b.md"]]
+    summarizer.is_cancelling = True
+    with suppress(KeyboardInterrupt):
+        daemon.run()
+    assert staleness(workshop) == {"a.md": False, "b.md": False, "c.md": True}
+    assert daemon.tick() == ([], [], UNCHANGED)
     summarizer.is_cancelling = False
-    assert daemon.run()
+    assert workshop.build().built == ["a.md", "b.md"]
     assert set(staleness(workshop).values()) == {True}
-    assert daemon.tick()[:2] == ([], [])
+
+
+def test_a_damaged_store_fails_the_tick(workshop):
+    daemon = Daemon(workshop)
+    daemon.settle()
+    workshop.write("b.md", prose(6, seed=9))
+    (workshop.home.qdrant / "corpus.json").write_text("{")
+    with pytest.raises(StoreError, match=r"corpus\.json is damaged"):
+        daemon.tick()
+
+
+def test_a_store_in_use_skips_the_tick_which_is_repeated(workshop):
+    daemon = Daemon(workshop)
+    daemon.settle()
+    workshop.write("b.md", prose(6, seed=9))
+    with filelock.FileLock(workshop.home.qdrant / "corpus.lock", thread_local=False):
+        builds, dropped, reason = daemon.tick()
+    assert (builds, dropped) == ([], [])
+    assert "corpus.lock" in reason
+    assert daemon.tick()[0] == [["b.md"]]
+
+
+def test_lost_records_of_dagster_cost_nothing_and_drop_what_is_gone(workshop):
+    workshop.build()
+    shutil.rmtree(workshop.home.dagster)
+    workshop.remove("b.md")
+    assert Daemon(workshop).settle() == ([], ["b.md"])
+    assert list(workshop.manifests()) == ["a.md", "c.md"]

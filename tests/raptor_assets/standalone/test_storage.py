@@ -18,8 +18,9 @@ import yaml
 from dagster._core.storage.event_log.sqlite.sqlite_event_log import SqliteEventLogStorage
 from dagster._serdes import serialize_value
 from support import build_process
+from support.sensor_daemon import Daemon
 from support.stores import PROCESS_PATH
-from support.workshop import Workshop, prose
+from support.workshop import Workshop
 
 from raptor_assets import keys, names
 from raptor_assets.project import records
@@ -210,27 +211,11 @@ def refuse(*_arguments):
     raise RuntimeError("no")
 
 
-def test_what_a_run_plans_is_handed_over_at_once(tmp_path, monkeypatch):
-    sizes = []
-    store = PooledSqliteEventLogStorage.store_event_batch
-
-    def counted(self, events):
-        sizes.append(len(events))
-        store(self, events)
-
-    monkeypatch.setattr(PooledSqliteEventLogStorage, "store_event_batch", counted)
-    workshop = Workshop(tmp_path)
-    workshop.write("a.md", prose(12))
-    assert workshop.build().succeeded
-    planned = workshop.definitions().resolve_job_def("build").asset_layer
-    assert sizes == [len(planned.executable_asset_keys) + len(planned.asset_graph.asset_check_keys)]
-
-
 def test_no_row_for_each_partition_is_kept_of_what_a_run_plans(tmp_path):
     workshop = Workshop(tmp_path)
     for name in ("a.md", "b.md"):
         workshop.write(name, "One short sentence stands here.")
-    assert workshop.build().succeeded
+    Daemon(workshop).settle()
     with workshop.instance() as instance:
         key = dg.AssetCheckKey(keys.of(names.summaries(1)), "coverage")
         assert not instance.event_log_storage.get_asset_check_execution_history(key, limit=5)

@@ -100,6 +100,8 @@ class Project:
         """One tick of a corpus's sensor, and the runs that it asked for; their partitions."""
         sensor = self.definitions.resolve_sensor_def(f"{name}_source_sensor")
         found = sensor(dg.build_sensor_context(self.instance, cursor=self.cursors.get(name)))
+        if isinstance(found, dg.SkipReason):
+            return []
         self.cursors[name] = found.cursor
         for request in found.dynamic_partitions_requests or ():
             self.instance.add_dynamic_partitions(

@@ -4,6 +4,7 @@ import math
 from dataclasses import replace
 from itertools import pairwise
 
+import numpy as np
 import pytest
 from support.hashing import HashingEmbedder
 from support.library import SMALL, CrashError, FailingSummarizer, Library
@@ -12,11 +13,12 @@ from raptor_core.curation import CURATED
 from raptor_core.documents import load_documents
 from raptor_core.documents.base import Document
 from raptor_core.identity import FALLBACK
+from raptor_core.nodes import Layer
 from raptor_core.rebuild import plan_rebuild
 from raptor_core.settings import Settings
 from raptor_core.tree.build import build_tree, build_trees
 from raptor_core.tree.cache import MemoryCache
-from raptor_core.tree.cluster import cohesion
+from raptor_core.tree.cluster import cluster_top, cohesion
 from raptor_core.tree.components import Components
 
 WORDS = (
@@ -74,6 +76,17 @@ def test_nothing_changed_is_nothing_to_do():
     )
     assert plan.trees[0].action == "keep"
     assert (plan.summaries.calls, plan.lower_bound, plan.cost.usd) == (0, 0, 0.0)
+
+
+def test_clusters_over_unchanged_nodes_stay_whatever_their_vectors_are():
+    previous, components = built(), make_components()
+    layer = previous.layers[0]
+    vectors = np.random.default_rng(0).normal(size=layer.vectors.shape).astype(np.float32)
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    kept = cluster_top("a", [Layer(layer.nodes, vectors)], components, previous)
+    assert set(kept.groups) == {node.children for node in previous.layers[1].nodes}
+    assert set(kept.slots) == {node.slot for node in previous.layers[1].nodes}
+    assert kept.fit.reason == ""
 
 
 CONTIGUOUS = {"clustering": {"method": "contiguous", "window": 4}}

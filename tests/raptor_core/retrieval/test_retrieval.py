@@ -7,8 +7,9 @@ import pytest
 from support.hashing import HashingEmbedder
 
 from raptor_core.documents.base import Corpus, Document
-from raptor_core.errors import SettingsError, StoreMismatchError, UnknownTreeError
+from raptor_core.errors import InvariantError, SettingsError, StoreMismatchError, UnknownTreeError
 from raptor_core.retrieval import STRATEGIES, Query, Retriever, base
+from raptor_core.retrieval.trace import trace
 from raptor_core.settings import Settings
 from raptor_core.store.base import Where
 from raptor_core.store.store import VectorStore
@@ -302,6 +303,23 @@ def test_what_a_notebook_shows_of_large_things_is_a_line(retriever, trees):
         f"<Retrieval 'line': 1 hits, {leaf.n_tokens} of 2000 tokens>",
         f"<Trace of {leaf.id}: 1 spans of 1 documents>",
     ]
+
+
+class LosingStore:
+    """Store of a tree that lacks one of its nodes."""
+
+    def __init__(self, tree, lost):
+        self.remaining = [node for node in tree.nodes() if node.id != lost]
+
+    def nodes(self, where):
+        return [node for node in self.remaining if node.id in where.ids]
+
+
+def test_a_trace_fails_if_the_store_lacks_a_child(trees):
+    top = trees["a.md"].layers[-1].nodes[0]
+    store = LosingStore(trees["a.md"], top.children[0])
+    with pytest.raises(InvariantError, match=f"1 nodes under {top.id} are not in the store"):
+        trace(store, top.id)
 
 
 def test_tracing_what_is_not_published_is_an_error(retriever):

@@ -178,12 +178,11 @@ def fail(_):
 def test_marks_are_the_manifests_in_short(store):
     publish_together(store, {tree: make_tree(tree) for tree in NAMES})
     nodes = make_tree("with\0odd \u2028 name", n=4)
-    hidden = tuple(sorted(node.id for node in nodes[:2]))
-    manifest = replace(make_manifest(nodes, nodes[0].tree), quarantined=hidden)
+    manifest = replace(make_manifest(nodes, nodes[0].tree), inputs="digest", is_refused=True)
     store.publish(manifest, nodes, keyed_vectors(nodes))
     marks = store.marks()
     assert marks == [manifest.mark for manifest in store.manifests()]
-    assert [(mark.n_nodes, mark.quarantined) for mark in marks][-1] == (5, hidden)
+    assert (marks[-1].inputs, marks[-1].is_refused) == ("digest", True)
 
 
 @pytest.mark.parametrize("stored", [None, "{", "[]", "3"])

@@ -11,8 +11,9 @@ from support.examples import examples
 from support.hashing import HashingEmbedder
 from support.invariants import violations
 
+from raptor_core.clustering.base import Clusters
 from raptor_core.documents.base import Document
-from raptor_core.errors import EmptySourceError, SummaryError
+from raptor_core.errors import EmptySourceError, InvariantError, SummaryError
 from raptor_core.models.summarizing.base import Summary
 from raptor_core.settings import Settings
 from raptor_core.tree.build import build_tree, build_trees
@@ -200,6 +201,26 @@ def test_violations_names_what_is_broken():
     broken = dataclasses.replace(layer, nodes=(orphaned, *layer.nodes[1:]))
     found = violations(dataclasses.replace(tree, layers=(tree.layers[0], broken, *tree.layers[2:])))
     assert any("summarizes 1 node" in text for text in found)
+
+
+class LosingClusterer:
+    """A clusterer that leaves out the last node of a layer."""
+
+    fingerprint = "losing"
+    anchorable = False
+
+    def cluster(self, vectors, n_tokens):
+        rows = range(len(n_tokens) - 1)
+        return Clusters(tuple(tuple(rows[at : at + 3]) for at in rows[::3]), {})
+
+
+def test_a_tree_that_breaks_a_law_is_an_error():
+    documents = [Document("a", "\n\n".join(f"Gauge {n} reads {n} cm." for n in range(30)))]
+    components = Components(
+        make_settings(), embedder=HashingEmbedder(), clusterer=LosingClusterer()
+    )
+    with pytest.raises(InvariantError, match="nodes without a parent"):
+        build_tree(documents, components=components)
 
 
 class Apologizing:

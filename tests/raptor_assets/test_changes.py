@@ -1,0 +1,142 @@
+"""Each state of a partition leads to the action in the table of ``find_changes``."""
+
+import pytest
+
+from raptor_assets.project.changes import Published, find_changes
+from raptor_assets.versions import documents_version, inputs_version
+from raptor_core.curation import Curation
+from raptor_core.documents import Document, Entry, Inventory, PublishedDocument, Skipped
+from raptor_core.settings import Settings
+from raptor_core.store.base import Mark
+
+BUILD = "b" * 16
+OTHER_BUILD = "c" * 16
+
+
+def document(name, text=""):
+    return Document(name, text or f"Text of {name}.", source=name)
+
+
+def mark(of, build=BUILD, inputs=None, is_refused=False):
+    if inputs is None:
+        inputs = inputs_version(of.id, documents_version({of.id: [of]}), build)
+    return Mark(of.id, "build", inputs, is_refused)
+
+
+def published(*trees, build=BUILD):
+    """What one collection holds of these documents, each a tree of its own."""
+    documents = {
+        tree.id: [PublishedDocument(tree.id, tree.content_hash, tree.source)] for tree in trees
+    }
+    return Published(
+        [{tree.id: [mark(tree, build)] for tree in trees}],
+        lambda partitions: {name: documents.get(name, []) for name in partitions},
+    )
+
+
+def source(*documents, **parts):
+    return Inventory(tuple(Entry.of(d) for d in sorted(documents, key=lambda d: d.id)), **parts)
+
+
+def found(state, inventory, begun=(), **options):
+    settings = Settings.model_validate({"source": {"max_removed": 1.0}} | options.pop("own", {}))
+    return find_changes(state, settings, BUILD, inventory, None, begun, **options)
+
+
+def test_each_state_leads_to_its_action():
+    current, edited = document("current"), document("edited")
+    state = published(current, document("edited", "Other text."), document("old"))
+    changes = found(state, source(current, edited, document("fresh")), ["begun", "fresh"])
+    assert changes.unchanged == ("current",)
+    assert changes.new == ("fresh",)
+    assert changes.changed == ("edited",)
+    assert changes.removed == ("begun", "old")
+    assert (changes.withheld, changes.unconfirmed, changes.doubt) == ((), (), "")
+
+
+def test_other_settings_make_every_partition_change_and_none_loses_documents():
+    documents = [document(name) for name in "abc"]
+    state = published(*documents, build=OTHER_BUILD)
+    asked = []
+    state = Published(state.collections, lambda names: dict.fromkeys(asked.extend(names) or (), ()))
+    assert found(state, source(*documents)).changed == ("a", "b", "c")
+    assert asked == []
+
+
+def test_a_decision_of_a_person_is_an_input():
+    one = document("a")
+
+    class Decided(Curation):
+        def digest(self, tree):
+            return "decided"
+
+    changes = find_changes(published(one), Settings(), BUILD, source(one), Decided([]))
+    assert changes.changed == ("a",)
+
+
+def test_a_partition_is_up_to_date_where_any_collection_has_it_complete():
+    one = document("a")
+    old, new = published(one, build=OTHER_BUILD).collections, published(one).collections
+    assert found(Published([*old, *new]), source(one)).unchanged == ("a",)
+    both = Published([{"a": [*old[0]["a"], *new[0]["a"]]}])
+    assert found(both, source(one)).changed == ("a",)
+
+
+def test_what_no_build_published_is_kept_and_built_where_the_source_has_it():
+    there, away = document("there"), document("away")
+    state = Published([{d.id: [mark(d, inputs="")] for d in (there, away)}])
+    changes = found(state, source(there))
+    assert (changes.new, changes.changed, changes.removed) == (("there",), (), ())
+
+
+def test_refused_summaries_are_asked_for_by_a_person_alone():
+    one = document("a")
+    state = Published([{"a": [mark(one, is_refused=True)]}])
+    changes = found(state, source(one))
+    assert (changes.to_build, changes.to_build_now) == ((), ("a",))
+
+
+def test_a_renamed_document_is_dropped_once_its_new_place_is_published():
+    old, new = document("old", "Same text."), document("new", "Same text.")
+    changes = found(published(old), source(new))
+    assert changes.renamed == {"new": "old"}
+    assert changes.droppable(["new"]) == ()
+    assert changes.droppable([]) == ("old",)
+    assert changes.in_order(["old", "new"]) == ["new", "old"]
+
+
+def test_a_copy_of_a_document_that_is_still_there_is_no_rename():
+    old, copy = document("old", "Same text."), document("copy", "Same text.")
+    assert found(published(old), source(old, copy)).renamed == {}
+
+
+def test_unknown_documents_and_those_being_written_stay_as_published():
+    state = published(document("a/x"), document("b"), document("c"))
+    unread = Skipped("a", "no permission")
+    inventory = source(document("c"), skipped=(unread,), unsettled={"b": ["b"], "fresh": ["fresh"]})
+    changes = found(state, inventory)
+    assert changes.withheld == ("a/x", "b")
+    assert (changes.removed, changes.unsettled) == ((), ("b", "fresh"))
+
+
+def test_a_partition_that_was_only_begun_stays_while_its_file_is_unread():
+    changes = found(published(), source(skipped=(Skipped("a", "no permission"),)), ["a", "b"])
+    assert (changes.withheld, changes.removed) == (("a",), ("b",))
+
+
+@pytest.mark.parametrize(("is_confirmed", "removed"), [(False, ()), (True, ("a", "b"))])
+def test_too_many_removals_wait_for_a_person_and_so_does_all_the_rest(is_confirmed, removed):
+    state = published(*(document(name) for name in "abc"))
+    inventory = source(document("c"), document("fresh"))
+    own = {"own": {"source": {"max_removed": 0.5}}}
+    changes = found(state, inventory, is_confirmed=is_confirmed, **own)
+    assert changes.removed == removed
+    assert bool(changes.doubt) is not is_confirmed
+    assert changes.unconfirmed == (() if is_confirmed else ("a", "b"))
+
+
+def test_documents_of_partitions_that_only_changed_settings_count_among_the_published():
+    documents = [document(name) for name in "abcd"]
+    state = published(*documents, build=OTHER_BUILD)
+    own = {"own": {"source": {"max_removed": 0.3}}}
+    assert found(state, source(*documents[1:]), **own).doubt == ""
