@@ -13,14 +13,11 @@ from functools import cached_property
 from typing import Any
 
 import dagster as dg
-from dagster._core.definitions.asset_checks.asset_check_evaluation import (
-    AssetCheckEvaluationTargetMaterializationData as Target,
-)
-from dagster._core.events import AssetMaterializationPlannedData, DagsterEvent
 from pydantic import Field
 
 from raptor_assets import keys, names
 from raptor_assets.batches import Size, batches, release_memory
+from raptor_assets.dagster_private import AssetMaterializationPlannedData, Target
 from raptor_assets.evaluations import (
     GOLDEN_KEY,
     evaluation,
@@ -287,7 +284,7 @@ class ChainRun:
             planned = AssetMaterializationPlannedData(
                 self._shown(key), partition=name, partitions_subset=None
             )
-            event = DagsterEvent.build_asset_materialization_planned_event(
+            event = dg.DagsterEvent.build_asset_materialization_planned_event(
                 run.job_name, step, planned
             )
             self._context.instance.report_dagster_event(event, run.run_id, logging.DEBUG)
