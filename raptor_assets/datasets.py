@@ -72,7 +72,7 @@ def _asset(name: str, spec: dg.AssetSpec, resources: Resources) -> dg.AssetsDefi
                 comparison = _compare(index, settings)
                 metadata = _metadata(index, comparison)
         finally:
-            if tags := run_spending_tags(components.ledger, settings):
+            if tags := run_spending_tags(components.ledger):
                 context.instance.add_run_tags(run, tags)
         last = settings.checks.history_builds
         past = partial(past_values, context.instance, check, last=last)
