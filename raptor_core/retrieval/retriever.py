@@ -162,7 +162,7 @@ class Retriever(AsyncSearch):
             SettingsError: the query names no known strategy, or contradicts it.
         """
         query = query or self.query
-        strategy = query.custom_strategy or STRATEGIES.get(query.strategy)
+        strategy = STRATEGIES.get(query.strategy)
         if strategy is None:
             raise SettingsError(
                 f"no strategy is called {query.strategy!r}; there are: {', '.join(STRATEGIES)}"
@@ -173,9 +173,7 @@ class Retriever(AsyncSearch):
             require_words(question)
         batch = Questions(tuple(questions), vectors)
         with span(f"search {query.strategy}"):
-            retrievals = self._store.read_consistently(
-                lambda store: strategy.retrieve(batch, query, store)
-            )
+            retrievals = strategy.retrieve(batch, query, self._store)
         note = _unknown_keys(query.where, self._store)
         return [replace(retrieval.with_words, note=note) for retrieval in retrievals]
 

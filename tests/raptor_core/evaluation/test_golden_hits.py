@@ -8,14 +8,13 @@ from support.hashing import HashingEmbedder
 from support.trees import leaf, summary
 
 from raptor_core.documents import Document
-from raptor_core.evaluation.datasets import Question
 from raptor_core.evaluation.golden import (
     GoldenReport,
     evaluate_golden,
     judge_case,
     measure_golden,
 )
-from raptor_core.evaluation.measures import runs
+from raptor_core.evaluation.golden_file import Question
 from raptor_core.retrieval import Query, Retrieval
 from raptor_core.settings import CheckSettings, Settings
 from raptor_core.store import open_store
@@ -23,6 +22,7 @@ from raptor_core.store.base import Hit
 from raptor_core.tree.build import build_tree
 from raptor_core.tree.components import Components
 from raptor_core.tree.publish import make_manifest
+from raptor_lab.comparison.measures import runs
 
 SPAN = "The lamp was lit in 1872 by Agnes Moor with oil."
 
@@ -121,9 +121,7 @@ def published():
         {"clustering": {"method": "contiguous", "window": 4}, "chunking": {"max_tokens": 24}}
     )
     components = Components(settings, embedder=HashingEmbedder())
-    store = open_store(
-        settings.store.model_copy(update={"kind": "local"}), None, components.store_identity
-    )
+    store = open_store(settings.store, None, components.store_identity)
     texts = {"a.md": SPAN * 3 + " It burned for years.", "b.md": "Herring was shipped. " * 8}
     for name, text in texts.items():
         documents = [Document(name, text)]
