@@ -29,7 +29,7 @@ from raptor_assets.evaluations import (
 )
 from raptor_assets.names import SYNC
 from raptor_assets.partition_state import PartitionState, StepResult
-from raptor_assets.process import endpoints_usage, process_tags, run_spending_tags
+from raptor_assets.process import process_tags, run_spending_tags
 from raptor_assets.progress import (
     Failure,
     Progress,
@@ -140,7 +140,7 @@ class ChainRun:
         self._watch = watch
         components = resources.components(context.instance)
         components.curation = resources.curation()
-        self._at = StepProgress(lambda: endpoints_usage(components.ledger, self._settings), watch)
+        self._at = StepProgress(components.ledger.spent, watch)
         self._run_context = RunContext(
             resources,
             components,
@@ -169,7 +169,7 @@ class ChainRun:
                 keep = self._settings.runs.keep
                 delete_old_runs(self._context.instance, self._corpus, keep)
         finally:  # also after a cancellation, since its answers are paid
-            self._tag(run_spending_tags(components.ledger, self._settings))
+            self._tag(run_spending_tags(components.ledger))
 
     def _all_batches(self) -> Events:
         cases = self._golden() if GOLDEN_KEY in self._checks else ()
