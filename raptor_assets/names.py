@@ -24,7 +24,9 @@ from raptor_core.tree.corpus_tree import CORPUS_TREE
 
 PARTITIONS = "trees"
 CHAIN = "raptor"  # the step that makes all assets
+BUILD = "build"
 SYNC = "sync"  # the job that finds changes, builds and drops
+DROP = "drop_partitions"
 SOURCE = "source"
 DOCUMENTS = "documents"
 CHUNKS = "chunks"

@@ -11,13 +11,13 @@ import dagster as dg
 
 from raptor_assets import keys
 from raptor_assets.chain import build_chain
-from raptor_assets.names import SOURCE, SYNC
+from raptor_assets.names import BUILD, SOURCE, SYNC
 from raptor_assets.progress import Watch, ignore_progress
 from raptor_assets.project.corpus_tree import corpus_tree_resources, corpus_tree_source_spec
 from raptor_assets.project.followed import Upstream, build_source_asset
 from raptor_assets.project.home import Home
 from raptor_assets.project.io_managers import QdrantLayersIOManager, TablesIOManager
-from raptor_assets.project.jobs import BUILD, build_asset_job, build_drop_job
+from raptor_assets.project.jobs import build_asset_job, build_drop_job
 from raptor_assets.project.resources import Resources
 from raptor_assets.project.sensors import build_source_sensor
 from raptor_assets.project.sync import build_sync_job

@@ -107,11 +107,6 @@ class Home(HomeFolder):
         """Folder of unfinished work, which may have cost money."""
         return self.path / "answers"
 
-    @property
-    def turns(self) -> Path:
-        """Folder of the locks of partitions, unless a database keeps them."""
-        return self.path / "turns"
-
     def ensure(self) -> None:
         """Make the folders, and Dagster's instance settings unless a person wrote them.
 

@@ -62,7 +62,7 @@ class Resources:
         self.home = home
         self.names = home.names() if names is None else names
         self.source = SourceResource(self, scan)
-        components = components or Components(settings, batches=home.answers / "batches")
+        components = components or Components(settings)
         self._components = components.with_cache(SqliteCache(home.answers, settings.store.corpus))
         self._is_shared = False
         self.store = StoreResource(self)

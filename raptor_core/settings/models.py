@@ -127,7 +127,6 @@ class EmbedderSettings(EndpointPart):
             store holds vectors of one format.
         batch_size: texts in one request to an endpoint.
         threads: batches that a local model computes at the same time; 0 is torch's choice.
-        encoding: format in which an endpoint sends vectors; "float" where it knows no base64.
         concurrency: batches that run at the same time.
         query_prefix, passage_prefix: text before each question and each passage, which some models
             need.
@@ -142,7 +141,6 @@ class EmbedderSettings(EndpointPart):
     precision: Literal["auto", "float32", "bfloat16"] = "auto"
     batch_size: int = Field(32, ge=1, le=4096)
     threads: int = Field(0, ge=0)
-    encoding: Literal["base64", "float"] = "base64"
     concurrency: int = Field(4, ge=1, le=512)
     query_prefix: str = ""
     passage_prefix: str = ""

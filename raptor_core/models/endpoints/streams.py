@@ -1,48 +1,44 @@
-"""Streams of chat answers as server-sent events, joined into the answer that they are parts of.
+"""Streamed chat answers: their events, joined into the answer that they are parts of.
 
-``transport`` reads the bytes with their time limits, ``answers`` reads the joined answer.
+The vendor's client hides whether a stream reached its end, so its events are read here.
+``answers`` reads the joined answer.
 """
 
-import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
 from typing import Any
 
 from raptor_core.models.endpoints.faults import FaultError
 from raptor_core.models.endpoints.messages import parse
 
 DONE = "[DONE]"
-"""Data of the event that ends a stream."""
+"""Event that ends a stream."""
 
-_TOKEN = re.compile(
-    rb'"(?:content|text|reasoning|reasoning_content|thinking|arguments|refusal)"\s*:\s*(?:"[^"]|\[)'
-)
-_LINE_END = re.compile(r"\r\n|\n|\r")  # not ``splitlines``, which ends lines within texts
+_LINE_END = re.compile(rb"\r\n|\n|\r")
 _ERRORS = ("message", "detail", "msg")
 _TEXTS = ("content", "reasoning_content", "reasoning", "thinking", "refusal")
 
 
-def is_stream(content_type: str, body: bytes | bytearray) -> bool:
-    """Return whether an answer is a stream of events, by its type or its beginning."""
-    start = body.lstrip()[:6]
-    return "event-stream" in content_type.lower() or start.startswith((b"data:", b"event:"))
+def read_events(chunks: Iterable[bytes]) -> Iterator[Any]:
+    """Yield the parsed data of each server-sent event, one line each; DONE is text."""
+    rest = b""
+    for chunk in chain(chunks, (b"\n",)):
+        *lines, rest = _LINE_END.split(rest + chunk)
+        for line in lines:
+            if line.startswith(b"data:"):
+                yield parse(line.removeprefix(b"data:"))
 
 
-def holds_token(chunk: bytes) -> bool:
-    """Return whether a piece of a stream holds a part of the answer, not only a sign of life."""
-    return _TOKEN.search(chunk) is not None or b'"error"' in chunk or b"[DONE]" in chunk
-
-
-def join_events(body: bytes) -> bytes:
-    """Return the JSON of the joined answer, or of its error; a broken stream raises FaultError."""
+def join_events(events: Iterable[Any]) -> dict[str, Any]:
+    """Return the joined answer, or its error; a broken stream raises FaultError."""
     joined: dict[str, Any] = {}
     choice: dict[str, Any] = {"index": 0, "message": {"role": "assistant"}, "finish_reason": None}
     is_complete = is_chat = False
-    for data in _events(body):
-        if data.strip() == DONE:
+    for event in events:
+        if event == DONE:
             is_complete = True
             break
-        event = parse(data.encode())
         if not isinstance(event, Mapping):
             raise FaultError("the answer is malformed: an event of its stream is no JSON object")
         is_chat = is_chat or "choices" in event
@@ -51,22 +47,11 @@ def join_events(body: bytes) -> bytes:
         joined.update({key: value for key, value in event.items() if value is not None})
         _add(choice, event)
     if joined and not is_chat:
-        return json.dumps(joined).encode()  # an error instead of a stream
+        return joined  # an error instead of a stream
     is_over = choice["finish_reason"] or choice.get("error") or joined.get("error")
     if not is_complete and not is_over:
         raise FaultError("the connection ended in the middle of a streamed answer", is_down=True)
-    return json.dumps({**joined, "choices": [choice]}).encode()
-
-
-def _events(body: bytes) -> Iterator[str]:
-    """Yield the data of each event; comments and other fields are left out."""
-    lines: list[str] = []
-    for line in [*_LINE_END.split(body.decode("utf-8", "replace").lstrip("\ufeff")), ""]:
-        if line.startswith("data:"):
-            lines.append(line.removeprefix("data:").removeprefix(" "))
-        elif not line.strip() and lines:
-            yield "\n".join(lines)
-            lines = []
+    return {**joined, "choices": [choice]}
 
 
 def _add(choice: dict[str, Any], event: Mapping[str, Any]) -> None:
@@ -75,9 +60,7 @@ def _add(choice: dict[str, Any], event: Mapping[str, Any]) -> None:
     first = choices[0] if isinstance(choices, list) and choices else None
     if not isinstance(first, Mapping) or first.get("index") not in {0, None}:
         return
-    message = choice["message"]
-    delta = first.get("delta")
-    complete = first.get("message")
+    message, delta, complete = choice["message"], first.get("delta"), first.get("message")
     if isinstance(complete, Mapping) and not message.get("content"):
         message.update(complete)
     elif isinstance(delta, Mapping):
