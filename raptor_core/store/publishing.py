@@ -1,10 +1,12 @@
 """Publication of trees: the batch that makes each new tree live and removes the old one.
 
-A commit writes the points of new and changed nodes, deletes those that the new trees do not have,
-and writes the manifests last. It is no transaction: for some milliseconds a reader may see nodes of
-both builds. A process that dies inside leaves the old manifest; the next build then publishes the
-tree again, which removes every point of it that the new tree does not have. Many trees share a
-commit, as it costs some flushes of the disk, or a request.
+The points of a layer are staged as soon as they have vectors (``VectorStore.stage``); no search
+returns them. A commit makes staged points live, writes those that are missing, deletes those that
+the new trees do not have, and writes the manifests last. It is no transaction: for some
+milliseconds a reader may see nodes of both builds. A process that dies inside leaves the old
+manifest; the next build then publishes the tree again, which removes every point of it that the
+new tree does not have. Many trees share a commit, as it costs some flushes of the disk, or a
+request.
 """
 
 from collections import defaultdict
@@ -16,7 +18,7 @@ import numpy as np
 from raptor_core.errors import StoreError, StoreMismatchError
 from raptor_core.nodes import Node
 from raptor_core.store.base import Edition, Manifest, PublicationCounts, StoreIdentity
-from raptor_core.store.engines.base import Condition, Delete, Engine, Match, Point, Upsert
+from raptor_core.store.engines.base import Condition, Delete, Engine, Match, Point, SetLive, Upsert
 from raptor_core.store.facts import Facts, facts_by_node
 from raptor_core.store.lexical import passage_vector
 from raptor_core.store.payload import manifest_id, manifest_to_payload, node_to_payload, point_id
@@ -31,6 +33,9 @@ of 100 nodes the flushes take a hundredth of the time."""
 
 LISTED_TREES = 500
 """Trees whose points are read at once."""
+
+StoredPoints = dict[str, tuple[str, str]]
+"""Node id and state of points by point id; a manifest's node id is empty."""
 
 
 class PublicationBatch:
@@ -47,6 +52,7 @@ class PublicationBatch:
         self._live_vectors = live_vectors
         self._identity = identity
         self._points: list[Point] = []
+        self._staged: list[str] = []
         self._deletes: list[str] = []
         self._manifests: dict[str, Manifest | None] = {}
         self._failure: StoreError | None = None
@@ -71,7 +77,8 @@ class PublicationBatch:
         vectors = self._vectors(updates, editions)
         written = [update.points(vectors) for update in updates]
         for update, points in zip(updates, written, strict=True):
-            self._add(update.manifest.tree, update.manifest, points, update.deletes)
+            manifest = update.manifest
+            self._add(manifest.tree, manifest, update.deletes, points, update.staged)
         return [update.counts for update in updates]
 
     def _vectors(
@@ -87,24 +94,25 @@ class PublicationBatch:
         rest = [node.embedding_key for node in changed if node.embedding_key not in new]
         return {**(self._live_vectors(rest) if rest else {}), **new}
 
-    def _stored(self, trees: Sequence[str]) -> dict[str, dict[str, str | None]]:
-        """Return the points of each tree: node ids, None for its manifest, by point id."""
-        stored: defaultdict[str, dict[str, str | None]] = defaultdict(dict)
+    def _stored(self, trees: Sequence[str]) -> dict[str, StoredPoints]:
+        """Return the points of each tree, its manifest among them, by point id."""
+        stored: defaultdict[str, StoredPoints] = defaultdict(dict)
         for at in range(0, len(trees), LISTED_TREES):
             of_trees = Condition((Match("tree", tuple(trees[at : at + LISTED_TREES])),))
-            for record in self._engine.scroll(of_trees, ("tree", "node_id")):
-                stored[record.payload["tree"]][record.id] = record.payload.get("node_id")
+            for record in self._engine.scroll(of_trees, ("tree", "node_id", "state")):
+                tree, state = record.payload["tree"], record.payload["state"]
+                stored[tree][record.id] = (record.payload.get("node_id", ""), state)
         return stored
 
     def drop(self, trees: Collection[str]) -> int:
-        """Remove trees as ``VectorStore.drop`` does; return the number of their nodes."""
+        """Remove trees as ``VectorStore.drop`` does; return the number of their live nodes."""
         names = sorted(set(trees))
         self._begin(names)
         n_nodes = 0
         for tree, stored in self._stored(names).items():
             nodes = sorted(stored.keys() - {manifest_id(tree)})
-            self._add(tree, None, [], nodes)
-            n_nodes += len(nodes)
+            self._add(tree, None, nodes)
+            n_nodes += len(_live(stored))
         return n_nodes
 
     def _begin(self, trees: Iterable[str]) -> None:
@@ -115,12 +123,18 @@ class PublicationBatch:
             self._commit()
 
     def _add(
-        self, tree: str, manifest: Manifest | None, points: Sequence[Point], deletes: Sequence[str]
+        self,
+        tree: str,
+        manifest: Manifest | None,
+        deletes: Sequence[str],
+        points: Sequence[Point] = (),
+        staged: Sequence[str] = (),
     ) -> None:
-        n_gathered = len(self._points) + len(self._deletes)
-        if n_gathered + len(points) + len(deletes) > COMMIT_POINTS:
+        n_gathered = len(self._points) + len(self._staged) + len(self._deletes)
+        if n_gathered + len(points) + len(staged) + len(deletes) > COMMIT_POINTS:
             self._commit()
         self._points += points
+        self._staged += staged
         self._deletes += deletes
         self._manifests[tree] = manifest
 
@@ -141,11 +155,12 @@ class PublicationBatch:
         manifests = (Point(manifest_id(m.tree), manifest_to_payload(m)) for m in current)
         operations = (
             Upsert(tuple(self._points)),
+            SetLive(tuple(self._staged)),
             Delete(tuple(self._deletes)),
             Upsert(tuple(manifests)),
             Delete(tuple(dropped)),
         )
-        self._points, self._deletes, self._manifests = [], [], {}
+        self._points, self._staged, self._deletes, self._manifests = [], [], [], {}
         try:
             self._engine.apply([operation for operation in operations if operation[0]])
         except StoreError as error:
@@ -155,11 +170,21 @@ class PublicationBatch:
 
 @dataclass(frozen=True, slots=True)
 class TreeUpdate:
-    """Changes of a tree: nodes to write by point id, facts by node id, point ids to delete."""
+    """Changes of a tree that a publication makes.
+
+    Attributes:
+        manifest: the new one.
+        changed: nodes to write, by point id.
+        facts: facts by node id.
+        staged: ids of points that become live.
+        deletes: ids of points that go.
+        counts: numbers of nodes.
+    """
 
     manifest: Manifest
     changed: Mapping[str, Node]
     facts: Mapping[str, Facts]
+    staged: tuple[str, ...]
     deletes: tuple[str, ...]
     counts: PublicationCounts
 
@@ -178,7 +203,8 @@ class TreeUpdate:
             is_shown = node.id not in hidden
             dense = vectors[node.embedding_key] if is_shown else None
             words = passage_vector(node.text) if is_shown else None
-            written.append(Point(name, node_to_payload(node, self.facts[node.id]), dense, words))
+            payload = node_to_payload(node, self.facts[node.id])
+            written.append(Point(name, payload, dense, words))
         return written
 
 
@@ -190,9 +216,27 @@ def without_vectors(
     return [n for n in nodes if n.id not in hidden and n.embedding_key not in vectors]
 
 
-def _compare(
-    manifest: Manifest, nodes: Sequence[Node], stored: Mapping[str, str | None]
-) -> TreeUpdate:
+def staged_points(
+    nodes: Mapping[str, Node], facts: Mapping[str, Facts], vectors: Mapping[str, Vectors]
+) -> list[Point]:
+    """Return the points to stage of nodes by point id."""
+    return [
+        Point(
+            name,
+            node_to_payload(node, facts[node.id], "staged"),
+            vectors[node.embedding_key],
+            passage_vector(node.text),
+        )
+        for name, node in nodes.items()
+    ]
+
+
+def _live(stored: StoredPoints) -> set[str]:
+    """Return the ids of live nodes."""
+    return {node_id for node_id, state in stored.values() if state == "live"}
+
+
+def _compare(manifest: Manifest, nodes: Sequence[Node], stored: StoredPoints) -> TreeUpdate:
     """Compare the new tree with its stored points, whose ids say what they hold."""
     foreign = next((node for node in nodes if node.tree != manifest.tree), None)
     if foreign is not None:
@@ -206,16 +250,19 @@ def _compare(
     facts, hidden = facts_by_node(nodes), set(manifest.quarantined)
     points = {point_id(n, facts[n.id], embedded=n.id not in hidden): n for n in nodes}
     changed = {name: node for name, node in points.items() if name not in stored}
+    staged = [name for name in points.keys() & stored if stored[name][1] == "staged"]
     deletes = stored.keys() - points.keys() - {manifest_id(manifest.tree)}
-    known = {node_id for node_id in stored.values() if node_id is not None}
-    n_updated = sum(node.id in known for node in changed.values())
+    live = _live(stored)
+    new = [points[name].id for name in (*changed, *staged)]
+    n_updated = len(live.intersection(new))
     counts = PublicationCounts(
-        added=len(changed) - n_updated,
+        added=len(new) - n_updated,
         updated=n_updated,
-        unchanged=len(nodes) - len(changed),
-        removed=len(known - ids),
+        unchanged=len(nodes) - len(new),
+        removed=len(live - ids),
     )
-    return TreeUpdate(manifest, changed, facts, tuple(sorted(deletes)), counts)
+    ordered = (tuple(sorted(staged)), tuple(sorted(deletes)))
+    return TreeUpdate(manifest, changed, facts, *ordered, counts)
 
 
 def check_vectors(nodes: Sequence[Node], vectors: Vectors, identity: StoreIdentity) -> None:

@@ -14,7 +14,6 @@ from raptor_assets.project.home import Home
 from raptor_assets.project.turns import Turn
 from raptor_assets.standalone.instance import open_instance
 from raptor_core.errors import RaptorError
-from raptor_core.store.locking import nobody_writes
 from raptor_core.tree.sqlite_cache import SqliteCache
 
 
@@ -29,7 +28,6 @@ def locks(home, store):
     """Functions that take a lock, by name."""
     return {
         "store": lambda: open_at(store, "edge"),
-        "copy of a store": lambda: nobody_writes(store / "corpus.lock", 1.0),
         "cache": lambda: cache(home.answers),
         "records": lambda: open_instance(home),
         "partition": lambda: Turn(home.turns, print).take(["a"]),
