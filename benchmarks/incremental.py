@@ -38,12 +38,12 @@ from histories import Grouped, edits, rewrites, states
 from measuring import print_head, print_row
 
 from raptor_core import Components, Document, Query, Retriever, Settings, Tree
-from raptor_core.evaluation.datasets import load_dataset
-from raptor_core.evaluation.measures import evidence_recall
 from raptor_core.rebuild import plan_rebuild
 from raptor_core.tree.build import build_trees
 from raptor_core.tree.cache import MemoryCache
 from raptor_core.tree.cluster import cohesion
+from raptor_lab.comparison.measures import evidence_recall
+from raptor_lab.datasets.load import load_dataset
 
 EVIDENCE_TOKENS = 1000
 HEAD = (

@@ -32,7 +32,7 @@ from raptor_assets.evaluations import (
 )
 from raptor_assets.names import SYNC
 from raptor_assets.partition_state import PartitionState, StepResult
-from raptor_assets.process import endpoints_usage, run_spending_tags, turn_tags
+from raptor_assets.process import endpoints_usage, process_tags, run_spending_tags
 from raptor_assets.progress import (
     Failure,
     Progress,
@@ -42,8 +42,7 @@ from raptor_assets.progress import (
     ignore_progress,
 )
 from raptor_assets.project.resources import Resources
-from raptor_assets.project.runs import delete_old_runs, inherited_tags, names_tags
-from raptor_assets.project.turns import begin_turn
+from raptor_assets.project.runs import delete_old_runs, inherited_tags, names_tags, turn
 from raptor_assets.provenance import Provenance
 from raptor_assets.report_pages import node_link
 from raptor_assets.run_context import RunContext
@@ -101,7 +100,8 @@ def build_chain(
         run = ChainRun(
             context.op_execution_context, config.partitions, resources, progress, selected
         )
-        yield from run.events()
+        with turn(resources.home, context.op_execution_context):
+            yield from run.events()
         run.raise_failures()
 
     return raptor
@@ -140,8 +140,6 @@ class ChainRun:
         self._numbers: dict[dg.AssetCheckKey, dict[str, Mapping[str, float]]] = {}
         resources.declare()
         self._has_own_records = not resources.home.owner.names().corpus
-        warn = context.log.warning
-        self.turn = begin_turn(resources.home.turns, context.instance, context.run.run_id, warn)
         self._watch = watch
         components = resources.components(context.instance)
         components.curation = resources.curation()
@@ -150,7 +148,7 @@ class ChainRun:
             resources,
             components,
             lambda: self._partitions,
-            warn=warn,
+            warn=context.log.warning,
             working=self._at.report,
         )
         self._steps = build_steps(self._settings.tree.max_layers)
@@ -167,7 +165,7 @@ class ChainRun:
         components.ledger.begin()
         named = names_tags(self._partitions) if self._selected else {}
         inherited = inherited_tags(self._context.run.tags)
-        self._tag({**inherited, **turn_tags(self._context), **named})
+        self._tag({**inherited, **process_tags(self._context), **named})
         try:
             yield from self._all_batches()
             if self._has_own_records:
@@ -185,9 +183,8 @@ class ChainRun:
                     yield from failure_events(self._shown(_TREE), name, failure, ())
                 continue
             states = [PartitionState(name, self._run_context) for name in batch]
-            with self.turn.take(batch):
-                self._begin(batch)
-                yield from self._batch(states) if self._selected else self._check(states)
+            self._begin(batch)
+            yield from self._batch(states) if self._selected else self._check(states)
             self.failures |= {state.name: state.failure for state in states if state.failure}
         if cases and not self._stopped:
             instance = self._context.instance
@@ -375,7 +372,6 @@ class ChainRun:
         So does any other error, such as one of the store, a key, the source or the disk.
         """
         try:
-            self.turn.require()
             return step.run(self._run_context, states)
         except RaptorError as error:
             is_local = isinstance(error, ModelError | EndpointError | StoreRefusedError)

@@ -17,8 +17,8 @@ from raptor_assets.report_pages import NodeLink
 from raptor_assets.run_context import RunContext
 from raptor_assets.tables_markdown import markdown_table, worst_markdown
 from raptor_core.errors import RaptorError
-from raptor_core.evaluation.datasets import Question
 from raptor_core.evaluation.golden import GOLDEN_RETRIEVAL, evaluate_golden, measure_golden
+from raptor_core.evaluation.golden_file import Question
 from raptor_core.quality.checks import CheckResult
 from raptor_core.retrieval import Query
 

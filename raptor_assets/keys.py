@@ -35,11 +35,6 @@ def chain_key(corpus: names.CorpusNames, key: dg.AssetKey) -> dg.AssetKey | None
     return None if name is None else of(name)
 
 
-def evaluation(dataset: str) -> dg.AssetKey:
-    """Return the key of the evaluation on a data set, which is no part of the chain."""
-    return dg.AssetKey(["evaluation", dataset])
-
-
 def chain_keys(max_layers: int) -> tuple[dg.AssetKey, ...]:
     """Return all keys of the chain in the order in which the assets are made."""
     return tuple(map(of, names.chain(max_layers)))

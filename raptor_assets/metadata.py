@@ -1,18 +1,19 @@
 """Metadata of the assets: numbers that the UI plots over time, samples, pictures.
 
-Names are stable from build to build. ``cost_metadata`` has the costs, ``plots`` draws the pictures.
+Names are stable from build to build. ``cluster_map`` draws the clusters.
 """
 
 import itertools
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import dagster as dg
 
+from raptor_assets.cluster_map import cluster_map
 from raptor_assets.partition_costs import COUNTED
 from raptor_assets.partition_state import PartitionState
-from raptor_assets.plots import Metadata, distributions_picture, layers_picture, map_picture
 from raptor_assets.report_pages import NodeLink
 from raptor_assets.tables_markdown import markdown_table, nodes_markdown, shorten
 from raptor_assets.versions import PAST_TOP
@@ -30,6 +31,7 @@ from raptor_core.tree.components import Components
 
 BUILT = "built"
 SHOWN_ROWS = 8
+Metadata = dict[str, Any]  # raw values of metadata by their names
 
 
 def documents_metadata(
@@ -118,7 +120,7 @@ def clusters_metadata(
         del details["threshold"]
         metadata |= {f"clustering_{name}": value for name, value in details.items()}
     if pictured:
-        metadata |= map_picture(clusterings, below)
+        metadata |= cluster_map(clusterings, below)
     if ended:
         rows = [
             (tree, f"layer {end.layer}", end.reason)
@@ -146,7 +148,6 @@ def summaries_metadata(
         "n_reused": len(content) - n_made,
         **distribution("children", sizes),
         **distribution("compression", ratios),
-        **distributions_picture(sizes, ratios),
     }
 
 
@@ -195,7 +196,6 @@ def published_metadata(
         "n_nodes_quarantined": sum(len(m.quarantined) for m in manifests.values()),
         "n_trees_dropped": len(dropped),
         "collection": settings.store.corpus,
-        **(layers_picture(layers, tokens) if any(done.changed for done in published) else {}),
         "trees": dg.MetadataValue.md(
             markdown_table(("tree", "title", "nodes by layer", "end"), rows)
         ),

@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from raptor_core.evaluation.golden import GOLDEN_RETRIEVAL
-from raptor_core.evaluation.strategy_check import DEFAULT_STRATEGY
 from raptor_core.quality.checks import CheckInfo
 from raptor_core.quality.document_text import document_text, unread_rows
 from raptor_core.quality.hallucination import audit_check
@@ -25,7 +24,9 @@ from raptor_core.tree.corpus_tree import CORPUS_TREE
 
 PARTITIONS = "trees"
 CHAIN = "raptor"  # the step that makes all assets
+BUILD = "build"
 SYNC = "sync"  # the job that finds changes, builds and drops
+DROP = "drop_partitions"
 SOURCE = "source"
 DOCUMENTS = "documents"
 CHUNKS = "chunks"
@@ -122,19 +123,14 @@ def partition_checks(settings: Settings) -> Checks:
 
 
 def corpus_checks(settings: Settings, corpus: CorpusNames) -> Checks:
-    """Return the checks without partitions: of the source, the golden set and the data sets."""
+    """Return the checks without partitions: of the source and of the golden set."""
     source: Checks = [(SOURCE, unread_rows)] if corpus.follows else []
-    return [*source, *golden_checks(settings), *dataset_checks(settings)]
+    return [*source, *golden_checks(settings)]
 
 
 def golden_checks(settings: Settings) -> Checks:
     """Return the check of the golden set on all published trees, if the settings name one."""
     return [] if settings.checks.golden is None else [(TREE, GOLDEN_RETRIEVAL)]
-
-
-def dataset_checks(settings: Settings) -> Checks:
-    """Return the check of each data set that the settings name."""
-    return [(f"evaluation/{name}", DEFAULT_STRATEGY) for name in settings.evaluation.datasets]
 
 
 def counted(count: int, noun: str, plural: str = "") -> str:

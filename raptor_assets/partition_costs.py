@@ -18,10 +18,6 @@ def is_metered(settings: Settings) -> bool:
     return settings.summarizer.kind != "extractive" or bool(settings.components.summarizer)
 
 
-def _by_layer() -> defaultdict[int, Usage]:
-    return defaultdict(Usage)
-
-
 @dataclass
 class PartitionCosts:
     """Counts and usages of this run, for one partition.
@@ -31,30 +27,21 @@ class PartitionCosts:
         usage: what they took.
         audit_usage: what audits took.
         paid: what the summaries of a layer took.
-        charged: all that endpoints took for a layer.
     """
 
     n_summarized: int = 0
     n_embedded: int = 0
     usage: Usage = field(default_factory=Usage)
     audit_usage: Usage = field(default_factory=Usage)
-    paid: defaultdict[int, Usage] = field(default_factory=_by_layer)
-    charged: defaultdict[int, Usage] = field(default_factory=_by_layer)
+    paid: defaultdict[int, Usage] = field(default_factory=lambda: defaultdict(Usage))
 
-    def add_embeddings(self, layer: int, n_texts: int, usage: Usage) -> None:
-        """Count the texts of a layer that were embedded."""
+    def add_embeddings(self, n_texts: int, usage: Usage) -> None:
+        """Count the texts that were embedded."""
         self.n_embedded += n_texts
         self.usage += usage
-        self.charged[layer] += usage
 
     def add_summary(self, layer: int, usage: Usage, *, is_metered: bool) -> None:
         """Count what a summary of a layer took."""
         self.usage += usage
         if is_metered:
             self.paid[layer] += usage
-            self.charged[layer] += usage
-
-    def add_audit(self, layer: int, usage: Usage) -> None:
-        """Count what the audit of a layer took."""
-        self.audit_usage += usage
-        self.charged[layer] += usage

@@ -1,4 +1,4 @@
-"""Tags of a run: its process, its turn at partitions, and its costs."""
+"""Tags of a run: its process and its costs."""
 
 import os
 import re
@@ -12,14 +12,15 @@ from raptor_core.models.money.usage import SUMMARIES, Spending, Usage
 from raptor_core.settings import Settings
 
 PAID_PREFIX = "raptor/paid-"
-PROCESS_TAG = ".dagster/raptor-process"  # host and process id; the UI hides such tags
+PROCESS_TAG = ".dagster/raptor-process"
+"""Tag with the run, the host and the process id; the UI hides it."""
 
 
 def process_tags(context: dg.OpExecutionContext | dg.AssetExecutionContext) -> dict[str, str]:
     """Return the tag of a run's process; none in a step's process, which ends before the run."""
     if context.job_def.executor_def.name not in ("in_process", "execute_in_process_executor"):
         return {}
-    return {PROCESS_TAG: f"{socket.gethostname()}:{os.getpid()}"}
+    return {PROCESS_TAG: f"{context.run.run_id}@{socket.gethostname()}:{os.getpid()}"}
 
 
 def endpoints_usage(ledger: Ledger, settings: Settings) -> Usage:
@@ -48,10 +49,14 @@ def run_spending_tags(ledger: Ledger, settings: Settings) -> dict[str, str]:
     return tags
 
 
-def is_dead(process: str) -> bool:
-    """Return whether a tagged process has ended; False for a process of another host."""
+def is_dead(run: dg.DagsterRun) -> bool:
+    """Return whether the process of a run has ended; False for one of another host.
+
+    A retried run inherits the tag of the first attempt, which names that attempt's run.
+    """
+    run_id, _, process = run.tags.get(PROCESS_TAG, "").partition("@")
     host, _, pid = process.rpartition(":")
-    if host != socket.gethostname() or not re.fullmatch("[0-9]{1,20}", pid):
+    if run_id != run.run_id or host != socket.gethostname() or not re.fullmatch("[0-9]{1,20}", pid):
         return False
     try:
         os.kill(int(pid), 0)
@@ -60,14 +65,3 @@ def is_dead(process: str) -> bool:
     except PermissionError:
         return False
     return False
-
-
-TURN_TAG = ".dagster/raptor-turn"
-"""Tag of a run that began its turn: the run's id. A retried run inherits this tag of the first
-attempt, with the first attempt's id."""
-
-
-def turn_tags(context: dg.OpExecutionContext | dg.AssetExecutionContext) -> dict[str, str]:
-    """Return the tags of a run that began its turn in this process; none in a step's process."""
-    tags = process_tags(context)
-    return {**tags, TURN_TAG: context.run.run_id} if tags else {}

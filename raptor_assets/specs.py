@@ -218,7 +218,7 @@ class RaptorTranslator:
         """Return the spec of an asset.
 
         It may change key, group, description, owners, tags, kinds and metadata of ``asset.spec``,
-        and the automation condition of ``source`` and of evaluations, nothing else.
+        and the automation condition of ``source``, nothing else.
         """
         return asset.spec
 

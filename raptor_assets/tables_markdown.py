@@ -6,13 +6,9 @@ import re
 import shlex
 from collections.abc import Callable, Iterable, Sequence
 from html import escape
-from typing import TYPE_CHECKING
 
 from raptor_core.nodes import Node
 from raptor_core.quality.checks import WorstNode
-
-if TYPE_CHECKING:
-    from raptor_core.evaluation.tables import Table
 
 _TEXT_CHARS = 160
 _SHOWN_NODES = 5
@@ -72,13 +68,6 @@ def markdown_table(headers: Sequence[str], rows: Iterable[Sequence[str]]) -> str
     """Return a table of plain texts, which are escaped, and ``Markdown``, a line for each row."""
     head, *lines = ["| " + " | ".join(map(_cell, row)) + " |" for row in (headers, *rows)]
     return "\n".join([head, "| " + " | ".join(["---"] * len(headers)) + " |", *lines])
-
-
-def table_markdown(table: Table) -> str:
-    """Return a table of figures under its title; its cells are Markdown."""
-    rows = [[Markdown(cell.replace("|", "\\|")) for cell in row] for row in table.rows]
-    figures = markdown_table([Markdown(cell) for cell in table.head], rows)
-    return "\n\n".join(filter(None, (f"## {table.title}", table.note, figures)))
 
 
 def _cell(text: str) -> str:

@@ -2,5 +2,5 @@
 
 It holds the paper's tables and figures, baselines, readers with scores of answers, labelled judges,
 and studies by hand, and registers commands and systems as entry points. No other package imports
-it. Strategies are compared in ``raptor_core.evaluation``. Read ``paper/study.py`` next.
+it. Read ``comparison/compare.py`` next.
 """

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from raptor_core.errors import MissingExtraError
-from raptor_core.evaluation.datasets.base import Question
+from raptor_core.evaluation.golden_file import Question
 
 SCORES: Mapping[str, str] = {
     "answer_f1": "F1 of words with the nearest reference answer, as QASPER's evaluation has it",

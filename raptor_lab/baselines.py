@@ -1,6 +1,6 @@
 """Baselines that are no strategy of the retriever, made by name for comparisons.
 
-Strategies as systems are in ``raptor_core.evaluation.systems``, which finds these by entry points.
+Strategies as systems are in ``comparison/systems.py``.
 """
 
 from collections.abc import Sequence
@@ -18,25 +18,24 @@ from raptor_core.chunking.sections import SectionPaths
 from raptor_core.documents.base import Document
 from raptor_core.documents.grouping import tree_name
 from raptor_core.errors import SettingsError
-from raptor_core.evaluation.contexts import Context, QuestionBatch, System
-from raptor_core.evaluation.index import Index
-from raptor_core.evaluation.systems import Encoders
 from raptor_core.nodes import Node
 from raptor_core.retrieval import Query, Retrieval
-from raptor_core.retrieval.base import Questions, fit_budget
+from raptor_core.retrieval.base import fit_budget
 from raptor_core.retrieval.nearest import chunks_only
 from raptor_core.store.base import Hit, Where
 from raptor_core.store.lexical import Sparse, passage_vector, query_vector
-from raptor_core.store.protocols import Searcher
 from raptor_core.tree.components import Components
 from raptor_core.tree.leaves import make_leaves
 from raptor_core.vectors import Vectors
+from raptor_lab.comparison.contexts import Context, Encoders, QuestionBatch, System
+from raptor_lab.comparison.index import Index
 
+BASELINES = ("collapsed-dpr", "document", "dpr", "paragraph-fusion", "title-abstract")
 DPR = ("dpr", "collapsed-dpr")  # baselines of two encoders
 
 
 def make_baseline(name: str, encoders: Encoders) -> System:
-    """Make the baseline of a name; see ``raptor_core.evaluation.systems.SYSTEMS``."""
+    """Make the baseline of a name in ``BASELINES``."""
     if name == "paragraph-fusion":
         return ParagraphFusion()
     if name in ("document", "title-abstract"):
@@ -94,36 +93,20 @@ class Dpr:
         """See ``System.contexts``."""
         nodes, passages = _encoded(index, self.passage_model)
         query = Query(self.name, budget_tokens, where=batch.where)
-        rows = _allowed(nodes, self._where(query))
+        where = chunks_only(query) if self.name == "dpr" else query.where
+        rows = _allowed(nodes, where)
+        allowed = [nodes[row] for row in rows]
         texts = [question.text for question in batch.questions]
-        retrievals = self._rank(texts, query, [nodes[row] for row in rows], passages[rows])
+        scores = _encode(self.question_model, texts) @ passages[rows].T
+        retrievals = [_best(*pair, allowed, query) for pair in zip(texts, scores, strict=True)]
         return list(map(Context.of, retrievals))
-
-    def retrieve(self, questions: Questions, query: Query, store: Searcher) -> list[Retrieval]:
-        """See ``Strategy.retrieve``; the passage encoder reads all nodes of the query's filter."""
-        nodes = store.nodes(self._where(query))
-        if not nodes:
-            return [fit_budget(text, query, ()) for text in questions.texts]
-        return self._rank(questions.texts, query, nodes, _encode_nodes(nodes, self.passage_model))
-
-    def _where(self, query: Query) -> Where:
-        return chunks_only(query) if self.name == "dpr" else query.where
-
-    def _rank(
-        self, texts: Sequence[str], query: Query, nodes: Sequence[Node], passages: Vectors
-    ) -> list[Retrieval]:
-        scores = _encode(self.question_model, texts) @ passages.T
-        return [_best(*pair, nodes, query) for pair in zip(texts, scores, strict=True)]
 
 
 @lru_cache(maxsize=1)
 def _encoded(index: Index, model: str) -> tuple[list[Node], Vectors]:
     nodes = index.store.nodes()
-    return nodes, _encode_nodes(nodes, model)
-
-
-def _encode_nodes(nodes: Sequence[Node], model: str) -> Vectors:
-    return _encode(model, [f"{n.metadata.get('title', '')} [SEP] {n.text}" for n in nodes])
+    texts = [f"{node.metadata.get('title', '')} [SEP] {node.text}" for node in nodes]
+    return nodes, _encode(model, texts)
 
 
 def _allowed(nodes: Sequence[Node], where: Where) -> list[int]:

@@ -12,8 +12,7 @@ from statistics import mean
 from typing import Any, Protocol
 
 from raptor_core.errors import MissingExtraError
-from raptor_core.evaluation.contexts import Context, ContextScores
-from raptor_core.evaluation.datasets.base import Question
+from raptor_core.evaluation.golden_file import Question
 from raptor_core.identity import digest, fingerprint
 from raptor_core.models.embedding.local_models import loading
 from raptor_core.models.endpoints.client import EndpointClient
@@ -26,6 +25,7 @@ from raptor_core.retrying import RetryPolicy
 from raptor_core.settings.models import ReaderSettings
 from raptor_core.tree.cache import NodeCache
 from raptor_lab.answer_scores import SCORES, answer_f1, score_answer
+from raptor_lab.comparison.contexts import Context, ContextScores
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,11 +6,9 @@ from pathlib import Path
 import pytest
 
 from raptor_assets import keys, names
-from raptor_assets.names import dataset_checks
 from raptor_assets.specs import build_check_specs
 from raptor_assets.versions import code_versions
 from raptor_core.evaluation.golden import GOLDEN_RETRIEVAL
-from raptor_core.evaluation.strategy_check import DEFAULT_STRATEGY
 from raptor_core.quality.document_text import document_text, unread_rows
 from raptor_core.quality.registry import (
     CLUSTER_CHECKS,
@@ -21,14 +19,14 @@ from raptor_core.quality.registry import (
 )
 from raptor_core.quality.sizes import chunk_length
 from raptor_core.quality.stored import embedding
-from raptor_core.settings import CheckSettings, EvaluationSettings, Settings
+from raptor_core.settings import CheckSettings, Settings
 
 TEXT = (Path(__file__).parent.parent / "docs" / "checks.md").read_text(encoding="utf-8")
 ROW = re.compile(r"^\| `(\w+)` \| (error|warn) \|", re.MULTILINE)
 ON_SOURCE, ON_DOCUMENTS, ON_CHUNKS, ON_CLUSTERS, ON_LAYERS, *OTHERS = (
     ROW.findall(part) for part in TEXT.split("\n## On ")[1:]
 )
-ON_FINDINGS, ON_VECTORS, ON_TREE, ON_DATASETS = OTHERS
+ON_FINDINGS, ON_VECTORS, ON_TREE = OTHERS
 
 
 def pairs(checks):
@@ -52,13 +50,6 @@ def test_the_layers_checks_are_listed_in_their_order():
 
 def test_the_trees_checks_are_listed_in_their_order():
     assert pairs((*TREE_CHECKS, *STORE_CHECKS, GOLDEN_RETRIEVAL)) == ON_TREE
-
-
-def test_the_check_of_a_data_set_is_listed():
-    settings = Settings(evaluation=EvaluationSettings(datasets={"mine": "mine.jsonl"}))
-    ((asset, check),) = dataset_checks(settings)
-    assert pairs([DEFAULT_STRATEGY]) == ON_DATASETS == [(check.name, "warn")]
-    assert asset == keys.evaluation("mine").to_user_string()
 
 
 def test_the_listed_checks_are_those_that_dagster_is_given():

@@ -1,7 +1,7 @@
 """Options that commands share, and their conversion to a home, bounds and a query."""
 
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields, replace
 from functools import reduce
 from pathlib import Path
@@ -13,9 +13,8 @@ from raptor_assets.cli.exits import reported
 from raptor_assets.project.home import Home
 from raptor_assets.serving.parameters import Filters
 from raptor_core.home.folder import DEFAULT_HOME, HOME_VARIABLE
-from raptor_core.laboratory import load_registered
 from raptor_core.models.money.ledger import Ledger
-from raptor_core.retrieval import STRATEGIES, Query, Retrieval
+from raptor_core.retrieval import Query, Retrieval
 from raptor_core.retrieval.base import Kind
 from raptor_core.settings import Settings, load_settings
 from raptor_core.settings.base import BudgetSettings
@@ -23,17 +22,6 @@ from raptor_core.settings.retrieval import Strategy
 from raptor_core.store.base import Where
 
 Command = Callable[..., Any]
-
-STRATEGY = click.Choice((*get_args(Strategy), "dpr", "collapsed-dpr"))
-"""Strategies of the core and, with ``ENCODERS``, of the laboratory."""
-
-ENCODERS = click.option(
-    "--dpr",
-    "encoders",
-    nargs=2,
-    metavar="QUESTION_MODEL PASSAGE_MODEL",
-    help="Encoders of the strategies dpr and collapsed-dpr: models of sentence-transformers.",
-)
 
 _FROM_0, _FROM_1 = click.IntRange(min=0), click.IntRange(min=1)
 
@@ -85,8 +73,11 @@ query_options = together(
     ),
     click.option("--budget-tokens", type=_FROM_1, help="Tokens of the context."),
     click.option("--top-k", type=_FROM_1, help="Nodes, or nodes per layer."),
-    click.option("--strategy", type=STRATEGY, help="How to search; see docs/retrieval.md."),
-    ENCODERS,
+    click.option(
+        "--strategy",
+        type=click.Choice(get_args(Strategy)),
+        help="How to search; see docs/retrieval.md.",
+    ),
     click.option(
         "--kind",
         type=click.Choice(get_args(Kind)),
@@ -170,32 +161,16 @@ _TAKEN_BY = {
 """Options of single strategies."""
 
 
-def make_query(
-    settings: Settings, values: Mapping[str, Any], compared: Collection[str] = ()
-) -> Query:
-    """Make the query of a command line from the settings' defaults.
-
-    Raises:
-        BadParameter: an option that neither the strategy nor a ``compared`` one takes.
-    """
+def make_query(settings: Settings, values: Mapping[str, Any]) -> Query:
+    """Make the query of a command line; raise BadParameter if its strategy lacks an option."""
     names = {option.name for option in fields(Query)} & values.keys()
     options = {name: values[name] for name in names if values[name] is not None}
     query = replace(Query.from_settings(settings), where=make_where(values), **options)
     for name, (option, *takers) in _TAKEN_BY.items():
-        if name in options and not {query.strategy, *compared} & set(takers):
+        if name in options and query.strategy not in takers:
             message = f"the strategy {query.strategy} does not take it; add --strategy {takers[0]}"
             raise click.BadParameter(message, param_hint=option)
     return query
-
-
-def with_strategy(query: Query, name: str, encoders: tuple[str, str] | None) -> Query:
-    """Return the query with the strategy of a name; those of the laboratory need encoders."""
-    if name in STRATEGIES:
-        return replace(query, strategy=name)
-    from raptor_core.evaluation.systems import SYSTEMS
-
-    make = load_registered(SYSTEMS, name, f"the strategy {name}")
-    return replace(query, strategy=name, custom_strategy=make(name, encoders))
 
 
 def make_where(values: Mapping[str, Any]) -> Where:
@@ -212,11 +187,11 @@ def _filters(values: Mapping[str, Any], prefix: str) -> dict[str, Any]:
     return chosen
 
 
-def explain_empty(query: Query, retrievals: Sequence[Retrieval], values: Mapping[str, Any]) -> str:
-    """Return the reason why no retrieval of a command line has a hit, and a remedy."""
-    if retrievals[0].note:
-        return f"{retrievals[0].note}; leave that filter out, or write its name as documents do"
-    if any(retrieval.n_passed_over for retrieval in retrievals):
+def explain_empty(query: Query, retrieval: Retrieval, values: Mapping[str, Any]) -> str:
+    """Return the reason why the retrieval of a command line has no hit, and a remedy."""
+    if retrieval.note:
+        return f"{retrieval.note}; leave that filter out, or write its name as documents do"
+    if retrieval.n_passed_over:
         return f"no node fits into {query.budget_tokens} tokens; raise --budget-tokens"
     filters = {f"--{option}": values[name] for name, option in _OPTIONS.items()}
     filters |= {f"--exclude-{o}": values[f"exclude_{name}"] for name, o in _OPTIONS.items()}

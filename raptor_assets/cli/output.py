@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 from pydantic_core import to_json
 
 from raptor_assets.cli.terminal import say_json
-from raptor_core.evaluation.tables import Table as EvaluationTable
 from raptor_core.nodes import Node
 from raptor_core.redaction import printable
 
@@ -76,17 +75,3 @@ def print_wide(shown: RenderableType) -> None:
 
     width = None if sys.stdout.isatty() else PIPE_COLUMNS
     Console(width=width, highlight=False).print(_Printable(shown))
-
-
-def print_table(table: EvaluationTable) -> None:
-    """Print a table with its title above and its note below."""
-    from rich.table import Table
-
-    shown = Table(
-        title=table.title, caption=table.note, title_justify="left", caption_justify="left"
-    )
-    for name in table.head:
-        shown.add_column(name, justify="right" if shown.columns else "left", no_wrap=True)
-    for row in table.rows:
-        shown.add_row(*row)
-    print_wide(shown)

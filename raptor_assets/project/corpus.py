@@ -11,14 +11,13 @@ import dagster as dg
 
 from raptor_assets import keys
 from raptor_assets.chain import build_chain
-from raptor_assets.datasets import build_dataset_assets, build_dataset_specs
-from raptor_assets.names import SOURCE, SYNC
+from raptor_assets.names import BUILD, SOURCE, SYNC
 from raptor_assets.progress import Watch, ignore_progress
 from raptor_assets.project.corpus_tree import corpus_tree_resources, corpus_tree_source_spec
 from raptor_assets.project.followed import Upstream, build_source_asset
 from raptor_assets.project.home import Home
 from raptor_assets.project.io_managers import QdrantLayersIOManager, TablesIOManager
-from raptor_assets.project.jobs import BUILD, EVALUATE, build_asset_job, build_drop_job
+from raptor_assets.project.jobs import build_asset_job, build_drop_job
 from raptor_assets.project.resources import Resources
 from raptor_assets.project.sensors import build_source_sensor
 from raptor_assets.project.sync import build_sync_job
@@ -100,7 +99,6 @@ def _check_paths(settings: Settings, corpus: str) -> None:
     be mounted later.
     """
     named = [("source.paths", path) for path in settings.source.paths]
-    named += [("evaluation.datasets", path) for path in settings.evaluation.datasets.values()]
     named += [("checks.golden", settings.checks.golden)] if settings.checks.golden else []
     for setting, path in named:
         local = path.removeprefix("file://")
@@ -145,7 +143,6 @@ def define_corpus(
     if specs is None:
         defaults = _default_specs(settings, follows=corpus.follows)
         _, specs = corpus_specs(defaults, corpus.corpus, lambda key: keys.shown(corpus, key))
-    evaluations = build_dataset_assets(specs, resources)
     chain = keys.chain_keys(settings.tree.max_layers)
     chain_specs = [specs[key] for key in chain if key in specs]
     builds = build_chain(chain_specs, resources, progress)
@@ -156,13 +153,9 @@ def define_corpus(
     op_jobs = [build_drop_job(resources), build_sync_job(resources, progress)]
     drop_job, sync_job = (job.with_hooks(set(hooks)) for job in op_jobs)
     jobs = [build_asset_job(corpus.of(BUILD), builds.keys, description), drop_job]
-    measuring = []  # nothing launches its job
-    if evaluations:
-        description = "Measure retrieval on the data sets of the settings."
-        measuring = [build_asset_job(corpus.of(EVALUATE), evaluations, description)]
     definitions = dg.Definitions(
-        assets=[asset.with_hooks(set(hooks)) for asset in (builds, *evaluations)],
-        jobs=[sync_job, *jobs, *measuring],
+        assets=[builds.with_hooks(set(hooks))],
+        jobs=[sync_job, *jobs],
         sensors=[build_source_sensor(resources, jobs)],
         resources={
             corpus.of(TABLES): TablesIOManager(resources),
@@ -178,9 +171,7 @@ def define_corpus(
 
 def _default_specs(settings: Settings, *, follows: bool) -> list[dg.AssetSpec]:
     source = [build_source_spec()] if follows else []
-    custom = custom_fingerprints(settings)
-    chain = build_asset_specs(settings, custom, follows=follows)
-    return [*source, *chain, *build_dataset_specs(settings, custom)]
+    return [*source, *build_asset_specs(settings, custom_fingerprints(settings), follows=follows)]
 
 
 def _settings(
@@ -191,16 +182,10 @@ def _settings(
     settings = basis if isinstance(basis, Settings) else load_settings(file)
     settings = settings_of(settings, sections, f"corpus {name}")
     folder = Path() if file is None else file.parent
-    store, checks, evaluation = settings.store, settings.checks, settings.evaluation
+    store, checks = settings.store, settings.checks
     if "corpus" not in store.model_fields_set:
         store = store.model_copy(update={"corpus": name})
-
-    def placed(path: str) -> str:
-        return str((folder / path).expanduser().absolute())
-
     if checks.golden is not None:
-        checks = checks.model_copy(update={"golden": placed(checks.golden)})
-    datasets = {called: placed(path) for called, path in evaluation.datasets.items()}
-    evaluation = evaluation.model_copy(update={"datasets": datasets})
-    changed = {"store": store, "checks": checks, "evaluation": evaluation}
-    return settings.model_copy(update=changed)
+        golden = str((folder / checks.golden).expanduser().absolute())
+        checks = checks.model_copy(update={"golden": golden})
+    return settings.model_copy(update={"store": store, "checks": checks})

@@ -100,26 +100,12 @@ class Home(HomeFolder):
     def golden(self, settings: Settings) -> Path | None:
         """Return the path of the golden set, None if the settings name none."""
         path = settings.checks.golden
-        return None if path is None else self.relative_to_settings(path)
-
-    def relative_to_settings(self, path: str) -> Path:
-        """Return a path that is relative to the settings file."""
-        return self.settings.parent / Path(path).expanduser()
-
-    @property
-    def evaluation(self) -> Path:
-        """Folder of the trees over data sets, and of their costs."""
-        return self.path / "evaluation"
+        return None if path is None else self.settings.parent / Path(path).expanduser()
 
     @property
     def answers(self) -> Path:
         """Folder of unfinished work, which may have cost money."""
         return self.path / "answers"
-
-    @property
-    def turns(self) -> Path:
-        """Folder of the locks of partitions, unless a database keeps them."""
-        return self.path / "turns"
 
     def ensure(self) -> None:
         """Make the folders, and Dagster's instance settings unless a person wrote them.

@@ -6,18 +6,15 @@ from typing import Any
 import dagster as dg
 
 from raptor_assets import keys
-from raptor_assets.names import CorpusNames
-from raptor_assets.process import turn_tags
+from raptor_assets.names import DROP, CorpusNames
+from raptor_assets.process import process_tags
 from raptor_assets.project.published import TreeIndex
 from raptor_assets.project.resources import Resources
-from raptor_assets.project.turns import Turn, begin_turn
+from raptor_assets.project.runs import turn
 from raptor_assets.provenance import MATERIALIZED, version_tags
 from raptor_assets.versions import DROPPED
 from raptor_core.tree.cache import NodeCache
 
-BUILD = "build"
-DROP = "drop_partitions"
-EVALUATE = "evaluate"
 _DROP_OP = "drop"
 
 
@@ -53,14 +50,12 @@ def build_drop_job(resources: Resources) -> dg.JobDefinition:
     def drop_partitions(
         context: dg.OpExecutionContext, config: DropConfig
     ) -> Iterator[dg.AssetMaterialization | dg.Output[None]]:
-        turn = begin_turn(
-            resources.home.turns, context.instance, context.run_id, context.log.warning
-        )
-        context.instance.add_run_tags(context.run_id, turn_tags(context))
+        context.instance.add_run_tags(context.run_id, process_tags(context))
         partitions = config.partitions
-        if config.only_gone:
-            partitions = still_removed(context, resources, partitions)
-        yield from drop_all(context, resources, turn, partitions)
+        with turn(resources.home, context):
+            if config.only_gone:
+                partitions = still_removed(context, resources, partitions)
+            yield from drop_all(context, resources, partitions)
         yield dg.Output(None)
 
     @dg.job(
@@ -87,20 +82,18 @@ def still_removed(
 
 
 def drop_all(
-    context: dg.OpExecutionContext, resources: Resources, turn: Turn, partitions: Sequence[str]
+    context: dg.OpExecutionContext, resources: Resources, partitions: Sequence[str]
 ) -> Iterator[dg.AssetMaterialization]:
     """Drop partitions one by one, and yield their tombstones."""
     corpus, max_layers = resources.names, resources.settings.tree.max_layers
     shown = {keys.shown(corpus, key): None for key in keys.chain_keys(max_layers)}
     stored = TreeIndex(resources.store.trees, resources.settings.grouping)
     for partition in partitions:
-        with turn.take([partition]):
-            cache = resources.components(context.instance).cache
-            n_nodes = _drop(partition, resources, cache, stored)
-            resources.reports.delete(partition)
-            yield from _tombstones(context.instance, partition, shown, n_nodes)
-            turn.require()
-            context.instance.delete_dynamic_partition(corpus.partitions, partition)
+        cache = resources.components(context.instance).cache
+        n_nodes = _drop(partition, resources, cache, stored)
+        resources.reports.delete(partition)
+        yield from _tombstones(context.instance, partition, shown, n_nodes)
+        context.instance.delete_dynamic_partition(corpus.partitions, partition)
         context.log.info(f"dropped partition {partition!r} with {n_nodes} nodes")
     for store in resources.store.open_each() if partitions else ():
         store.optimize()

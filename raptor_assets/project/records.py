@@ -1,6 +1,5 @@
 """Access to Dagster's records, and the errors of their database."""
 
-import logging
 import os
 import re
 import sqlite3
@@ -12,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import dagster as dg
+import sqlalchemy as sa
 from dagster._check import CheckError
 from dagster._core.event_api import PartitionKeyFilter
 from dagster._core.storage.asset_check_execution_record import AssetCheckExecutionRecordStatus
@@ -26,7 +26,6 @@ from raptor_core.errors import RecordsError, SettingsError
 
 URL_VARIABLE = "DAGSTER_POSTGRES_URL"  # address of the database, see deploy/dagster.yaml
 BROKER_VARIABLE = "CELERY_BROKER_URL"  # address of the workers' broker
-_POOL = 3  # connections of each kind; a look-up in a transaction takes two
 _OPENING_SECONDS = 60.0  # to wait while other processes open the records
 JUDGED = {AssetCheckExecutionRecordStatus.SUCCEEDED, AssetCheckExecutionRecordStatus.FAILED}
 """States of a check that has a result."""
@@ -54,7 +53,10 @@ def open_records(folder: Path) -> Iterator[dg.DagsterInstance]:
     with damage_named(folder):
         with _explained(folder / "dagster.yaml"), damage_named(folder), _opening_lock(folder):
             instance = dg.DagsterInstance.from_config(str(folder))
-        with instance, keep_connections(instance):
+        with instance:
+            if is_postgres(instance):
+                storage: Any = instance.event_log_storage
+                _require_driver(sa.make_url(storage.postgres_url).get_driver_name())
             yield instance
 
 
@@ -142,32 +144,6 @@ def is_postgres(instance: dg.DagsterInstance) -> bool:
     return type(instance.event_log_storage).__module__.startswith("dagster_postgres")
 
 
-def keep_connections(instance: dg.DagsterInstance) -> ExitStack:
-    """Keep a process's connections to PostgreSQL, for speed, and return what closes them."""
-    stack = ExitStack()
-    if is_postgres(instance):
-        from dagster_postgres.utils import create_pg_engine
-
-        # It prints a traceback for a cut connection, although the error is raised.
-        logging.getLogger("sqlalchemy.pool.impl.QueuePool.kept").setLevel(logging.CRITICAL)
-        storages: Any = (instance.run_storage, instance.event_log_storage)
-        for storage in storages:
-            _require_driver(storage._engine.driver)  # noqa: SLF001
-            if not isinstance(storage._engine.pool, NullPool):  # noqa: SLF001
-                continue  # kept already
-            engine = create_pg_engine(
-                storage.postgres_url,
-                storage._token_provider,  # noqa: SLF001 - nothing public makes a pool of this size
-                isolation_level="AUTOCOMMIT",
-                pool_size=_POOL,
-                pool_pre_ping=True,
-                pool_logging_name="kept",
-            )
-            storage._engine = engine  # noqa: SLF001
-            stack.callback(engine.dispose)
-    return stack
-
-
 def _require_driver(name: str | None) -> None:
     """Refuse other drivers, such as psycopg, SQLAlchemy 2.1's default."""
     if name != _DRIVER:
@@ -177,26 +153,11 @@ def _require_driver(name: str | None) -> None:
         )
 
 
-_KEEPALIVE_VALUES = {"idle": 30, "interval": 10, "count": 3}
-KEEPALIVES = {"keepalives": 1} | {f"keepalives_{k}": v for k, v in _KEEPALIVE_VALUES.items()}
-"""Options by which a connection notices within a minute that its server went down."""
-
-
-def separate_engine(
-    instance: dg.DagsterInstance, *, isolation_level: Any = None, **arguments: Any
-) -> Any:
-    """Return an engine of new connections to PostgreSQL; ``arguments`` are psycopg2's."""
-    from dagster_postgres.utils import create_pg_engine
-
+def separate_engine(instance: dg.DagsterInstance) -> sa.Engine:
+    """Return an engine of new connections to PostgreSQL, which notice that its server is gone."""
     storage: Any = instance.event_log_storage
-    options = {"isolation_level": isolation_level} if isolation_level else {}
-    return create_pg_engine(
-        storage.postgres_url,
-        storage._token_provider,  # noqa: SLF001 - as ``keep_connections`` does
-        poolclass=NullPool,
-        connect_args={**KEEPALIVES, **arguments},
-        **options,
-    )
+    keepalives = {"keepalives": 1, "keepalives_idle": 30, "keepalives_interval": 10}
+    return sa.create_engine(storage.postgres_url, poolclass=NullPool, connect_args=keepalives)
 
 
 def explain_database_error(error: BaseException) -> str:

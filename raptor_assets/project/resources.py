@@ -29,7 +29,7 @@ from raptor_core.documents import (
     tree_name,
 )
 from raptor_core.documents.base import MEGABYTE
-from raptor_core.evaluation.datasets import Dataset, Question, load_golden, open_dataset
+from raptor_core.evaluation.golden_file import Question, load_golden
 from raptor_core.layout import ROWS_PLACE
 from raptor_core.settings import Settings, SourceSettings, StoreSettings
 from raptor_core.store import VectorStore, open_store, stored_identities, stored_identity
@@ -62,7 +62,7 @@ class Resources:
         self.home = home
         self.names = home.names() if names is None else names
         self.source = SourceResource(self, scan)
-        components = components or Components(settings, batches=home.answers / "batches")
+        components = components or Components(settings)
         self._components = components.with_cache(SqliteCache(home.answers, settings.store.corpus))
         self._is_shared = False
         self.store = StoreResource(self)
@@ -104,12 +104,6 @@ class Resources:
         """Return the questions of the golden set, if the settings name one."""
         path = self.home.golden(self.settings)
         return () if path is None else load_golden(path)
-
-    def dataset(self, name: str) -> Dataset:
-        """Open a data set of the settings; questions without documents use the home's source."""
-        evaluation = self.settings.evaluation
-        path = self.home.relative_to_settings(evaluation.datasets[name])
-        return open_dataset(path, self.settings.source, split=evaluation.split)
 
     def declare(self) -> None:
         """Write the names of a named corpus into its home, unless another corpus builds there."""

@@ -4,8 +4,10 @@ Dagster's tag names a single partition, the run's configuration several ones. Da
 over several partitions cover only neighbours and plan every asset of each of them.
 """
 
+import logging
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import dagster as dg
@@ -20,20 +22,23 @@ from dagster._core.types.loadable_target_origin import LoadableTargetOrigin
 
 from raptor_assets import keys, names
 from raptor_assets.names import CorpusNames
-from raptor_assets.process import PAID_PREFIX, PROCESS_TAG, TURN_TAG, is_dead
-from raptor_assets.project.jobs import BUILD, DROP
+from raptor_assets.process import PAID_PREFIX, is_dead
+from raptor_assets.project.home import Home
 from raptor_assets.project.records import is_postgres
-from raptor_assets.project.turns import living_runs
+from raptor_core.disk import disk_errors, file_lock
 from raptor_core.identity import digest
+
+_log = logging.getLogger(__name__)
 
 MAX_RUN_PARTITIONS = 256  # Dagster keeps 3 kB of each asset and partition in memory
 PARTITION_TAG = "dagster/partition"
 RANGE_START_TAG = "dagster/asset_partition_range_start"
 RANGE_END_TAG = "dagster/asset_partition_range_end"
+"""Dagster's tags of a run over one partition, or over a range chosen in the UI."""
+
 _NAMES_PREFIX = "raptor-partition/"
 _COUNT_TAG = "raptor/partitions"
 _KEY_CHARS = 50  # of a partition's name in the key of a tag, which has 63 at most
-"""Dagster's tags of a run over one partition, or over a range chosen in the UI."""
 
 
 def runs_over(
@@ -104,7 +109,7 @@ def unfinished_runs(instance: dg.DagsterInstance, corpus: CorpusNames) -> list[d
 
 
 def _is_of(run: dg.DagsterRun, corpus: CorpusNames) -> bool:
-    if run.job_name in map(corpus.of, (BUILD, DROP, names.SYNC)):
+    if run.job_name in map(corpus.of, (names.BUILD, names.DROP, names.SYNC)):
         return True
     return any(keys.chain_key(corpus, key) is not None for key in run.asset_selection or ())
 
@@ -117,14 +122,14 @@ def delete_old_runs(instance: dg.DagsterInstance, corpus: CorpusNames, keep: int
     runs = instance.get_runs() if instance.get_runs_count() > keep > 0 else []
     runs = [run for run in runs if _is_of(run, corpus)]
     order = instance.get_dynamic_partitions(corpus.partitions)
-    needed, deleted = set(order), list[str]()
+    needed, deleted, drop = set(order), list[str](), corpus.of(names.DROP)
     for at, run in enumerate(runs):  # the newest first
-        names = _recorded_partitions(run, order)
-        if at >= keep and run.is_finished and names and names.isdisjoint(needed):
+        covered = _recorded_partitions(run, order)
+        if at >= keep and run.is_finished and covered and covered.isdisjoint(needed):
             instance.delete_run(run.run_id)
             deleted.append(run.run_id)
-        elif run.is_success and not run.asset_selection and run.job_name != corpus.of(DROP):
-            needed -= names
+        elif run.is_success and not run.asset_selection and run.job_name != drop:
+            needed -= covered
     return deleted
 
 
@@ -145,7 +150,7 @@ _KILLED = (
 def fail_dead_runs(instance: dg.DagsterInstance) -> list[str]:
     """Mark runs whose process has ended as failed, free their pools, and return their ids."""
     dead = []
-    for run in _without_process(instance):
+    for run in filter(is_dead, instance.get_runs(dg.RunsFilter(statuses=_UNDER_WAY))):
         now = instance.get_run_by_id(run.run_id)
         if now is None or now.status not in _UNDER_WAY:
             continue  # it has finished meanwhile
@@ -160,20 +165,25 @@ def fail_dead_runs(instance: dg.DagsterInstance) -> list[str]:
     return dead
 
 
-def _without_process(instance: dg.DagsterInstance) -> list[dg.DagsterRun]:
-    """Return runs under way that began a turn and whose process has ended."""
-    runs = [
-        run
-        for run in instance.get_runs(dg.RunsFilter(statuses=_UNDER_WAY))
-        if PROCESS_TAG in run.tags and run.tags.get(TURN_TAG, run.run_id) == run.run_id
-    ]
-    locked = {run.run_id for run in runs if TURN_TAG in run.tags and is_postgres(instance)}
-    living = living_runs(instance, locked) if locked else set()
-    return [
-        run
-        for run in runs
-        if (run.run_id not in living if run.run_id in locked else is_dead(run.tags[PROCESS_TAG]))
-    ]
+@contextmanager
+def turn(home: Home, context: dg.OpExecutionContext) -> Iterator[None]:
+    """Let one run at a time work in a home, in any process of this machine.
+
+    With Dagster's records in PostgreSQL, Dagster's pool says how many runs work at once.
+    """
+    if is_postgres(context.instance):
+        yield
+        return
+    path = home.path / "run.lock"
+    with ExitStack() as held:
+        with disk_errors(path):
+            is_free = held.enter_context(file_lock(path))
+        if not is_free:
+            message = f"waiting for another run on {home.path} to end"
+            context.log.warning(message)
+            _log.warning(message)
+            held.enter_context(file_lock(path, wait_seconds=-1))
+        yield
 
 
 _REPOSITORY_TAG = ".dagster/repository"

@@ -7,9 +7,9 @@ import dagster as dg
 from pydantic import BaseModel
 
 from raptor_assets import keys
-from raptor_assets.names import CorpusNames, listed
+from raptor_assets.names import BUILD, DROP, CorpusNames, listed
 from raptor_assets.project.changes import Changes
-from raptor_assets.project.jobs import BUILD, DROP, drop_config
+from raptor_assets.project.jobs import drop_config
 from raptor_assets.project.resources import Resources
 from raptor_assets.project.runs import (
     fail_dead_runs,

@@ -12,13 +12,13 @@ from pydantic import Field
 from raptor_assets import keys
 from raptor_assets.chain import ChainRun, Event, Events
 from raptor_assets.names import SOURCE, SYNC
-from raptor_assets.process import turn_tags
+from raptor_assets.process import process_tags
 from raptor_assets.progress import Watch, ignore_progress
 from raptor_assets.project.changes import Changes
 from raptor_assets.project.corpus_tree import prepare
 from raptor_assets.project.jobs import drop_all, still_removed
 from raptor_assets.project.resources import Resources
-from raptor_assets.project.runs import fail_dead_runs
+from raptor_assets.project.runs import fail_dead_runs, turn
 from raptor_core.errors import RaptorError, SourceError
 from raptor_core.home.published import refuse_unknown
 
@@ -77,7 +77,9 @@ def build_sync_job(
         context: dg.OpExecutionContext, config: SyncConfig
     ) -> Iterator[Event | dg.Output[None]]:
         try:
-            yield from _sync(context, config, resources, progress, planned)
+            context.instance.add_run_tags(context.run_id, process_tags(context))
+            with turn(resources.home, context):
+                yield from _sync(context, config, resources, progress, planned)
         except RaptorError as error:
             raise dg.Failure(description=str(error), allow_retries=False) from error
         yield dg.Output(None)
@@ -108,13 +110,12 @@ def _sync(
     if sync.to_build:
         instance.add_dynamic_partitions(corpus.partitions, sorted(sync.to_build))
     run = ChainRun(context, sync.changes.in_order(sync.to_build), resources, progress)
-    instance.add_run_tags(context.run_id, turn_tags(context))
     if sync.to_build:
         yield from run.events()
     droppable = sync.changes.droppable(run.failures)
     if removed := [name for name in droppable if name in sync.removed]:
         removed = still_removed(context, resources, removed)
-        yield from drop_all(context, resources, run.turn, removed)
+        yield from drop_all(context, resources, removed)
     run.raise_failures()
 
 

@@ -67,7 +67,7 @@ def _rows(
     from raptor_assets.project.records import JUDGED
 
     checks = names.partition_checks(settings) + names.golden_checks(settings)
-    for asset, check in checks + names.dataset_checks(settings):
+    for asset, check in checks:
         key = dg.AssetCheckKey(dg.AssetKey.from_user_string(corpus.shown(asset)), check.name)
         cursor: int | None = None
         while records := instance.event_log_storage.get_asset_check_execution_history(

@@ -51,7 +51,7 @@ class FindingsStep(Step):
         context, nodes = state.context, state.flat_nodes(self.layer)
         marked = report.marked(context.components.curation)
         state.audits[self.layer] = marked
-        state.costs.add_audit(self.layer, usage)
+        state.costs.audit_usage += usage
         judge = f"{report.judge} {report.version}"
         inputs = inputs_digest(context, self.key, nodes_version(nodes), judge)
         version = findings_version(report)

@@ -206,7 +206,7 @@ class EmbeddingsStep(Step):
         results = []
         for state, members, count, share in zip(states, flat, n_computed, shares, strict=True):
             state.put_vectors(self.layer, vectors)
-            state.costs.add_embeddings(self.layer, count, share)
+            state.costs.add_embeddings(count, share)
             version = nodes_version(members)
             if self.layer:
                 version = audited_version(version, [state.audited(self.layer)])

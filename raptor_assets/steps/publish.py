@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from raptor_assets import keys, names
-from raptor_assets.cost_metadata import cost_history, cost_metadata
 from raptor_assets.metadata import (
     audit_metadata,
     drift_metadata,
@@ -207,15 +206,12 @@ class PublishStep(Step):
         part.verdicts += [_stored_verdict(store, trees), *_staleness_verdicts(state, manifests)]
         version = published_version(part.inputs, manifests.values())
         version = audited_version(version, [state.audited(n) for n in state.summary_layers])
-        record = state.recorded(self.key)
-        costs = cost_history(record.history if record else (), state.costs.charged)
-        state.save(self.key, _table(trees, manifests), version, version, costs)
+        state.save(self.key, _table(trees, manifests), version, version)
         metadata = {
             **published_metadata(trees, manifests, part.published, part.removed, context.settings),
             **rebuild_metadata(state),
             **drift_metadata(trees),
             **audit_metadata(state, trees),
-            **cost_metadata(costs),
         }
         reused = not any(done.changed for done in part.published)
         return StepResult(state, version, metadata, len(trees), reused, part.verdicts)

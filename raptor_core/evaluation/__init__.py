@@ -1,5 +1,5 @@
-"""Evaluation of retrieval on questions with known answers.
+"""Golden sets: questions with known answers, on which the published trees are measured.
 
-It compares strategies on one's own questions and measures golden sets. What reproduces the paper is
-in ``raptor_lab``. Read ``compare.py`` first.
+``golden_file.py`` reads a set, ``golden.py`` measures it. Comparisons of strategies are in
+``raptor_lab``.
 """

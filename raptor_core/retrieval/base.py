@@ -40,7 +40,7 @@ class Query:
     """Parameters of a retrieval; the question is not part of it.
 
     Attributes:
-        strategy: a name in ``STRATEGIES``, or the name of ``custom_strategy``.
+        strategy: a name in ``STRATEGIES``.
         budget_tokens: maximum tokens of the context; a node that does not fit is passed over.
         top_k: maximum number of nodes; traversal counts them per layer. None takes as many as the
             budget holds, and 20 per layer.
@@ -55,7 +55,6 @@ class Query:
         scope: homes only, "corpus" first searches the corpus tree for the trees to search.
         kind: hybrid only, whether a question asks for a detail or is general, so that the context
             covers the whole text; "auto" decides by its words.
-        custom_strategy: retrieves instead of a strategy of ``STRATEGIES``.
     """
 
     strategy: str = "hybrid"
@@ -70,7 +69,6 @@ class Query:
     hybrid: HybridSettings = field(default_factory=HybridSettings)
     scope: Literal["trees", "corpus"] = "trees"
     kind: Kind = "auto"
-    custom_strategy: "Strategy | None" = None
 
     @property
     def limit(self) -> int:

@@ -162,7 +162,7 @@ class Retriever(AsyncSearch):
             SettingsError: the query names no known strategy, or contradicts it.
         """
         query = query or self.query
-        strategy = query.custom_strategy or STRATEGIES.get(query.strategy)
+        strategy = STRATEGIES.get(query.strategy)
         if strategy is None:
             raise SettingsError(
                 f"no strategy is called {query.strategy!r}; there are: {', '.join(STRATEGIES)}"

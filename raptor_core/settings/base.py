@@ -4,7 +4,7 @@ Each part of the settings has a class in a module of this folder; ``models.py`` 
 """
 
 from pathlib import PurePath
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
@@ -42,24 +42,14 @@ class EndpointPart(Part):
         api_key_env: environment variable that holds the key.
         api_version: version of Azure's dated API, such as "2024-10-21"; empty for all other
             endpoints, Azure's v1 API included.
-        max_tokens_field: name of the field that bounds an answer; "auto" is
-            "max_completion_tokens" for OpenAI and Azure and "max_tokens" for others.
-        sends_temperature: send a temperature; false for models that take none, such as reasoning
-            models.
-        timeout_seconds: longest time without progress of an answer, in seconds. The first token may
-            take twice as long, at a server of this machine or a private network ten times.
+        timeout_seconds: longest silence of the endpoint, in seconds: before an answer, and between
+            two parts of it.
         max_retries: attempts after the first, for a call that failed, was refused, or got an empty,
             cut off or wrong answer.
-        concurrency: calls that run at the same time. A server of this machine gets two at first,
-            and more while it answers more with them, unless this is set.
+        concurrency: calls that run at the same time.
         requests_per_minute: calls that may begin in a minute, evenly spread; 0 is no limit.
         tokens_per_minute: tokens of the calls that begin in a minute, with the upper bounds of
             their answers, as OpenAI and Azure count them; 0 is no limit.
-        shared_by: processes that call the endpoint at the same time. Each takes its share of
-            concurrency, requests_per_minute and tokens_per_minute.
-        down_after: failed attempts in a row after which the endpoint counts as down. An attempt
-            fails that does not reach the endpoint, or gets a status of 500 or more.
-        down_seconds: time that calls wait for an endpoint that is down before they fail.
     """
 
     purpose: ClassVar[str] = "endpoint"
@@ -69,16 +59,11 @@ class EndpointPart(Part):
     base_url: str = "https://api.openai.com/v1"
     api_key_env: str = "OPENAI_API_KEY"
     api_version: str = Field("", pattern=r"^[A-Za-z0-9.-]*$")
-    max_tokens_field: Literal["auto", "max_tokens", "max_completion_tokens"] = "auto"
-    sends_temperature: bool = True
-    timeout_seconds: float = Field(60.0, gt=0)
+    timeout_seconds: float = Field(300.0, gt=0)
     max_retries: int = Field(4, ge=0, le=20)
     concurrency: int = Field(8, ge=1, le=512)
     requests_per_minute: int = Field(0, ge=0)
     tokens_per_minute: int = Field(0, ge=0)
-    shared_by: int = Field(1, ge=1, le=10_000)
-    down_after: int = Field(10, ge=2)
-    down_seconds: float = Field(60.0, ge=0)
 
     @property
     def is_local(self) -> bool:
@@ -93,7 +78,7 @@ class EndpointPart(Part):
     @property
     def share(self) -> int:
         """Number of calls that this process may run at the same time; 1 for a local model."""
-        return 1 if self.is_local else max(1, self.concurrency // self.shared_by)
+        return 1 if self.is_local else self.concurrency
 
 
 class ChatPart(EndpointPart):

@@ -53,30 +53,6 @@ class ComponentsSettings(Part):
     reader: Name = ""
 
 
-DatasetName = Annotated[str, Field(pattern=r"^[A-Za-z0-9_]{1,64}$")]
-"""Name of a data set and of its asset: letters, digits and underscores."""
-
-
-class EvaluationSettings(Part):
-    """Data sets of questions with known answers, on which retrieval is measured as assets.
-
-    Attributes:
-        datasets: files by name, in the forms that `raptor eval retrieval` takes, relative to the
-            settings file, such as { qasper = "qasper-dev-v0.3.json" }.
-        split: part of NarrativeQA: train, valid or test.
-        strategies: strategies to measure with "flat" and ``retrieval.strategy``, by the names that
-            `raptor eval retrieval` takes.
-        budgets_tokens: token budgets of a context, each measured.
-        pooled: ask every question of all documents.
-    """
-
-    datasets: Mapping[DatasetName, str] = {}
-    split: str = "test"
-    strategies: tuple[str, ...] = ("lexical", "collapsed")
-    budgets_tokens: tuple[Annotated[int, Field(ge=1)], ...] = Field((400, 1000, 2000), min_length=1)
-    pooled: bool = False
-
-
 class GroupingSettings(Part):
     """Grouping of documents into trees, and of trees into partitions.
 
@@ -151,7 +127,6 @@ class EmbedderSettings(EndpointPart):
             store holds vectors of one format.
         batch_size: texts in one request to an endpoint.
         threads: batches that a local model computes at the same time; 0 is torch's choice.
-        encoding: format in which an endpoint sends vectors; "float" where it knows no base64.
         concurrency: batches that run at the same time.
         query_prefix, passage_prefix: text before each question and each passage, which some models
             need.
@@ -166,7 +141,6 @@ class EmbedderSettings(EndpointPart):
     precision: Literal["auto", "float32", "bfloat16"] = "auto"
     batch_size: int = Field(32, ge=1, le=4096)
     threads: int = Field(0, ge=0)
-    encoding: Literal["base64", "float"] = "base64"
     concurrency: int = Field(4, ge=1, le=512)
     query_prefix: str = ""
     passage_prefix: str = ""
@@ -327,7 +301,6 @@ class Settings(Part):
     reader: ReaderSettings = ReaderSettings()
     checks: CheckSettings = CheckSettings()
     audit: AuditSettings = AuditSettings()
-    evaluation: EvaluationSettings = EvaluationSettings()
     prices: Mapping[str, PriceSettings] = {}
     budget: BudgetSettings = BudgetSettings()
 

@@ -1,24 +1,34 @@
 """Publication of trees: the batch that makes each new tree live and removes the old one.
 
 The points of a layer are staged as soon as they have vectors (``VectorStore.stage``); no search
-returns them. A commit makes staged points live, writes those that are missing, deletes those that
-the new trees do not have, and writes the manifests last. It is no transaction: for some
-milliseconds a reader may see nodes of both builds. A process that dies inside leaves the old
-manifest; the next build then publishes the tree again, which removes every point of it that the
-new tree does not have. Many trees share a commit, as it costs some flushes of the disk, or a
-request.
+returns them. A commit marks the manifests of the trees that it changes as unfinished, writes points
+that are missing, makes staged points live, deletes those that the new trees do not have, and writes
+the manifests last. It is no transaction: for some milliseconds a reader may see nodes of both
+builds. A process that dies inside leaves manifests that are unfinished; the next build then
+publishes these trees again, which removes every point that the new trees do not have. Many trees
+share a commit, as it costs some flushes of the disk, or a request; the manifests of one call come
+together, at its end.
 """
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from raptor_core.errors import StoreError, StoreMismatchError
 from raptor_core.nodes import Node
 from raptor_core.store.base import Edition, Manifest, PublicationCounts, StoreIdentity
-from raptor_core.store.engines.base import Condition, Delete, Engine, Match, Point, SetLive, Upsert
+from raptor_core.store.engines.base import (
+    Condition,
+    Delete,
+    Engine,
+    Match,
+    Operation,
+    Point,
+    SetLive,
+    Upsert,
+)
 from raptor_core.store.facts import Facts, facts_by_node
 from raptor_core.store.lexical import passage_vector
 from raptor_core.store.payload import manifest_id, manifest_to_payload, node_to_payload, point_id
@@ -37,6 +47,9 @@ LISTED_TREES = 500
 StoredPoints = dict[str, tuple[str, str]]
 """Node id and state of points by point id; a manifest's node id is empty."""
 
+UNFINISHED = "unfinished"
+"""``Manifest.inputs`` of a tree that a commit is at, which no source has."""
+
 
 class PublicationBatch:
     """Trees that are published in commits; the last commit is at the end."""
@@ -54,6 +67,7 @@ class PublicationBatch:
         self._points: list[Point] = []
         self._staged: list[str] = []
         self._deletes: list[str] = []
+        self._unfinished: list[Manifest] = []
         self._manifests: dict[str, Manifest | None] = {}
         self._failure: StoreError | None = None
 
@@ -76,9 +90,14 @@ class PublicationBatch:
         updates = [_compare(e.manifest, e.nodes, stored[e.manifest.tree]) for e in editions]
         vectors = self._vectors(updates, editions)
         written = [update.points(vectors) for update in updates]
+        self._unfinished += [
+            replace(update.manifest, inputs=UNFINISHED)
+            for update in updates
+            if update.is_replacement
+        ]
         for update, points in zip(updates, written, strict=True):
-            manifest = update.manifest
-            self._add(manifest.tree, manifest, update.deletes, points, update.staged)
+            self._add(update.deletes, points, update.staged)
+        self._manifests |= {edition.manifest.tree: edition.manifest for edition in editions}
         return [update.counts for update in updates]
 
     def _vectors(
@@ -111,7 +130,9 @@ class PublicationBatch:
         n_nodes = 0
         for tree, stored in self._stored(names).items():
             nodes = sorted(stored.keys() - {manifest_id(tree)})
-            self._add(tree, None, nodes)
+            self._unfinished.append(Manifest(tree, "", (), 0, {}, "", "", "", inputs=UNFINISHED))
+            self._add(nodes)
+            self._manifests[tree] = None
             n_nodes += len(_live(stored))
         return n_nodes
 
@@ -123,12 +144,7 @@ class PublicationBatch:
             self._commit()
 
     def _add(
-        self,
-        tree: str,
-        manifest: Manifest | None,
-        deletes: Sequence[str],
-        points: Sequence[Point] = (),
-        staged: Sequence[str] = (),
+        self, deletes: Sequence[str], points: Sequence[Point] = (), staged: Sequence[str] = ()
     ) -> None:
         n_gathered = len(self._points) + len(self._staged) + len(self._deletes)
         if n_gathered + len(points) + len(staged) + len(deletes) > COMMIT_POINTS:
@@ -136,7 +152,6 @@ class PublicationBatch:
         self._points += points
         self._staged += staged
         self._deletes += deletes
-        self._manifests[tree] = manifest
 
     def end(self) -> None:
         """Commit the pending trees; raise StoreError where this or a previous commit failed."""
@@ -148,24 +163,29 @@ class PublicationBatch:
 
         A manifest comes last, so one that names a build is only there with all of its nodes.
         """
-        if not self._manifests:
-            return
         current = [manifest for manifest in self._manifests.values() if manifest]
         dropped = [manifest_id(tree) for tree, known in self._manifests.items() if known is None]
-        manifests = (Point(manifest_id(m.tree), manifest_to_payload(m)) for m in current)
-        operations = (
+        operations: list[Operation] = [
+            Upsert(_points(self._unfinished)),
             Upsert(tuple(self._points)),
             SetLive(tuple(self._staged)),
             Delete(tuple(self._deletes)),
-            Upsert(tuple(manifests)),
+            Upsert(_points(current)),
             Delete(tuple(dropped)),
-        )
-        self._points, self._staged, self._deletes, self._manifests = [], [], [], {}
+        ]
+        operations = [operation for operation in operations if operation[0]]
+        self._points, self._staged, self._deletes = [], [], []
+        self._unfinished, self._manifests = [], {}
         try:
-            self._engine.apply([operation for operation in operations if operation[0]])
+            if operations:
+                self._engine.apply(operations)
         except StoreError as error:
             self._failure = error
             raise
+
+
+def _points(manifests: Iterable[Manifest]) -> tuple[Point, ...]:
+    return tuple(Point(manifest_id(m.tree), manifest_to_payload(m)) for m in manifests)
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,6 +199,7 @@ class TreeUpdate:
         staged: ids of points that become live.
         deletes: ids of points that go.
         counts: numbers of nodes.
+        is_replacement: whether a published tree changes.
     """
 
     manifest: Manifest
@@ -187,6 +208,7 @@ class TreeUpdate:
     staged: tuple[str, ...]
     deletes: tuple[str, ...]
     counts: PublicationCounts
+    is_replacement: bool
 
     def points(self, vectors: Mapping[str, Vectors]) -> list[Point]:
         """Return the points to write; a quarantined node's has no vectors."""
@@ -261,8 +283,9 @@ def _compare(manifest: Manifest, nodes: Sequence[Node], stored: StoredPoints) ->
         unchanged=len(nodes) - len(new),
         removed=len(live - ids),
     )
+    is_replacement = manifest_id(manifest.tree) in stored and bool(new or deletes)
     ordered = (tuple(sorted(staged)), tuple(sorted(deletes)))
-    return TreeUpdate(manifest, changed, facts, *ordered, counts)
+    return TreeUpdate(manifest, changed, facts, *ordered, counts, is_replacement)
 
 
 def check_vectors(nodes: Sequence[Node], vectors: Vectors, identity: StoreIdentity) -> None:

@@ -6,7 +6,6 @@
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 from raptor_core.audit import make_judge
@@ -56,7 +55,6 @@ class Components:
         cache: keeps vectors and texts from the moment they come until they are published. None
             keeps them in memory until a build has finished its trees.
         default_cache: replaces the cache in memory, if ``cache`` is None.
-        batches: folder for records of batches that an endpoint works on; None keeps none.
         curation: decisions of people; each run may set others.
         shared: parts that other components made already, by name.
     """
@@ -73,7 +71,6 @@ class Components:
         judge: Judge | None = None,
         cache: NodeCache | None = None,
         default_cache: NodeCache | None = None,
-        batches: Path | None = None,
         curation: Curation | None = None,
         shared: Mapping[str, Any] | None = None,
     ) -> None:
@@ -85,7 +82,6 @@ class Components:
         self._arguments: dict[str, Any] = {
             "cache": cache,
             "default_cache": default_cache,
-            "batches": batches,
             **{kind: check_interface(kind, part, f"the {kind}") for kind, part in custom if part},
         }
         self.curation = curation or Curation()
@@ -179,7 +175,6 @@ class Components:
             ledger=self.ledger,
             keep=lambda key, text: self.cache.keep_texts({key: text}),
             unfit=find_unfit,
-            batches=self._arguments["batches"],
         )
         if not custom and settings.kind != "extractive":
             return summarizer  # charges the ledger by itself

@@ -60,7 +60,6 @@ def corpus_tree_settings(settings: Settings) -> Settings:
         ),
         "store": settings.store.model_copy(update={"corpus": corpus}),
         "checks": settings.checks.model_copy(update={"golden": None}),
-        "evaluation": settings.evaluation.model_copy(update={"datasets": {}}),
         "corpus_tree": settings.corpus_tree.model_copy(update={"enabled": False}),
     }
     if settings.tables.url:

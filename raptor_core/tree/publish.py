@@ -23,7 +23,7 @@ _LABELS = {"name", "key_terms", "paragraphs"}
 _values = attrgetter(*(field.name for field in fields(Node) if field.name not in _LABELS))
 
 _WITHOUT_EFFECT = HOW_ENDPOINTS_ARE_CALLED | {
-    *("batch_size", "threads", "encoding", "json_format"),
+    *("batch_size", "threads", "json_format"),
     *("batch_from", "batch_poll_seconds", "batch_price", "on_failure", "max_fallback"),
 }
 """Settings of models that change no result."""

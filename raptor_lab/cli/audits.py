@@ -7,9 +7,9 @@ from typing import Any
 
 import click
 
-from raptor_assets.cli.evals.published import ask_published
+from raptor_assets.cli.commands.golden import ask_published
 from raptor_assets.cli.options import home_and_json, home_settings, make_query, query_options
-from raptor_assets.cli.output import print_json, print_table
+from raptor_assets.cli.output import print_json
 from raptor_assets.cli.terminal import say
 from raptor_assets.manual_findings import keep_manual_findings
 from raptor_assets.project.home import Home
@@ -17,10 +17,8 @@ from raptor_core.audit import make_judge
 from raptor_core.audit.base import Judge, SentenceFinding
 from raptor_core.disk import replace_file
 from raptor_core.errors import UnknownTreeError
-from raptor_core.evaluation.bootstrap import interval_text
-from raptor_core.evaluation.datasets import load_golden
 from raptor_core.evaluation.golden import GoldenReport, judge_case
-from raptor_core.evaluation.tables import Table
+from raptor_core.evaluation.golden_file import load_golden
 from raptor_core.home.published import open_published
 from raptor_core.models.money.ledger import Ledger
 from raptor_core.nodes import grouped
@@ -29,6 +27,8 @@ from raptor_core.settings import Settings
 from raptor_core.store.base import Where
 from raptor_core.tree.sqlite_cache import SqliteCache
 from raptor_lab import sheet
+from raptor_lab.comparison.bootstrap import interval_text
+from raptor_lab.comparison.tables import Table, print_table
 from raptor_lab.labelled import DatasetScore, load_labelled, score_judge
 from raptor_lab.pages import render_sheet
 from raptor_lab.readers import ChatReader, PairedAnswers, read_pairs
@@ -220,7 +220,7 @@ def _answers(
         for hit, bare in zip(report.hits, without.hits, strict=True)
     ]
     reader = ChatReader(settings.reader, Ledger.of(settings))
-    return read_pairs(pairs, reader, SqliteCache(home.evaluation / "read"))
+    return read_pairs(pairs, reader, SqliteCache(home.path / "evaluation" / "read"))
 
 
 def _print(figures: sheet.StudyFigures, compared: dict[str, Any] | None) -> None:

@@ -5,42 +5,28 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from html import escape
 from importlib import resources
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import click
 from markdown_it import MarkdownIt
 
-from raptor_assets.cli.evals import common
-from raptor_assets.cli.options import ENCODERS, bounded, budget_options, home_and_json
+from raptor_assets.cli.options import bounded, budget_options, home_and_json
 from raptor_assets.cli.output import print_json
 from raptor_assets.cli.terminal import say
-from raptor_assets.drawing import (
-    ACCENT,
-    HEIGHT,
-    PALETTE,
-    REFERENCE,
-    ROW,
-    SMALL,
-    TEXT,
-    WIDTH,
-    Drawing,
-    Panel,
-    ticks,
-)
-from raptor_assets.tables_markdown import table_markdown
 from raptor_core.errors import SettingsError
-from raptor_core.evaluation.contexts import Measurer
-from raptor_core.evaluation.index import Index
-from raptor_core.evaluation.measures import ContextMeasurer
-from raptor_core.evaluation.tables import Table
 from raptor_core.models.money.ledger import Ledger
 from raptor_core.settings import Settings
 from raptor_core.tree.sqlite_cache import SqliteCache
+from raptor_lab.cli import common
 from raptor_lab.cli.reader import make_reader, parse_readers
+from raptor_lab.comparison.contexts import Measurer
+from raptor_lab.comparison.index import Index
+from raptor_lab.comparison.measures import ContextMeasurer
+from raptor_lab.comparison.tables import Table, table_markdown
 from raptor_lab.pages import render_tables
 from raptor_lab.paper import tables
+from raptor_lab.paper.pictures import curve_svg, scaling_svg, shares_svg
 from raptor_lab.paper.study import (
     CONTIGUOUS,
     Study,
@@ -63,7 +49,7 @@ TITLE = "The RAPTOR paper, measured here"
     "files", nargs=-1, required=True, metavar="FILE...", type=click.Path(path_type=Path)
 )
 @common.budgets_option("400,1000,2000")
-@ENCODERS
+@common.ENCODERS
 @click.option(
     "--reader",
     "readers",
@@ -265,76 +251,3 @@ def _describe(settings: Settings) -> str:
         f"clustering {settings.clustering.method}; "
         f"default strategy {settings.retrieval.strategy}."
     )
-
-
-Points = Sequence[tuple[float, float]]
-
-_DOT = 5.0
-_TITLE = 76.0  # pixels of a panel of rows that are none
-
-
-def scaling_svg(study: Study) -> str:
-    """Draw tokens of calls, and seconds where they were measured, in panels side by side."""
-    drawing = Drawing(WIDTH * (2 if study.times else 1), HEIGHT)
-    prompts = [(p.document_tokens / 1000, p.prompt_tokens / 1000) for p in study.tokens]
-    completions = [(p.document_tokens / 1000, p.completion_tokens / 1000) for p in study.tokens]
-    title = f"{study.name}: thousand tokens of calls"
-    x_label = "thousand tokens of the document"
-    _scatter(Panel(drawing, 0), title, x_label, {"prompts": prompts, "completions": completions})
-    if study.times:
-        timed = [(p.document_tokens / 1000, p.seconds) for p in study.times]
-        _scatter(Panel(drawing, 1), f"{study.name}: seconds", x_label, {"seconds": timed})
-    return drawing.svg()
-
-
-def curve_svg(study: Study) -> str:
-    """Draw the measure by the length of the context: collapsed tree and traversal (Figure 3)."""
-    drawing = Drawing(WIDTH, HEIGHT)
-    series: dict[str, list[tuple[float, float]]] = {}
-    for line in study.curve:
-        value = line.figures[study.curve_measure].mean.value or 0.0
-        series.setdefault(line.system.partition(":")[0], []).append((line.mean_tokens, value))
-    title = f"{study.name}: {study.curve_measure.replace('_', ' ')}"
-    _scatter(Panel(drawing, 0), title, "tokens of a context", series, joined=True)
-    return drawing.svg()
-
-
-def shares_svg(study: Study) -> str:
-    """Draw the nodes of a context by layer at the largest budget, by strategy (Figure 7)."""
-    budget = max(study.retrievers.budgets)
-    at_budget = study.retrievers.at(budget).values()
-    lines = [line for line in at_budget if line.system in tables.SPREAD and line.layers]
-    height = _TITLE + ROW * study.n_layers
-    drawing = Drawing(WIDTH * len(lines), height)
-    for at, line in enumerate(lines):
-        panel = Panel(drawing, at, height)
-        panel.title(f"{study.name}: {line.system}, {budget:,} tokens")
-        shares = [line.layers.get(layer, 0.0) for layer in range(study.n_layers)]
-        panel.rows(
-            [(f"layer {layer}", share, f"{share:.1%}") for layer, share in enumerate(shares)]
-        )
-    return drawing.svg()
-
-
-def _scatter(
-    panel: Panel, title: str, x_label: str, series: Mapping[str, Points], *, joined: bool = False
-) -> None:
-    """Draw points with both axes from 0, and the names of several series on the left."""
-    drawing = panel.drawing
-    panel.title(title, x_label)
-    everything = [point for points in series.values() for point in points]
-    furthest = max(x for x, _ in everything)
-    highest = max(y for _, y in everything) or 1.0
-    across, up = panel.width / furthest, panel.heights(highest, integer=False)
-    panel.baseline()
-    for value in ticks(0.0, furthest, 5):
-        place = panel.x_min + value * across
-        drawing.text(place, panel.bottom + 16, f"{value:g}", TEXT, size=SMALL, anchor="middle")
-    colors = (ACCENT, REFERENCE, *PALETTE[2:])
-    for at, ((name, points), color) in enumerate(zip(series.items(), colors, strict=False)):
-        places = [(panel.x_min + x * across, panel.bottom - y * up) for x, y in points]
-        for start, end in pairwise(places) if joined else ():
-            drawing.line(start, end, color, 1.5)
-        drawing.dots(places, _DOT, color)
-        if len(series) > 1:
-            drawing.text(panel.x_min + 8, panel.top + 12 + 15 * at, name, color, size=SMALL)

@@ -8,13 +8,13 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from raptor_assets.cli.evals import common
 from raptor_assets.cli.options import bounded, budget_options, home_and_json
-from raptor_core.evaluation.compare import compare, join, with_suffix
-from raptor_core.evaluation.index import tree_statistics
 from raptor_core.models.money.ledger import Ledger
 from raptor_core.settings.models import ReaderSettings
 from raptor_core.tree.sqlite_cache import SqliteCache
+from raptor_lab.cli import common
+from raptor_lab.comparison.compare import compare, join, with_suffix
+from raptor_lab.comparison.index import tree_statistics
 from raptor_lab.readers import AnswerMeasurer, AnswerReader, ChatReader, UnifiedQa
 
 UNIFIEDQA_TOKENS = 400  # as in the paper: UnifiedQA cuts question and context at 512

@@ -1,1 +1,1 @@
-"""Loaders of published data sets, which ``raptor_core.evaluation.datasets`` finds."""
+"""Data sets of questions with known answers, and loaders of their forms."""

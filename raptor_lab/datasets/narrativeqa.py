@@ -14,8 +14,9 @@ from raptor_core.documents.formats.encoding import decode
 from raptor_core.documents.formats.html import parse_html
 from raptor_core.documents.formats.parsed import UnreadableError, clean_text, one_line
 from raptor_core.errors import SourceError
-from raptor_core.evaluation.datasets.base import Dataset, Question
-from raptor_core.evaluation.rows import Row, read_text
+from raptor_core.evaluation.golden_file import Question
+from raptor_lab.datasets.base import Dataset
+from raptor_lab.datasets.rows import Row, read_text
 
 DOCUMENTS, QUESTIONS, STORIES = "documents.csv", "qaps.csv", "tmp"
 REMEDY = (

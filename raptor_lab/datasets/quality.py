@@ -6,9 +6,10 @@ from pathlib import Path
 from raptor_core.documents.base import Document
 from raptor_core.documents.formats.html import parse_html
 from raptor_core.documents.formats.parsed import clean_text, one_line
-from raptor_core.evaluation.datasets.base import Dataset, Question
-from raptor_core.evaluation.datasets.records import options_of
-from raptor_core.evaluation.rows import Row, json_lines
+from raptor_core.evaluation.golden_file import Question
+from raptor_lab.datasets.base import Dataset
+from raptor_lab.datasets.records import options_of
+from raptor_lab.datasets.rows import Row, json_lines
 
 REMEDY = (
     "expected QuALITY as it is published, such as QuALITY.v1.0.1.htmlstripped.dev: one JSON object "

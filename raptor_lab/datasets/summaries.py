@@ -9,8 +9,9 @@ from pathlib import Path
 
 from raptor_core.documents.base import Document
 from raptor_core.documents.formats.parsed import clean_text
-from raptor_core.evaluation.datasets.base import GENERAL, SPECIFIC, Dataset, Question
-from raptor_core.evaluation.rows import Row, json_lines
+from raptor_core.evaluation.golden_file import Question
+from raptor_lab.datasets.base import GENERAL, SPECIFIC, Dataset
+from raptor_lab.datasets.rows import Row, json_lines
 
 QMSUM = (
     "expected QMSum as it is published: one JSON object to a line with meeting_transcripts, "

@@ -14,7 +14,12 @@ import numpy as np
 from scipy.stats import linregress
 
 from raptor_core.documents.base import Document
-from raptor_core.evaluation.compare import (
+from raptor_core.models.summarizing.prompts import prompt_overhead, prompt_tokens
+from raptor_core.nodes import grouped
+from raptor_core.tree.build import build_tree
+from raptor_core.tree.components import Components
+from raptor_lab.baselines import DPR
+from raptor_lab.comparison.compare import (
     Comparison,
     ComparisonRow,
     Progress,
@@ -23,15 +28,10 @@ from raptor_core.evaluation.compare import (
     join,
     with_suffix,
 )
-from raptor_core.evaluation.contexts import Measurer
-from raptor_core.evaluation.index import Index, TreeStatistics, tree_statistics
-from raptor_core.evaluation.measures import ContextMeasurer
-from raptor_core.evaluation.systems import Encoders, make_system
-from raptor_core.models.summarizing.prompts import prompt_overhead, prompt_tokens
-from raptor_core.nodes import grouped
-from raptor_core.tree.build import build_tree
-from raptor_core.tree.components import Components
-from raptor_lab.baselines import DPR
+from raptor_lab.comparison.contexts import Encoders, Measurer
+from raptor_lab.comparison.index import Index, TreeStatistics, tree_statistics
+from raptor_lab.comparison.measures import ContextMeasurer
+from raptor_lab.comparison.systems import make_system
 
 MAX_TOKENS = 80_000  # longest document of Figure 6
 N_PREFIXES = 6

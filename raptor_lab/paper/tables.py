@@ -9,10 +9,10 @@ from statistics import mean
 
 import numpy as np
 
-from raptor_core.evaluation.bootstrap import interval_text
-from raptor_core.evaluation.compare import Comparison, ComparisonRow, by_kind, restrict
-from raptor_core.evaluation.index import TreeStatistics
-from raptor_core.evaluation.tables import Table
+from raptor_lab.comparison.bootstrap import interval_text
+from raptor_lab.comparison.compare import Comparison, ComparisonRow, by_kind, restrict
+from raptor_lab.comparison.index import TreeStatistics
+from raptor_lab.comparison.tables import Table
 from raptor_lab.paper.study import WITH_TREE, Study, TokenPoint, fit_slope, layers_name
 
 # Tables of the paper (Sarthi et al. 2024, arXiv:2401.18059) by number; shares are in percent.

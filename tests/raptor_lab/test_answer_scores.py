@@ -8,7 +8,7 @@ import pytest
 from nltk import corpus
 
 from raptor_core.errors import MissingExtraError
-from raptor_core.evaluation.datasets import Question
+from raptor_core.evaluation.golden_file import Question
 from raptor_lab.answer_scores import answer_f1, choice, overlap_scores, score_answer
 
 with redirect_stderr(sys.__stderr__):

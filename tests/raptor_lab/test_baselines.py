@@ -6,16 +6,16 @@ from support.evaluation_sets import records, write_lines
 from support.hashing import HashingEmbedder
 
 from raptor_core.errors import ModelError, SettingsError
-from raptor_core.evaluation.compare import compare
-from raptor_core.evaluation.contexts import QuestionBatch
-from raptor_core.evaluation.datasets import load_dataset
-from raptor_core.evaluation.index import open_index
-from raptor_core.evaluation.systems import make_system
 from raptor_core.settings import Settings
 from raptor_core.store.base import Where
 from raptor_core.tree.components import Components
 from raptor_lab import baselines
 from raptor_lab.baselines import Dpr
+from raptor_lab.comparison.compare import compare
+from raptor_lab.comparison.contexts import QuestionBatch
+from raptor_lab.comparison.index import open_index
+from raptor_lab.comparison.systems import make_system
+from raptor_lab.datasets.load import load_dataset
 
 pytestmark = pytest.mark.slow
 

@@ -8,10 +8,7 @@ from support.hashing import HashingEmbedder
 from support.openai_server import FakeOpenAI
 
 from raptor_core.errors import BudgetError, MissingKeyError, ModelError
-from raptor_core.evaluation.compare import compare
-from raptor_core.evaluation.datasets import Question, load_dataset
-from raptor_core.evaluation.index import open_index
-from raptor_core.evaluation.systems import make_system
+from raptor_core.evaluation.golden_file import Question
 from raptor_core.models.money.ledger import Ledger
 from raptor_core.settings import Settings
 from raptor_core.settings.base import BudgetSettings
@@ -19,6 +16,10 @@ from raptor_core.settings.models import ReaderSettings
 from raptor_core.tree.cache import MemoryCache
 from raptor_core.tree.components import Components
 from raptor_core.tree.sqlite_cache import SqliteCache
+from raptor_lab.comparison.compare import compare
+from raptor_lab.comparison.index import open_index
+from raptor_lab.comparison.systems import make_system
+from raptor_lab.datasets.load import load_dataset
 from raptor_lab.readers import (
     AnswerMeasurer,
     Ask,

@@ -7,12 +7,12 @@ from support.evaluation_sets import records, write_lines
 from support.hashing import HashingEmbedder
 
 from raptor_core.documents.base import Document
-from raptor_core.evaluation.datasets import load_dataset
-from raptor_core.evaluation.index import open_index
-from raptor_core.evaluation.measures import ContextMeasurer
 from raptor_core.models.summarizing.prompts import prompt_of
 from raptor_core.settings import Settings
 from raptor_core.tree.components import Components
+from raptor_lab.comparison.index import open_index
+from raptor_lab.comparison.measures import ContextMeasurer
+from raptor_lab.datasets.load import load_dataset
 from raptor_lab.paper.study import (
     MAX_TOKENS,
     N_PREFIXES,

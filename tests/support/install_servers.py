@@ -1,6 +1,6 @@
 """Install what tests start beside themselves, where it is missing.
 
-PostgreSQL, PgBouncer, Redis, LiteLLM's proxy, axe, the conformance tests of the Model
+PostgreSQL, Redis, LiteLLM's proxy, axe, the conformance tests of the Model
 Context Protocol, and a small chat model.
 
 python tests/support/install_servers.py
@@ -22,14 +22,12 @@ from support import (
     conformance,
     litellm_proxy,
     local_model,
-    pgbouncer,
     postgres,
     redis_server,
 )
 
 SERVERS = (
     (postgres, postgres.find_programs),
-    (pgbouncer, pgbouncer.find_pgbouncer),
     (redis_server, redis_server.find_redis),
     (conformance, conformance.find_npm),
 )

@@ -11,7 +11,6 @@ from pathlib import Path
 from support.stores import open_at
 
 from raptor_assets.project.home import Home
-from raptor_assets.project.turns import Turn
 from raptor_assets.standalone.instance import open_instance
 from raptor_core.errors import RaptorError
 from raptor_core.tree.sqlite_cache import SqliteCache
@@ -30,7 +29,6 @@ def locks(home, store):
         "store": lambda: open_at(store, "edge"),
         "cache": lambda: cache(home.answers),
         "records": lambda: open_instance(home),
-        "partition": lambda: Turn(home.turns, print).take(["a"]),
     }
 
 

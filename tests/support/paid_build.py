@@ -53,7 +53,7 @@ def make_components(settings, folder=None, **parts):
     if settings.embedder.kind == "bundled":
         parts.setdefault("embedder", HashingEmbedder())
     if folder is not None:
-        parts |= {"cache": SqliteCache(folder), "batches": folder / "batches"}
+        parts["cache"] = SqliteCache(folder)
     components = Components(settings, **parts)
     components.counter = WordCounter()
     return components

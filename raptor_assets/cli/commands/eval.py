@@ -1,4 +1,4 @@
-"""Group `raptor eval`; its commands are in ``cli/evals`` and in the laboratory."""
+"""Group `raptor eval`: `raptor eval golden`, and the commands of the laboratory."""
 
 from importlib.metadata import entry_points
 from typing import Any
@@ -8,27 +8,22 @@ import click
 from raptor_assets.cli.app import LazyGroup
 from raptor_core.errors import MissingExtraError
 
-COMMANDS = {
-    "golden": ("published", "Measure retrieval on questions whose answers are known."),
-    "retrieval": ("comparison", "Compare strategies at equal token budgets."),
-}
-"""Module of each command, and its line of help."""
-
 LABORATORY = {
     "audit": "Score a judge on labelled summaries.",
     "index": "Measure the recall of the search by vectors.",
     "paper": "Write the paper's tables that need no reader.",
+    "retrieval": "Compare strategies at equal token budgets.",
     "reader": "Compare strategies by a reader's answers from their contexts.",
     "sheet": "Draw summaries for a study of hallucinations by hand.",
     "verdicts": "Read the sheet of such a study, and print its figures.",
 }
 """Commands that ``raptor_lab`` registers as entry points, listed even if it is not installed."""
 
-GROUP = "raptor_assets.cli.evals"  # group of the entry points
+GROUP = "raptor_assets.cli.eval"  # group of the entry points
 
 
 class EvalGroup(LazyGroup):
-    """Group of the commands of this package and of entry points."""
+    """Group of `golden` and of entry points."""
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         """Import one command.
@@ -47,8 +42,11 @@ class EvalGroup(LazyGroup):
 
 @click.command(
     cls=EvalGroup,
-    package=GROUP,
-    lazy={**COMMANDS, **{name: ("", meaning) for name, meaning in LABORATORY.items()}},
+    package="raptor_assets.cli.commands",
+    lazy={
+        "golden": ("golden", "Measure retrieval on questions whose answers are known."),
+        **{name: ("", meaning) for name, meaning in LABORATORY.items()},
+    },
     epilog="\b\nExample:\n  raptor eval golden questions.jsonl --json",
 )
 def eval_command(**_: Any) -> None:

@@ -1,7 +1,7 @@
 """Questions: `raptor query` and `raptor ask`."""
 
 from collections.abc import Mapping, Sequence
-from itertools import repeat, zip_longest
+from itertools import repeat
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -9,37 +9,24 @@ import click
 
 from raptor_assets.cli.exits import exit_code, fail
 from raptor_assets.cli.options import (
-    STRATEGY,
     explain_empty,
     home_and_json,
     make_query,
     query_options,
-    with_strategy,
 )
-from raptor_assets.cli.output import node_values, print_json, print_wide, usd_text
+from raptor_assets.cli.output import node_values, print_json, usd_text
 from raptor_assets.cli.terminal import say, say_text
 from raptor_assets.names import counted
 from raptor_assets.tables_markdown import shorten
-from raptor_assets.tree_picture import tree_svg
-from raptor_core.errors import MissingKeyError, SettingsError, UnknownTreeError
+from raptor_core.errors import MissingKeyError, UnknownTreeError
 from raptor_core.home import HomeRetriever
 from raptor_core.home.corpus_tree import answer_by, refuse_narrowing, summary_answer
 from raptor_core.models.reading.reader import Answer, Passage, Quote, best_sentences
 from raptor_core.nodes import Node, format_pages, labelled
-from raptor_core.redaction import printable
 from raptor_core.retrieval import Query, Retrieval, SourceSpan
 from raptor_core.retrieval.base import require_words
-from raptor_core.store.base import Hit
 from raptor_core.tree.corpus_tree import CORPUS_TREE_NAME
 from raptor_core.tree.custom_components import reader_of
-
-_compared_option = click.option(
-    "--beside",
-    "compared",
-    multiple=True,
-    type=STRATEGY,
-    help="Strategy to compare with, in a further column; may be repeated.",
-)
 
 
 @click.command(
@@ -47,21 +34,8 @@ _compared_option = click.option(
 )
 @click.argument("question")
 @query_options
-@_compared_option
-@click.option(
-    "--svg",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="File for a drawing of the trees with the retrieved nodes.",
-)
 @home_and_json
-def query_command(
-    question: str,
-    compared: tuple[str, ...],
-    svg: Path | None,
-    home: Path,
-    as_json: bool,
-    **values: Any,
-) -> None:
+def query_command(question: str, home: Path, as_json: bool, **values: Any) -> None:
     """Retrieve the chunks and summaries that answer a question.
 
     They come in the strategy's order: by default that of the document, with scores.
@@ -70,31 +44,14 @@ def query_command(
     """
     require_words(question)
     retriever = HomeRetriever(home)
-    query = make_query(retriever.settings, values, compared)
-    retrievals = _search_all(retriever, question, query, compared, values["encoders"])
-    if retrievals[0].hits and retrievals[0].note and not as_json:
-        say(retrievals[0].note, fg="yellow", err=True)
-    if svg is not None:
-        _draw(svg, retriever, retrievals)
+    query = make_query(retriever.settings, values)
+    retrieval = retriever.search(question, query)
     if as_json:
-        first, *rest = map(_retrieval_values, retrievals)
-        print_json(first | ({"beside": rest} if compared else {}))
-    elif not any(retrieval.hits for retrieval in retrievals):
-        say(explain_empty(query, retrievals, values), fg="yellow", err=True)
-    elif compared:
-        _print_columns(retrievals)
+        print_json(_retrieval_values(retrieval))
+    elif not retrieval.hits:
+        say(explain_empty(query, retrieval, values), fg="yellow", err=True)
     else:
-        _print_hits(retrievals[0])
-
-
-def _draw(path: Path, retriever: HomeRetriever, retrievals: Sequence[Retrieval]) -> None:
-    names = sorted({hit.node.tree for retrieval in retrievals for hit in retrieval.hits})
-    trees = {name: retriever.nodes(name) for name in names}
-    retrieved = {r.query.strategy: [hit.node.id for hit in r.ranked] for r in retrievals}
-    try:
-        path.write_text(tree_svg(trees, retrieved, retrievals[0].question), encoding="utf-8")
-    except OSError as error:
-        raise SettingsError(f"cannot write {path}: {error}; name another file") from error
+        _print_hits(retrieval)
 
 
 NAMED_DOCUMENTS = 3  # documents of a summary that are named
@@ -104,15 +61,10 @@ NAMED_SPANS = 3  # spans under a citation that are named; ``--json`` has all
 @click.command(epilog="\b\nExample:\n  raptor ask 'what did the two incidents have in common?'")
 @click.argument("question")
 @query_options
-@_compared_option
 @click.option("--plan", is_flag=True, help="With --scope corpus: show calls and cost only.")
 @home_and_json
-def ask_command(
-    question: str, compared: tuple[str, ...], plan: bool, home: Path, as_json: bool, **values: Any
-) -> None:
+def ask_command(question: str, plan: bool, home: Path, as_json: bool, **values: Any) -> None:
     """Answer a question from the trees, with its sources.
-
-    With --beside the question is answered from the context of each strategy, side by side.
 
     With --scope corpus the question is about all documents: nodes of the corpus tree and passages
     of the trees are read once. With --layer N that layer of the corpus tree is read in
@@ -127,44 +79,26 @@ def ask_command(
     settings = retriever.settings
     if values["scope"] == "corpus":
         accepted = ("scope", "budget_tokens", "layers", "kind")
-        options = {**values, "beside": compared}
-        chosen = (name for name, value in options.items() if value not in (None, ()))
+        chosen = (name for name, value in values.items() if value not in (None, ()))
         refuse_narrowing(name for name in chosen if name not in accepted)
         query = make_query(settings, values)
         _ask_corpus(retriever, question, query, only_plan=plan, as_json=as_json)
         return
-    query = make_query(settings, values, compared)
-    retrievals = _search_all(retriever, question, query, compared, values["encoders"])
-    if not retrievals[0].hits:
-        reason = explain_empty(query, retrievals[:1], values)
+    query = make_query(settings, values)
+    retrieval = retriever.search(question, query)
+    if not retrieval.hits:
+        reason = explain_empty(query, retrieval, values)
         raise UnknownTreeError(f"nothing to answer from: {reason}")
-    passages = [[Passage.from_node(hit.node) for hit in each.hits] for each in retrievals]
-    reader = reader_of(settings)
+    passages = [Passage.from_node(hit.node) for hit in retrieval.hits]
     try:
-        answers = [reader.read(question, each) if each else Answer("", ()) for each in passages]
+        answer = reader_of(settings).read(question, passages)
     except MissingKeyError as error:
-        quotes = best_sentences(question, passages[0], retriever.components.embedder)
-        _show_context(error, retrievals[0], quotes, as_json=as_json)
-    if compared:
-        _print_answers(answers, retrievals, as_json=as_json)
-    else:
-        _print(answers[0], _retrieval_values(retrievals[0]), as_json=as_json)
-        if not as_json:
-            _print_uncited(answers[0], passages[0])
-            _print_note(retrievals[0])
-
-
-def _search_all(
-    retriever: HomeRetriever,
-    question: str,
-    query: Query,
-    compared: Sequence[str],
-    encoders: tuple[str, str] | None,
-) -> list[Retrieval]:
-    """Search by the query's strategy, and by each that it is compared with."""
-    names = dict.fromkeys((query.strategy, *compared))
-    queries = [with_strategy(query, name, encoders) for name in names]
-    return [retriever.search(question, each) for each in queries]
+        quotes = best_sentences(question, passages, retriever.components.embedder)
+        _show_context(error, retrieval, quotes, as_json=as_json)
+    _print(answer, _retrieval_values(retrieval), as_json=as_json)
+    if not as_json:
+        _print_uncited(answer, passages)
+        _print_note(retrieval)
 
 
 def _ask_corpus(
@@ -248,41 +182,6 @@ def _print_uncited(answer: Answer, passages: Sequence[Passage]) -> None:
         say(f"    {passage.place}  {passage.node_id}", dim=True)
 
 
-def _print_answers(
-    answers: Sequence[Answer], retrievals: Sequence[Retrieval], *, as_json: bool
-) -> None:
-    """Print a column for the answer from each context."""
-    from rich.table import Table
-    from rich.text import Text
-
-    if as_json:
-        first, *rest = [
-            {
-                "answer": answer.text,
-                "citations": list(map(_passage_values, answer.citations)),
-                **_retrieval_values(retrieval),
-            }
-            for answer, retrieval in zip(answers, retrievals, strict=True)
-        ]
-        print_json({**first, "beside": rest})
-        return
-    table = Table(expand=True)
-    cells = []
-    for answer, retrieval in zip(answers, retrievals, strict=True):
-        table.add_column(_column_head(retrieval), ratio=1)
-        cited = [f"[{n}] {passage.place}" for n, passage in enumerate(answer.citations, 1)]
-        cells.append(Text("\n".join([printable(answer.text), "", *map(printable, cited)])))
-    table.add_row(*cells)
-    print_wide(table)
-
-
-def _column_head(retrieval: Retrieval) -> str:
-    query = retrieval.query
-    kind = f"{query.strategy} ({retrieval.kind})" if retrieval.kind else query.strategy
-    tokens = f"{retrieval.n_tokens:,} of {query.budget_tokens:,} tokens"
-    return f"{kind}: {len(retrieval.hits)} nodes, {tokens}"
-
-
 def _retrieval_values(retrieval: Retrieval) -> dict[str, Any]:
     names = ("kind", "reason", "n_tokens", "n_candidates", "n_passed_over", "n_paragraphs", "note")
     return {
@@ -342,26 +241,6 @@ def _print_hits(retrieval: Retrieval) -> None:
 def _print_note(retrieval: Retrieval) -> None:
     if retrieval.note:
         say(retrieval.note, fg="yellow", err=True)
-
-
-def _print_columns(retrievals: Sequence[Retrieval]) -> None:
-    """Print a column of full texts for each context; mark nodes that all have with "="."""
-    from rich.table import Table
-    from rich.text import Text
-
-    everywhere = set.intersection(*({hit.node.id for hit in r.hits} for r in retrievals))
-
-    def cell(hit: Hit) -> Text:
-        mark = "= " if hit.node.id in everywhere else ""
-        head = printable(f"{mark}{hit.score:.3f} {_place(hit.node)}", lines=False)
-        return Text.assemble((f"{head}\n", "cyan"), " ".join(hit.node.text.split()))
-
-    table = Table(show_lines=True, expand=True)
-    for column in retrievals:
-        table.add_column(_column_head(column), ratio=1)
-    for row in zip_longest(*(retrieval.hits for retrieval in retrievals)):
-        table.add_row(*(cell(hit) if hit else None for hit in row))
-    print_wide(table)
 
 
 def _print_quotes(quotes: Sequence[Quote]) -> None:

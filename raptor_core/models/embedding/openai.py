@@ -99,7 +99,7 @@ class OpenAIEmbedder(PrefixingEmbedder):
 
     def _call(self, texts: Sequence[str], stop: threading.Event | None = None) -> Vectors:
         """Send one request; the first one decides the dimension."""
-        vectors = self._client.embed(texts, stop=stop, encoding=self._settings.encoding)
+        vectors = self._client.embed(texts, stop=stop)
         with self._lock:
             self._n_dims = self._n_dims or vectors.shape[1]
         if vectors.shape[1] != self._n_dims:

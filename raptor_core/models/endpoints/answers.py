@@ -14,6 +14,7 @@ import numpy as np
 from raptor_core.models.endpoints.faults import CallFaultError, FaultError, scrub
 from raptor_core.models.endpoints.messages import check_error
 from raptor_core.models.endpoints.texts import split_reasoning, storable, trim
+from raptor_core.models.endpoints.values import ChatAsk
 from raptor_core.models.money.usage import Usage, estimate_tokens
 from raptor_core.vectors import Vectors
 
@@ -81,6 +82,25 @@ def read_chat(answer: Any, secret: str = "", purpose: str = "summarizer") -> str
     if not _LETTER.search(text):
         raise _empty(answer, message, purpose, has_reasoning=is_open or bool(raw.strip()))
     return text
+
+
+def read_kept(
+    answer: Any, ask: ChatAsk, secret: str = "", purpose: str = "summarizer"
+) -> tuple[str, bool]:
+    """Return what the question keeps of an answer, and whether that is only its beginning.
+
+    A FaultError is raised for an answer of which nothing is kept.
+    """
+    cut: CallFaultError | None = None
+    try:
+        text = read_chat(answer, secret, purpose)
+    except CallFaultError as fault:
+        text, cut = fault.text, fault
+    kept = ask.trim(text, cut is not None) if text else ""
+    if cut is not None and not kept:
+        raise cut
+    ask.check(kept)
+    return kept, cut is not None or kept != text
 
 
 def _malformed(content: str, answer: Any, secret: str) -> FaultError:

@@ -1,19 +1,20 @@
 """Batches of chat requests: uploaded as one file, answered within a day, at a lower price."""
 
 import json
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
+from raptor_core.errors import EndpointError
 from raptor_core.models.endpoints.client import EndpointClient
-from raptor_core.models.endpoints.dialects import Dialect
+from raptor_core.models.endpoints.dialects import Shared
 from raptor_core.models.endpoints.faults import scrub
 from raptor_core.models.endpoints.values import ChatAsk
 from raptor_core.settings.base import EndpointPart
 
 if TYPE_CHECKING:
     from openai import OpenAI
+    from openai.types import Batch
 
 MAX_REQUESTS = 50_000
 MAX_BYTES = 190 * 2**20
@@ -21,104 +22,93 @@ MAX_BYTES = 190 * 2**20
 FILE_SECONDS = 3600.0
 """Time limit of the transfer of a batch's file."""
 _PATH: Literal["/v1/chat/completions"] = "/v1/chat/completions"
-_UNKNOWN = "unknown"
-_OVER = frozenset({"completed", "failed", "expired", "cancelled", _UNKNOWN})
+_OVER = frozenset({"completed", "failed", "expired", "cancelled"})
 _MARK = "raptor"
-
-
-@dataclass(frozen=True, slots=True)
-class BatchState:
-    """State of a batch; ``reason`` says why the batch failed."""
-
-    status: str
-    output_file: str | None
-    error_file: str | None
-    reason: str = ""
-
-    @property
-    def is_over(self) -> bool:
-        """State in which the endpoint adds no further answer."""
-        return self.status in _OVER
 
 
 def batch_line(endpoint: EndpointPart, key: str, ask: ChatAsk) -> bytes:
     """Return a line of a batch's file for one request; its answer carries ``key``."""
-    body = Dialect.of(endpoint).chat_body(endpoint.model, ask, ask.user)
+    body = Shared.of(endpoint).dialect.chat_body(endpoint.model, ask, ask.user)
     line = {"custom_id": key, "method": "POST", "url": _PATH, "body": body}
     return json.dumps(line, separators=(",", ":")).encode() + b"\n"
+
+
+def is_over(batch: "Batch") -> bool:
+    """Return whether the endpoint adds no further answer to a batch."""
+    return batch.status in _OVER
 
 
 class BatchClient:
     """Client of a chat endpoint's batches; calls cost nothing, are retried, raise EndpointError."""
 
     def __init__(self, client: EndpointClient) -> None:
-        self._call = client.call
+        self._client = client
 
-    def create(self, lines: bytes, mark: str) -> str:
-        """Begin a batch once; a retry first looks for a batch that has this ``mark``."""
+    def create(self, lines: bytes, mark: str) -> "Batch":
+        """Begin a batch once; a retry first looks for a batch of the uploaded file."""
 
         def upload(c: "OpenAI") -> str:
             file = (f"{mark}.jsonl", lines)
             return c.files.create(file=file, purpose="batch", timeout=FILE_SECONDS).id
 
-        uploaded = self._call(upload, "upload")
+        uploaded = self._client.call(upload, "upload")
         n_attempts = 0
 
-        def begin(c: "OpenAI") -> str:
+        def begin(c: "OpenAI") -> "Batch":
             nonlocal n_attempts
             n_attempts += 1
-            previous = _marked(c, mark) if n_attempts > 1 else None
-            if previous is not None:
-                return previous
-            metadata = {_MARK: mark}
-            return c.batches.create(
-                input_file_id=uploaded, endpoint=_PATH, completion_window="24h", metadata=metadata
-            ).id
+            newest = _newest(c) if n_attempts > 1 else []
+            previous = next((b for b in newest if b.input_file_id == uploaded), None)
+            return previous or c.batches.create(
+                input_file_id=uploaded,
+                endpoint=_PATH,
+                completion_window="24h",
+                metadata={_MARK: mark},
+            )
 
-        return self._call(begin, "a new batch")
+        return self._client.call(begin, "a new batch")
 
-    def find(self, mark: str) -> str | None:
-        """Return the id of the batch with this mark, among the newest hundred."""
-        return self._call(lambda c: _marked(c, mark), "the list of batches")
+    def marked(self, mark: str) -> "list[Batch]":
+        """Return the batches with this mark, among the newest hundred, newest first."""
+        newest = self._client.call(_newest, "the list of batches")
+        return [batch for batch in newest if (batch.metadata or {}).get(_MARK) == mark]
 
-    def state(self, batch: str) -> BatchState:
-        """Return the state of a batch; a batch that the endpoint has forgotten is over."""
-        return self._call(lambda c: _state(c, batch), f"batch {batch}")
+    def refreshed(self, batch: "Batch") -> "Batch":
+        """Return the present state of a batch; raise EndpointError if the endpoint refused it."""
+        batch = self._client.call(lambda c: c.batches.retrieve(batch.id), f"batch {batch.id}")
+        if batch.status != "failed":
+            return batch
+        errors = (batch.errors.data if batch.errors is not None else None) or []
+        key = self._client.require_key()
+        reason = "; ".join(scrub(error.message or error.code or "", key) for error in errors[:3])
+        raise EndpointError(
+            f"summarizer: the endpoint refused batch {batch.id}: {reason or 'no reason'}. "
+            "Set summarizer.batch_from = 0 to request each summary in a single call"
+        )
 
-    def answers(self, state: BatchState) -> Iterator[tuple[str, Mapping[str, Any] | None]]:
+    def keys(self, batch: "Batch") -> set[str]:
+        """Return the keys of a batch's requests."""
+        return {key for key, _ in self._lines(batch.input_file_id)}
+
+    def answers(self, batch: "Batch") -> Iterator[tuple[str, Mapping[str, Any] | None]]:
         """Yield each key with its answer, or with None where the request failed."""
-        for file in (state.output_file, state.error_file):
-            if file is not None:
-                yield from self._call(partial(_answers, file), f"file {file}")
+        for file in filter(None, (batch.output_file_id, batch.error_file_id)):
+            for key, line in self._lines(file):
+                response = line.get("response")
+                response = response if isinstance(response, dict) else {}
+                body = response.get("body") if response.get("status_code") == 200 else None
+                yield key, body if isinstance(body, dict) else None
+
+    def _lines(self, file: str) -> list[tuple[str, dict[str, Any]]]:
+        return self._client.call(partial(_read_lines, file), f"file {file}")
 
 
-def _marked(connection: "OpenAI", mark: str) -> str | None:
-    batches = connection.batches.list(limit=100).data
-    return next((batch.id for batch in batches if (batch.metadata or {}).get(_MARK) == mark), None)
+def _newest(connection: "OpenAI") -> "Sequence[Batch]":
+    return connection.batches.list(limit=100).data
 
 
-def _state(connection: "OpenAI", name: str) -> BatchState:
-    from openai import NotFoundError
-
-    try:
-        batch = connection.batches.retrieve(name)
-    except NotFoundError:
-        return BatchState(_UNKNOWN, None, None)
-    secret = connection.api_key
-    errors = batch.errors.data if batch.errors is not None and batch.errors.data else []
-    reason = "; ".join(scrub(error.message or error.code or "", secret) for error in errors[:3])
-    return BatchState(batch.status, batch.output_file_id, batch.error_file_id, reason)
-
-
-def _answers(file: str, connection: "OpenAI") -> list[tuple[str, Mapping[str, Any] | None]]:
-    lines = connection.files.content(file, timeout=FILE_SECONDS).content.splitlines()
-    return [_answer(json.loads(line)) for line in lines if line.strip()]
-
-
-def _answer(line: Any) -> tuple[str, Mapping[str, Any] | None]:
-    """Return the key and the answer of a line, or None for a line without an answer."""
-    fields: Mapping[str, Any] = line if isinstance(line, dict) else {}
-    key, response = str(fields.get("custom_id")), fields.get("response")
-    response = response if isinstance(response, dict) else {}
-    body = response.get("body") if response.get("status_code") == 200 else None
-    return key, body if isinstance(body, dict) else None
+def _read_lines(file: str, connection: "OpenAI") -> list[tuple[str, dict[str, Any]]]:
+    """Return the lines of a batch's file, each with its key."""
+    content = connection.files.content(file, timeout=FILE_SECONDS).content
+    lines = (json.loads(line) for line in content.splitlines() if line.strip())
+    return [(str(line.get("custom_id")), line) for line in lines if isinstance(line, dict)]

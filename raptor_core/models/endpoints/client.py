@@ -2,27 +2,25 @@
 
 from __future__ import annotations
 
-import logging
 import threading
 import weakref
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from raptor_core.errors import AnswerError, EndpointError
-from raptor_core.models.endpoints.answers import read_chat, read_embeddings, read_usage
-from raptor_core.models.endpoints.dialects import Dialect, connect, effective, find_key, shown_url
+from raptor_core.errors import AnswerError, EndpointError, RaptorError
+from raptor_core.models.endpoints.answers import read_embeddings, read_kept, read_usage
+from raptor_core.models.endpoints.dialects import PLACEHOLDER, Shared, connect, find_key, shown_url
 from raptor_core.models.endpoints.faults import CallFaultError, FaultError, Retrier, Stop
-from raptor_core.models.endpoints.gate import Gate
 from raptor_core.models.endpoints.messages import check_error, fault_of, is_refusal, parse
+from raptor_core.models.endpoints.streams import join_events, read_events
 from raptor_core.models.endpoints.values import ChatAnswer, ChatAsk, Meter, Worst
 from raptor_core.models.money.ledger import Account, Ledger
 from raptor_core.models.money.usage import estimate_tokens
 from raptor_core.retrying import RetryPolicy
-from raptor_core.settings.base import EndpointPart
+from raptor_core.settings.base import ChatPart, EndpointPart
 from raptor_core.tracing import model_values, record_messages, record_response, record_usage, span
 from raptor_core.vectors import Vectors
 
@@ -30,29 +28,10 @@ if TYPE_CHECKING:
     from openai import OpenAI
 
 Result = TypeVar("Result")
-Encoding = Literal["base64", "float"]
 
 
-def read_kept(
-    response: Any, ask: ChatAsk, secret: str = "", purpose: str = "summarizer"
-) -> tuple[str, bool]:
-    """Return what the question keeps of an answer, and whether that is only its beginning.
-
-    A FaultError is raised for an answer of which nothing is kept.
-    """
-    cut: CallFaultError | None = None
-    try:
-        text = read_chat(response, secret, purpose)
-    except CallFaultError as fault:
-        text, cut = fault.text, fault
-    kept = ask.trim(text, cut is not None) if text else ""
-    if cut is not None and not kept:
-        raise cut
-    ask.check(kept)
-    return kept, cut is not None or kept != text
-
-
-_log = logging.getLogger(__name__)
+BASE_SECONDS = 2.0
+"""Mean wait before the first retry, times 4/3; it doubles each time."""
 
 
 class EndpointClient:
@@ -78,21 +57,22 @@ class EndpointClient:
         ledger: Ledger | None = None,
         purpose: str = "",
     ) -> None:
-        self.endpoint = endpoint = effective(endpoint)
+        self.endpoint = endpoint
         self._account = account or (ledger or Ledger()).account(
             purpose, endpoint.shown_model, free=endpoint.is_local
         )
-        self._retrier = Retrier(policy or RetryPolicy(endpoint.max_retries))
-        self._gate = Gate.of(endpoint)
-        self._dialect = Dialect.of(endpoint)
+        self._policy = policy or RetryPolicy(endpoint.max_retries, BASE_SECONDS)
+        self._retrier = Retrier(self._policy)
+        self._shared = Shared.of(endpoint)
         self._max_texts: int | None = None
-        self._answering_model = ""
         self._lock = threading.Lock()
         self._connection: OpenAI | None = None
 
     def require_key(self) -> str:
         """Return the key to send, or a placeholder if the endpoint needs none."""
         endpoint = self.endpoint
+        if endpoint.is_local:
+            return PLACEHOLDER
         return find_key(endpoint.api_key_env, endpoint.base_url, endpoint.purpose)
 
     def look_up(self) -> None:
@@ -101,7 +81,7 @@ class EndpointClient:
 
         def ask() -> None:
             try:
-                self._send(lambda c: c.models.retrieve(model))
+                self._send(lambda: self._connect().models.retrieve(model))
             except FaultError as fault:
                 is_absent = fault.is_down and fault.unbilled and fault.status is None
                 if is_absent or is_refusal(fault, model):
@@ -109,16 +89,11 @@ class EndpointClient:
 
         self._retrier.run(ask, label=self._label("a look"))
 
-    def cancel(self) -> None:
-        """Give up the open attempts; the next call connects again."""
-        with self._lock:
-            connection, self._connection = self._connection, None
-        if connection is not None:
-            connection.close()
-
     def call(self, call: Callable[[OpenAI], Result], kind: str) -> Result:
         """Return the result of a free request; errors name it by its ``kind``."""
-        return self._retrier.run(lambda: self._send(call), label=self._label(kind))
+        return self._retrier.run(
+            lambda: self._send(lambda: call(self._connect())), label=self._label(kind)
+        )
 
     def chat(self, ask: ChatAsk, *, meter: Meter | None = None, stop: Stop = None) -> ChatAnswer:
         """Return one complete answer."""
@@ -153,9 +128,7 @@ class EndpointClient:
             record_messages(current, ask.system, ask.user, text)
         return ChatAnswer(text, counter.usage, is_cut)
 
-    def embed(
-        self, texts: Sequence[str], *, stop: Stop = None, encoding: Encoding = "base64"
-    ) -> Vectors:
+    def embed(self, texts: Sequence[str], *, stop: Stop = None) -> Vectors:
         """Return vectors of ``texts`` in order, shape ``(len(texts), n_dims)``, not normalised.
 
         A call that is too large for the endpoint is halved, and the number of texts remembered.
@@ -165,7 +138,7 @@ class EndpointClient:
         size = self._max_texts or len(texts)
         if len(texts) <= size:
             try:
-                vectors = self._embed(texts, stop, encoding)
+                vectors = self._embed(texts, stop)
                 if len(texts) == 1 or np.isfinite(vectors).all():
                     return vectors
                 size = (len(texts) + 1) // 2
@@ -178,26 +151,18 @@ class EndpointClient:
                 if error.kind == "batch":
                     self._max_texts = min(size, self._max_texts or size)
         parts = [texts[start : start + size] for start in range(0, len(texts), size)]
-        return np.concatenate([self.embed(p, stop=stop, encoding=encoding) for p in parts])
+        return np.concatenate([self.embed(part, stop=stop) for part in parts])
 
-    def _embed(self, texts: Sequence[str], stop: Stop, encoding: Encoding) -> Vectors:
+    def _embed(self, texts: Sequence[str], stop: Stop) -> Vectors:
         """Return the vectors of one request."""
         worst = Worst(sum(estimate_tokens(text) for text in texts), 0)
-
-        def body() -> dict[str, Any]:
-            fields: dict[str, Any] = {"model": self.endpoint.model, "input": list(texts)}
-            accepts = self._dialect.accepts("encoding_format")
-            # Without the field the vendor would demand base64.
-            return {**fields, "encoding_format": encoding if accepts else "float"}
-
-        def send(fields: Mapping[str, Any], connection: OpenAI) -> Any:
-            return connection.embeddings.with_raw_response.create(**fields)
-
         meter = Meter()
 
+        def body() -> dict[str, Any]:
+            return self._shared.dialect.embeddings_body(self.endpoint.model, texts)
+
         def attempt() -> Vectors:
-            response = self._adapted(send, body, worst, meter, stop)
-            self._warn_of_model(response)
+            response = self._adapted(self._send_texts, body, worst, meter, stop)
             return read_embeddings(response, len(texts), self.require_key())
 
         label, values = self._label("embeddings"), self._span_values("embeddings")
@@ -212,34 +177,35 @@ class EndpointClient:
             finally:
                 record_usage(values, meter.usage.prompt_tokens)
 
-    def _warn_of_model(self, answer: Any) -> None:
-        """Log once that an answer names another model than the settings."""
-        model, named = self.endpoint.model, answer.get("model") if isinstance(answer, dict) else ""
-        if isinstance(named, str) and named and model not in named and named not in model:
-            with self._lock:
-                is_new, self._answering_model = self._answering_model != named, named
-            if is_new:
-                _log.warning("embedder.model is %r, and the endpoint answers with %r", model, named)
-
     def _chat(self, ask: ChatAsk, user: str, meter: Meter, stop: Stop) -> Any:
         """Return the parsed answer to a chat request, which the endpoint may stream."""
 
         def body() -> dict[str, Any]:
-            fields = self._dialect.chat_body(self.endpoint.model, ask, user)
-            return {**fields, **self._dialect.stream_fields()}
+            dialect = self._shared.dialect
+            return dialect.chat_body(self.endpoint.model, ask, user) | dialect.stream_fields()
 
-        def send(fields: Mapping[str, Any], connection: OpenAI) -> Any:
-            streaming = {key: fields[key] for key in ("stream", "stream_options") if key in fields}
-            rest = {key: value for key, value in fields.items() if key not in streaming}
-            # The vendor would read a stream itself; ours is joined below it.
-            create = connection.chat.completions.with_raw_response.create
-            return create(**rest, extra_body=streaming)
+        def send(fields: Mapping[str, Any]) -> Any:
+            if isinstance(self.endpoint, ChatPart) and self.endpoint.is_local:
+                return _complete(self.endpoint, fields, stop or threading.Event())
+            return self._send_chat(fields)
 
         return self._adapted(send, body, ask.worst(user), meter, stop)
 
+    def _send_chat(self, fields: Mapping[str, Any]) -> Any:
+        create = self._connect().chat.completions.with_streaming_response.create
+        with create(**fields) as response:
+            if "event-stream" in response.headers.get("content-type", ""):
+                return join_events(read_events(response.iter_bytes()))
+            return parse(response.read())
+
+    def _send_texts(self, fields: Mapping[str, Any]) -> Any:
+        create = self._connect().embeddings.with_streaming_response.create
+        with create(**fields) as response:
+            return parse(response.read())
+
     def _adapted(
         self,
-        send: Callable[[Mapping[str, Any], OpenAI], Any],
+        send: Callable[[Mapping[str, Any]], Any],
         body: Callable[[], dict[str, Any]],
         worst: Worst,
         meter: Meter,
@@ -251,8 +217,55 @@ class EndpointClient:
             try:
                 return self._paid(partial(send, fields), worst, meter, stop)
             except FaultError as fault:
-                if not self._dialect.learn(fault.field, fields) and body() == fields:
+                if not self._shared.dialect.learn(fault.field, fields) and body() == fields:
                     raise  # neither this refusal nor one of another thread changes the request
+
+    def _paid(self, send: Callable[[], Any], worst: Worst, meter: Meter, stop: Stop) -> Any:
+        """Return the answer to a paid request, within the budget and the endpoint's limits."""
+        stop = stop or threading.Event()
+        key = self.require_key()  # a missing key is an error before anything is reserved
+
+        def send_checked() -> Any:
+            answer = send()
+            check_error(answer, key, self.endpoint.purpose)
+            return answer
+
+        begun = self._shared.limiter.wait(sum(worst), stop, self._label("the call"))
+        with self._account.reserve(*worst) as hold:
+            if stop.is_set():
+                hold.release()
+                raise EndpointError(f"{self._label('the call')} was cancelled")
+            try:
+                answer = self._send(send_checked)
+            except FaultError as fault:
+                if fault.unbilled:
+                    hold.release()
+                self._shared.limiter.failed(fault, begun, self._policy)
+                raise
+            self._shared.limiter.answered()
+            meter.usage += hold.charge(read_usage(answer, worst.prompt_tokens))
+        record_response(answer)
+        return answer
+
+    def _send(self, call: Callable[[], Result]) -> Result:
+        """Return the result of one request, or raise its fault."""
+        try:
+            return call()
+        except (FaultError, RaptorError):
+            raise
+        except Exception as error:  # noqa: BLE001  # ``fault_of`` raises what is not the client's
+            seconds, purpose = self.endpoint.timeout_seconds, self.endpoint.purpose
+            fault = fault_of(error, seconds, self.require_key(), purpose)
+        # Outside "except", so that the fault does not refer to the request, which holds the key.
+        raise fault
+
+    def _connect(self) -> OpenAI:
+        with self._lock:
+            if self._connection is None:
+                self._connection = connect(self.endpoint, self.require_key())
+                # The sockets close with the last reference to this client, or at exit.
+                weakref.finalize(self, self._connection.close)
+            return self._connection
 
     def _span_values(self, operation: str) -> dict[str, Any]:
         endpoint = self.endpoint
@@ -265,51 +278,12 @@ class EndpointClient:
         place = "in this process" if endpoint.is_local else f"at {shown_url(endpoint.base_url)}"
         return f"{endpoint.purpose}: {kind} with {endpoint.shown_model!r} {place}"
 
-    def _connect(self) -> OpenAI:
-        with self._lock:
-            if self._connection is None:
-                self._connection = connect(self.endpoint, self.require_key())
-                # The sockets close with the last reference to this client, or at exit.
-                weakref.finalize(self, self._connection.close)
-            return self._connection
 
-    def _paid(self, call: Callable[[OpenAI], Any], worst: Worst, meter: Meter, stop: Stop) -> Any:
-        """Return the response to a paid request, within the budget and the gate."""
+def _complete(part: ChatPart, fields: Mapping[str, Any], stop: threading.Event) -> Any:
+    """Return the answer of the model in this process, which ends early at ``stop``."""
+    from raptor_core.models.local.engine import engine_of
 
-        def send(connection: OpenAI) -> tuple[Any, Mapping[str, str]]:
-            raw = call(connection)
-            answer = parse(raw.content)
-            check_error(answer, connection.api_key, self.endpoint.purpose)
-            return answer, raw.headers
-
-        self._connect()  # a missing key is an error before anything is reserved
-        with self._account.reserve(*worst) as hold, ExitStack() as unsent:
-            unsent.callback(hold.release)
-            if stop is not None and stop.is_set():
-                raise EndpointError(f"{self._label('the call')} was cancelled")
-            with self._gate.turn(self.endpoint, sum(worst), stop) as answered:
-                unsent.pop_all()
-                try:
-                    response, headers = self._send(send)
-                except FaultError as fault:
-                    if fault.unbilled:
-                        hold.release()
-                    raise
-                answered(headers)
-            meter.usage += hold.charge(read_usage(response, worst.prompt_tokens))
-        record_response(response)
-        return response
-
-    def _send(self, call: Callable[[OpenAI], Result]) -> Result:
-        """Return the result of one request, or raise its fault."""
-        from openai import APIError
-
-        connection = self._connect()
-        try:
-            return call(connection)
-        # The last three come from JSON that the vendor cannot read: form, numbers, depth.
-        except (APIError, FaultError, ValueError, OverflowError, RecursionError) as error:
-            seconds, purpose = self.endpoint.timeout_seconds, self.endpoint.purpose
-            fault = fault_of(error, seconds, connection.api_key, purpose)
-        # Outside "except", so that the fault does not refer to the request, which holds the key.
-        raise fault
+    events = engine_of(part).stream(fields, stop)
+    if stop.is_set():
+        raise EndpointError(f"{part.purpose}: the answer was cancelled")
+    return join_events(events)

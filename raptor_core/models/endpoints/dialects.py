@@ -2,37 +2,25 @@
 
 import os
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 from weakref import WeakValueDictionary
 
 from raptor_core.credentials import check_key
 from raptor_core.errors import MissingKeyError
+from raptor_core.models.endpoints.limits import Limiter
 from raptor_core.models.endpoints.values import ChatAsk
-from raptor_core.settings.base import ChatPart, EndpointPart
+from raptor_core.settings.base import EndpointPart
 
 if TYPE_CHECKING:
     from openai import OpenAI
 
 PLACEHOLDER = "no-key"
 """Key for endpoints that need none, such as vLLM and Ollama."""
+CONNECT_SECONDS = 10.0
+"""Longest wait for a connection."""
 _OFFICIAL = "api.openai.com"
-
-
-IN_PROCESS_URL = "http://localhost/v1"
-"""Address of a local model, whose socket needs none."""
-IN_PROCESS_SECONDS = 3600.0
-"""Time limit of an attempt of a local model, which works as long as its process lives."""
-
-
-def effective(endpoint: EndpointPart) -> EndpointPart:
-    """Return the settings of an endpoint; those of a local model name no server and no key."""
-    if not endpoint.is_local:
-        return endpoint
-    settings = {"base_url": IN_PROCESS_URL, "api_key_env": "", "api_version": ""}
-    settings["max_tokens_field"] = "max_tokens"
-    return endpoint.model_copy(update={**settings, "timeout_seconds": IN_PROCESS_SECONDS})
 
 
 def is_official(base_url: str) -> bool:
@@ -71,19 +59,19 @@ def is_azure(endpoint: EndpointPart) -> bool:
 
 
 def connect(endpoint: EndpointPart, key: str) -> "OpenAI":
-    """Return a new client of the endpoint; both APIs of Azure take the key in "api-key"."""
-    from openai import AzureOpenAI, OpenAI
+    """Return a new client of the endpoint; both APIs of Azure take the key in "api-key".
 
-    from raptor_core.models.endpoints.transport import BoundedClient
+    It follows no redirect, so that texts and keys reach no other server, and it does not retry,
+    since every attempt is counted in the budget first.
+    """
+    from openai import AzureOpenAI, DefaultHttpxClient, OpenAI, Timeout
 
-    # Without the vendor's retries, since ``Retrier`` counts them and checks the answers.
-    socket = ""
-    if isinstance(endpoint, ChatPart) and endpoint.is_local:
-        from raptor_core.models.local.engine import engine_of
-
-        socket = engine_of(endpoint).socket
-    common: dict[str, Any] = {"api_key": key, "max_retries": 0}
-    common |= {"http_client": BoundedClient(socket), "timeout": endpoint.timeout_seconds}
+    common: dict[str, Any] = {
+        "api_key": key,
+        "max_retries": 0,
+        "http_client": DefaultHttpxClient(follow_redirects=False),
+        "timeout": Timeout(endpoint.timeout_seconds, connect=CONNECT_SECONDS),
+    }
     url, version = endpoint.base_url, endpoint.api_version
     if version:
         return AzureOpenAI(api_version=version, azure_endpoint=url, **common)
@@ -91,32 +79,18 @@ def connect(endpoint: EndpointPart, key: str) -> "OpenAI":
     return OpenAI(base_url=url, default_headers=headers, **common)
 
 
-def max_tokens_field(endpoint: EndpointPart) -> str:
-    """Return the field that limits an answer; OpenAI's newer models refuse ``max_tokens``."""
-    if endpoint.max_tokens_field != "auto":
-        return endpoint.max_tokens_field
-    newer = is_official(endpoint.base_url) or is_azure(endpoint)
-    return "max_completion_tokens" if newer else "max_tokens"
-
-
 class Dialect:
-    """Fields that an endpoint accepts, by the settings and by what the endpoint refused.
+    """Fields that an endpoint accepts, by what it refused; threads may share one.
 
-    All clients of one endpoint share one, so each refusal is met once. Threads may share it.
+    OpenAI's newer models refuse ``max_tokens``, so OpenAI and Azure get the newer name first.
     """
 
     def __init__(self, endpoint: EndpointPart) -> None:
-        limit = max_tokens_field(endpoint)
-        names = ("max_tokens", "max_completion_tokens")
-        self._limits = [limit, *(name for name in names if name != limit), ""]
-        self._refused = set() if endpoint.sends_temperature else {"temperature"}
-
-    @classmethod
-    def of(cls, endpoint: EndpointPart) -> "Dialect":
-        """Return the dialect that all clients of an endpoint share."""
-        values = (endpoint.base_url, endpoint.model, endpoint.max_tokens_field)
-        with _LOCK:
-            return _DIALECTS.setdefault((*values, endpoint.sends_temperature), cls(endpoint))
+        names = ["max_tokens", "max_completion_tokens"]
+        is_newer = is_official(endpoint.base_url) or is_azure(endpoint)
+        self._limits = [*(reversed(names) if is_newer else names), ""]
+        self._refused: set[str] = set()
+        self._lock = threading.Lock()
 
     def chat_body(self, model: str, ask: ChatAsk, user: str) -> dict[str, Any]:
         """Return the body of a chat request that sends ``user`` as the user's message."""
@@ -139,13 +113,15 @@ class Dialect:
         options = {} if "stream_options" in self._refused else {"include_usage": True}
         return {"stream": True, **({"stream_options": options} if options else {})}
 
-    def accepts(self, field: str) -> bool:
-        """Return whether the endpoint has not refused a field."""
-        return field not in self._refused
+    def embeddings_body(self, model: str, texts: Sequence[str]) -> dict[str, Any]:
+        """Return the body of an embeddings request."""
+        # Without the field the vendor would demand base64.
+        encoding = "float" if "encoding_format" in self._refused else "base64"
+        return {"model": model, "input": list(texts), "encoding_format": encoding}
 
     def learn(self, field: str, sent: Mapping[str, Any]) -> bool:
         """Note that the endpoint refused a field of ``sent``; return whether that is new."""
-        with _LOCK:
+        with self._lock:
             if field == "max_tokens":
                 is_new = bool(self._limits[0]) and self._limits[0] in sent
                 self._limits = self._limits[1:] if is_new else self._limits
@@ -157,5 +133,25 @@ class Dialect:
 
 
 _LEARNT = frozenset({"system", "temperature", "stream", "stream_options", "encoding_format"})
+
+
+class Shared:
+    """State of an endpoint that all its clients in this process share."""
+
+    def __init__(self, endpoint: EndpointPart) -> None:
+        self.dialect = Dialect(endpoint)
+        self.limiter = Limiter()
+
+    @classmethod
+    def of(cls, endpoint: EndpointPart) -> "Shared":
+        """Return the state of an endpoint, which keeps the rates of these settings, too."""
+        key = (endpoint.base_url, endpoint.model, endpoint.api_key_env)
+        with _LOCK:
+            shared = SHARED.setdefault(key, cls(endpoint))
+        shared.limiter.limit(endpoint)
+        return shared
+
+
 _LOCK = threading.Lock()
-_DIALECTS: WeakValueDictionary[tuple[str, str, str, bool], Dialect] = WeakValueDictionary()
+SHARED: WeakValueDictionary[tuple[str, str, str], Shared] = WeakValueDictionary()
+"""State of the endpoints that have clients, by address, model and name of the key."""

@@ -41,7 +41,6 @@ class FaultError(Exception):
         is_limit: the endpoint refused the call for its rate.
         is_down: the endpoint was not reached, or cannot answer any call.
         is_loading: the endpoint loads its model, and will answer soon.
-        is_probe: the attempt was a probe, for which all calls wait.
         plea: line that the next attempt adds to the prompt.
         status: HTTP status; None without an answer.
         field: field of the request that the endpoint does not know, or "".
@@ -56,7 +55,6 @@ class FaultError(Exception):
     is_limit: bool = False
     is_down: bool = False
     is_loading: bool = False
-    is_probe: bool = False
     plea: str = ""
     status: int | None = None
     field: str = ""
@@ -108,9 +106,6 @@ class Retrier:
                 return attempt()
             except FaultError as fault:
                 failed = fault
-            if failed.is_probe:
-                on_retry(failed)
-                continue  # the gate waits, and limits the number of probes
             if failed.is_loading and loading_seconds < LOADING_SECONDS:
                 seconds = max(LOADING_POLL_SECONDS, failed.retry_after_seconds or 0.0)
                 loading_seconds += seconds
@@ -134,7 +129,7 @@ class Retrier:
             if isinstance(fault, CallFaultError):
                 raise AnswerError(message, fault.kind, fault.text, comes_again=comes_again)
             raise EndpointError(message, comes_again=comes_again)
-        return 0.0 if demanded is None and fault.too_long else seconds
+        return 0.0 if isinstance(fault, CallFaultError) else seconds
 
 
 MAX_DETAIL_CHARS = 240

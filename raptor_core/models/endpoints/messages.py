@@ -5,16 +5,16 @@ classes of faults, ``answers`` reads answers that are no errors.
 """
 
 import json
+import math
 import re
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from email.utils import parsedate_to_datetime
 from json import JSONDecodeError
 from typing import TYPE_CHECKING, Any
 
 from raptor_core.models.endpoints.faults import CallFault, CallFaultError, FaultError, scrub
-from raptor_core.models.endpoints.pacing import number, retry_after_seconds
 from raptor_core.redaction import proxy_hint
 
 if TYPE_CHECKING:
@@ -99,6 +99,10 @@ _REMEDIES = {
     402: "pay the provider, or use another key",
     403: "check that the key may use this model",
     404: "check base_url and the model's name",
+    **dict.fromkeys(
+        range(300, 400),
+        "it redirects, and nothing is sent there; set base_url to the final address",
+    ),
 }
 _REFUSING = re.compile(
     r"unsupported|not (?:be )?(?:supported|permitted|allowed|accepted|enabled|implemented|known)"
@@ -118,13 +122,7 @@ _REFUSED_FIELDS = {
     "api_version": r"\bapi-version\b",
 }
 """Words of a refusal by the field that it refuses."""
-_HINTS = {
-    "max_tokens": "max_tokens_field",
-    "temperature": "sends_temperature = false",
-    "response_format": "json_format",
-    "encoding_format": "encoding",
-    "api_version": "api_version",
-}
+_HINTS = {"response_format": "json_format", "api_version": "api_version"}
 """Setting that corrects a refused field, see docs/endpoints.md."""
 _TO_SHORTEN = {
     "summarizer": "lower clustering.max_tokens or summarizer.max_tokens, "
@@ -140,29 +138,66 @@ _TITLE = re.compile(r"<title[^>]*>(.*?)</title>|<h1[^>]*>(.*?)</h1>", re.IGNOREC
 
 
 def fault_of(error: Exception, timeout_seconds: float, secret: str, purpose: str) -> FaultError:
-    """Return the fault behind an error of the vendor's client, without ``secret`` and request."""
+    """Return the fault behind an error of the vendor's client, without ``secret`` and request.
+
+    An error that is not the client's, nor of its HTTP library, is raised again.
+    """
     import openai
 
-    cause = error.__cause__
-    for fault in (error, cause):  # some versions of the client wrap errors of its transport
-        if isinstance(fault, FaultError):
-            return replace(fault, reason=fault.reason.replace(secret, "[key]"))
-    if not isinstance(error, openai.APIError):
-        detail = error.msg if isinstance(error, JSONDecodeError) else type(error).__name__
-        return FaultError(f"the answer is no JSON ({scrub(detail, secret)})")
-    unsent = type(cause).__name__ in _UNSENT
-    if isinstance(error, openai.APITimeoutError):
-        return FaultError(f"no answer within {timeout_seconds:g} s", unbilled=unsent, is_down=True)
-    if isinstance(error, openai.APIConnectionError):
-        detail = f"{type(cause).__name__}: {cause}" if cause is not None else error.message
-        hint = proxy_hint(str(error.request.url))
-        if "CERTIFICATE_VERIFY_FAILED" in detail:
-            hint += "; let SSL_CERT_FILE name the certificates of the authority that signed it"
-        reason = f"the connection failed ({scrub(detail, secret)}){hint}"
-        return FaultError(reason, unbilled=unsent, is_down=True)
     if isinstance(error, openai.APIStatusError):
         return _status_fault(error, secret, purpose)
-    return FaultError(f"the answer is malformed ({scrub(error.message, secret)})")
+    if isinstance(error, openai.APIConnectionError) or _is_of_transport(error):
+        return _connection_fault(error, timeout_seconds, secret)
+    # The last three come from JSON that the vendor cannot read: form, numbers, depth.
+    if isinstance(error, openai.APIError | ValueError | OverflowError | RecursionError):
+        detail = error.msg if isinstance(error, JSONDecodeError) else type(error).__name__
+        return FaultError(f"the answer is no JSON ({scrub(detail, secret)})")
+    raise error
+
+
+def _connection_fault(error: Exception, timeout_seconds: float, secret: str) -> FaultError:
+    cause = error if _is_of_transport(error) else error.__cause__
+    kind = type(cause).__name__
+    unsent = kind in _UNSENT
+    if kind.endswith("Timeout"):
+        seconds = f"no answer within {timeout_seconds:g} s"
+        reason = f"{seconds}; raise timeout_seconds if the server is slow"
+        return FaultError(reason, unbilled=unsent, is_down=True)
+    detail = f"{kind}: {cause}"
+    hint = proxy_hint(str(error.request.url))  # type: ignore[attr-defined]  # of both libraries
+    if "CERTIFICATE_VERIFY_FAILED" in detail:
+        hint += "; let SSL_CERT_FILE name the certificates of the authority that signed it"
+    reason = f"the connection failed ({scrub(detail, secret)}){hint}"
+    return FaultError(reason, unbilled=unsent, is_down=True)
+
+
+def _is_of_transport(error: Exception) -> bool:
+    """Return whether an error is of the HTTP library below the vendor, by its release."""
+    return type(error).__module__.partition(".")[0] in {"httpx", "httpx2"}
+
+
+def retry_after_seconds(headers: Mapping[str, str], now: float) -> float | None:
+    """Return the wait that an endpoint demands, or None; ``now`` is in seconds since the epoch."""
+    milliseconds = number(headers.get("retry-after-ms"))
+    if milliseconds is not None:
+        return max(0.0, milliseconds / 1000)
+    value = headers.get("retry-after")
+    seconds = number(value)
+    if seconds is not None:
+        return max(0.0, seconds)
+    try:
+        return max(0.0, parsedate_to_datetime(value or "").timestamp() - now)
+    except ValueError:
+        return None
+
+
+def number(value: str | None) -> float | None:
+    """Return a finite number, or None."""
+    try:
+        parsed = float(value or "nan")
+    except ValueError:
+        return None
+    return parsed if math.isfinite(parsed) else None
 
 
 def parse(body: bytes) -> Any:

@@ -1,15 +1,16 @@
 """Engine of a local model: llama.cpp in this process, loaded once, when a call needs it.
 
-The engine answers the OpenAI protocol on a Unix socket in a folder that only this user can open, so
-requests, retries and checks are those of ``raptor_core.models.endpoints``. It computes one request
-at a time, so that answers do not depend on concurrent requests. A prompt that begins like the last
-one reuses what was computed for it.
+The engine takes and gives the values of the OpenAI protocol, so retries and checks are those of
+``raptor_core.models.endpoints``. It computes one request at a time, so that answers do not depend
+on concurrent requests. A prompt that begins like the last one reuses what was computed for it.
 """
 
+import atexit
 import shutil
 import tempfile
 import threading
 import weakref
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +28,10 @@ _SILENT = -1
 
 
 class Engine:
-    """Model in memory that answers chat requests on ``socket``, the path of a Unix socket.
+    """Model in memory that answers chat requests.
+
+    llama.cpp also listens, on a Unix socket in a folder that only this user can open, since it
+    would else open a port.
 
     Raises:
         MissingExtraError: the extra ``local`` is not installed.
@@ -38,13 +42,25 @@ class Engine:
         header = read_header(part.model, f"{part.purpose}.model")
         folder = tempfile.mkdtemp(prefix="raptor-")
         weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
-        self.socket = str(Path(folder) / "llama.sock")  # the ending makes it a socket's path
-        self._server = _load(part, self.socket, header.context_tokens)
+        socket = str(Path(folder) / "llama.sock")  # the ending makes it a socket's path
+        self._server = _load(part, socket, header.context_tokens)
 
-    def complete(self, body: dict[str, Any]) -> dict[str, Any]:
+    def complete(self, body: Mapping[str, Any]) -> dict[str, Any]:
         """Return llama.cpp's answer to the body of a chat request."""
         answer: dict[str, Any] = self._server.handle_chat_completions(body)
         return answer
+
+    def stream(self, body: Mapping[str, Any], stop: threading.Event) -> list[Any]:
+        """Return the events of a streamed answer; after ``stop`` none follows."""
+        events: list[Any] = []
+
+        def add(event: Any) -> bool:
+            events.append(event)
+            return stop.is_set()  # which ends the computation
+
+        # Progress of the prompt is an event, too, so that a long prompt can be stopped.
+        self._server.handle_chat_completions({**body, "return_progress": True}, add)
+        return events
 
 
 def _load(part: ChatPart, socket: str, model_tokens: int) -> Any:
@@ -82,6 +98,7 @@ def import_vendor() -> Any:
 
 _LOCK = threading.Lock()
 _ENGINES: dict[tuple[str, int, int], Engine] = {}
+atexit.register(_ENGINES.clear)  # ends llama.cpp's threads before its libraries are unloaded
 
 
 def engine_of(part: ChatPart) -> Engine:

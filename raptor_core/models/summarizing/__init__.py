@@ -6,7 +6,6 @@ in ``raptor_core.tree.summarize``. Read ``base`` next.
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -27,12 +26,8 @@ def make_summarizer(
     ledger: Ledger | None = None,
     keep: Keep | None = None,
     unfit: UnfitCheck | None = None,
-    batches: Path | None = None,
 ) -> Summarizer:
-    """Return the summarizer that the settings name, without loading a model or calling anything.
-
-    ``batches`` is the folder for records of unfinished batches; None forgets them with the process.
-    """
+    """Return the summarizer that the settings name, without loading a model or calling anything."""
     if settings.kind != "extractive":
         from raptor_core.models.summarizing.chat import ChatSummarizer
 
@@ -41,7 +36,7 @@ def make_summarizer(
             return chat
         from raptor_core.models.summarizing.batch import BatchSummarizer
 
-        return BatchSummarizer(chat, settings, ledger=ledger, keep=keep, folder=batches)
+        return BatchSummarizer(chat, settings, ledger=ledger, keep=keep)
     from raptor_core.models.summarizing.extractive import ExtractiveSummarizer
 
     return ExtractiveSummarizer(settings, counter, embedder_fingerprint)

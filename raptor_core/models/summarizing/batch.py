@@ -4,19 +4,17 @@ The calls of the batch endpoint are in ``raptor_core.models.endpoints.batches``;
 in ``chat``.
 """
 
-import json
 import time
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import asdict, dataclass, replace
-from pathlib import Path
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
-from raptor_core.disk import disk_errors, file_lock, write_durably
-from raptor_core.errors import EndpointError, StoreError
+from raptor_core.errors import EndpointError
 from raptor_core.identity import digest
 from raptor_core.models.endpoints import batches
-from raptor_core.models.endpoints.answers import read_usage
-from raptor_core.models.endpoints.client import EndpointClient, read_kept
+from raptor_core.models.endpoints.answers import read_kept, read_usage
+from raptor_core.models.endpoints.client import EndpointClient
 from raptor_core.models.endpoints.faults import FaultError
 from raptor_core.models.endpoints.values import ChatAsk
 from raptor_core.models.money.ledger import Ledger, Reservation
@@ -25,108 +23,11 @@ from raptor_core.models.summarizing.base import FailedSummary, Summary, SummaryR
 from raptor_core.models.summarizing.chat import ChatSummarizer, Keep
 from raptor_core.settings.models import SummarizerSettings
 
-KEEP_SECONDS = 30 * 24 * 3600
-"""Longest time for which endpoints keep the files of a batch."""
+if TYPE_CHECKING:
+    from openai.types import Batch
 
-
-@dataclass(frozen=True, slots=True)
-class BatchRecord:
-    """Record of a batch: its requests, and its id as soon as the endpoint has returned it."""
-
-    mark: str
-    endpoint: str
-    keys: tuple[str, ...]
-    at: int
-    batch: str | None = None
-
-
-class BatchRecords:
-    """Folder with a file for each unfinished batch; None stores nothing.
-
-    A record is locked while a process works with its batch, so that no other process uses it. A
-    StoreError is raised if the disk refuses a write.
-    """
-
-    def __init__(self, folder: Path | None, endpoint: str) -> None:
-        self._folder = folder
-        self._endpoint = endpoint
-
-    @contextmanager
-    def claim(self, keys: Collection[str]) -> Iterator[list[BatchRecord]]:
-        """Lock and return earlier runs' records with any of ``keys`` that no process uses."""
-        records: list[BatchRecord] = []
-        with ExitStack() as locks:
-            for path in sorted(self._folder.glob("*.json")) if self._folder else ():
-                with ExitStack() as lock:
-                    record = _read(path) if _lock(path, lock) else None
-                    if record is None or record.endpoint != self._endpoint:
-                        continue
-                    if not set(keys).isdisjoint(record.keys):
-                        locks.push(lock.pop_all())  # other records stay free for other runs
-                        records.append(record)
-            yield records
-
-    @contextmanager
-    def begin(self, keys: Collection[str], content: str) -> Iterator[BatchRecord]:
-        """Write a record of a batch that is about to be sent; it stays until ``drop``."""
-        mark = digest(self._endpoint, content)[:32]
-        record = BatchRecord(mark, self._endpoint, tuple(keys), int(time.time()))
-        with ExitStack() as locks:
-            if self._folder is not None:
-                with disk_errors(self._folder):
-                    self._folder.mkdir(parents=True, exist_ok=True)
-                _lock(_path(self._folder, record), locks)
-            yield self.keep(record)
-
-    def keep(self, record: BatchRecord, batch: str | None = None) -> BatchRecord:
-        """Write the record, with the id of the batch if it is known."""
-        named = replace(record, batch=batch or record.batch)
-        if self._folder is not None:
-            write_durably(_path(self._folder, named), json.dumps(asdict(named)).encode())
-        return named
-
-    def drop(self, record: BatchRecord) -> None:
-        """Delete the record of a batch whose answers are stored elsewhere now."""
-        if self._folder is not None:
-            with disk_errors(self._folder):
-                _path(self._folder, record).unlink(missing_ok=True)
-
-
-def _read(path: Path) -> BatchRecord | None:
-    """Return the record, or None if it does not exist or is too old; an old one is deleted."""
-    with disk_errors(path):
-        if not path.exists():
-            return None
-        raw = path.read_bytes()
-    try:
-        stored = json.loads(raw)
-        record = BatchRecord(**{**stored, "keys": tuple(stored["keys"]), "mark": path.stem})
-    except (ValueError, KeyError, TypeError) as error:
-        raise StoreError(
-            f"the record of a batch at {path} is damaged ({error}): delete it, and the next build "
-            "requests its summaries again"
-        ) from error
-    if time.time() - record.at <= KEEP_SECONDS:
-        return record
-    with disk_errors(path):
-        path.unlink(missing_ok=True)
-    return None
-
-
-def _path(folder: Path, record: BatchRecord) -> Path:
-    return folder / f"{record.mark}.json"
-
-
-def _lock(path: Path, locks: ExitStack) -> bool:
-    with disk_errors(path):
-        return locks.enter_context(file_lock(path.with_suffix(".lock")))
-
-
-BatchAnswer = tuple[str, Usage, tuple[str, bool] | None]
-"""Key of a request, usage of its answer, and its text with whether it is only the beginning.
-
-None is an answer that is rejected.
-"""
+BatchAnswer = Summary | FailedSummary | tuple[str, Usage]
+"""Answer to a request; or its key, and the usage of an answer that is rejected."""
 
 Asks = Mapping[str, ChatAsk]
 """Chat requests by the keys of their summary requests."""
@@ -136,8 +37,11 @@ class BatchSummarizer:
     """Chat summarizer that sends large tasks to the batch endpoint.
 
     Fewer than ``batch_from`` summaries are sent as single calls, and so are requests without a
-    usable answer in a batch. After a killed run, the next run that needs its summaries resumes the
-    batch by its record in ``folder``, and pays nothing again.
+    usable answer in a batch. The very first request is a single call, too: it finds a wrong key,
+    and the fields that the endpoint refuses, before a batch waits for a day.
+
+    A batch carries a mark, the fingerprint of the summarizer, in its metadata. After a killed run,
+    the next run that needs its summaries finds it by the mark and pays nothing again.
     """
 
     def __init__(
@@ -147,14 +51,15 @@ class BatchSummarizer:
         *,
         ledger: Ledger | None = None,
         keep: Keep | None = None,
-        folder: Path | None = None,
     ) -> None:
         self._inner = inner
         self.fingerprint = inner.fingerprint  # a batch uses the same model
         self._settings = settings
         self._keep = keep
         self._client = batches.BatchClient(EndpointClient(settings))
-        self._records = BatchRecords(folder, f"{settings.base_url} {settings.model}")
+        self._mark = digest("batch", inner.fingerprint)[:32]
+        self._read: set[str] = set()
+        self._is_proven = False
         self._account = (ledger or Ledger()).account(
             SUMMARIES, settings.model, share=settings.batch_price
         )
@@ -167,98 +72,99 @@ class BatchSummarizer:
             BudgetError: the budget of the run is used up; raised after all answers within it.
             EndpointError: the endpoint accepts no batches, or refused a batch.
         """
-        if requests:
-            self._inner.prepare()
-        asks = {request.key: self._inner.ask(request) for request in requests}
+        open_requests = {request.key: request for request in requests}
         rejected: dict[str, Usage] = {}
-        for key, usage, kept in self._from_batches(asks):
-            if kept is None:  # the single call below reports the reason if it fails, too
-                rejected[key] = usage
-                continue
-            del asks[key]
-            summary = Summary(key, kept[0], usage, kept[1])
-            if self._keep is not None:
-                self._keep(summary.text_key, summary.text)
-            yield summary
+        if len(requests) >= self._settings.batch_from:
+            self._inner.prepare()
+            for answer in self._from_batches(open_requests):
+                if isinstance(answer, Summary | FailedSummary):
+                    del open_requests[answer.key]
+                    yield answer
+                else:  # the single call below reports the reason if it fails, too
+                    rejected[answer[0]] = answer[1]
         rest = [
-            replace(request, n_unusable=int(rejected.get(request.key, Usage()).calls > 0))
-            for request in requests
-            if request.key in asks
+            replace(request, n_unusable=int(rejected.get(key, Usage()).calls > 0))
+            for key, request in open_requests.items()
         ]
         for answer in self._inner.summarize(rest):
             yield replace(answer, usage=answer.usage + rejected.get(answer.key, Usage()))
 
-    def _from_batches(self, asks: Asks) -> Iterator[BatchAnswer]:
+    def _from_batches(self, requests: Mapping[str, SummaryRequest]) -> Iterator[BatchAnswer]:
         """Yield the answers of earlier runs' batches, then those of new batches."""
-        tried: set[str] = set()
-        with self._records.claim(asks) as records:
-            for record in records:
-                ours = {key: asks[key] for key in record.keys if key in asks}
-                for answer in self._resume(record, ours):
-                    tried.add(answer[0])
-                    yield answer
-        fresh = {key: ask for key, ask in asks.items() if key not in tried}
-        if len(fresh) >= self._settings.batch_from:
-            for part in self._parts(fresh):
-                yield from self._submit(part)
+        asks = {key: self._inner.ask(request) for key, request in requests.items()}
+        for batch in self._earlier(asks):
+            try:
+                yield from self._collect(batch, asks, {})
+            except EndpointError as error:
+                if not error.comes_again:  # else its files are gone
+                    raise
+        if len(asks) < self._settings.batch_from:
+            return
+        if not self._is_proven:
+            key = next(iter(asks))
+            yield from self._inner.summarize([requests[key]])
+            del asks[key]
+            self._is_proven = True
+        for part in self._parts(asks):
+            yield from self._submit(part)
 
-    def _resume(self, record: BatchRecord, asks: Asks) -> Iterator[BatchAnswer]:
-        """Yield the answers of a batch that an earlier run sent and paid for."""
-        batch = record.batch or self._client.find(record.mark)
-        if batch is not None:
-            yield from self._collect(self._wait(self._records.keep(record, batch)), asks, {})
-        self._records.drop(record)
+    def _earlier(self, asks: Asks) -> Iterator["Batch"]:
+        """Yield batches of killed runs that answer some of ``asks``, newest first, while any is."""
+        for batch in self._client.marked(self._mark):
+            if not asks:
+                return
+            is_open = not batches.is_over(batch)
+            if batch.id in self._read or batch.status == "failed":
+                continue
+            if is_open and asks.keys().isdisjoint(self._client.keys(batch)):
+                continue  # of a run that is alive
+            yield batch
 
-    def _submit(self, asks: Asks) -> Iterator[BatchAnswer]:
+    def _submit(self, asks: dict[str, ChatAsk]) -> Iterator[BatchAnswer]:
         """Yield the answers of a new batch over as many requests as the budget allows."""
         reserved = self._account.reserve_some(ask.worst() for ask in asks.values())
         reservations = dict(zip(asks, reserved, strict=False))  # the rest becomes single calls
         try:
             if not reservations:
                 return
-            lines = b"".join(
-                batches.batch_line(self._settings, key, asks[key]) for key in reservations
-            )
-            with self._records.begin(reservations, digest("batch", lines.hex())) as intent:
-                record = self._records.keep(intent, self._client.create(lines, intent.mark))
-                yield from self._collect(self._wait(record), asks, reservations)
-                self._records.drop(record)
+            lines = [batches.batch_line(self._settings, key, asks[key]) for key in reservations]
+            batch = self._client.create(b"".join(lines), self._mark)
+            yield from self._collect(batch, asks, reservations)
         finally:
             for reservation in reservations.values():
-                if reservation.is_open:
+                if reservation.is_open:  # left out of the batch, expired, or never sent
                     reservation.release()
 
-    def _wait(self, record: BatchRecord) -> batches.BatchState:
-        """Wait until the batch is over, and return its state; raise if it was refused."""
-        batch = record.batch or ""
-        while not (state := self._client.state(batch)).is_over:
-            time.sleep(self._settings.batch_poll_seconds)
-        if state.status == "failed":
-            self._records.drop(record)
-            raise EndpointError(
-                f"summarizer: the endpoint refused batch {batch}: {state.reason or 'no reason'}. "
-                "Set summarizer.batch_from = 0 to request each summary in a single call"
-            )
-        return state
-
     def _collect(
-        self, state: batches.BatchState, asks: Asks, reservations: Mapping[str, Reservation]
+        self,
+        batch: "Batch",
+        asks: dict[str, ChatAsk],
+        reservations: Mapping[str, Reservation],
     ) -> Iterator[BatchAnswer]:
-        for key, answer in self._client.answers(state):
+        """Wait for a batch, and yield what it answers of ``asks``, which these leave."""
+        while not batches.is_over(batch := self._client.refreshed(batch)):
+            time.sleep(self._settings.batch_poll_seconds)
+        self._read.add(batch.id)
+        for key, answer in self._client.answers(batch):
             if key not in asks:
                 continue
-            usage, kept = Usage(), None
+            ask, usage = asks.pop(key), Usage()
+            kept: tuple[str, bool] | None = None
             if answer is not None:
-                counted = read_usage(answer, asks[key].worst().prompt_tokens)
+                counted = read_usage(answer, ask.worst().prompt_tokens)
                 reservation = reservations.get(key)
                 usage = reservation.charge(counted) if reservation else self._account.count(counted)
                 with suppress(FaultError):  # an unusable answer is requested again
-                    kept = read_kept(answer, asks[key])
+                    kept = read_kept(answer, ask)
             if kept is None:
-                usage += self._account.count_retry()
-            yield key, usage, kept
+                yield key, usage + self._account.count_retry()
+                continue
+            summary = Summary(key, kept[0], usage, kept[1])
+            if self._keep is not None:
+                self._keep(summary.text_key, summary.text)
+            yield summary
 
-    def _parts(self, asks: Asks) -> Iterator[Asks]:
+    def _parts(self, asks: Asks) -> Iterator[dict[str, ChatAsk]]:
         """Yield the requests in batches of a size that the endpoint accepts."""
         part: dict[str, ChatAsk] = {}
         n_bytes = 0

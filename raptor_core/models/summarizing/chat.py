@@ -93,12 +93,7 @@ class ChatSummarizer:
         """
         if requests:
             self.prepare()
-        try:
-            yield from run_concurrently(self._answer, requests, self._settings.share)
-        except BaseException:
-            if self._settings.is_local:  # elsewhere the answers that still come are paid for
-                self._client.cancel()
-            raise
+        yield from run_concurrently(self._answer, requests, self._settings.share)
 
     def prepare(self) -> None:
         """Check the key and count the prompt once, before any call."""

@@ -93,17 +93,3 @@ def test_the_groups_help_names_its_commands():
     assert printed.code == 0
     assert "golden" in printed.out
     assert raptor("eval", "nosuch").code == 2
-
-
-def test_an_export_has_the_contexts_ids_and_ranks_of_published_trees(built, golden, tmp_path):
-    path = tmp_path / "cases.jsonl"
-    printed = built.call("eval", "golden", golden(), "--json", "--export", "ragas", path)
-    assert printed.code == 0, printed.err
-    samples = [json.loads(line) for line in path.read_text().splitlines()]
-    assert [sample["user_input"] for sample in samples] == [c["question"] for c in QUESTIONS]
-    ranks = [case["rank"] for case in printed.json["cases"]]
-    assert [sample["scores"]["rank"] for sample in samples] == ranks
-    assert samples[1]["reference_contexts"] == [QUESTIONS[1]["span"]]
-    nodes = built.call("query", QUESTIONS[0]["question"], "--json").json
-    assert samples[0]["retrieved_context_ids"] == [node["id"] for node in nodes["nodes"]]
-    assert samples[0]["retrieved_contexts"] == [node["text"] for node in nodes["nodes"]]

@@ -6,7 +6,6 @@ import socket
 import sys
 from collections import Counter
 from contextlib import suppress
-from xml.etree import ElementTree as ET
 
 import httpx
 import pytest
@@ -146,28 +145,6 @@ def test_query_finds_the_place_and_keeps_the_budget(built):
     assert "2 nodes, " in people
 
 
-def test_contexts_side_by_side_and_the_tree_with_what_was_chosen(built, tmp_path):
-    ask = ("query", QUESTION, "--strategy", "collapsed", "--beside", "flat", "--top-k", "3")
-    printed = built.call(*ask, "--svg", tmp_path / "tree.svg", "--json")
-    assert printed.code == 0, printed.err
-    (flat,) = printed.json["beside"]
-    assert (printed.json["strategy"], flat["strategy"]) == ("collapsed", "flat")
-    assert all(node["layer"] == 0 for node in flat["nodes"])
-    picture = ET.fromstring((tmp_path / "tree.svg").read_text())
-    told = [element.text for element in picture.iter() if element.text]
-    assert QUESTION in told
-    assert "flat: 3 of layer 0" in told
-    trees = {node["tree"] for node in printed.json["nodes"] + flat["nodes"]}
-    assert trees <= set(told)
-    assert told.count("3") == 2
-    shown = built.call(*ask).out
-    assert "collapsed: 3 nodes" in shown
-    assert "flat: 3 nodes" in shown
-    assert "lamp" in shown
-    refused = built.call(*ask, "--svg", tmp_path / "none" / "tree.svg", "--json")
-    assert (refused.code, refused.json["error"]) == (3, "SettingsError")
-
-
 def test_query_says_which_kind_of_question_was_answered_and_why(built):
     values = built.call("query", "Summarize the whole book", "--json").json
     assert (values["kind"], values["reason"]) == (
@@ -259,8 +236,6 @@ def test_an_option_that_the_strategy_does_not_take_is_refused(built, option):
     assert refused.code == 2
     assert f"Invalid value for {option}" in refused.err
     assert "hybrid" in refused.err
-    beside = built.call("query", "crabs", option, 1, "--beside", "traversal")
-    assert beside.code == 0
 
 
 def test_ask_without_a_key_quotes_the_context_and_exits_with_7(built):
@@ -291,20 +266,6 @@ def test_ask_answers_with_citations(own):
     assert re.findall(r"\S+$", uncited, re.MULTILINE) == [n["id"] for n in found["nodes"][2:]]
     assert found["answer"].startswith("Tom Ferris did [1]")
     assert [item["node"] for item in found["citations"]] == [n["id"] for n in found["nodes"][:2]]
-
-
-def test_ask_beside_answers_from_the_context_of_each_strategy(own):
-    with FakeOpenAI(answer=lambda _: "Tom Ferris did [1].") as server:
-        own.configure(f'[reader]\nbase_url = "{server.base_url}"')
-        command = ("ask", QUESTION, "--beside", "flat")
-        printed = own.call(*command, OPENAI_API_KEY="a-key")
-        values = own.call(*command, "--json", OPENAI_API_KEY="a-key").json
-    assert printed.out.count("Tom Ferris did") == 2
-    assert "hybrid (detail): " in printed.out
-    assert "flat: " in printed.out
-    (flat,) = values["beside"]
-    assert (values["strategy"], flat["strategy"]) == ("hybrid", "flat")
-    assert flat["citations"][0]["node"] == flat["nodes"][0]["id"]
 
 
 def test_ui_starts_dagster_on_this_home(own, monkeypatch):

@@ -8,7 +8,7 @@ from support.hashing import HashingEmbedder
 from support.summarizers import UNCLOSED, ScriptedSummarizer
 from support.workshop import Workshop, prose
 
-from raptor_assets.project.jobs import BUILD
+from raptor_assets.names import BUILD
 from raptor_assets.standalone.status import read_status
 from raptor_core.identity import fingerprint
 from raptor_core.models.summarizing.base import FailedSummary, Summary

@@ -17,7 +17,7 @@ from support.stand_ins import qdrant_stand_in
 from support.workshop import prose, settings_text
 
 from raptor_assets.project.home import Home
-from raptor_core.models.endpoints import gate, transport
+from raptor_core.models.endpoints import client, dialects
 from raptor_core.retrying import RetryPolicy
 from raptor_core.store import Where, open_store
 from raptor_core.store.engines import retries
@@ -61,8 +61,6 @@ class Network:
                 "concurrency": CONCURRENCY,
                 "timeout_seconds": 0.5,
                 "max_retries": 3,
-                "down_after": 6,
-                "down_seconds": 1,
             },
         )
         self.place.settings.write_text(settings)
@@ -107,7 +105,7 @@ class Network:
             self.store.respond, self.endpoint.hold = respond, None
             self.to_store.up()
             self.to_endpoint.up()
-            gate._GATES.clear()  # the next build is another process, which knows of no cut
+            dialects.SHARED.clear()  # the next build is another process, which knows of no cut
         assert left == []
 
     def seen(self):
@@ -124,7 +122,7 @@ def network(tmp_path_factory):
     """A network in which everything has been published once."""
     with pytest.MonkeyPatch.context() as patch, qdrant_stand_in() as store:
         patch.setattr(retries, "POLICY", RetryPolicy(base_seconds=0.001))
-        patch.setattr(transport, "NEARBY_FACTOR", 1.0)
+        patch.setattr(client, "BASE_SECONDS", 0.2)
         with (
             FakeOpenAI() as endpoint,
             Link(int(store.url.rpartition(":")[2])) as to_store,

@@ -69,41 +69,6 @@ def test_runs_events_and_ticks_live_in_the_database(workshop):
     assert workshop.metadata("tree", "b.md")["n_nodes"] > 3
 
 
-def test_a_run_keeps_its_connections(workshop, monkeypatch):
-    import psycopg2
-
-    opened = []
-    connect = psycopg2.connect
-
-    def counted(*given, **named):
-        opened.append(1)
-        return connect(*given, **named)
-
-    monkeypatch.setattr(psycopg2, "connect", counted)
-    n_opened = []
-    for names in ("a", "bcd"):
-        for number, name in enumerate(names):
-            workshop.write(f"{name}.md", prose(8, seed=number))
-        opened.clear()
-        assert len(workshop.build().built) == len(names)
-        n_opened.append(len(opened))
-    made = workshop.embedder.n_embedded
-    assert workshop.build().built == []
-    assert workshop.build(force=True).succeeded
-    assert workshop.embedder.n_embedded == made
-    assert n_opened[1] <= n_opened[0] < 80
-
-
-def test_a_kept_connection_that_was_cut_prints_no_traceback(workshop, caplog):
-    workshop.home.ensure()
-    with open_records(workshop.home.dagster) as instance:
-        connection = instance.run_storage._engine.raw_connection()
-        connection.dbapi_connection.close()
-        connection.close()
-        assert instance.get_runs() == []
-    assert caplog.text == ""
-
-
 def test_a_server_killed_in_a_run_loses_nothing(postgres, place):
     pid = postgres.pid
     try:

@@ -9,7 +9,7 @@ import pytest
 from support.openai_server import FakeOpenAI
 from support.workshop import Workshop, prose
 
-from raptor_assets.project.jobs import BUILD
+from raptor_assets.names import BUILD
 from raptor_assets.project.runs import partition_tag, run_config
 
 pytestmark = pytest.mark.slow

@@ -9,7 +9,7 @@ from support.processes import process_of, wait_until
 from support.workshop import Workshop, prose, settings_text
 
 from raptor_assets import keys, names
-from raptor_assets.project.jobs import BUILD, DROP
+from raptor_assets.names import BUILD, DROP
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 

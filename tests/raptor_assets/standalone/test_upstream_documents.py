@@ -9,7 +9,6 @@ import pytest
 from dagster._core.definitions.data_version import CachingStaleStatusResolver, StaleStatus
 from dagster._core.definitions.dependency import NodeHandle
 from dagster._core.loader import LoadingContextForTest
-from support.evaluation_sets import records, write_lines
 from support.workshop import SMALL, prose
 
 from raptor_assets import build_raptor_corpus, failure_reason
@@ -323,16 +322,11 @@ def test_hooks_act_on_every_op_of_the_corpus_the_source_too(tmp_path):
     def notify(context):
         reasons.append(failure_reason(context))
 
-    data = write_lines(tmp_path / "village.jsonl", records())
-    sections = {
-        "evaluation": {"datasets": {"village": str(data)}},
-        "corpus_tree": {"enabled": True},
-    }
-    pages = Pages(tmp_path, hooks=[notify], **sections)
+    pages = Pages(tmp_path, hooks=[notify], corpus_tree={"enabled": True})
     jobs = pages.team.definitions.get_repository_def().get_all_jobs()
     ops = [(job, node.name) for job in jobs for node in job.nodes if node.name != "pages"]
     expected = {"wiki_source", "wiki_raptor", "wiki_sync_step", "wiki_drop"}
-    assert expected | {"wiki_evaluation__village"} <= {name for _, name in ops}
+    assert expected <= {name for _, name in ops}
     for job, name in ops:
         assert notify in job.get_all_hooks_for_handle(NodeHandle(name, None)), name
     pages.rows = {}

@@ -8,7 +8,7 @@ import pytest
 
 from raptor_core.documents import load_documents
 from raptor_core.errors import SettingsError
-from raptor_core.evaluation.datasets import load_golden
+from raptor_core.evaluation.golden_file import load_golden
 from raptor_core.identity import normalize_text
 
 EXAMPLE = Path(__file__).parents[3] / "examples" / "questions.jsonl"

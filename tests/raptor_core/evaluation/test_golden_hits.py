@@ -8,14 +8,13 @@ from support.hashing import HashingEmbedder
 from support.trees import leaf, summary
 
 from raptor_core.documents import Document
-from raptor_core.evaluation.datasets import Question
 from raptor_core.evaluation.golden import (
     GoldenReport,
     evaluate_golden,
     judge_case,
     measure_golden,
 )
-from raptor_core.evaluation.measures import runs
+from raptor_core.evaluation.golden_file import Question
 from raptor_core.retrieval import Query, Retrieval
 from raptor_core.settings import CheckSettings, Settings
 from raptor_core.store import open_store
@@ -23,6 +22,7 @@ from raptor_core.store.base import Hit
 from raptor_core.tree.build import build_tree
 from raptor_core.tree.components import Components
 from raptor_core.tree.publish import make_manifest
+from raptor_lab.comparison.measures import runs
 
 SPAN = "The lamp was lit in 1872 by Agnes Moor with oil."
 

@@ -10,16 +10,11 @@ CHANGED = {
     "base_url": "http://elsewhere/v1",
     "api_key_env": "OTHER_KEY",
     "api_version": "2024-10-21",
-    "max_tokens_field": "max_tokens",
-    "sends_temperature": False,
     "timeout_seconds": 7.0,
     "max_retries": 7,
     "concurrency": 77,
     "requests_per_minute": 500,
     "tokens_per_minute": 90_000,
-    "shared_by": 3,
-    "down_after": 5,
-    "down_seconds": 9.0,
 }
 
 

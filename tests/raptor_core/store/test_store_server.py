@@ -50,12 +50,14 @@ def test_a_publication_is_one_request_with_its_manifest_last(stand_in):
         (path, body) for _, path, body, _ in stand_in.requests if "points/batch" in path
     ]
     assert "wait=true" in path
-    assert [next(iter(one)) for one in body["operations"]] == ["upsert", "delete", "upsert"]
+    assert [next(iter(one)) for one in body["operations"]] == [
+        *("upsert", "upsert", "delete", "upsert")
+    ]
     states = [
         {point["payload"]["state"] for point in body["operations"][at]["upsert"]["points"]}
-        for at in (0, 2)
+        for at in (0, 1, 3)
     ]
-    assert states == [{"live"}, {"manifest"}]
+    assert states == [{"manifest"}, {"live"}, {"manifest"}]
 
 
 @pytest.mark.parametrize("limit", [1, 3000, 10**6])

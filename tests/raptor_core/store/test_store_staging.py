@@ -60,7 +60,7 @@ def test_staged_nodes_are_in_no_answer_until_their_tree_is_published(store, monk
         store._engine, "apply", lambda operations: written.append(operations) or apply(operations)
     )
     assert publish(store, NEW) == PublicationCounts(added=15, updated=0, unchanged=0, removed=15)
-    ((live, _, _),) = written
+    ((_, live, *_),) = written
     assert (type(live), len(live.ids)) == (SetLive, 15)
     assert states(store) == {"live": 15, "manifest": 1}
     assert {node.id for node in store.nodes()} == {node.id for node in NEW}

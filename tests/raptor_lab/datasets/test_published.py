@@ -6,7 +6,7 @@ import pytest
 from support.evaluation_sets import LAMP, MILL, qasper, quality, write_lines, write_narrativeqa
 
 from raptor_core.errors import SourceError
-from raptor_core.evaluation.datasets import load_dataset
+from raptor_lab.datasets.load import load_dataset
 
 
 def by_id(dataset):

@@ -4,7 +4,7 @@ import pytest
 from support.evaluation_sets import write_lines
 
 from raptor_core.errors import SourceError
-from raptor_core.evaluation.datasets import load_dataset
+from raptor_lab.datasets.load import load_dataset
 
 
 def meeting(**fields):

@@ -124,12 +124,6 @@ def test_a_text_without_a_finite_vector_is_named_and_the_others_are_kept(server)
         embedder(server).embed(texts)
 
 
-def test_an_answer_of_another_model_is_logged_once(server, caplog):
-    server.model = "large"
-    embedder(server, batch_size=1).embed(["a", "b"])
-    assert caplog.text.count("embedder.model is 'tiny', and the endpoint answers with 'large'") == 1
-
-
 def test_a_zero_vector_is_an_error_that_shows_the_text(server):
     made = embedder(server)
     assert made.n_dims == 8

@@ -9,7 +9,6 @@ from support.endpoint_clients import SECRET, ask, client_of
 from support.openai_server import FakeOpenAI, Fault
 
 from raptor_core.errors import EndpointError
-from raptor_core.models.endpoints import transport
 from raptor_core.models.endpoints.faults import FaultError
 
 # Fault, and words of the reason that the error must hold when it never ends.
@@ -70,8 +69,7 @@ def test_what_cannot_get_better_is_asked_once(server, fault, words):
     assert server.n_requests == 1
 
 
-def test_an_answer_later_than_the_timeout_is_a_fault(server, monkeypatch):
-    monkeypatch.setattr(transport, "NEARBY_FACTOR", 1.0)
+def test_an_answer_later_than_the_timeout_is_a_fault(server):
     server.fail(Fault.slow(2.0))
     answer = client_of(server, timeout_seconds=0.5).chat(ask())
     assert answer.usage.retries >= 1

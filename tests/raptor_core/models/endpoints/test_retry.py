@@ -3,7 +3,7 @@ import pytest
 from raptor_core.errors import AnswerError, EndpointError, MissingKeyError
 from raptor_core.models.endpoints.dialects import PLACEHOLDER, find_key, is_official, shown_url
 from raptor_core.models.endpoints.faults import CallFaultError, FaultError, Retrier, scrub
-from raptor_core.models.endpoints.pacing import retry_after_seconds
+from raptor_core.models.endpoints.messages import retry_after_seconds
 from raptor_core.retrying import RetryPolicy
 
 
@@ -58,8 +58,8 @@ def test_a_wait_beyond_patience_fails_at_once():
         run(script, RetryPolicy(patience_seconds=60.0))
 
 
-def test_too_long_answers_are_asked_again_at_once():
-    _, waits = run(Script(FaultError("long", too_long=True)), RetryPolicy())
+def test_unusable_answers_are_asked_for_again_at_once():
+    _, waits = run(Script(CallFaultError("long", too_long=True)), RetryPolicy())
     assert waits == [0.0]
 
 

@@ -3,14 +3,12 @@
 import json
 import threading
 import time
-from contextlib import suppress
 
 import pytest
 from support.endpoint_clients import QUICK, ask, endpoint_of
 from support.raw_server import RawServer
 
 from raptor_core.errors import EndpointError
-from raptor_core.models.endpoints import transport
 from raptor_core.models.endpoints.client import EndpointClient
 from raptor_core.models.money.usage import Usage
 from raptor_core.retrying import RetryPolicy
@@ -128,16 +126,8 @@ def test_an_answer_that_goes_on_may_take_longer_than_the_timeout():
 
 
 @pytest.mark.slow
-def test_a_first_token_may_wait_in_the_queue_of_a_server_nearby():
-    pieces = [event("", role="assistant"), *[b": queued\n\n"] * 10, event("One two.", "stop"), DONE]
-    with RawServer(streaming(pieces, pause=0.12)) as server:
-        assert client_at(server, timeout_seconds=0.5).chat(ask()).text == "One two."
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("first", [b"", HEAD, HEAD + event("One ")])
-def test_an_attempt_without_progress_ends_and_its_connection_is_closed(first, monkeypatch):
-    monkeypatch.setattr(transport, "NEARBY_FACTOR", 1.0)
+def test_a_silent_attempt_ends_and_its_connection_is_closed(first):
     closed = threading.Event()
 
     def reply(connection, _request):
@@ -146,59 +136,9 @@ def test_an_attempt_without_progress_ends_and_its_connection_is_closed(first, mo
             closed.set()
 
     with RawServer(reply) as server:
-        with pytest.raises(
-            EndpointError, match=r"no (answer|progress of the answer) within 0\.5 s"
-        ):
+        with pytest.raises(EndpointError, match=r"no answer within 0\.5 s"):
             client_at(server, timeout_seconds=0.5).chat(ask())
         assert closed.wait(30)
-
-
-@pytest.mark.parametrize("first", [b"", HEAD + event("One ")])
-def test_a_cancelled_attempt_ends_and_its_connection_is_closed_with_its_next_token(first):
-    begun, closed = threading.Event(), threading.Event()
-
-    def reply(connection, _request):
-        connection.sendall(first)
-        begun.set()
-        assert ended.wait(30)
-        with suppress(ConnectionError):  # a reset is an end, too
-            connection.sendall(b"" if first else HEAD + event("One "))
-            connection.recv(1)
-        closed.set()
-
-    ended, reasons = threading.Event(), []
-
-    def call():
-        try:
-            client.chat(ask())
-        except EndpointError as error:
-            reasons.append(str(error))
-        ended.set()
-
-    with RawServer(reply) as server:
-        client = client_at(server, timeout_seconds=60.0)
-        threading.Thread(target=call, daemon=True).start()
-        assert begun.wait(30)
-        client.cancel()
-        assert ended.wait(30)
-        assert closed.wait(30)
-    assert reasons[0].endswith("the attempt was given up")
-
-
-@pytest.mark.slow
-def test_a_stream_that_never_ends_ends_with_its_cap(monkeypatch):
-    monkeypatch.setattr(transport, "NEARBY_FACTOR", 1.0)
-    monkeypatch.setattr(transport, "TOTAL_FACTOR", 2.0)
-    server = RawServer(streaming([event("x ")] * 10_000, pause=0.02))
-    with server, pytest.raises(EndpointError, match="no whole answer within 1 s"):
-        client_at(server, timeout_seconds=0.5).chat(ask())
-
-
-def test_a_stream_is_read_up_to_the_bound_of_an_answer(monkeypatch):
-    monkeypatch.setattr(transport, "MAX_ANSWER_BYTES", 10_000)
-    server = RawServer(streaming([event("x " * 500)] * 100))
-    with server, pytest.raises(EndpointError, match="longer than 10,000 bytes"):
-        client_at(server).chat(ask())
 
 
 def test_a_server_that_loads_its_model_is_waited_for(monkeypatch):

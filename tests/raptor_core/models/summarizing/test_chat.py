@@ -74,6 +74,32 @@ def test_a_lasting_fault_fails_that_node_by_name_and_no_other(server, name):
     assert len(answers) == 5
 
 
+@pytest.mark.parametrize("on_cut_off", ["sentence", "retry"])
+def test_an_answer_over_the_limit_by_our_count_is_never_kept(server, on_cut_off):
+    server.fail(Fault.answering("word " * 300), times=None)
+    (failed,) = summarizer(server, on_cut_off=on_cut_off).summarize([requested(1)])
+    assert isinstance(failed, FailedSummary)
+    assert failed.is_refused
+    assert "the answer has 300 tokens, at most 200 fit" in failed.reason
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I'm sorry, but I can't assist with that request.",
+        "Unfortunately, I am unable to summarize this text.",
+        "As an AI language model, I cannot access the document.",
+        "I won't be able to help with that.",
+    ],
+)
+def test_a_refusal_in_words_is_never_kept(server, text):
+    server.fail(Fault.answering(text), times=None)
+    (failed,) = summarizer(server).summarize([requested(1)])
+    assert isinstance(failed, FailedSummary)
+    assert failed.is_refused
+    assert "the model refused in its text" in failed.reason
+
+
 @pytest.mark.parametrize(("status", "again"), [(503, True), (404, False)])
 def test_only_a_failure_that_may_pass_is_advised_to_be_tried_again(server, status, again):
     server.fail(Fault.error(status, "no such model"), times=None)

@@ -1,0 +1,77 @@
+"""Retrieval on published trees: `raptor eval golden`."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from raptor_assets.cli.options import home_and_json, make_query, query_options
+from raptor_assets.cli.output import print_json
+from raptor_assets.cli.terminal import say
+from raptor_assets.project.home import Home
+from raptor_assets.tables_markdown import shorten
+from raptor_core.errors import SettingsError
+from raptor_core.evaluation.golden import GoldenReport, golden_values, measure_golden
+from raptor_core.evaluation.golden_file import Question, load_golden
+from raptor_core.home.published import open_published, require_trees
+from raptor_core.retrieval import Query
+from raptor_core.settings import Settings
+from raptor_core.tree.components import Components
+
+
+@click.command(epilog="\b\nExample:\n  raptor eval golden questions.jsonl --min-hit-rate 0.8")
+@click.argument("file", required=False, type=click.Path(dir_okay=False, path_type=Path))
+@click.option(
+    "--min-hit-rate",
+    type=click.FloatRange(0, 1),
+    help="Exit with 5 if a smaller share of questions finds its answer, such as 0.8.",
+)
+@query_options
+@home_and_json
+def golden_command(
+    file: Path | None, min_hit_rate: float | None, home: Path, as_json: bool, **values: Any
+) -> None:
+    """Measure retrieval on questions with known answers.
+
+    FILE is a golden set, one JSON object in each line: "question", and "expected" (ids of
+    documents) or "span" (text of a document). By default it is the file of checks.golden.
+    """
+    opened, settings = Home.open(home)
+    path = file or opened.golden(settings)
+    if path is None:
+        raise SettingsError("no golden set is named; give a FILE, or set checks.golden")
+    report = ask_published(opened, settings, load_golden(path), make_query(settings, values))
+    if as_json:
+        print_json({"file": str(path), "min_hit_rate": min_hit_rate, **golden_values(report)})
+    else:
+        _print(report, min_hit_rate)
+    if min_hit_rate is not None and report.hit_rate < min_hit_rate:
+        raise SystemExit(5)
+
+
+def ask_published(
+    home: Home, settings: Settings, cases: Sequence[Question], query: Query
+) -> GoldenReport:
+    """Search the published trees of a home for the questions of a golden set."""
+    with open_published(home, settings) as store:
+        trees = [*(query.where.trees or ()), *(c.document for c in cases if c.document)]
+        require_trees(store, trees)
+    components = Components(settings)
+    return measure_golden(
+        cases,
+        components.embedder,
+        lambda: open_published(home, settings, components.store_identity),
+        query,
+    )
+
+
+def _print(report: GoldenReport, min_hit_rate: float | None) -> None:
+    for hit in report.hits:
+        rank, color = (f"rank {hit.rank}", None) if hit.rank else ("missed", "yellow")
+        place = "" if hit.evidence is None else f", {hit.evidence:.0%} of the evidence"
+        say(f"{rank + place:<10} {shorten(hit.case.text, 100)}", fg=color)
+    for name, value in report.numbers().items():
+        say(f"{name.replace('_', ' '):<20} {value:.4g}")
+    if min_hit_rate is not None and report.hit_rate < min_hit_rate:
+        say(f"the hit rate is under {min_hit_rate:g}", fg="red", err=True)

@@ -1,1 +1,0 @@
-"""The commands, by module; see ``LazyGroup``."""

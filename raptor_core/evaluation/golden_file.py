@@ -1,0 +1,106 @@
+"""Questions with known answers, and the file of a golden set; ``docs/checks.md`` has its fields."""
+
+import difflib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from raptor_core.errors import SettingsError
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """Question with its known answers; a field that a data set lacks is empty.
+
+    Attributes:
+        id: unique in the data set; "line 3" in a golden set.
+        document: id of the document that the question is about; None for all documents.
+        sources: ids of documents that answer it.
+        evidence: passages that answer it, as the documents hold them.
+        answers: reference answers, each of them right.
+        options: options of a multiple-choice question.
+        gold: index of the right option, from 0.
+        hard: people who skimmed the document mostly failed on it (QuALITY).
+        kinds: kinds of the question or of its answers, in the words of the data set.
+    """
+
+    id: str
+    text: str
+    document: str | None = None
+    sources: tuple[str, ...] = ()
+    evidence: tuple[str, ...] = ()
+    answers: tuple[str, ...] = ()
+    options: tuple[str, ...] = ()
+    gold: int | None = None
+    hard: bool | None = None
+    kinds: tuple[str, ...] = ()
+
+    @property
+    def cluster(self) -> str:
+        """Unit of the bootstrap: the document, else the first source, else the question itself."""
+        return self.document or (self.sources[0] if self.sources else self.id)
+
+
+_READ = ("question", "expected", "span", "tree")
+_UNREAD = ("id", "kind", "answer", "note")
+EXAMPLE = '{"question": "When was it built?", "expected": ["history.md"]}'
+
+
+def load_golden(path: Path) -> tuple[Question, ...]:
+    """Load the questions of a golden set in order; a SettingsError names the line to correct."""
+    remedy = f"write one question to a line, such as {EXAMPLE}"
+    if not path.exists():
+        raise SettingsError(f"there is no golden set at {path}; {remedy}")
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except OSError as error:
+        raise SettingsError(f"{path} cannot be read ({error}); a line reads {EXAMPLE}") from error
+    except UnicodeDecodeError as error:
+        raise SettingsError(f"{path} is not UTF-8 text ({error}); save it as UTF-8") from error
+    numbered = [(n, line) for n, line in enumerate(text.split("\n"), 1) if line.strip()]
+    if not numbered:
+        raise SettingsError(f"{path} holds no question; {remedy}")
+    return tuple(_question(line, f"{path}, line {number}") for number, line in numbered)
+
+
+def _question(line: str, where: str) -> Question:
+    try:
+        row = json.loads(line)
+    except (json.JSONDecodeError, RecursionError) as error:
+        raise _fault(where, f"it is no JSON ({error})") from error
+    if not isinstance(row, Mapping):
+        raise _fault(where, f"expected an object, got {line.strip()[:40]!r}")
+    for key in sorted(row.keys() - {*_READ, *_UNREAD}):
+        near = difflib.get_close_matches(key, _READ, n=1)
+        advice = f"; did you mean {near[0]!r}?" if near else ""
+        raise _fault(where, f"unknown key {key!r}{advice}")
+    text, tree = row.get("question"), row.get("tree") or None
+    if not isinstance(text, str) or not text.strip():
+        raise _fault(where, f"expected a text as 'question', {_value(row, 'question')}")
+    if not isinstance(tree, str | None):
+        raise _fault(where, f"expected a text as 'tree', {_value(row, 'tree')}")
+    documents, spans = (_texts(row, key, where) for key in ("expected", "span"))
+    if not documents and not spans:
+        raise _fault(where, "neither 'expected' (documents) nor 'span' (text) is there")
+    answers, kinds = (tuple(map(str, filter(None, [row.get(key)]))) for key in ("answer", "kind"))
+    line_id = where.rpartition(", ")[2]
+    return Question(line_id, text, tree, documents, spans, answers, kinds=kinds)
+
+
+def _texts(row: Mapping[str, Any], key: str, where: str) -> tuple[str, ...]:
+    """Return the texts of a field, one or a list; none for a missing field."""
+    value = row.get(key)
+    texts = [] if value is None else [value] if isinstance(value, str) else value
+    if not isinstance(texts, list) or not all(isinstance(t, str) and t.strip() for t in texts):
+        raise _fault(where, f"expected a text or a list of texts as {key!r}, {_value(row, key)}")
+    return tuple(texts)
+
+
+def _value(row: Mapping[str, Any], key: str) -> str:
+    return f"got {row[key]!r:.60}" if key in row else "it is missing"
+
+
+def _fault(where: str, fault: str) -> SettingsError:
+    return SettingsError(f"{where}: {fault}; a line reads {EXAMPLE}")

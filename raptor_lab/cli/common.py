@@ -1,0 +1,228 @@
+"""Options, data sets, trees and output that evaluation commands share."""
+
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any, get_args
+
+import click
+
+from raptor_assets.cli.options import Command, home_settings, together
+from raptor_assets.cli.output import print_json
+from raptor_assets.cli.terminal import say
+from raptor_assets.project.home import Home
+from raptor_core.models.money.ledger import Ledger
+from raptor_core.settings import preset, with_preset
+from raptor_core.settings.trees import ClusteringSettings
+from raptor_core.tree.components import Components
+from raptor_lab.comparison.compare import Comparison, by_kind
+from raptor_lab.comparison.contexts import System
+from raptor_lab.comparison.exports import COLUMNS, write_exports
+from raptor_lab.comparison.index import Index, TreeStatistics, open_index
+from raptor_lab.comparison.systems import make_system
+from raptor_lab.comparison.tables import comparison_tables, print_table
+from raptor_lab.datasets.base import Dataset
+from raptor_lab.datasets.load import open_dataset
+
+dataset_options = together(
+    click.option(
+        "--source",
+        "sources",
+        multiple=True,
+        metavar="PATH",
+        help="Documents for your own questions; may be repeated. By default those of the home.",
+    ),
+    click.option(
+        "--split", default="test", show_default=True, help="NarrativeQA: train, valid or test."
+    ),
+    click.option("--preset", help="Settings of a preset instead of the home's."),
+    click.option(
+        "--clustering",
+        type=click.Choice(get_args(ClusteringSettings.model_fields["method"].annotation)),
+        help="Clustering of layers; contiguous is the ablation of the paper's Table 9.",
+    ),
+    click.option(
+        "--cache",
+        type=click.Path(file_okay=False, path_type=Path),
+        help="Folder of the trees; by default 'evaluation' in the home.",
+    ),
+)
+"""Options of a data set and its trees."""
+
+
+ENCODERS = click.option(
+    "--dpr",
+    "encoders",
+    nargs=2,
+    metavar="QUESTION_MODEL PASSAGE_MODEL",
+    help="Encoders of the strategies dpr and collapsed-dpr: models of sentence-transformers.",
+)
+EXPORT = click.option(
+    "--export",
+    "exports",
+    multiple=True,
+    type=(click.Choice(list(COLUMNS)), click.Path(dir_okay=False, path_type=Path)),
+    metavar="FORMAT PATH",
+    help="Write questions, contexts, answers and scores to PATH for ragas or deepeval, or as csv. "
+    "May be repeated.",
+)
+
+
+def budgets_option(default: str) -> Callable[[Command], Command]:
+    """Add the option for budgets of contexts."""
+    return click.option(
+        "--budget-tokens",
+        "budgets",
+        default=default,
+        show_default=True,
+        callback=_parse_numbers,
+        help="Tokens of a context, one number or several.",
+    )
+
+
+def comparison_options(budgets: str) -> Callable[[Command], Command]:
+    """Add the options of a comparison with default ``budgets``."""
+    return together(
+        click.option(
+            "--strategy",
+            "strategies",
+            multiple=True,
+            default=("collapsed",),
+            show_default=True,
+            metavar="NAME[@LAYERS][:K]",
+            help="A strategy, on all layers or on some, such as collapsed@0 or collapsed@1-2, with "
+            "as many nodes as fill the budget or at most K, such as traversal:5; or root, "
+            "title-abstract, paragraph-fusion, dpr. May be repeated: the first is the reference.",
+        ),
+        budgets_option(budgets),
+        click.option(
+            "--top-k",
+            "top_ks",
+            callback=_parse_numbers,
+            metavar="K,...",
+            help="Most nodes, on each layer of a traversal; one number or several. By default as "
+            "many as fill the budget.",
+        ),
+        click.option("--pooled", is_flag=True, help="Ask every question of all documents."),
+        ENCODERS,
+        click.option("--by-kind", is_flag=True, help="Also by kind of question or answer."),
+        click.option(
+            "--questions", "with_questions", is_flag=True, help="With --json: every question."
+        ),
+        EXPORT,
+    )
+
+
+def _parse_numbers(
+    _context: click.Context, _option: click.Parameter, text: str | None
+) -> list[int] | None:
+    if text is None:
+        return None
+    numbers = [item.strip() for item in text.split(",")]
+    if not all(item.isdecimal() and int(item) for item in numbers):
+        raise click.BadParameter(f"{text!r}: expected whole numbers, such as 400,1000,2000")
+    return list(map(int, numbers))
+
+
+def open_evaluation(
+    file: Path, home: Path, values: Mapping[str, Any]
+) -> AbstractContextManager[Index]:
+    """Open the data set of a file with its trees; build those that the cache lacks."""
+    preset_name, method = values["preset"], values["clustering"]
+    settings = preset(preset_name) if preset_name else home_settings(home, needed=False)[1]
+    if method is not None:
+        clustering = settings.clustering.model_copy(update={"method": method})
+        settings = settings.model_copy(update={"clustering": clustering})
+    paths = values["sources"] or settings.source.paths
+    source = settings.source.model_copy(update={"paths": tuple(paths)})
+    dataset = open_dataset(file, source, split=values["split"])
+    return open_index(dataset, Components(settings), cache_of(home, values), _print_built)
+
+
+def open_preset(index: Index, preset_name: str, cache: Path) -> AbstractContextManager[Index]:
+    """Open a data set with trees by a preset, counting tokens as ``index``, which may be closed."""
+    components = Components(with_preset(index.components.settings, preset_name))
+    return open_index(index.dataset, components, cache, _print_built, index.components.counter)
+
+
+def cache_of(home: Path, values: Mapping[str, Any]) -> Path:
+    """Return the folder of trees and paid answers."""
+    return values["cache"] or Home.at(home).path / "evaluation"
+
+
+def make_systems(values: Mapping[str, Any]) -> list[System]:
+    """Make the systems that a command line compares."""
+    bounds = [f":{top_k}" for top_k in values["top_ks"] or ()] or [""]
+    return [
+        make_system(name + bound, values["encoders"])
+        for name in values["strategies"]
+        for bound in bounds
+    ]
+
+
+def show(
+    file: Path,
+    dataset: Dataset,
+    trees: TreeStatistics,
+    comparison: Comparison,
+    values: Mapping[str, Any],
+    ledger: Ledger | None = None,
+    preset_trees: Mapping[str, TreeStatistics] | None = None,
+    *,
+    as_json: bool,
+) -> None:
+    """Print a comparison with sizes of trees, costs and omitted documents; write its exports."""
+    write_exports(comparison.scores, values["exports"])
+    kinds = by_kind(comparison) if values["by_kind"] else {}
+    left_out = [f"{item.name}: {item.reason}" for item in dataset.left_out]
+    if as_json:
+        result: dict[str, Any] = {"file": str(file), "trees": trees.values()}
+        result |= {**comparison.values(), "left_out": left_out}
+        if preset_trees:
+            result["beside"] = {name: sizes.values() for name, sizes in preset_trees.items()}
+        if ledger:
+            result["spent"] = list(ledger.spendings)
+        if values["by_kind"]:
+            result["by_kind"] = {kind: part.values() for kind, part in kinds.items()}
+        if values["with_questions"]:
+            result["questions"] = _question_values(comparison)
+        print_json(result)
+        return
+    for kind, part in {"": comparison, **kinds}.items():
+        for table in comparison_tables(part, kind):
+            print_table(table)
+    _print_trees(trees)
+    for name, sizes in (preset_trees or {}).items():
+        say(f"{name}:")
+        _print_trees(sizes)
+    for line in left_out:
+        say(f"left out: {line}", fg="yellow", err=True)
+
+
+def _question_values(comparison: Comparison) -> list[dict[str, Any]]:
+    return [
+        {
+            "id": item.question.id,
+            "document": item.question.document,
+            "strategy": item.system,
+            "budget_tokens": item.budget_tokens,
+            "n_tokens": item.n_tokens,
+            **item.measures,
+            **({} if item.answer is None else {"answer": item.answer}),
+        }
+        for item in comparison.scores
+    ]
+
+
+def _print_trees(trees: TreeStatistics) -> None:
+    layers = ", ".join(f"{layer}: {n:,}" for layer, n in enumerate(trees.nodes_by_layer))
+    say(f"{trees.n_trees} trees, nodes by layer {layers}")
+    say(
+        f"children per summary {trees.mean_children:.1f} (paper 6.7), tokens of a summary "
+        f"{trees.mean_summary_tokens:.0f} (131), of a child {trees.mean_child_tokens:.0f} (86), "
+        f"ratio {trees.mean_ratio:.2f} (0.28)"
+    )
+
+
+def _print_built(n_built: int, n_trees: int) -> None:
+    say(f"{n_built} of {n_trees} trees built", err=True)

@@ -1,0 +1,1 @@
+"""Comparison of retrieval systems on data sets; read ``compare.py`` first."""

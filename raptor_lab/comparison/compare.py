@@ -1,0 +1,280 @@
+"""Comparison of retrieval systems on one data set, at equal token budgets.
+
+Systems are made in ``systems.py``, contexts are measured in ``measures.py``, and a comparison is
+written as tables in ``tables.py``.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from statistics import mean
+from typing import Any
+
+import numpy as np
+
+from raptor_core.errors import SettingsError
+from raptor_core.evaluation.golden_file import Question
+from raptor_lab.comparison.bootstrap import Difference, Interval, mean_interval, paired_difference
+from raptor_lab.comparison.contexts import Context, Measurer, QuestionBatch, System
+from raptor_lab.comparison.index import Index
+from raptor_lab.comparison.measures import ContextMeasurer
+from raptor_lab.comparison.systems import make_system
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionScore:
+    """Scores of one question, by one system at one budget.
+
+    ``layers`` counts the context's nodes by layer. ``measures`` holds the measures that apply, and
+    ``answer`` the answer of a reader, if one read the context. ``context`` is None unless an export
+    needs it.
+    """
+
+    question: Question
+    system: str
+    budget_tokens: int
+    n_tokens: int
+    layers: Mapping[int, int]
+    measures: Mapping[str, float]
+    answer: str | None = None
+    context: Context | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """Mean of a measure over its questions, and its difference from the first system, or None."""
+
+    n_questions: int
+    mean: Interval
+    difference: Difference | None
+
+
+@dataclass(frozen=True, slots=True)
+class ComparisonRow:
+    """Figures of a system at a budget by measure, and the mean share of nodes by layer."""
+
+    system: str
+    budget_tokens: int
+    mean_tokens: float
+    figures: Mapping[str, Figure]
+    layers: Mapping[int, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Rows of figures by budget and system, their scores, and the meaning of each measure."""
+
+    dataset: str
+    pooled: bool
+    meanings: Mapping[str, str]
+    scores: tuple[QuestionScore, ...]
+    lines: tuple[ComparisonRow, ...]
+
+    @classmethod
+    def of(
+        cls,
+        dataset: str,
+        pooled: bool,
+        meanings: Mapping[str, str],
+        scores: Sequence[QuestionScore],
+    ) -> "Comparison":
+        """Compute the rows; systems and budgets keep their order in ``scores``."""
+        budgets = dict.fromkeys(item.budget_tokens for item in scores)
+        systems = list(dict.fromkeys(item.system for item in scores))
+        lines = tuple(_rows(scores, meanings, systems, list(budgets)))
+        return cls(dataset, pooled, meanings, tuple(scores), lines)
+
+    def over(self, scores: Sequence[QuestionScore]) -> "Comparison":
+        """Return a comparison of the same data set and measures over other scores."""
+        return Comparison.of(self.dataset, self.pooled, self.meanings, scores)
+
+    @property
+    def measures(self) -> list[str]:
+        """Names of the measures that apply, in the order of ``meanings``."""
+        applying = {name for line in self.lines for name in line.figures}
+        return [name for name in self.meanings if name in applying]
+
+    @property
+    def budgets(self) -> list[int]:
+        """Token budgets, each once, in order."""
+        return list(dict.fromkeys(line.budget_tokens for line in self.lines))
+
+    def at(self, budget_tokens: int) -> dict[str, ComparisonRow]:
+        """Return the rows at one budget by system, in order."""
+        return {line.system: line for line in self.lines if line.budget_tokens == budget_tokens}
+
+    def values(self) -> dict[str, Any]:
+        """Return the rows as plain values, with the meaning of each measure."""
+        return {
+            "dataset": self.dataset,
+            "pooled": self.pooled,
+            "n_questions": len({item.question.id for item in self.scores}),
+            "measures": {name: self.meanings[name] for name in self.measures},
+            "lines": [asdict(line) for line in self.lines],
+        }
+
+
+Progress = Callable[[str, int], None]
+"""Called before each system and budget."""
+
+
+def compare(
+    index: Index,
+    systems: Sequence[System],
+    budgets: Sequence[int],
+    *,
+    pooled: bool = False,
+    measurer: Measurer | None = None,
+    progress: Progress | None = None,
+    with_contexts: bool = False,
+) -> Comparison:
+    """Retrieve a context for every question by every system at every budget, and measure it.
+
+    The other systems are compared with the first. ``pooled`` asks every question of all documents
+    instead of its own. ``measurer`` is None to measure contexts without a reader. ``with_contexts``
+    keeps the contexts in the scores.
+
+    Raises:
+        SettingsError: there is no system or no budget, or the same one twice.
+    """
+    names = [system.name for system in systems]
+    for kind, values in (("strategy", names), ("budget", budgets)):
+        if not values or len(set(values)) < len(values):
+            raise SettingsError(f"expected each {kind} once, got {list(values) or 'none'}")
+    measurer = measurer or ContextMeasurer.of(index, pooled=pooled)
+    batches = list(_batches(index, pooled=pooled))
+    scores: list[QuestionScore] = []
+    for budget in budgets:
+        for system in systems:
+            if progress:
+                progress(system.name, budget)
+            measured = _score(index, system, budget, batches, measurer)
+            scores += measured if with_contexts else (replace(s, context=None) for s in measured)
+    return Comparison.of(index.dataset.name, pooled, measurer.meanings, scores)
+
+
+def join(first: Comparison, scores: Sequence[QuestionScore]) -> Comparison:
+    """Return a comparison with further systems, measured on the same questions in their order.
+
+    Raises:
+        ValueError: a system is in both, or lacks a question or a budget.
+    """
+    known, systems = (dict.fromkeys(i.system for i in items) for items in (first.scores, scores))
+    questions = [i.question.id for i in first.scores if i.system == first.scores[0].system]
+    for system in systems:
+        if [item.question.id for item in scores if item.system == system] != questions:
+            raise ValueError(
+                f"{system!r} is not measured on the questions and budgets of the others"
+            )
+    if known.keys() & systems.keys():
+        raise ValueError(f"expected each system once, got {[*known]} and {[*systems]}")
+    return first.over((*first.scores, *scores))
+
+
+def with_suffix(comparison: Comparison, suffix: str) -> Comparison:
+    """Return the comparison with a comma and ``suffix`` after the name of each system."""
+    renamed = [replace(item, system=f"{item.system}, {suffix}") for item in comparison.scores]
+    return comparison.over(renamed)
+
+
+def restrict(comparison: Comparison, questions: Collection[str]) -> Comparison:
+    """Return the comparison over some of its questions, by id; without rows where it has none."""
+    return comparison.over([item for item in comparison.scores if item.question.id in questions])
+
+
+def by_kind(comparison: Comparison) -> dict[str, Comparison]:
+    """Return the comparison over the questions of each kind; one of two kinds is in both."""
+    kinds: dict[str, set[str]] = {}
+    for item in comparison.scores:
+        for kind in item.question.kinds:
+            kinds.setdefault(kind, set()).add(item.question.id)
+    return {kind: restrict(comparison, kinds[kind]) for kind in sorted(kinds)}
+
+
+def _batches(index: Index, *, pooled: bool) -> Iterator[QuestionBatch]:
+    """Embed all questions at once, and group them by the documents that they are asked of."""
+    questions = index.dataset.questions
+    vectors = index.components.embedder.embed_queries([question.text for question in questions])
+    rows: dict[str | None, list[int]] = {}
+    for row, question in enumerate(questions):
+        rows.setdefault(None if pooled else question.document, []).append(row)
+    for places in rows.values():
+        part = [questions[row] for row in places]
+        yield QuestionBatch(part, vectors[np.array(places)], index.where(part[0], pooled=pooled))
+
+
+def _score(
+    index: Index, system: System, budget: int, batches: Sequence[QuestionBatch], measurer: Measurer
+) -> Iterator[QuestionScore]:
+    questions = [question for batch in batches for question in batch.questions]
+    contexts = [text for batch in batches for text in system.contexts(index, batch, budget)]
+    measured = measurer.measure(questions, contexts)
+    for question, context, worth in zip(questions, contexts, measured, strict=True):
+        layers = Counter(node.layer for node in context.nodes)
+        figures = (context.n_tokens, layers, worth.values, worth.answer, context)
+        yield QuestionScore(question, system.name, budget, *figures)
+
+
+def _rows(
+    scores: Sequence[QuestionScore],
+    measures: Iterable[str],
+    systems: Sequence[str],
+    budgets: Sequence[int],
+) -> Iterator[ComparisonRow]:
+    by_row: dict[tuple[str, int], list[QuestionScore]] = {}
+    for item in scores:
+        by_row.setdefault((item.system, item.budget_tokens), []).append(item)
+    for budget in budgets:
+        first = by_row[systems[0], budget]
+        for system in systems:
+            items = by_row[system, budget]
+            yield ComparisonRow(
+                system=system,
+                budget_tokens=budget,
+                mean_tokens=mean(item.n_tokens for item in items),
+                figures=figures(items, measures, None if system == systems[0] else first),
+                layers=_layer_shares(items),
+            )
+
+
+def figures(
+    items: Sequence[QuestionScore], measures: Iterable[str], first: Sequence[QuestionScore] | None
+) -> dict[str, Figure]:
+    """Compute the means of the measures, and their differences to ``first``, row for row."""
+    by_name = {}
+    for name in measures:
+        rows = [at for at, item in enumerate(items) if name in item.measures]
+        values = [items[at].measures[name] for at in rows]
+        documents = [items[at].question.cluster for at in rows]
+        difference = None
+        if rows and first is not None:
+            baseline = [first[at].measures[name] for at in rows]
+            difference = paired_difference(values, baseline, documents)
+        if rows:
+            by_name[name] = Figure(len(rows), mean_interval(values, documents), difference)
+    return by_name
+
+
+def _layer_shares(items: Sequence[QuestionScore]) -> dict[int, float]:
+    """Compute the mean share of nodes by layer, over the contexts that have nodes."""
+    with_nodes = [item.layers for item in items if item.layers]
+    layers = sorted({layer for counts in with_nodes for layer in counts})
+    return {
+        layer: mean(counts.get(layer, 0) / sum(counts.values()) for counts in with_nodes)
+        for layer in layers
+    }
+
+
+def compare_preset(first: Comparison, name: str, index: Index) -> Comparison:
+    """Return the comparison with one more system, ``name``: the strategy of an index's settings.
+
+    Chunks, clusters and summaries may differ from those of ``first``. Data set, questions, budgets,
+    measures and the counter of tokens are the same, so differences are paired.
+
+    Raises:
+        ValueError: ``first`` has a system of this name, or another data set.
+    """
+    system = make_system(index.components.settings.retrieval.strategy)
+    kept = any(item.context for item in first.scores)
+    comparison = compare(index, [system], first.budgets, pooled=first.pooled, with_contexts=kept)
+    return join(first, [replace(item, system=name) for item in comparison.scores])

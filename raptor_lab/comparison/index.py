@@ -1,0 +1,191 @@
+"""Trees over the documents of a data set, in a store that is kept for the next evaluation."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property
+from itertools import islice, zip_longest
+from pathlib import Path
+from statistics import mean
+from typing import Any
+
+from raptor_core.documents.grouping import Partitions, tree_name
+from raptor_core.evaluation.golden_file import Question
+from raptor_core.identity import digest
+from raptor_core.nodes import Tree
+from raptor_core.quality.sizes import compressions
+from raptor_core.retrieval import Retriever
+from raptor_core.settings.stores import StoreSettings
+from raptor_core.store import open_store
+from raptor_core.store.base import Edition, Manifest, Where
+from raptor_core.store.store import VectorStore
+from raptor_core.tokens import TokenCounter
+from raptor_core.tree.build import build_trees
+from raptor_core.tree.components import Components
+from raptor_core.tree.publish import make_manifest
+from raptor_core.tree.sqlite_cache import SqliteCache
+from raptor_lab.datasets.base import Dataset
+
+TREES_AT_ONCE = 16
+"""Trees that are built together; a killed run keeps the finished ones."""
+_CORPUS = "evaluation"
+Progress = Callable[[int, int], None]
+"""Function that gets the number of built trees and the number of all trees."""
+
+
+@dataclass(frozen=True, eq=False)
+class Index:
+    """Data set with its trees in an open store, and the components that built them."""
+
+    dataset: Dataset
+    store: VectorStore
+    components: Components
+
+    @cached_property
+    def retriever(self) -> Retriever:
+        """Retriever over the trees."""
+        return Retriever(self.store, self.components.embedder)
+
+    @cached_property
+    def manifests(self) -> Sequence[Manifest]:
+        """Manifests of the trees, by name."""
+        return self.store.manifests()
+
+    @cached_property
+    def n_layers(self) -> int:
+        """Number of layers of the highest tree."""
+        return max(len(manifest.layer_sizes) for manifest in self.manifests)
+
+    @cached_property
+    def n_nodes(self) -> int:
+        """Number of nodes of all trees."""
+        return sum(sum(manifest.layer_sizes) for manifest in self.manifests)
+
+    @cached_property
+    def mean_tokens(self) -> float:
+        """Mean number of tokens of a node."""
+        return sum(manifest.n_tokens for manifest in self.manifests) / self.n_nodes
+
+    def where(self, question: Question, *, pooled: bool) -> Where:
+        """Return the filter of a question: its document, or everything."""
+        if pooled or question.document is None:
+            return Where()
+        tree = tree_name(question.document, self.components.settings.grouping)
+        is_whole_tree = tree == question.document
+        return Where(trees=(tree,), documents=None if is_whole_tree else (question.document,))
+
+
+@contextmanager
+def open_index(
+    dataset: Dataset,
+    components: Components,
+    cache: Path,
+    progress: Progress | None = None,
+    counter: TokenCounter | None = None,
+) -> Iterator[Index]:
+    """Open the trees of a data set; build those that the cache does not hold.
+
+    The folder in the cache is named by the documents and by every setting that a tree depends on.
+    A build that fails keeps the finished trees.
+
+    ``counter`` counts the tokens of nodes, so that budgets of several indexes agree; None is the
+    counter of ``components``.
+    """
+    counter = counter or components.counter
+    settings = StoreSettings(corpus=_CORPUS, lock_seconds=components.settings.store.lock_seconds)
+    identity = replace(components.store_identity, corpus=_CORPUS)
+    place = cache / index_key(dataset, components, counter)
+    components = components.with_cache(SqliteCache(place))
+    with open_store(settings, place, identity) as store:
+        _build_missing(dataset, components, counter, store, progress)
+        yield Index(dataset, store, components)
+
+
+def index_key(dataset: Dataset, components: Components, counter: TokenCounter | None = None) -> str:
+    """Compute the digest of everything that the trees depend on."""
+    versions = sorted(document.version for document in dataset.documents)
+    settings = components.settings
+    parts = (components.chunker, components.embedder, components.clusterer, components.summarizer)
+    fingerprints = [part.fingerprint for part in parts]
+    if counter and counter.fingerprint != components.counter.fingerprint:
+        fingerprints.append(counter.fingerprint)
+    built = components.settings_fingerprint
+    return digest("forest", built, settings.grouping.by, *fingerprints, *versions)
+
+
+def _build_missing(
+    dataset: Dataset,
+    components: Components,
+    counter: TokenCounter,
+    store: VectorStore,
+    progress: Progress | None,
+) -> None:
+    documents = sorted(dataset.documents, key=lambda document: document.id)
+    partitions = Partitions(documents, components.settings.grouping)
+    trees = {tree: members for part in partitions.values() for tree, members in part.items()}
+    built = {mark.tree for mark in store.marks()}
+    missing = iter([name for name in trees if name not in built])
+    while names := list(islice(missing, TREES_AT_ONCE)):
+        new_trees = build_trees(
+            {name: trees[name] for name in names}, components=components, known=store
+        )
+        with store.publishing() as publishing:
+            for name in names:
+                tree = _count_by(counter, new_trees[name], components)
+                manifest = make_manifest(tree, trees[name], components.settings_fingerprint)
+                publishing.publish([Edition(manifest, tuple(tree.nodes()), tree.vectors())])
+        components.cache.forget(names)
+        built.update(names)
+        if progress:
+            progress(len(built), len(trees))
+        store.optimize()
+
+
+def _count_by(counter: TokenCounter, tree: Tree, components: Components) -> Tree:
+    """Return the tree with the tokens of its nodes as ``counter`` counts them."""
+    if counter.fingerprint == components.counter.fingerprint:
+        return tree
+    layers = []
+    for layer in tree.layers:
+        counts = counter.count([node.text for node in layer.nodes])
+        nodes = (replace(node, n_tokens=n) for node, n in zip(layer.nodes, counts, strict=True))
+        layers.append(replace(layer, nodes=tuple(nodes)))
+    return replace(tree, layers=tuple(layers))
+
+
+@dataclass(frozen=True, slots=True)
+class TreeStatistics:
+    """Sizes over several trees, from the leaves up; means are 0 where no tree has a summary.
+
+    ``mean_ratio`` is the tokens of a summary divided by those of its children. The paper's means
+    are 6.7 children, 131 and 85.6 tokens, and a ratio of 0.28.
+    """
+
+    n_trees: int
+    nodes_by_layer: tuple[int, ...]
+    mean_children: float
+    mean_summary_tokens: float
+    mean_child_tokens: float
+    mean_ratio: float
+
+    def values(self) -> dict[str, Any]:
+        """Return the figures as plain values, rounded."""
+        rounded = {k: round(v, 3) if isinstance(v, float) else v for k, v in asdict(self).items()}
+        return rounded | {"nodes_by_layer": list(self.nodes_by_layer)}
+
+
+def tree_statistics(index: Index) -> TreeStatistics:
+    """Compute the statistics of the trees of an index; it reads all nodes."""
+    nodes = index.store.nodes()
+    summaries = [node for node in nodes if not node.is_leaf]
+    measured = compressions(summaries, {node.id: node for node in nodes})
+    n_children = sum(len(item.node.children) for item in measured)
+    sizes = [manifest.layer_sizes for manifest in index.manifests]
+    return TreeStatistics(
+        n_trees=len(sizes),
+        nodes_by_layer=tuple(map(sum, zip_longest(*sizes, fillvalue=0))),
+        mean_children=n_children / len(measured) if measured else 0.0,
+        mean_summary_tokens=mean(s.node.n_tokens for s in measured) if measured else 0.0,
+        mean_child_tokens=sum(s.child_tokens for s in measured) / n_children if measured else 0.0,
+        mean_ratio=mean(s.ratio for s in measured) if measured else 0.0,
+    )

@@ -1,0 +1,93 @@
+"""Systems from a question to a context: every strategy, on all layers or on some.
+
+Systems that are no strategy are in ``raptor_lab.baselines``, measures in ``measures.py``.
+"""
+
+import re
+from dataclasses import dataclass, replace
+
+from raptor_core.errors import SettingsError
+from raptor_core.retrieval import STRATEGIES, Query
+from raptor_core.store.base import Where
+from raptor_lab.baselines import BASELINES, make_baseline
+from raptor_lab.comparison.contexts import Context, Encoders, QuestionBatch, System
+from raptor_lab.comparison.index import Index
+
+ROOT = "root"
+"""The system that searches the top layer of each tree alone."""
+
+_NAME = re.compile(
+    r"(?P<strategy>[^@:]+)(?:@(?P<low>\d+)(?:-(?P<high>\d+))?)?(?::(?P<top_k>[1-9]\d*))?"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class StrategySystem:
+    """Strategy of the retriever as a system, with the weights of the index's settings.
+
+    Attributes:
+        layers: layers to search, ascending; None for all. A traversal starts at the highest.
+        top_k: most nodes, on each layer of a traversal; None is what fills the budget.
+    """
+
+    name: str
+    strategy: str
+    layers: tuple[int, ...] | None = None
+    top_k: int | None = None
+
+    def contexts(self, index: Index, batch: QuestionBatch, budget_tokens: int) -> list[Context]:
+        """See ``System.contexts``."""
+        query = self._query(index, batch.where, budget_tokens)
+        texts = [question.text for question in batch.questions]
+        return list(map(Context.of, index.retriever.search_vectors(texts, batch.vectors, query)))
+
+    def _query(self, index: Index, where: Where, budget_tokens: int) -> Query:
+        query = replace(
+            Query.from_settings(index.components.settings),
+            strategy=self.strategy,
+            budget_tokens=budget_tokens,
+            top_k=self.top_k,
+            where=where,
+        )
+        if self.strategy == "traversal":  # its ``top_k`` is of each layer
+            return self._walk(index, query)
+        return replace(query, where=replace(where, layers=self.layers))
+
+    def _walk(self, index: Index, query: Query) -> Query:
+        """Walk with the same number of nodes on each layer: ``top_k``, or what fills the budget."""
+        if self.name == ROOT:
+            return replace(query, top_k=index.n_nodes, n_layers=1)
+        n_layers = len(self.layers) if self.layers else index.n_layers
+        fill = max(1, round(query.budget_tokens / (index.mean_tokens * n_layers)))
+        walk = replace(query, top_k=self.top_k or fill)
+        if self.layers is None:
+            return walk
+        return replace(walk, start_layer=self.layers[-1], n_layers=n_layers)
+
+
+def make_system(name: str, encoders: Encoders = None) -> System:
+    """Make the system of a name: a strategy, with layers and top k or without, or a baseline.
+
+    Raises:
+        SettingsError: no system has this name, or its encoders are not named.
+    """
+    if name == ROOT:
+        return StrategySystem(ROOT, "traversal")
+    if name in BASELINES:
+        return make_baseline(name, encoders)
+    parts = _NAME.fullmatch(name)
+    strategy = parts["strategy"] if parts else name
+    if not parts or strategy not in STRATEGIES:
+        systems = ", ".join((ROOT, *BASELINES))
+        raise SettingsError(
+            f"no strategy is called {name!r}; there are: {', '.join(STRATEGIES)}, each with or "
+            f"without layers and nodes at the most, such as collapsed@0, collapsed@1-2 or "
+            f"traversal:5; and {systems}"
+        )
+    top_k = int(parts["top_k"]) if parts["top_k"] else None
+    if parts["low"] is None:
+        return StrategySystem(name, strategy, None, top_k)
+    low, high = int(parts["low"]), int(parts["high"] or parts["low"])
+    if low > high:
+        raise SettingsError(f"{name!r} names no layer: write the lowest first, @{high}-{low}")
+    return StrategySystem(name, strategy, tuple(range(low, high + 1)), top_k)

@@ -1,0 +1,71 @@
+"""Tables of results, and their form on a terminal and in Markdown."""
+
+from dataclasses import dataclass
+
+from raptor_assets.cli.output import print_wide
+from raptor_assets.tables_markdown import Markdown, markdown_table
+from raptor_lab.comparison.bootstrap import interval_text
+from raptor_lab.comparison.compare import Comparison, ComparisonRow
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Table with a cell for each column of ``head`` in every row; ``note`` is below the title."""
+
+    title: str
+    head: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    note: str = ""
+
+
+def table_markdown(table: Table) -> str:
+    """Return a table of figures under its title; its cells are Markdown."""
+    rows = [[Markdown(cell.replace("|", "\\|")) for cell in row] for row in table.rows]
+    figures = markdown_table([Markdown(cell) for cell in table.head], rows)
+    return "\n\n".join(filter(None, (f"## {table.title}", table.note, figures)))
+
+
+def print_table(table: Table) -> None:
+    """Print a table with its title above and its note below."""
+    from rich.table import Table as RichTable
+
+    shown = RichTable(
+        title=table.title, caption=table.note, title_justify="left", caption_justify="left"
+    )
+    for name in table.head:
+        shown.add_column(name, justify="right" if shown.columns else "left", no_wrap=True)
+    for row in table.rows:
+        shown.add_row(*row)
+    print_wide(shown)
+
+
+_HEAD = ("strategy", "budget", "tokens", "questions", "mean", "difference", "p", "nodes by layer")
+
+
+def comparison_tables(comparison: Comparison, kind: str = "") -> list[Table]:
+    """Make a table for each measure; ``kind`` names the kind of the questions, if not all."""
+    name = f"{comparison.dataset}, {kind}" if kind else comparison.dataset
+    return [
+        Table(
+            f"{name}: {measure.replace('_', ' ')}",
+            _HEAD,
+            tuple(_row(line, measure) for line in comparison.lines if measure in line.figures),
+            comparison.meanings[measure],
+        )
+        for measure in comparison.measures
+    ]
+
+
+def _row(line: ComparisonRow, measure: str) -> tuple[str, ...]:
+    figure = line.figures[measure]
+    difference = figure.difference
+    return (
+        line.system,
+        f"{line.budget_tokens:,}",
+        f"{line.mean_tokens:,.0f}",
+        str(figure.n_questions),
+        interval_text(figure.mean),
+        "" if difference is None else interval_text(difference.interval, "+"),
+        "" if difference is None else f"{difference.p:.3f}",
+        ", ".join(f"{layer}: {share:.0%}" for layer, share in line.layers.items()),
+    )

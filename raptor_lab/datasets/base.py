@@ -1,0 +1,32 @@
+"""Values of a data set: documents, and questions with their known answers.
+
+The loaders of each form are in the modules beside this one.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from raptor_core.documents.base import Document, Skipped
+from raptor_core.evaluation.golden_file import Question
+
+GENERAL, SPECIFIC = "general", "specific"
+"""Kinds of questions: about a whole text, so that no passage answers them, and about a part."""
+
+
+@dataclass(frozen=True, slots=True)
+class Dataset:
+    """Documents and questions.
+
+    Attributes:
+        name: "qasper", "quality", "narrativeqa", or the name of a user's file.
+        documents: documents in the order of the file; every document of a question is among them.
+        questions: at least one question.
+        abstracts: abstracts by document id; missing or empty where a document has none.
+        left_out: documents of the file that could not be read, and why.
+    """
+
+    name: str
+    documents: tuple[Document, ...]
+    questions: tuple[Question, ...]
+    abstracts: Mapping[str, str] = field(default_factory=dict)
+    left_out: tuple[Skipped, ...] = ()

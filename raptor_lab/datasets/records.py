@@ -1,0 +1,116 @@
+"""Loaders of the plain forms: documents with their questions, and golden sets.
+
+``docs/evaluation.md`` has the fields of a document with its questions; each is one line of JSON.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from raptor_core.documents.base import Document, Section
+from raptor_core.documents.formats.parsed import Heading, UnreadableError, nest
+from raptor_core.documents.formats.records import TableOrigin, row_document
+from raptor_core.errors import SourceError
+from raptor_core.evaluation.golden_file import Question, load_golden
+from raptor_core.settings import SourceSettings
+from raptor_lab.datasets.base import Dataset
+from raptor_lab.datasets.rows import Row, json_lines
+
+HEADING = re.compile(r"^[A-Z0-9][^\n]{1,78}[^\s.?!:;,]$", re.MULTILINE)
+"""A line of 3 to 80 characters that starts with a capital or a digit and ends without a stop."""
+
+
+def line_sections(text: str) -> tuple[Section, ...]:
+    """Find sections that begin with a short line without a full stop."""
+    lines = HEADING.finditer(text)
+    return nest([Heading(line.group(), 1, line.start()) for line in lines], len(text))
+
+
+def load_own(path: Path, documents: Sequence[Document]) -> Dataset:
+    """Load a golden set as a data set; a question without a tree is about all documents."""
+    if not documents:
+        raise SourceError(
+            f"{path} holds questions and no documents; name their documents, such as --source docs/"
+        )
+    known = {document.id for document in documents}
+    questions = load_golden(path)
+    for question in questions:
+        named = (*question.sources, *filter(None, [question.document]))
+        if missing := [name for name in named if name not in known]:
+            raise SourceError(
+                f"{path}, {question.id}: the source holds no document {missing[0]!r}; write its "
+                f"path in the source, such as {min(known)!r}"
+            )
+    return Dataset(path.stem, tuple(documents), questions)
+
+
+REMEDY = "expected one JSON object to a line with an id, text and questions"
+_PAPER = "paper_id"
+_NAMES = {_PAPER: "qasper", "article_id": "quality", "document_id": "narrativeqa"}
+"""Data sets by the field that names their documents."""
+UNANSWERABLE = "Unanswerable"  # answer of a question without one, as QASPER has it
+_FLOAT = "FLOAT SELECTED"
+"""Marks evidence that is a figure or a table, which the text does not hold."""
+
+
+def load_records(path: Path, text: str) -> Dataset:
+    """Load documents, as `raptor build` would read them, and their questions."""
+    documents: list[Document] = []
+    questions: list[Question] = []
+    abstracts: dict[str, str] = {}
+    name = path.stem
+    for row in json_lines(path, text, REMEDY):
+        document = _document(row)
+        name = next((_NAMES[key] for key in row.values if key in _NAMES), name)
+        documents.append(document)
+        abstracts[document.id] = row.text_or("abstract")
+        questions += (
+            _question(str(number), document.id, item)
+            for number, item in enumerate(row.rows("questions"), 1)
+        )
+    return Dataset(name, tuple(documents), tuple(questions), abstracts)
+
+
+def _document(row: Row) -> Document:
+    table = TableOrigin(name="", source="", metadata={})
+    try:
+        read = row_document(row.values, table, SourceSettings())
+    except UnreadableError as error:
+        raise SourceError(f"{row.where}: it {error}; {row.remedy}") from error
+    document = replace(read, source=read.id, metadata={})
+    if _PAPER not in row.values or row.values.get("sections"):
+        return document
+    return replace(document, sections=line_sections(document.text))
+
+
+def _question(number: str, document: str, row: Row) -> Question:
+    options, gold = options_of(row) if row.values.get("options") else ((), None)
+    answers = row.texts("answers") or ((UNANSWERABLE,) if row.values.get("unanswerable") else ())
+    difficult = row.whole_number("difficult", 0, 1)
+    return Question(
+        id=f"{document}-{row.text_or('qid', number)}",
+        text=row.text("question"),
+        document=document,
+        sources=(document,),
+        evidence=text_evidence(row.texts("evidence")),
+        answers=answers or (() if gold is None else (options[gold],)),
+        options=options,
+        gold=gold,
+        hard=None if difficult is None else bool(difficult),
+        kinds=tuple(filter(None, [row.text_or("kind")])),
+    )
+
+
+def text_evidence(passages: tuple[str, ...]) -> tuple[str, ...]:
+    """Evidence without figures and tables, each passage once."""
+    return tuple(dict.fromkeys(p for p in passages if _FLOAT not in p))
+
+
+def options_of(row: Row) -> tuple[tuple[str, ...], int | None]:
+    """Return the options of a question, and the index of the right one, from 0."""
+    options = row.texts("options")
+    if len(options) < 2:
+        raise row.wrong("options", "two options or more", row.values.get("options"))
+    label = row.whole_number("gold_label", 1, len(options))
+    return options, None if label is None else label - 1

@@ -1,0 +1,171 @@
+"""What all callers of one endpoint do together: rates, pauses, and the end of an outage."""
+
+import threading
+import time
+
+import pytest
+from support.endpoint_clients import QUICK, ask, endpoint_of
+from support.openai_server import Fault
+
+from raptor_core.errors import EndpointDownError, EndpointError
+from raptor_core.models.endpoints.client import EndpointClient
+from raptor_core.models.endpoints.dialects import Shared
+from raptor_core.models.endpoints.faults import CallFaultError, FaultError
+from raptor_core.models.endpoints.limits import MAX_FAILURES, Limiter
+from raptor_core.models.endpoints.pool import run_concurrently
+from raptor_core.models.money.ledger import Ledger
+from raptor_core.retrying import RetryPolicy
+from raptor_core.settings import AuditSettings, EndpointPart
+
+NEVER = threading.Event()
+DOWN = FaultError("HTTP 503", is_down=True)
+
+
+def client_of(server, policy=QUICK, **values):
+    return EndpointClient(endpoint_of(server.base_url, **values), policy)
+
+
+def call_all(client, n_calls, concurrency):
+    work = run_concurrently(
+        lambda _n, stop: client.chat(ask(), stop=stop), range(n_calls), concurrency
+    )
+    return list(work)
+
+
+def seconds(work):
+    begun = time.monotonic()
+    work()
+    return time.monotonic() - begun
+
+
+def limiter_with(**values):
+    limiter = Limiter()
+    limiter.limit(EndpointPart(**values))
+    return limiter
+
+
+@pytest.mark.parametrize(
+    ("values", "least"),
+    [
+        ({}, 0.0),
+        ({"requests_per_minute": 6000}, 0.09),
+        ({"tokens_per_minute": 600_000}, 0.09),
+        ({"requests_per_minute": 60_000, "tokens_per_minute": 600_000}, 0.09),
+    ],
+)
+def test_calls_begin_no_faster_than_the_settings_allow(values, least):
+    limiter = limiter_with(**values)
+    took = seconds(lambda: [limiter.wait(100, NEVER, "a call") for _ in range(10)])
+    assert least <= took < least + 5
+
+
+@pytest.mark.parametrize("rates", [(0, 300), (300, 0), (6000, 300), (300, 6000)])
+def test_the_strictest_of_several_rates_holds(rates):
+    limiter = Limiter()
+    for rate in rates:
+        limiter.limit(EndpointPart(requests_per_minute=rate))
+    assert seconds(lambda: [limiter.wait(1, NEVER, "a call") for _ in range(2)]) >= 0.2
+
+
+def test_all_clients_of_one_endpoint_and_model_share_their_limits(server):
+    first = endpoint_of(server.base_url)
+    second = AuditSettings(**first.model_dump(include=set(EndpointPart.model_fields)))
+    shared = Shared.of(first)
+    assert Shared.of(second) is shared
+    assert Shared.of(first.model_copy(update={"model": "large"})) is not shared
+
+
+def test_a_refusal_for_the_rate_pauses_every_caller(server):
+    times = []
+    server.hold = lambda _body: times.append(time.monotonic())
+    server.fail(Fault.rate_limited("0.4"))
+    assert len(call_all(client_of(server), 6, 3)) == 6
+    refused, *later = sorted(times)
+    assert sum(at - refused < 0.4 for at in later) <= 2  # the calls that had begun already
+
+
+def test_a_wait_that_nobody_waits_for_pauses_nobody():
+    limiter = Limiter()
+    fault = FaultError("busy", is_limit=True, retry_after_seconds=86_400.0)
+    limiter.failed(fault, limiter.wait(1, NEVER, "a call"), RetryPolicy())
+    assert seconds(lambda: limiter.wait(1, NEVER, "a call")) < 5
+
+
+def fail(limiter, fault=DOWN, policy=QUICK):
+    limiter.failed(fault, limiter.wait(1, NEVER, "a call"), policy)
+
+
+def test_an_endpoint_is_down_after_so_many_failures_in_a_row_and_tried_after_a_pause():
+    limiter, slow = Limiter(), RetryPolicy(base_seconds=0.2, max_seconds=0.2)
+    for _ in range(MAX_FAILURES - 1):
+        fail(limiter)
+    fail(limiter, policy=slow)
+    with pytest.raises(EndpointDownError, match=r"a call was not sent.*HTTP 503.*base_url"):
+        limiter.wait(1, NEVER, "a call")
+    time.sleep(0.3)
+    fail(limiter, policy=slow)
+    with pytest.raises(EndpointDownError):
+        limiter.wait(1, NEVER, "a call")
+    time.sleep(0.3)
+    limiter.wait(1, NEVER, "a call")
+    limiter.answered()
+    limiter.wait(1, NEVER, "a call")
+
+
+@pytest.mark.parametrize("sound", [None, CallFaultError("cut"), FaultError("HTTP 400")])
+def test_any_answer_between_failures_ends_the_row(sound):
+    limiter = Limiter()
+    for _ in range(3 * MAX_FAILURES):
+        fail(limiter)
+        if sound is None:
+            limiter.answered()
+        else:
+            fail(limiter, sound)
+    limiter.wait(1, NEVER, "a call")
+
+
+def test_calls_that_fail_together_count_as_one_failure():
+    limiter = Limiter()
+    begun = [limiter.wait(1, NEVER, "a call") for _ in range(5 * MAX_FAILURES)]
+    for at in begun:
+        limiter.failed(DOWN, at, QUICK)
+    limiter.wait(1, NEVER, "a call")
+
+
+def test_calls_wait_for_an_endpoint_that_is_down_for_a_while_and_fail_none(server):
+    since = time.monotonic()
+    server.refuse = lambda _seen: Fault.error(503) if time.monotonic() - since < 0.7 else None
+    answers = call_all(client_of(server, RetryPolicy(4, base_seconds=0.2)), 30, 8)
+    assert len(answers) == 30
+    assert server.n_requests < 30 + 4 * 8
+
+
+def test_an_endpoint_that_stays_down_fails_all_calls_after_a_few_attempts(server):
+    server.fail(Fault.error(503, "no capacity"), times=None)
+    client = client_of(server, RetryPolicy(4, base_seconds=0.05))
+    failed = []
+
+    def work(_n, stop):
+        try:
+            client.chat(ask(), stop=stop)
+        except EndpointError as error:
+            failed.append(error)
+
+    list(run_concurrently(work, range(40), 6))
+    down = [error for error in failed if isinstance(error, EndpointDownError)]
+    assert len(failed) == 40
+    assert len(down) >= 20
+    assert server.n_requests < 6 * MAX_FAILURES + 6
+    assert "no capacity" in str(down[0])
+
+
+def test_a_call_that_waits_for_its_turn_ends_when_it_is_stopped_and_costs_nothing(server):
+    ledger, stop = Ledger(), threading.Event()
+    endpoint = endpoint_of(server.base_url, requests_per_minute=1)
+    client = EndpointClient(endpoint, QUICK, account=ledger.account("summaries", "small"))
+    client.chat(ask())
+    threading.Timer(0.05, stop.set).start()
+    with pytest.raises(EndpointError, match="cancelled"):
+        client.chat(ask(), stop=stop)
+    assert server.n_requests == 1
+    assert ledger.spendings[0].lost.calls == 0

@@ -1,0 +1,281 @@
+"""Strategies side by side on small trees."""
+
+import math
+
+import numpy as np
+import pytest
+from support.evaluation_sets import quality, records, write_lines
+from support.hashing import HashingEmbedder
+from support.trees import leaf, summary
+
+from raptor_core.documents.base import Document
+from raptor_core.errors import SettingsError
+from raptor_core.evaluation.golden_file import Question
+from raptor_core.settings import HybridSettings, Settings, with_preset
+from raptor_core.tokens import WordCounter
+from raptor_core.tree.components import Components
+from raptor_lab.comparison.compare import compare, compare_preset, join
+from raptor_lab.comparison.index import index_key, open_index, tree_statistics
+from raptor_lab.comparison.measures import (
+    content_recall,
+    document_measures,
+    evidence_recall,
+    nearest_option,
+)
+from raptor_lab.comparison.systems import make_system
+from raptor_lab.datasets.base import Dataset
+from raptor_lab.datasets.load import load_dataset
+
+SETTINGS = {
+    "chunking": {"max_tokens": 24},
+    "clustering": {"method": "contiguous", "window": 2},
+    "tree": {"max_layers": 2},
+}
+
+
+def components(**settings):
+    return Components(Settings.model_validate(SETTINGS | settings), embedder=HashingEmbedder())
+
+
+@pytest.fixture
+def village(tmp_path):
+    return load_dataset(write_lines(tmp_path / "village.jsonl", records()))
+
+
+def run(dataset, cache, *names, budgets=(30, 4000), given=None, **options):
+    with open_index(dataset, given or components(), cache) as index:
+        return compare(index, [make_system(name) for name in names], budgets, **options)
+
+
+def figure(found, system, budget, measure):
+    (line,) = [i for i in found.lines if (i.system, i.budget_tokens) == (system, budget)]
+    return line.figures[measure]
+
+
+def test_evidence_recall_counts_runs_of_four_words():
+    evidence = ["She sold the wheel to a smith."]  # four runs of four words
+    assert evidence_recall(evidence, "She sold the wheel, then slept.") == 0.25
+    assert evidence_recall(evidence, "SHE SOLD THE\n\nWHEEL TO a smith!") == 1
+    assert evidence_recall([*evidence, "two crabs"], "of two crabs and a smith") == 0.2
+    assert evidence_recall(["to a smith"], "It went to a smith in Osby.") == 1
+    assert evidence_recall(["..."], "to a smith") == 0
+
+
+def test_a_document_is_found_with_a_node_of_its_own():
+    named = [leaf("a"), summary("s", ["a"])]
+    assert document_measures(["d"], named) == {"document_hit": 1}
+    assert document_measures(["other"], named) == {"document_hit": 0}
+    assert document_measures(["d", "other"], named) == {"document_hit": 1, "document_recall": 0.5}
+    assert document_measures(["d"], []) == {"document_hit": 0}
+
+
+def test_the_nearest_option_is_that_of_the_best_passage():
+    options = np.eye(3, dtype=np.float32)
+    passages = [np.array([0.6, 0, 0.1]), np.array([0.1, 0.2, 0.9])]
+    assert nearest_option(options, passages) == 2
+    assert nearest_option(options, passages[:1]) == 0
+    assert nearest_option(options, []) == -1
+
+
+def test_content_recall_leave_out_common_ones_and_the_questions():
+    asked = Question("q", "Who bought the wheel?", answers=("The wheel's smith", "Aud of Bergen"))
+    assert content_recall(asked, "a smith and the wheel") == 0.5  # of "s" and "smith"
+    assert content_recall(asked, "Aud lived in Bergen") == 1
+    assert content_recall(asked, "wheel") == 0
+    assert content_recall(Question("q", "Who was it?", answers=("It was.",)), "it was") is None
+
+
+def test_everything_is_found_where_everything_fits(village, tmp_path):
+    found = run(village, tmp_path, "collapsed@0", "collapsed")
+    assert figure(found, "collapsed", 4000, "evidence_recall").mean.value == 1
+    assert figure(found, "collapsed@0", 4000, "evidence_recall").n_questions == 2
+    assert "content_recall" not in found.measures
+    assert all(item.n_tokens <= item.budget_tokens for item in found.scores)
+    leaves, everything = (i for i in found.lines if i.budget_tokens == 4000)
+    assert leaves.layers == {0: 1.0}
+    assert sum(everything.layers.values()) == pytest.approx(1)
+    assert max(everything.layers) > 0
+
+
+def test_the_first_way_is_what_the_others_are_compared_with(village, tmp_path):
+    found = run(village, tmp_path, "collapsed@0", "collapsed@1-2", "traversal", budgets=[4000])
+    assert figure(found, "collapsed@0", 4000, "evidence_recall").difference is None
+    worse = figure(found, "collapsed@1-2", 4000, "evidence_recall")
+    assert worse.difference.interval.value == pytest.approx(worse.mean.value - 1)
+    with pytest.raises(SettingsError, match="each strategy once"):
+        run(village, tmp_path, "collapsed", "collapsed")
+    with pytest.raises(SettingsError, match="each budget once"):
+        run(village, tmp_path, "collapsed", budgets=[])
+
+
+def test_pooled_questions_do_not_name_their_document(village, tmp_path):
+    found = run(village, tmp_path, "collapsed", budgets=[50], pooled=True)
+    hits = figure(found, "collapsed", 50, "document_hit")
+    assert hits.n_questions == 3
+    alone = run(village, tmp_path, "collapsed", budgets=[50])
+    assert "document_hit" not in alone.measures
+    everything = run(village, tmp_path, "collapsed", budgets=[9000], pooled=True)
+    assert figure(everything, "collapsed", 9000, "document_hit").mean.value == 1
+
+
+def test_one_tree_over_the_corpus_still_answers_of_one_document(village, tmp_path):
+    given = components(grouping={"by": "corpus"})
+    found = run(village, tmp_path, "collapsed@0", budgets=[9000], given=given)
+    assert figure(found, "collapsed@0", 9000, "evidence_recall").mean.value == 1
+    with open_index(village, given, tmp_path) as index:
+        where = index.where(village.questions[0], pooled=False)
+        assert (where.trees, where.documents) == (("corpus",), ("mill",))
+        assert len(index.manifests) == 1
+
+
+def test_a_layer_is_searched_alone_and_a_walk_is_cut(village, tmp_path):
+    found = run(village, tmp_path, "collapsed@1", "traversal@0", "traversal@0-1", budgets=[9000])
+    by_way = {line.system: set(line.layers) for line in found.lines}
+    assert by_way == {"collapsed@1": {1}, "traversal@0": {0}, "traversal@0-1": {0, 1}}
+
+
+def test_options_stand_in_for_accuracy(tmp_path):
+    dataset = load_dataset(write_lines(tmp_path / "q.jsonl", quality()))
+    found = run(dataset, tmp_path, "collapsed", "paragraph-fusion")
+    assert found.measures == ["option_stand_in", "option_stand_in_hard"]
+    assert figure(found, "paragraph-fusion", 4000, "option_stand_in").n_questions == 3
+    assert figure(found, "collapsed", 4000, "option_stand_in").n_questions == 3
+    assert figure(found, "collapsed", 4000, "option_stand_in_hard").n_questions == 2
+    assert {item.measures["option_stand_in"] for item in found.scores} <= {0.0, 1.0}
+    assert "weak stand-in" in found.values()["measures"]["option_stand_in"]
+
+
+def test_answers_stand_in_where_there_is_no_evidence(tmp_path):
+    rows = [{**row, "questions": [dict(q) for q in row["questions"]]} for row in records()]
+    for row in rows:
+        row["questions"][0].pop("evidence", None)
+    found = run(load_dataset(write_lines(tmp_path / "n.jsonl", rows)), tmp_path, "collapsed")
+    assert found.measures == ["content_recall"]
+    assert figure(found, "collapsed", 4000, "content_recall").mean.value == 1
+
+
+def test_general_questions_are_measured_by_their_answers_beside_evidence(tmp_path):
+    rows = records()
+    rows[1]["questions"] = [
+        {"question": "Summarize it.", "answers": ["rape oil, paraffin, snow"], "kind": "general"}
+    ]
+    found = run(load_dataset(write_lines(tmp_path / "g.jsonl", rows)), tmp_path, "collapsed")
+    assert found.measures == ["evidence_recall", "content_recall"]
+    general = figure(found, "collapsed", 4000, "content_recall")
+    assert (general.n_questions, general.mean.value) == (1, 0.75)
+
+
+def test_trees_are_built_once_and_finished_ones_are_kept(village, tmp_path):
+    told = []
+    for _ in range(2):
+        with open_index(village, components(), tmp_path, lambda *n: told.append(n)) as index:
+            assert len(index.manifests) == 3
+    assert told == [(3, 3)]
+    key = index_key(village, components())
+    assert key != index_key(village, components(tree={"max_layers": 1}))
+    assert key != index_key(village, Components(components().settings))
+    renamed = Dataset("other", village.documents, village.questions)
+    assert key == index_key(renamed, components())
+    changed = Dataset("village", (*village.documents[1:], Document("mill", "A.")), ())
+    assert key != index_key(changed, components())
+
+
+def test_sizes_of_the_trees_are_those_of_their_nodes(village, tmp_path):
+    with open_index(village, components(), tmp_path) as index:
+        found = tree_statistics(index)
+        nodes = {node.id: node for node in index.store.nodes()}
+    summaries = [node for node in nodes.values() if node.layer]
+    children = [nodes[child] for node in summaries for child in node.children]
+    layers = [node.layer for node in nodes.values()]
+    assert found.n_trees == 3
+    assert list(found.nodes_by_layer) == [layers.count(layer) for layer in sorted(set(layers))]
+    assert found.mean_children == pytest.approx(len(children) / len(summaries))
+    assert found.mean_child_tokens == pytest.approx(np.mean([n.n_tokens for n in children]))
+    assert found.mean_summary_tokens == pytest.approx(np.mean([n.n_tokens for n in summaries]))
+    ratios = [s.n_tokens / sum(nodes[c].n_tokens for c in s.children) for s in summaries]
+    assert found.mean_ratio == pytest.approx(np.mean(ratios))
+
+
+def test_trees_of_one_leaf_have_no_summaries_to_measure(tmp_path):
+    rows = [{"id": "a", "text": "Short.", "questions": [{"question": "Why?"}]}]
+    dataset = load_dataset(write_lines(tmp_path / "short.jsonl", rows))
+    with open_index(dataset, components(), tmp_path) as index:
+        found = tree_statistics(index)
+        assert (found.nodes_by_layer, found.mean_ratio) == ((1,), 0)
+        assert compare(index, [make_system("traversal")], [400]).measures == []
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("flatly", "no strategy is called 'flatly'"),
+        ("collapsed@", "no strategy is called 'collapsed@'"),
+        ("collapsed@2-1", "write the lowest first, @1-2"),
+    ],
+)
+def test_a_way_that_is_not_there_is_told(name, told):
+    with pytest.raises(SettingsError, match=told):
+        make_system(name)
+
+
+def test_the_values_are_plain(village, tmp_path):
+    values = run(village, tmp_path, "collapsed", "traversal").values()
+    assert (values["dataset"], values["n_questions"], values["pooled"]) == ("village", 3, False)
+    line = values["lines"][1]
+    assert line["system"] == "traversal"
+    assert math.isfinite(line["figures"]["evidence_recall"]["difference"]["p"])
+
+
+def test_further_ways_join_a_comparison_and_are_compared_with_its_first(village, tmp_path):
+    together = run(village, tmp_path, "collapsed@0", "collapsed", "root")
+    first = run(village, tmp_path, "collapsed@0", "collapsed")
+    others = run(village, tmp_path, "root")
+    assert join(first, others.scores).lines == together.lines
+    with pytest.raises(ValueError, match="expected each system once"):
+        join(first, first.scores)
+    with pytest.raises(ValueError, match="'root' is not measured on the questions and budgets"):
+        join(first, others.scores[1:])
+
+
+def test_trees_by_other_limits_tell_their_tokens_as_the_others(village, tmp_path):
+    counter = components().counter
+    given = components(tokens={"counter": "words"})
+    with open_index(village, given, tmp_path, counter=counter) as index:
+        nodes = index.store.nodes()
+        n_tokens = sum(manifest.n_tokens for manifest in index.manifests)
+    assert [node.n_tokens for node in nodes] == counter.count([node.text for node in nodes])
+    assert n_tokens == sum(node.n_tokens for node in nodes)
+    assert max(WordCounter().count([node.text for node in nodes if node.is_leaf])) <= 24
+    assert n_tokens > sum(WordCounter().count([node.text for node in nodes]))
+    key = index_key(village, given)
+    assert key != index_key(village, given, counter)
+    assert key == index_key(village, given, WordCounter())
+
+
+def test_a_preset_stands_beside_by_its_own_strategy_and_trees(village, tmp_path):
+    first = run(village, tmp_path, "flat", "hybrid", budgets=(30, 400))
+    settings = with_preset(components().settings, "simple")
+    simple = Components(settings, embedder=HashingEmbedder())
+    with open_index(village, simple, tmp_path, counter=components().counter) as index:
+        found = compare_preset(first, "simple", index)
+        (alone,) = compare(index, [make_system("flat")], [400]).lines
+    assert [line.system for line in found.lines] == ["flat", "hybrid", "simple"] * 2
+    assert [line for line in found.lines if line.system != "simple"] == list(first.lines)
+    assert all(item.n_tokens <= item.budget_tokens for item in found.scores)
+    beside = figure(found, "simple", 400, "evidence_recall")
+    assert beside.mean == alone.figures["evidence_recall"].mean
+    flat = figure(found, "flat", 400, "evidence_recall").mean.value
+    assert beside.difference.interval.value == pytest.approx(beside.mean.value - flat)
+
+
+def test_a_strategy_asks_with_the_weights_of_the_settings(village, tmp_path, monkeypatch):
+    asked = []
+    weights = HybridSettings(lexical=1.0, neighbours=())
+    given = components(hybrid=weights.model_dump(), retrieval={"top_k": 1})
+    with open_index(village, given, tmp_path) as index:
+        search = index.retriever.search_vectors
+        spy = lambda *given: asked.append(given[-1]) or search(*given)  # noqa: E731
+        monkeypatch.setattr(index.retriever, "search_vectors", spy)
+        compare(index, [make_system("hybrid"), make_system("flat")], [400])
+    assert {query.hybrid.lexical for query in asked} == {1.0}
+    assert {query.top_k for query in asked if query.strategy == "hybrid"} == {None}
