@@ -134,26 +134,26 @@ class EdgeEngine(Engine):
         """See ``Engine``."""
         if not operations:
             return
-        self._skip_numbers()
         check_space(self._path, WRITTEN_BYTES * sum(len(operation[0]) for operation in operations))
         with self._errors("write points"):
+            if not self._is_ahead:
+                self._skip_numbers()
             for operation in operations:
                 for update in _updates(operation):
                     self._shard.update(update)
+                if not self._is_ahead:
+                    self._shard.flush()  # now the segment knows a number that no process had
+                    self._is_ahead = True
             self._shard.flush()
 
     def _skip_numbers(self) -> None:
-        """Let the shard's count of operations pass that of a process that died, once.
+        """Let the shard's count of operations pass that of a process that died in a flush.
 
         The engine ignores an operation on a point that knows a later number. A process that dies
-        in a flush may leave such points, since a segment's own number is written last.
+        may leave such points, since a segment's own number is written after them.
         """
-        if self._is_ahead:
-            return
-        with self._errors("write points"):
-            for _ in range(SKIPPED_NUMBERS):
-                self._shard.update(edge.UpdateOperation.delete_points([str(UUID(int=0))]))
-        self._is_ahead = True
+        for _ in range(SKIPPED_NUMBERS):
+            self._shard.update(edge.UpdateOperation.delete_points([str(UUID(int=0))]))
 
     def fetch(self, ids: Sequence[str], fields: Fields) -> list[Point]:
         """See ``Engine``."""
