@@ -1,7 +1,7 @@
 """Context of a run for its steps: settings, components, tables, the vector store, the source."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from functools import cached_property
 
 from raptor_assets.batches import Size
@@ -10,18 +10,14 @@ from raptor_assets.versions import code_versions
 from raptor_core.documents.base import Corpus, Document
 from raptor_core.documents.grouping import Partitions
 from raptor_core.documents.removal import Unread
-from raptor_core.errors import SourceError, TableError
-from raptor_core.quality.document_text import MIN_DOCUMENTS, CommonText
+from raptor_core.errors import SourceError
 from raptor_core.store.store import VectorStore
-from raptor_core.tables.schema import Schema
 from raptor_core.tree.components import Components
 from raptor_core.tree.publish import build_settings_fingerprint
 from raptor_core.tree.published import PublishedTrees
 from raptor_core.vectors import Vectors
 
 Trees = Mapping[str, Sequence[Document]]  # documents of one partition by tree
-_COMMON_TEXT = ("common_text",)
-_COUNTS = Schema(("counts", "json"))
 
 HELD_NODES = 1000  # for so few, which take seconds, the store stays open
 
@@ -143,22 +139,6 @@ class RunContext:
                     f"cannot be read now, since {place!r} cannot. Make that readable, or remove it "
                     "from the source"
                 )
-
-    @cached_property
-    def common_text(self) -> CommonText:
-        """Text that documents share, in this run or in an earlier one with over twice as many."""
-        counted = CommonText()
-        for document in self.corpus.documents:
-            counted.add(document)
-        kept = None
-        with suppress(TableError):  # only a cache
-            if table := self.tables.find(_COMMON_TEXT, "documents"):
-                kept = CommonText.of(next(_COUNTS.rows(table))[0])
-        if kept and kept.n_documents > 2 * counted.n_documents:
-            return kept
-        if counted.n_documents >= MIN_DOCUMENTS:
-            self.tables.write(_COMMON_TEXT, "documents", _COUNTS.table([(counted.counts(),)]))
-        return counted
 
     def forget_published(self) -> None:
         """Forget all look-ups, since other runs may have published."""

@@ -65,7 +65,6 @@ def _verdict(trees: Trees, context: RunContext) -> CheckResult:
     documents = {d.id: d for members in trees.values() for d in members}
     return document_text(
         documents.values(),
-        context.common_text,
         context.settings.checks,
         context.components.unknown_share,
     )

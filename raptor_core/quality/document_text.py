@@ -1,16 +1,14 @@
-"""Check of documents whose text was probably read wrongly, or differs from all others.
+"""Check of documents whose text was probably read wrongly.
 
 A parser that fails raises an error. A parser that reads wrong letters, no spaces or only numbers
-raises none, and its text would be published like any other. So would headers and footers of pages,
-and a file in another language. ``languages`` tells which language a text is in.
+raises none, and its text would be published like any other. ``languages`` tells which language a
+text is in.
 """
 
 import re
-from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
 from itertools import chain, pairwise
-from typing import Any
 
 from raptor_core.documents.base import DOUBT, UNKNOWN_GLYPHS, Document, Skipped
 from raptor_core.documents.data_runs import data_runs
@@ -18,80 +16,10 @@ from raptor_core.quality.checks import N_WORST, CheckMeasurement, WorstNode, che
 from raptor_core.quality.languages import LATIN, writing
 from raptor_core.settings import CheckSettings
 
-MIN_DOCUMENTS = 20
-"""Documents from which on the majority of them is judged."""
-_MIN_LINE_LETTERS = 8
-"""Letters that a line needs to be counted."""
-_EDGE_CHARS = 10_000
-"""Characters at either end of a document that are searched for headers and footers."""
 _SAMPLE_CHARS = 4_000
 _PART_CHARS = 2_000
 _PARAGRAPH_CHARS = 80
-_BUCKET = 20
 _NAMED = 5
-_DIGITS = re.compile(r"\d+")
-
-
-@dataclass
-class CommonText:
-    """Counts over documents, which are added one by one and not kept.
-
-    Lines are counted by lossy counting (Manku and Motwani, 2002): it loses no line that a tenth of
-    the documents contain, and keeps few others.
-
-    Attributes:
-        languages: number of documents by language, or by script if that is not Latin; documents of
-            no clear language are not counted.
-        named: first ids of each language.
-    """
-
-    n_documents: int = 0
-    languages: Counter[str] = field(default_factory=Counter)
-    named: dict[str, list[str]] = field(default_factory=dict)
-    _lines: dict[str, tuple[int, int]] = field(default_factory=dict)
-
-    def add(self, document: Document) -> str:
-        """Count a document, and return its language; empty if that is not clear."""
-        language = language_of(document)
-        if language:
-            self.languages[language] += 1
-            ids = self.named.setdefault(language, [])
-            if len(ids) < _NAMED:
-                ids.append(document.id)
-        missed = self.n_documents // _BUCKET
-        for line in dict.fromkeys(lines_of(document)):  # in order, the same in every run
-            count, max_missed = self._lines.get(line, (0, missed))
-            self._lines[line] = count + 1, max_missed
-        self.n_documents += 1
-        if self.n_documents % _BUCKET == 0:
-            lines = self._lines.items()
-            self._lines = {line: counts for line, counts in lines if sum(counts) > missed + 1}
-        return language
-
-    def main_language(self, share: float) -> str:
-        """Return the language of at least this share of the documents; empty if there is none."""
-        if self.languages.total() < MIN_DOCUMENTS:
-            return ""
-        language, count = self.languages.most_common(1)[0]
-        return language if count >= share * self.languages.total() else ""
-
-    def repeated_lines(self, share: float) -> Mapping[str, int]:
-        """Return lines that more than this share of the documents contain, with their number."""
-        if self.n_documents < MIN_DOCUMENTS:
-            return {}
-        counts = Counter({line: count for line, (count, _) in self._lines.items()})
-        return {line: n for line, n in counts.most_common() if n > share * self.n_documents}
-
-    def counts(self) -> dict[str, Any]:
-        """Return the counts as values for ``of``, with lines of a tenth of the documents."""
-        lines = {line: n for line, (n, _) in self._lines.items() if 10 * n >= self.n_documents}
-        return {"n_documents": self.n_documents, "languages": self.languages, "lines": lines}
-
-    @classmethod
-    def of(cls, counts: Mapping[str, Any]) -> "CommonText":
-        """Make counts of the values that ``counts`` returned."""
-        lines = {line: (n, 0) for line, n in counts["lines"].items()}
-        return cls(counts["n_documents"], Counter(counts["languages"]), _lines=lines)
 
 
 def language_of(document: Document) -> str:
@@ -105,19 +33,6 @@ def language_of(document: Document) -> str:
     first, *rest = map(writing, long)
     together = sum(rest, first)
     return together.language or (together.script if together.script != LATIN else None) or ""
-
-
-def lines_of(document: Document) -> Iterator[str]:
-    """Yield lines at either end of a text, with 0 for numbers, without headings and short lines."""
-    text = document.text
-    if len(text) > 2 * _EDGE_CHARS:
-        text = f"{text[:_EDGE_CHARS]}\n{text[-_EDGE_CHARS:]}"
-    titles = {section.title for section in document.sections}
-    for line in map(str.strip, text.split("\n")):
-        if len(line) >= _MIN_LINE_LETTERS and line.lstrip("# ") not in titles:
-            normal = _DIGITS.sub("0", line)
-            if sum(map(str.isalpha, normal)) >= _MIN_LINE_LETTERS:
-                yield normal
 
 
 MAX_GLUED = 0.05
@@ -143,7 +58,6 @@ UnknownShare = Callable[[str], float]
 """Function that returns the share of a text's tokens that an embedding model does not know."""
 _MIN_CHARS = 200
 _EXCERPT_CHARS = 120
-_SHOWN_CHARS = 60
 _READ_CHARS = 200_000
 _GLUED = re.compile(r"[a-zß-ÿ]{22,}")
 _UNMAPPED = re.compile("[\ufffd\ue000-\uf8ff\U000f0000-\U0010fffd]")
@@ -233,85 +147,38 @@ def _find_misread_text(document: Document, text: str) -> OddText | None:
     return None
 
 
-def find_foreign_text(document: Document, common: CommonText, share: float) -> OddText | None:
-    """Return a finding if ``share`` of all documents are in another language; None otherwise."""
-    main = common.main_language(share)
-    language = language_of(document) if main else ""
-    if language in ("", main):
-        return None
-    alike = common.languages[language] / common.languages.total()
-    reason = f"in {language}, as {percent(alike)} of {common.n_documents} documents; most: {main}"
-    return OddText(document.id, reason, 1 - alike, document.text[:_EXCERPT_CHARS])
-
-
 @check(
     "document_text",
     "warn",
     "Share of documents whose text looks as if it had been read wrongly: words glued together, "
     "letters without a meaning, an encoding in doubt, hardly any letters, hardly any text for the "
-    "pages, runs of data; "
-    "or whose tokens the embedding model does not know; or that are in another language than the "
-    "others of the run; and the share of text in lines that most of these have.",
+    "pages, runs of data; or whose tokens the embedding model does not know.",
 )
 def document_text(
     documents: Collection[Document],
-    common: CommonText,
     checks: CheckSettings,
     unknown_share: UnknownShare | None = None,
 ) -> CheckMeasurement:
-    """Measure the share of documents that look wrong, and of text in repeated lines."""
-    findings = (
-        find_odd_text(document, unknown_share)
-        or find_foreign_text(document, common, checks.main_language)
-        for document in documents
-    )
+    """Measure the share of documents that look wrong."""
+    findings = (find_odd_text(document, unknown_share) for document in documents)
     odd = [finding for finding in findings if finding]
-    share, compared = len(odd) / max(1, len(documents)), common.n_documents
-    repeated = common.repeated_lines(checks.repeated_line)
-    n_repeated = sum(
-        len(line)
-        for document in (documents if repeated else ())
-        for line in lines_of(document)
-        if line in repeated
-    )
-    repeated_share = n_repeated / max(1, sum(len(document.text) for document in documents))
-    numbers = {
-        "documents": len(documents),
-        "odd": len(odd),
-        "odd_share": share,
-        "compared": compared,
-        "repeated_lines": len(repeated),
-        "repeated_share": repeated_share,
-    }
-    faults = []
+    share = len(odd) / max(1, len(documents))
+    numbers = {"documents": len(documents), "odd": len(odd), "odd_share": share}
+    summary = f"The text of none of {len(documents)} documents looks wrong."
     if odd:
         examples = "; ".join(f"{text.document_id}: {text.reason}" for text in odd[:N_WORST])
-        faults.append(
+        summary = (
             f"The text of {len(odd)} of {len(documents)} documents looks wrong (at most "
             f"{percent(checks.max_odd_documents)}): {examples}."
         )
-    if repeats := repeated_share > checks.max_repeated:
-        faults.append(describe_repeated_lines(repeated, compared))
-    summary = f"The text of none of {len(documents)} documents looks wrong."
     worst = [WorstNode("", o.excerpt, o.value, o.reason, o.document_id) for o in odd]
-    worst += [
-        WorstNode("", line, n / max(1, compared), f"in {n} of {compared} documents")
-        for line, n in repeated.items()
-    ]
     remedy = (
         "Look at the files by `raptor documents`: print them to PDF again, or run OCR over them; "
         "name the encoding of text files by source.encoding; "
-        "leave them out by source.exclude, or what surrounds their text by its template; or raise "
-        "checks.max_odd_documents or checks.max_repeated where their text is meant so."
+        "leave them out by source.exclude; or raise checks.max_odd_documents where their text is "
+        "meant so."
     )
-    passed = share <= checks.max_odd_documents and not repeats
-    return CheckMeasurement(passed, " ".join(faults) or summary, numbers, worst, remedy)
-
-
-def describe_repeated_lines(lines: Mapping[str, int], compared: int) -> str:
-    """Describe the lines that most of the compared documents contain, for people."""
-    shown = "; ".join(f"{line[:_SHOWN_CHARS]!r} in {n}" for line, n in [*lines.items()][:N_WORST])
-    return f"Lines that most of {compared} documents have ({len(lines)}): {shown}."
+    return CheckMeasurement(share <= checks.max_odd_documents, summary, numbers, worst, remedy)
 
 
 @check("unread_rows", "warn", "Share of an upstream asset's rows, or files, that are no document.")

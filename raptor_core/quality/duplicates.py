@@ -98,21 +98,8 @@ def near_duplicates(layer: CheckedLayer) -> CheckMeasurement:
     return _measure(len(layer.summaries), twins, checks)
 
 
-def count_repeated(twins: Sequence[Twin]) -> int:
-    """Count the summaries that could be removed: all but one of each group of near duplicates."""
-    if not twins:
-        return 0
-    from scipy.sparse import coo_array
-    from scipy.sparse.csgraph import connected_components
-
-    ends = [[node.id for node, *_ in twins], [repeated.id for _, repeated, _ in twins]]
-    ids, rows = np.unique(ends, return_inverse=True)
-    graph = coo_array((np.ones(len(twins)), rows.reshape(2, -1)), shape=(len(ids), len(ids)))
-    return len(ids) - int(connected_components(graph, directed=False)[0])
-
-
 def _measure(n_checked: int, twins: Sequence[Twin], checks: CheckSettings) -> CheckMeasurement:
-    n_repeated = count_repeated(twins)
+    n_repeated = len({repeating.id for _, repeating, _ in twins})
     share = n_repeated / max(1, n_checked)
     numbers: dict[str, float] = {
         "summaries": n_checked,

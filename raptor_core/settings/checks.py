@@ -77,11 +77,7 @@ class CheckSettings(Part):
         history_builds: earlier builds of the partition that a layer is compared with.
         max_drift: robust z-score against them from which a layer has drifted.
         max_odd_documents: share of a partition's documents whose text may look as if it had been
-            read wrongly, or be in another language than the others.
-        main_language: share of a run's documents in one language from which documents in another
-            language are reported.
-        repeated_line: a line that more than this share of a run's documents have repeats.
-        max_repeated: share of a partition's text that such lines may hold.
+            read wrongly.
         golden: file of questions with known answers, relative to the settings file, or "none".
         min_golden_hit_rate: share of them whose answer must be retrieved.
     """
@@ -108,9 +104,6 @@ class CheckSettings(Part):
     max_drift: float = Field(3.5, gt=0)
     golden: Annotated[str | None, OrNone] = None
     max_odd_documents: float = Field(0.0, ge=0, le=1)
-    main_language: float = Field(0.9, gt=0.5, le=1)
-    repeated_line: float = Field(0.5, ge=0.1, le=1)
-    max_repeated: float = Field(0.05, ge=0, le=1)
     min_golden_hit_rate: float = Field(0.5, ge=0, le=1)
 
     @model_validator(mode="after")

@@ -28,12 +28,12 @@ from raptor_core.settings.trees import (
     TreeSettings,
 )
 
-Name = Annotated[str, StringConstraints(pattern=r"^$|^[\w.]+:[\w.]+$|^[\w-]+$")]
-"""Empty, an import path (``package.module:name``), or the name of an entry point."""
+Name = Annotated[str, StringConstraints(pattern=r"^$|^[\w.]+:[\w.]+$")]
+"""Empty, or an import path (``package.module:name``)."""
 
 
 class ComponentsSettings(Part):
-    """Custom components, by import path or by the name of an entry point.
+    """Custom components, by import path.
 
     A class or a function is called to make the component, with those of ``settings`` and
     ``counter`` that its parameters name. A function that is named as summarizer is the summarizer.
@@ -41,7 +41,7 @@ class ComponentsSettings(Part):
 
     Attributes:
         counter, chunker, embedder, clusterer, summarizer, judge, reader: a component, such as
-            "package.module:name", or the name of an entry point; empty is the built-in one.
+            "package.module:name"; empty is the built-in one.
     """
 
     counter: Name = ""

@@ -7,8 +7,6 @@ built-in ones.
 import inspect
 import pkgutil
 from collections.abc import Callable, Iterable
-from functools import partial
-from importlib.metadata import entry_points
 from typing import Any
 
 from raptor_core.audit.base import Judge
@@ -36,8 +34,6 @@ PROTOCOLS: dict[str, type] = {
 }
 """Protocol that a custom component must satisfy, by kind."""
 
-ENTRY_POINTS = "raptor_core.components"
-"""Group of the entry points that settings may name a custom component by."""
 _GROUPS = ("tokens", "chunking", "embedder", "clustering", "summarizer", "audit")
 _KINDS = dict(zip(_GROUPS, PROTOCOLS, strict=False))
 """Kind of the component that each group of settings describes; a reader changes no tree."""
@@ -70,51 +66,24 @@ def custom_fingerprints(settings: Settings, groups: Iterable[str] = _KINDS) -> d
 def check_interface(kind: str, component: Any, label: str) -> Any:
     """Return the component if it satisfies its protocol; wrap a function as a summarizer.
 
-    A SettingsError with the ``label`` names a missing member, or a method with other arguments.
+    A SettingsError with the ``label`` names a missing member.
     """
     if kind == "summarizer" and callable(component) and not hasattr(component, "summarize"):
         component = FunctionSummarizer(component)
     protocol = PROTOCOLS[kind]
-    members = {name: value for name, value in vars(protocol).items() if not name.startswith("_")}
+    members = [name for name in vars(protocol) if not name.startswith("_")]
     if missing := [name for name in members if not hasattr(component, name)]:
         raise SettingsError(
             f"{label}: {type(component).__name__} lacks {', '.join(missing)}; "
             f"{protocol.__module__}.{protocol.__name__} says what a {kind} has"
         )
-    for name, value in members.items():
-        if inspect.isfunction(value):
-            _check_arguments(component, name, value, label)
     return component
 
 
-def _check_arguments(component: Any, name: str, expected: Callable[..., Any], label: str) -> None:
-    arguments = list(inspect.signature(expected).parameters)[1:]
-    method = getattr(component, name)
-    try:
-        inspect.signature(method).bind(*arguments)
-    except TypeError as error:
-        raise SettingsError(
-            f"{label}: {type(component).__name__}.{name} must take ({', '.join(arguments)}): "
-            f"{error}"
-        ) from error
-    except ValueError:
-        return  # compiled code that shows no signature
-
-
 def _load(name: str, label: str) -> Any:
-    """Import the object of an entry point or of an import path."""
-    if ":" not in name:
-        points = entry_points(group=ENTRY_POINTS, name=name)
-        if not points:
-            raise SettingsError(
-                f"{label}: no installed package has an entry point of this name in the group "
-                f"{ENTRY_POINTS!r}; write an import path, such as package.module:name"
-            )
-        load: Callable[[], Any] = next(iter(points)).load
-    else:
-        load = partial(pkgutil.resolve_name, name)
+    """Import the object of an import path."""
     try:
-        return load()
+        return pkgutil.resolve_name(name)
     except ImportError as error:
         raise SettingsError(
             f"{label}: {error}. Install its package, or name its folder in PYTHONPATH"

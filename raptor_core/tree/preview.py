@@ -9,7 +9,7 @@ from raptor_core.documents.base import ENCODING, Document, Entry, Skipped
 from raptor_core.documents.sources import load
 from raptor_core.documents.sources.base import SourceFile
 from raptor_core.errors import SourceError
-from raptor_core.quality.document_text import CommonText, find_odd_text
+from raptor_core.quality.document_text import find_odd_text, language_of
 from raptor_core.tree.components import Components
 
 
@@ -43,7 +43,6 @@ class Previews:
     Attributes:
         skipped: files that cannot be read so far, with the reason.
         omitted: files and folders that a rule excludes, or that are hidden.
-        common: counts over the documents so far.
 
     Without ``paths`` it reads what the settings name. No model is used. It raises SourceError if no
     source is named, or if one is missing or unreachable.
@@ -52,7 +51,6 @@ class Previews:
     def __init__(self, paths: Sequence[str | Path], components: Components) -> None:
         self.skipped: list[Skipped] = []
         self.omitted: list[Skipped] = []
-        self.common = CommonText()
         self._paths = paths
         self._components = components
         sources = load.named_sources(paths, components.settings.source)
@@ -96,7 +94,6 @@ class Previews:
                     yield file, document
 
     def _preview(self, file: SourceFile, document: Document) -> Preview:
-        language = self.common.add(document)
         odd = find_odd_text(document, self._components.unknown_share)
         guess = document.metadata.get(ENCODING)
         doubt = f"read as {guess}, which nothing declares" if guess else ""
@@ -106,7 +103,7 @@ class Previews:
             format=str(document.metadata.get("format", "")),
             size_bytes=file.size_bytes,
             n_pages=len(document.pages),
-            language=language,
+            language=language_of(document),
             n_sections=len(document.sections),
             n_chars=len(document.text),
             n_tokens=sum(chunk.n_tokens for chunk in chunks),

@@ -17,8 +17,6 @@ from raptor_core.errors import SourceError
 from raptor_core.home.folder import hint
 from raptor_core.models.local.gguf import ModelHeader, read_header
 from raptor_core.nodes import format_pages
-from raptor_core.quality.document_text import describe_repeated_lines
-from raptor_core.settings import CheckSettings
 from raptor_core.tree.components import Components
 from raptor_core.tree.preview import Preview, Previews
 
@@ -111,9 +109,14 @@ def documents_command(source: str | None, name: str | None, home: Path, as_json:
         document = _document(previews, name)
         print_json(document) if as_json else _print_document(document)
     elif as_json:
-        print_json({"documents": list(previews), **_summary(previews, settings.checks)})
+        documents = list(previews)
+        skipped, omitted = (
+            [{"name": item.name, "reason": item.reason} for item in items]
+            for items in (previews.skipped, previews.omitted)
+        )
+        print_json({"documents": documents, "skipped": skipped, "omitted": omitted})
     else:
-        _print(previews, settings.checks)
+        _print(previews)
 
 
 def _document(previews: Previews, name: str) -> dict[str, Any]:
@@ -148,24 +151,7 @@ def _print_document(values: dict[str, Any]) -> None:
         say(f"doubtful: {values['doubt']}", fg="yellow", err=True)
 
 
-def _summary(previews: Previews, checks: CheckSettings) -> dict[str, Any]:
-    """Return the values of all documents together; call it after reading all previews."""
-    common = previews.common
-    return {
-        "languages": dict(common.languages.most_common()),
-        "other_languages": _minor_languages(previews, checks),
-        "repeated_lines": dict(common.repeated_lines(checks.repeated_line)),
-        "skipped": [{"name": s.name, "reason": s.reason} for s in previews.skipped],
-        "omitted": [{"name": s.name, "reason": s.reason} for s in previews.omitted],
-    }
-
-
-def _minor_languages(previews: Previews, checks: CheckSettings) -> dict[str, list[str]]:
-    main = previews.common.main_language(checks.main_language)
-    return {k: ids for k, ids in previews.common.named.items() if main and k != main}
-
-
-def _print(previews: Previews, checks: CheckSettings) -> None:
+def _print(previews: Previews) -> None:
     """Print the problems, then a row for each document, then the totals."""
     rows = list(previews)
     totals: Counter[str] = Counter()
@@ -174,7 +160,7 @@ def _print(previews: Previews, checks: CheckSettings) -> None:
         totals.update(numbers, documents=1, doubtful=bool(preview.doubt))
     for line in _problems(previews, rows):
         say(line, fg="yellow")
-    for line in _remarks(previews, checks):
+    for line in _remarks(previews):
         say(line)
     say(_ROW.format(*_COLUMNS), dim=True)
     for preview in rows:
@@ -195,8 +181,8 @@ def _problems(previews: Previews, rows: Iterable[Preview]) -> Iterator[str]:
             yield f"{label}: {len(lines) - NAMED} further reasons; --json names all"
 
 
-def _remarks(previews: Previews, checks: CheckSettings) -> Iterator[str]:
-    """Yield lines on types that are not read, on rules, and on all documents together."""
+def _remarks(previews: Previews) -> Iterator[str]:
+    """Yield lines on types that are not read, and on rules."""
     unsupported = {item.kind: item.reason for item in previews.skipped if item.kind}
     counts = Counter(item.kind for item in previews.skipped if item.kind)
     if counts:
@@ -207,12 +193,6 @@ def _remarks(previews: Previews, checks: CheckSettings) -> Iterator[str]:
     yield from (f"left out {line}" for line in omitted[:NAMED])
     if len(omitted) > NAMED:
         yield f"left out for {len(omitted) - NAMED} further reasons; --json names all"
-    for language, ids in _minor_languages(previews, checks).items():
-        count = previews.common.languages[language]
-        yield f"{count} of {previews.common.n_documents} in {language}: {', '.join(ids)}"
-    repeated = previews.common.repeated_lines(checks.repeated_line)
-    if repeated:
-        yield describe_repeated_lines(repeated, previews.common.n_documents)
 
 
 def _total(previews: Previews, totals: Counter[str]) -> str:

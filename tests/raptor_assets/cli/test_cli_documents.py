@@ -102,19 +102,6 @@ def test_pages_are_named(place):
     assert "], page 1, " in raptor("documents", place.docs, "lamp.pdf", "--home", place.home).out
 
 
-def test_other_languages_and_repeated_lines_are_told_of_the_whole_source(tmp_path):
-    place = Place(tmp_path)
-    for at in range(30):
-        place.write(f"{at}.md", f"Text {chr(97 + at)}. {ENGLISH * 3}\n\nPrinted by the keepers\n")
-    place.write("turm.md", GERMAN * 3)
-    found = raptor("documents", place.docs, "--home", place.home, "--json").json
-    assert found["other_languages"] == {"German": ["turm.md"]}
-    assert found["repeated_lines"] == {"Printed by the keepers": 30}
-    printed = raptor("documents", place.docs, "--home", place.home).out
-    assert "1 of 31 in German: turm.md" in printed
-    assert "Lines that most of 31 documents have (1): 'Printed by the keepers' in 30." in printed
-
-
 def test_the_home_gives_its_source_and_its_settings(place):
     assert raptor("init", place.docs, "--home", place.home).code == 0
     place.configure('[source]\nexclude = ["glued*"]')

@@ -136,23 +136,6 @@ def test_documents_whose_text_looks_wrong_are_named_and_published(tmp_path):
     assert fine.passed
 
 
-def test_what_most_documents_have_in_common_is_known_to_a_later_run_of_one(tmp_path):
-    workshop = Workshop(tmp_path, components={"summarizer": ScriptedSummarizer()})
-    foot = "Printed by the keepers of the castle, and of the river"
-    for number in range(24):
-        workshop.write(f"{number}.md", f"{prose(2, seed=number)}\n\n{foot}\n")
-    report = workshop.build()
-    assert len(report.built) == len(report.odd) == 24
-    (told,) = set(report.odd.values())
-    assert told == f"Lines that most of 24 documents have (1): {foot!r} in 24."
-    workshop.write("0.md", f"{prose(2, seed=99)}\n\n{foot}\n")
-    again = workshop.build()
-    assert (again.built, again.odd) == (["0.md"], {"0.md": told})
-    found = evaluations(workshop, "documents", "document_text", "0.md")[-1]
-    assert found.metadata["compared"].value == 24
-    assert foot in found.metadata["worst_nodes"].value
-
-
 def test_near_duplicates_warn_with_their_nodes_and_are_published(tmp_path):
     told = "The castle by the river was built of copper and silver in the winter of the dragon."
     workshop = Workshop(tmp_path, components={"summarizer": WordySummarizer(text=told)})

@@ -64,13 +64,6 @@ class NoCut:
     fingerprint = "no-cut"
 
 
-class WrongCut:
-    fingerprint = "wrong-cut"
-
-    def chunk(self):
-        return []
-
-
 def broken(settings):
     raise RuntimeError("no licence")
 
@@ -200,9 +193,7 @@ def test_the_corpus_tree_shares_the_embedder_and_takes_the_chunker_of_its_settin
         ("chunker", "nowhere:Lines", "No module named 'nowhere'.*PYTHONPATH"),
         ("chunker", "our_parts:Curves", "our_parts.*Curves"),
         ("chunker", "our_parts:NoCut", "NoCut lacks chunk; raptor_core.chunking.base.Chunker"),
-        ("chunker", "our_parts:WrongCut", r"WrongCut.chunk must take \(document\)"),
         ("embedder", "our_parts:broken", "cannot be made: RuntimeError: no licence"),
-        ("summarizer", "shouting", "no installed package has an entry point of this name"),
     ],
 )
 def test_a_part_that_is_not_right_is_told_with_its_setting(named, kind, name, told):
@@ -211,18 +202,6 @@ def test_a_part_that_is_not_right_is_told_with_its_setting(named, kind, name, to
     )
     with pytest.raises(SettingsError, match=f'components.{kind} = "{name}": .*{told}'):
         build_tree([LOG], settings)
-
-
-def test_an_entry_point_names_a_part(named, tmp_path):
-    info = tmp_path / "our_parts-1.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: our-parts\nVersion: 1\n")
-    (info / "entry_points.txt").write_text(
-        "[raptor_core.components]\nlog-lines = our_parts:Lines\n"
-    )
-    settings = Settings(components={"chunker": "log-lines"}, tokens={"counter": "words"})
-    tree = build_tree([LOG], settings)
-    assert [node.text for node in tree.layers[0].nodes] == LOG.text.splitlines()
 
 
 def test_a_part_that_is_given_is_held_against_its_protocol_at_once():
