@@ -38,7 +38,7 @@ def commits(monkeypatch):
 
     def applied(self, operations):
         if manifests := [p.payload["tree"] for p in points(operations) if "mark" in p.payload]:
-            found.append(manifests)
+            found.append(list(dict.fromkeys(manifests)))
         apply(self, operations)
 
     monkeypatch.setattr(EdgeEngine, "apply", applied)
