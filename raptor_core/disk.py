@@ -55,29 +55,26 @@ def file_lock(path: Path, wait_seconds: float = 0.0) -> Iterator[bool]:
         yield False
         return
     try:
-        require_refusal(path, shared=True)
+        require_refusal(path)
         yield True
     finally:
         lock.release()
 
 
-def require_refusal(path: Path, *, shared: bool) -> None:
+def require_refusal(path: Path) -> None:
     """Raise OSError if the disk grants the lock of a file, which is held, a second time.
 
     Some network folders grant every lock, and two processes then destroy each other's files.
 
-    Args:
-        path: file whose lock this process holds.
-        shared: ask for a shared lock, which an exclusive one excludes, or for an exclusive one.
+    ``path`` is the file whose lock this process holds.
     """
     if os.name != "posix":
         return
     import fcntl
 
-    kind = fcntl.LOCK_SH if shared else fcntl.LOCK_EX
     with path.open("rb") as second:
         try:
-            fcntl.flock(second, kind | fcntl.LOCK_NB)
+            fcntl.flock(second, fcntl.LOCK_SH | fcntl.LOCK_NB)
         except OSError:
             return
     raise OSError(errno.ENOLCK, "this disk grants one lock to two holders", str(path))

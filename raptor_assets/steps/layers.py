@@ -184,7 +184,7 @@ class ClustersStep(Step):
 
 
 class EmbeddingsStep(Step):
-    """Step that embeds the nodes of all partitions at once; known vectors are reused."""
+    """Step that embeds and stages the nodes of all partitions at once; vectors are reused."""
 
     def run(self, context: RunContext, states: Sequence[PartitionState]) -> list[StepResult]:
         """See ``Step.run``."""
@@ -196,6 +196,9 @@ class EmbeddingsStep(Step):
         vectors = dict(zip(embedding_keys, embedded.vectors, strict=True))
         if not self.layer and context.is_quick and len(nodes) <= HELD_NODES:
             context.store.hold()  # the layers above are quick too, and have fewer nodes
+        below = [n for state in states for k in range(self.layer) for n in state.flat_nodes(k)]
+        with context.store.open() as store:
+            store.stage(nodes, below, vectors)
         fresh = [{node.embedding_key for node in members} - embedded.reused for members in flat]
         n_computed = list(map(len, fresh))
         shares = embedded.usage.shares(n_computed)

@@ -1,10 +1,11 @@
 """Nodes and manifests as point payloads, and back, without loss.
 
-A point never changes: its id follows from all that it holds (``point_id``), so a node that changes
-gets another point. Every field of a node has a payload field of the same name (``node_id`` for its
-id). Further fields:
+A point never changes but for its ``state``: its id follows from all else that it holds
+(``point_id``), so a node that changes gets another point. Every field of a node has a payload field
+of the same name (``node_id`` for its id). Further fields:
 
-- ``state``: "live" for nodes; "manifest" and "identity" for other points.
+- ``state``: "live" for nodes, before their publication "staged"; "manifest" and "identity" for
+  other points.
 - ``quality``: as JSON text, and ``metadata_exact`` beside ``metadata`` where that holds fractions:
   engines may change the last bit of a fraction.
 - ``mark``: of a manifest, its short form as JSON text, which is compared with the source.
@@ -78,8 +79,8 @@ def manifest_id(tree: str) -> str:
     return str(uuid.uuid5(NODE_NAMESPACE, digest("manifest", tree)))
 
 
-def node_to_payload(node: Node, facts: Facts | None = None) -> Payload:
-    """Return the payload of a live node; without ``facts`` it has those that it shows itself."""
+def node_to_payload(node: Node, facts: Facts | None = None, state: str = "live") -> Payload:
+    """Return the payload of a node; without ``facts`` it has those that it shows itself."""
     payload: Payload = {
         name: list(value) if isinstance(value, tuple) else value
         for name, value in zip(_NAMES, _values(node), strict=True)
@@ -97,7 +98,7 @@ def node_to_payload(node: Node, facts: Facts | None = None) -> Payload:
     payload |= (facts or own_facts(node)).payload()
     if any(isinstance(value, float) for _, value in metadata_entries(node.metadata)):
         payload["metadata_exact"] = json.dumps(dict(node.metadata))
-    return {**payload, "state": "live"}
+    return {**payload, "state": state}
 
 
 def _check_numbers(node: Node) -> None:

@@ -1,11 +1,13 @@
 """Publication of trees: the batch that makes each new tree live and removes the old one.
 
-A commit marks the manifests of the trees that it changes as unfinished, writes the points of new
-and changed nodes, deletes those that the new trees do not have, and writes the manifests last. It
-is no transaction: for some milliseconds a reader may see nodes of both builds. A process that dies
-inside leaves manifests that are unfinished; the next build then publishes these trees again, which
-removes every point that the new trees do not have. Many trees share a commit, as it costs some
-flushes of the disk, or a request; the manifests of one call come together, at its end.
+The points of a layer are staged as soon as they have vectors (``VectorStore.stage``); no search
+returns them. A commit marks the manifests of the trees that it changes as unfinished, writes points
+that are missing, makes staged points live, deletes those that the new trees do not have, and writes
+the manifests last. It is no transaction: for some milliseconds a reader may see nodes of both
+builds. A process that dies inside leaves manifests that are unfinished; the next build then
+publishes these trees again, which removes every point that the new trees do not have. Many trees
+share a commit, as it costs some flushes of the disk, or a request; the manifests of one call come
+together, at its end.
 """
 
 from collections import defaultdict
@@ -17,7 +19,16 @@ import numpy as np
 from raptor_core.errors import StoreError, StoreMismatchError
 from raptor_core.nodes import Node
 from raptor_core.store.base import Edition, Manifest, PublicationCounts, StoreIdentity
-from raptor_core.store.engines.base import Condition, Delete, Engine, Match, Point, Upsert
+from raptor_core.store.engines.base import (
+    Condition,
+    Delete,
+    Engine,
+    Match,
+    Operation,
+    Point,
+    SetLive,
+    Upsert,
+)
 from raptor_core.store.facts import Facts, facts_by_node
 from raptor_core.store.lexical import passage_vector
 from raptor_core.store.payload import manifest_id, manifest_to_payload, node_to_payload, point_id
@@ -32,6 +43,9 @@ of 100 nodes the flushes take a hundredth of the time."""
 
 LISTED_TREES = 500
 """Trees whose points are read at once."""
+
+StoredPoints = dict[str, tuple[str, str]]
+"""Node id and state of points by point id; a manifest's node id is empty."""
 
 UNFINISHED = "unfinished"
 """``Manifest.inputs`` of a tree that a commit is at, which no source has."""
@@ -51,6 +65,7 @@ class PublicationBatch:
         self._live_vectors = live_vectors
         self._identity = identity
         self._points: list[Point] = []
+        self._staged: list[str] = []
         self._deletes: list[str] = []
         self._unfinished: list[Manifest] = []
         self._manifests: dict[str, Manifest | None] = {}
@@ -78,10 +93,10 @@ class PublicationBatch:
         self._unfinished += [
             replace(update.manifest, inputs=UNFINISHED)
             for update in updates
-            if stored[update.manifest.tree] and (update.changed or update.deletes)
+            if update.is_replacement
         ]
         for update, points in zip(updates, written, strict=True):
-            self._add(points, update.deletes)
+            self._add(update.deletes, points, update.staged)
         self._manifests |= {edition.manifest.tree: edition.manifest for edition in editions}
         return [update.counts for update in updates]
 
@@ -98,26 +113,27 @@ class PublicationBatch:
         rest = [node.embedding_key for node in changed if node.embedding_key not in new]
         return {**(self._live_vectors(rest) if rest else {}), **new}
 
-    def _stored(self, trees: Sequence[str]) -> dict[str, dict[str, str | None]]:
-        """Return the points of each tree: node ids, None for its manifest, by point id."""
-        stored: defaultdict[str, dict[str, str | None]] = defaultdict(dict)
+    def _stored(self, trees: Sequence[str]) -> dict[str, StoredPoints]:
+        """Return the points of each tree, its manifest among them, by point id."""
+        stored: defaultdict[str, StoredPoints] = defaultdict(dict)
         for at in range(0, len(trees), LISTED_TREES):
             of_trees = Condition((Match("tree", tuple(trees[at : at + LISTED_TREES])),))
-            for record in self._engine.scroll(of_trees, ("tree", "node_id")):
-                stored[record.payload["tree"]][record.id] = record.payload.get("node_id")
+            for record in self._engine.scroll(of_trees, ("tree", "node_id", "state")):
+                tree, state = record.payload["tree"], record.payload["state"]
+                stored[tree][record.id] = (record.payload.get("node_id", ""), state)
         return stored
 
     def drop(self, trees: Collection[str]) -> int:
-        """Remove trees as ``VectorStore.drop`` does; return the number of their nodes."""
+        """Remove trees as ``VectorStore.drop`` does; return the number of their live nodes."""
         names = sorted(set(trees))
         self._begin(names)
         n_nodes = 0
         for tree, stored in self._stored(names).items():
             nodes = sorted(stored.keys() - {manifest_id(tree)})
             self._unfinished.append(Manifest(tree, "", (), 0, {}, "", "", "", inputs=UNFINISHED))
-            self._add([], nodes)
+            self._add(nodes)
             self._manifests[tree] = None
-            n_nodes += len(nodes)
+            n_nodes += len(_live(stored))
         return n_nodes
 
     def _begin(self, trees: Iterable[str]) -> None:
@@ -127,11 +143,14 @@ class PublicationBatch:
         if not self._manifests.keys().isdisjoint(trees):
             self._commit()
 
-    def _add(self, points: Sequence[Point], deletes: Sequence[str]) -> None:
-        n_gathered = len(self._points) + len(self._deletes)
-        if n_gathered + len(points) + len(deletes) > COMMIT_POINTS:
+    def _add(
+        self, deletes: Sequence[str], points: Sequence[Point] = (), staged: Sequence[str] = ()
+    ) -> None:
+        n_gathered = len(self._points) + len(self._staged) + len(self._deletes)
+        if n_gathered + len(points) + len(staged) + len(deletes) > COMMIT_POINTS:
             self._commit()
         self._points += points
+        self._staged += staged
         self._deletes += deletes
 
     def end(self) -> None:
@@ -146,15 +165,17 @@ class PublicationBatch:
         """
         current = [manifest for manifest in self._manifests.values() if manifest]
         dropped = [manifest_id(tree) for tree, known in self._manifests.items() if known is None]
-        operations: list[Upsert | Delete] = [
+        operations: list[Operation] = [
             Upsert(_points(self._unfinished)),
             Upsert(tuple(self._points)),
+            SetLive(tuple(self._staged)),
             Delete(tuple(self._deletes)),
             Upsert(_points(current)),
             Delete(tuple(dropped)),
         ]
         operations = [operation for operation in operations if operation[0]]
-        self._points, self._deletes, self._unfinished, self._manifests = [], [], [], {}
+        self._points, self._staged, self._deletes = [], [], []
+        self._unfinished, self._manifests = [], {}
         try:
             if operations:
                 self._engine.apply(operations)
@@ -169,13 +190,25 @@ def _points(manifests: Iterable[Manifest]) -> tuple[Point, ...]:
 
 @dataclass(frozen=True, slots=True)
 class TreeUpdate:
-    """Changes of a tree: nodes to write by point id, facts by node id, point ids to delete."""
+    """Changes of a tree that a publication makes.
+
+    Attributes:
+        manifest: the new one.
+        changed: nodes to write, by point id.
+        facts: facts by node id.
+        staged: ids of points that become live.
+        deletes: ids of points that go.
+        counts: numbers of nodes.
+        is_replacement: whether a published tree changes.
+    """
 
     manifest: Manifest
     changed: Mapping[str, Node]
     facts: Mapping[str, Facts]
+    staged: tuple[str, ...]
     deletes: tuple[str, ...]
     counts: PublicationCounts
+    is_replacement: bool
 
     def points(self, vectors: Mapping[str, Vectors]) -> list[Point]:
         """Return the points to write; a quarantined node's has no vectors."""
@@ -192,7 +225,8 @@ class TreeUpdate:
             is_shown = node.id not in hidden
             dense = vectors[node.embedding_key] if is_shown else None
             words = passage_vector(node.text) if is_shown else None
-            written.append(Point(name, node_to_payload(node, self.facts[node.id]), dense, words))
+            payload = node_to_payload(node, self.facts[node.id])
+            written.append(Point(name, payload, dense, words))
         return written
 
 
@@ -204,9 +238,27 @@ def without_vectors(
     return [n for n in nodes if n.id not in hidden and n.embedding_key not in vectors]
 
 
-def _compare(
-    manifest: Manifest, nodes: Sequence[Node], stored: Mapping[str, str | None]
-) -> TreeUpdate:
+def staged_points(
+    nodes: Mapping[str, Node], facts: Mapping[str, Facts], vectors: Mapping[str, Vectors]
+) -> list[Point]:
+    """Return the points to stage of nodes by point id."""
+    return [
+        Point(
+            name,
+            node_to_payload(node, facts[node.id], "staged"),
+            vectors[node.embedding_key],
+            passage_vector(node.text),
+        )
+        for name, node in nodes.items()
+    ]
+
+
+def _live(stored: StoredPoints) -> set[str]:
+    """Return the ids of live nodes."""
+    return {node_id for node_id, state in stored.values() if state == "live"}
+
+
+def _compare(manifest: Manifest, nodes: Sequence[Node], stored: StoredPoints) -> TreeUpdate:
     """Compare the new tree with its stored points, whose ids say what they hold."""
     foreign = next((node for node in nodes if node.tree != manifest.tree), None)
     if foreign is not None:
@@ -220,16 +272,20 @@ def _compare(
     facts, hidden = facts_by_node(nodes), set(manifest.quarantined)
     points = {point_id(n, facts[n.id], embedded=n.id not in hidden): n for n in nodes}
     changed = {name: node for name, node in points.items() if name not in stored}
+    staged = [name for name in points.keys() & stored if stored[name][1] == "staged"]
     deletes = stored.keys() - points.keys() - {manifest_id(manifest.tree)}
-    known = {node_id for node_id in stored.values() if node_id is not None}
-    n_updated = sum(node.id in known for node in changed.values())
+    live = _live(stored)
+    new = [points[name].id for name in (*changed, *staged)]
+    n_updated = len(live.intersection(new))
     counts = PublicationCounts(
-        added=len(changed) - n_updated,
+        added=len(new) - n_updated,
         updated=n_updated,
-        unchanged=len(nodes) - len(changed),
-        removed=len(known - ids),
+        unchanged=len(nodes) - len(new),
+        removed=len(live - ids),
     )
-    return TreeUpdate(manifest, changed, facts, tuple(sorted(deletes)), counts)
+    is_replacement = manifest_id(manifest.tree) in stored and bool(new or deletes)
+    ordered = (tuple(sorted(staged)), tuple(sorted(deletes)))
+    return TreeUpdate(manifest, changed, facts, *ordered, counts, is_replacement)
 
 
 def check_vectors(nodes: Sequence[Node], vectors: Vectors, identity: StoreIdentity) -> None:

@@ -16,6 +16,8 @@ from threading import RLock
 from types import MappingProxyType
 from typing import Any
 
+import numpy as np
+
 from raptor_core.errors import StoreError
 from raptor_core.nodes import Node
 from raptor_core.store.base import (
@@ -40,13 +42,25 @@ from raptor_core.store.engines.base import (
     QueryVector,
     Scored,
     SearchRequest,
+    Upsert,
     live_condition,
     query_units,
 )
+from raptor_core.store.facts import facts_by_node
 from raptor_core.store.lexical import query_vector
 from raptor_core.store.outlines import OUTLINED, Candidates, Outline
-from raptor_core.store.payload import payload_to_manifest, payload_to_mark, payload_to_node
-from raptor_core.store.publishing import PublicationBatch
+from raptor_core.store.payload import (
+    payload_to_manifest,
+    payload_to_mark,
+    payload_to_node,
+    point_id,
+)
+from raptor_core.store.publishing import (
+    COMMIT_POINTS,
+    PublicationBatch,
+    check_vectors,
+    staged_points,
+)
 from raptor_core.vectors import Vectors
 
 MAX_OUTLINES = 100_000
@@ -259,6 +273,37 @@ class VectorStore(AbstractContextManager["VectorStore"]):
         return sorted((payload_to_manifest(r.payload) for r in records), key=attrgetter("tree"))
 
     # -- publishing
+
+    def stage(
+        self, nodes: Sequence[Node], below: Iterable[Node], vectors: Mapping[str, Vectors]
+    ) -> int:
+        """Write the points of nodes that no search returns before their trees are published.
+
+        Points that are there stay. A staged point that the next publication of its tree does not
+        use is deleted by it.
+
+        Args:
+            nodes: nodes of one layer.
+            below: nodes of the layers below, whose facts these have.
+            vectors: vectors by embedding key.
+
+        Returns:
+            Number of points that were written.
+
+        Raises:
+            StoreError: a node cannot be stored, or its vector is no unit vector.
+        """
+        facts = facts_by_node([*below, *nodes])
+        points = {point_id(node, facts[node.id], embedded=True): node for node in nodes}
+        with self._open():
+            known = {record.id for record in self._engine.fetch(list(points), ())}
+            new = [name for name in points if name not in known]
+            for at in range(0, len(new), COMMIT_POINTS):
+                part = {name: points[name] for name in new[at : at + COMMIT_POINTS]}
+                rows = np.stack([vectors[node.embedding_key] for node in part.values()])
+                check_vectors(list(part.values()), rows, self._identity)
+                self._engine.apply([Upsert(tuple(staged_points(part, facts, vectors)))])
+        return len(new)
 
     @contextmanager
     def publishing(self) -> Iterator[PublicationBatch]:

@@ -106,7 +106,13 @@ class Delete(NamedTuple):
     ids: tuple[str, ...]
 
 
-Operation = Upsert | Delete
+class SetLive(NamedTuple):
+    """Operation that makes staged points live, and changes nothing else of them."""
+
+    ids: tuple[str, ...]
+
+
+Operation = Upsert | SetLive | Delete
 
 
 @dataclass(frozen=True, slots=True)

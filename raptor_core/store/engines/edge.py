@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import numpy as np
 import qdrant_edge as edge
@@ -32,12 +33,16 @@ from raptor_core.store.engines.base import (
     Point,
     Scored,
     SearchRequest,
+    SetLive,
     named_vectors,
 )
 from raptor_core.store.lexical import Sparse
 
 UPDATE_POINTS = 2000
 """Points per operation, which limits the vectors that are lists of numbers at a time."""
+
+SKIPPED_NUMBERS = 1000
+"""More operations than one commit has; to skip them takes 3 ms."""
 
 WRITTEN_BYTES = 20_000
 """Space that a point may take on disk while it is written, with its share of a new segment."""
@@ -118,6 +123,7 @@ class EdgeEngine(Engine):
         """Open the shard in the directory ``path``; ``remedy`` ends messages about its damage."""
         self._path = path
         self._remedy = remedy
+        self._is_ahead = False
         with self._errors("open the shard"):
             self._shard: Any = edge.EdgeShard.load(str(path))
 
@@ -130,10 +136,24 @@ class EdgeEngine(Engine):
             return
         check_space(self._path, WRITTEN_BYTES * sum(len(operation[0]) for operation in operations))
         with self._errors("write points"):
+            if not self._is_ahead:
+                self._skip_numbers()
             for operation in operations:
                 for update in _updates(operation):
                     self._shard.update(update)
+                if not self._is_ahead:
+                    self._shard.flush()  # now the segment knows a number that no process had
+                    self._is_ahead = True
             self._shard.flush()
+
+    def _skip_numbers(self) -> None:
+        """Let the shard's count of operations pass that of a process that died in a flush.
+
+        The engine ignores an operation on a point that knows a later number. A process that dies
+        may leave such points, since a segment's own number is written after them.
+        """
+        for _ in range(SKIPPED_NUMBERS):
+            self._shard.update(edge.UpdateOperation.delete_points([str(UUID(int=0))]))
 
     def fetch(self, ids: Sequence[str], fields: Fields) -> list[Point]:
         """See ``Engine``."""
@@ -201,6 +221,9 @@ def _updates(operation: Operation) -> Iterator[Any]:
     """Yield the engine's operations; a large one comes in parts."""
     if isinstance(operation, Delete):
         yield edge.UpdateOperation.delete_points(list(operation.ids))
+        return
+    if isinstance(operation, SetLive):
+        yield edge.UpdateOperation.set_payload(list(operation.ids), {"state": "live"})
         return
     for at in range(0, len(operation.points), UPDATE_POINTS):
         part = operation.points[at : at + UPDATE_POINTS]

@@ -25,6 +25,7 @@ from raptor_core.store.engines.base import (
     Point,
     Scored,
     SearchRequest,
+    SetLive,
     Upsert,
     named_vectors,
 )
@@ -136,6 +137,9 @@ def _update(operation: Operation) -> Any:
     if isinstance(operation, Delete):
         ids = models.PointIdsList(points=list(operation.ids))
         return models.DeleteOperation(delete=ids)
+    if isinstance(operation, SetLive):
+        live = models.SetPayload(payload={"state": "live"}, points=list(operation.ids))
+        return models.SetPayloadOperation(set_payload=live)
     points = [
         models.PointStruct(id=p.id, vector=named_vectors(p, _sparse), payload=p.payload)
         for p in operation.points

@@ -7,7 +7,6 @@ collection is used (``CorpusCollections.make``).
 
 import json
 import random
-import sqlite3
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -52,7 +51,7 @@ class Place:
     def errors(self) -> Iterator[None]:
         """Raise the errors of qdrant-client as a StoreError that names the place."""
         # The client asserts that an answer has a result, and local mode raises ValueError.
-        local = (sqlite3.Error, OSError, ValueError, AssertionError)
+        local = (OSError, ValueError, AssertionError)
         try:
             yield
         except (ApiException, QdrantException, grpc.RpcError, *local) as error:

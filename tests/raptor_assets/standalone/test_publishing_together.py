@@ -37,7 +37,8 @@ def commits(monkeypatch):
     found = []
 
     def applied(self, operations):
-        found.append([p.payload["tree"] for p in points(operations) if "mark" in p.payload])
+        if manifests := [p.payload["tree"] for p in points(operations) if "mark" in p.payload]:
+            found.append(list(dict.fromkeys(manifests)))
         apply(self, operations)
 
     monkeypatch.setattr(EdgeEngine, "apply", applied)

@@ -72,9 +72,7 @@ class Traffic:
     def _compare(self, known, nodes):
         seen = self.number.get(self.ids(nodes))
         self.n_reads += 1
-        if seen is None:
-            self.wrong.append(f"{len(nodes)} nodes are of no build")
-        elif seen < known:
+        if seen is not None and seen < known:  # for milliseconds nodes of both builds come
             self.wrong.append(f"{seen} was read after {known} was published")
 
 

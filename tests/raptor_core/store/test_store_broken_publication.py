@@ -1,5 +1,7 @@
 """Publications that break off at each operation, and are made good by the next build."""
 
+import json
+
 import pytest
 from support.stores import (
     faults,
@@ -95,6 +97,20 @@ def test_points_that_are_there_are_not_written_again(store, monkeypatch):
     publish(store, OLD)
     ((manifests,),) = written
     assert [point.payload["state"] for point in manifests.points] == ["manifest"]
+
+
+def test_what_a_process_left_that_died_in_a_flush_is_no_obstacle(tmp_path):
+    """A segment's own number is written last, so points may know later ones."""
+    with open_at(tmp_path) as store:
+        publish(store, OLD)
+    for path in tmp_path.rglob("segment.json"):
+        segment = json.loads(path.read_text())
+        if segment["version"]:
+            path.write_text(json.dumps(segment | {"version": segment["version"] - 8}))
+    with open_at(tmp_path) as store:
+        assert publish(store, NEW).removed == len(OLD)
+        assert faults(store) == []
+        assert {node.id for node in store.nodes()} == {node.id for node in NEW}
 
 
 def test_a_disk_without_room_is_refused_before_anything_is_written(tmp_path, monkeypatch):

@@ -1,0 +1,103 @@
+"""Staged points: written with their layer, and live with their tree."""
+
+from dataclasses import replace
+
+import pytest
+from support.stores import (
+    faults,
+    keyed_vectors,
+    make_manifest,
+    make_node,
+    make_tree,
+    publish,
+    vectors_of,
+)
+
+from raptor_core.errors import StoreError
+from raptor_core.store import PublicationCounts
+from raptor_core.store.engines.base import Condition, Match, SetLive, Upsert
+
+OLD, NEW = make_tree(word="old"), make_tree(word="new")
+
+
+def layers(nodes):
+    return [[n for n in nodes if n.layer == layer] for layer in (0, 1)]
+
+
+def stage(store, nodes):
+    """Stage both layers of a tree; return the numbers of points that were written."""
+    leaves, summaries = layers(nodes)
+    vectors = keyed_vectors(nodes)
+    return [store.stage(leaves, [], vectors), store.stage(summaries, leaves, vectors)]
+
+
+def states(store):
+    records = store._engine.scroll(Condition((Match("tree", ("t",)),)), ("state",))
+    found = [record.payload["state"] for record in records]
+    return {state: found.count(state) for state in found}
+
+
+def answers(store):
+    return (
+        store.nodes(),
+        store.count(),
+        store.point_ids("t"),
+        store.search(vectors_of(NEW[:2]), 99),
+        store.vectors(node.embedding_key for node in NEW),
+        store.texts(node.content_key for node in NEW),
+    )
+
+
+def test_staged_nodes_are_in_no_answer_until_their_tree_is_published(store, monkeypatch):
+    publish(store, OLD)
+    before = answers(store)
+    assert stage(store, NEW) == [12, 3]
+    assert stage(store, NEW) == [0, 0]
+    assert states(store) == {"live": 15, "manifest": 1, "staged": 15}
+    assert answers(store) == before
+    written, apply = [], store._engine.apply
+    monkeypatch.setattr(
+        store._engine, "apply", lambda operations: written.append(operations) or apply(operations)
+    )
+    assert publish(store, NEW) == PublicationCounts(added=15, updated=0, unchanged=0, removed=15)
+    ((_, live, *_),) = written
+    assert (type(live), len(live.ids)) == (SetLive, 15)
+    assert states(store) == {"live": 15, "manifest": 1}
+    assert {node.id for node in store.nodes()} == {node.id for node in NEW}
+    assert faults(store) == []
+
+
+def test_nodes_that_are_live_are_not_staged(store):
+    publish(store, OLD)
+    assert stage(store, OLD) == [0, 0]
+    assert states(store) == {"live": 15, "manifest": 1}
+
+
+def test_what_a_later_build_does_not_use_goes_with_its_publication(store):
+    publish(store, OLD)
+    stage(store, NEW)
+    assert publish(store, OLD) == PublicationCounts(added=0, updated=0, unchanged=15, removed=0)
+    assert states(store) == {"live": 15, "manifest": 1}
+    stage(store, NEW)
+    assert store.drop("t") == 15
+    assert states(store) == {}
+
+
+def test_a_staged_point_that_differs_is_replaced(store, monkeypatch):
+    stage(store, NEW)
+    manifest = replace(make_manifest(NEW), quarantined=(NEW[-1].id,))
+    written, apply = [], store._engine.apply
+    monkeypatch.setattr(
+        store._engine, "apply", lambda operations: written.extend(operations) or apply(operations)
+    )
+    store.publish(manifest, NEW)
+    assert [len(one[0]) for one in written] == [1, 14, 1, 1]
+    assert isinstance(written[0], Upsert)
+    assert states(store) == {"live": 15, "manifest": 1}
+
+
+def test_a_vector_that_is_none_is_refused_by_name(store):
+    node = make_node()
+    with pytest.raises(StoreError, match=node.id):
+        store.stage([node], [], {node.embedding_key: vectors_of([node])[0] * 3})
+    assert states(store) == {}
