@@ -151,12 +151,10 @@ def load_files(
 class Source(Protocol):
     """File, folder or table that can be listed and read.
 
-    ``name`` is for people, without secrets. ``is_transactional`` means that every reader sees
-    complete items, as in a database.
+    ``name`` is for people, without secrets.
     """
 
     name: str
-    is_transactional: bool
 
     def list(self) -> SourceListing:
         """List the files to read; anything that cannot be listed is skipped by name.
