@@ -169,7 +169,7 @@ def run(n: int, kind: str, root: Path) -> tuple[list[str], str]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--sizes", type=int, nargs="+", default=[1_000, 10_000, 100_000])
-    parser.add_argument("--kind", default="edge", choices=["edge", "local"])
+    parser.add_argument("--kind", default="edge", choices=["edge"])
     parser.add_argument("--root", type=Path, default=None, help="where the stores are put")
     given = parser.parse_args()
     facts = []

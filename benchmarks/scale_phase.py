@@ -64,20 +64,10 @@ def _components(home: Any, arguments: argparse.Namespace) -> tuple[Any, Any]:
 
 
 def _run(phase: str, home: Any, settings: Any, components: Any) -> dict[str, Any]:
-    from raptor_assets.project.plan import find_changes
     from raptor_assets.project.resources import Resources
-    from raptor_assets.standalone.instance import recorded
 
     if phase.startswith("look"):
-        resources = Resources(settings, home, components=components)
-        with recorded(home) as records:
-            changes = find_changes(
-                records,
-                settings,
-                resources.build_version,
-                resources.source.inventory(),
-                resources.known,
-            )
+        changes = Resources(settings, home, components=components).changes()
         return {"n_unchanged": len(changes.unchanged), "n_to_build": len(changes.to_build)}
     if phase == "plan":
         from raptor_assets.project.source_state import look

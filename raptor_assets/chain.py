@@ -13,14 +13,11 @@ from functools import cached_property
 from typing import Any
 
 import dagster as dg
-from dagster._core.definitions.asset_checks.asset_check_evaluation import (
-    AssetCheckEvaluationTargetMaterializationData as Target,
-)
-from dagster._core.events import AssetMaterializationPlannedData, DagsterEvent
 from pydantic import Field
 
 from raptor_assets import keys, names
 from raptor_assets.batches import Size, batches, release_memory
+from raptor_assets.dagster_private import AssetMaterializationPlannedData, Target
 from raptor_assets.evaluations import (
     GOLDEN_KEY,
     evaluation,
@@ -32,7 +29,7 @@ from raptor_assets.evaluations import (
 )
 from raptor_assets.names import SYNC
 from raptor_assets.partition_state import PartitionState, StepResult
-from raptor_assets.process import endpoints_usage, process_tags, run_spending_tags
+from raptor_assets.process import process_tags, run_spending_tags
 from raptor_assets.progress import (
     Failure,
     Progress,
@@ -143,7 +140,7 @@ class ChainRun:
         self._watch = watch
         components = resources.components(context.instance)
         components.curation = resources.curation()
-        self._at = StepProgress(lambda: endpoints_usage(components.ledger, self._settings), watch)
+        self._at = StepProgress(components.ledger.spent, watch)
         self._run_context = RunContext(
             resources,
             components,
@@ -172,7 +169,7 @@ class ChainRun:
                 keep = self._settings.runs.keep
                 delete_old_runs(self._context.instance, self._corpus, keep)
         finally:  # also after a cancellation, since its answers are paid
-            self._tag(run_spending_tags(components.ledger, self._settings))
+            self._tag(run_spending_tags(components.ledger))
 
     def _all_batches(self) -> Events:
         cases = self._golden() if GOLDEN_KEY in self._checks else ()
@@ -287,7 +284,7 @@ class ChainRun:
             planned = AssetMaterializationPlannedData(
                 self._shown(key), partition=name, partitions_subset=None
             )
-            event = DagsterEvent.build_asset_materialization_planned_event(
+            event = dg.DagsterEvent.build_asset_materialization_planned_event(
                 run.job_name, step, planned
             )
             self._context.instance.report_dagster_event(event, run.run_id, logging.DEBUG)

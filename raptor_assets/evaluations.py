@@ -5,11 +5,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import dagster as dg
-from dagster._core.definitions.asset_checks.asset_check_evaluation import (
-    AssetCheckEvaluationTargetMaterializationData as Target,
-)
 
 from raptor_assets import keys
+from raptor_assets.dagster_private import Target
 from raptor_assets.names import NOT_EXECUTED, TREE, CorpusNames
 from raptor_assets.progress import Failure
 from raptor_assets.project.records import JUDGED

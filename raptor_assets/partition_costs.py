@@ -7,15 +7,9 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 
 from raptor_core.models.money.usage import Usage
-from raptor_core.settings import Settings
 
 COUNTED = ("calls", "retries", "prompt_tokens", "completion_tokens")
 """Fields of a usage, in the order in which they are shown."""
-
-
-def is_metered(settings: Settings) -> bool:
-    """Return whether a model writes the summaries, so that they have a usage of its calls."""
-    return settings.summarizer.kind != "extractive" or bool(settings.components.summarizer)
 
 
 @dataclass
@@ -40,8 +34,7 @@ class PartitionCosts:
         self.n_embedded += n_texts
         self.usage += usage
 
-    def add_summary(self, layer: int, usage: Usage, *, is_metered: bool) -> None:
+    def add_summary(self, layer: int, usage: Usage) -> None:
         """Count what a summary of a layer took."""
         self.usage += usage
-        if is_metered:
-            self.paid[layer] += usage
+        self.paid[layer] += usage

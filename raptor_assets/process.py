@@ -6,10 +6,7 @@ import socket
 
 import dagster as dg
 
-from raptor_assets.partition_costs import is_metered
 from raptor_core.models.money.ledger import Ledger
-from raptor_core.models.money.usage import SUMMARIES, Spending, Usage
-from raptor_core.settings import Settings
 
 PAID_PREFIX = "raptor/paid-"
 PROCESS_TAG = ".dagster/raptor-process"
@@ -23,23 +20,13 @@ def process_tags(context: dg.OpExecutionContext | dg.AssetExecutionContext) -> d
     return {PROCESS_TAG: f"{context.run.run_id}@{socket.gethostname()}:{os.getpid()}"}
 
 
-def endpoints_usage(ledger: Ledger, settings: Settings) -> Usage:
-    """Return the usage of endpoints in a run so far."""
-    return sum((line.usage for line in _endpoint_spendings(ledger, settings)), Usage())
-
-
-def _endpoint_spendings(ledger: Ledger, settings: Settings) -> list[Spending]:
-    local = not is_metered(settings)
-    return [line for line in ledger.spendings if not (local and line.purpose == SUMMARIES)]
-
-
-def run_spending_tags(ledger: Ledger, settings: Settings) -> dict[str, str]:
+def run_spending_tags(ledger: Ledger) -> dict[str, str]:
     """Return the costs of a run so far as tags, by model, without money for unknown prices.
 
     "raptor/paid-summaries-gpt-4o-mini": "53 calls, 91,204 tokens, 0.021 USD".
     """
     tags = {}
-    for line in _endpoint_spendings(ledger, settings):
+    for line in ledger.spendings:
         usage = line.usage
         if usage.calls and line.model:
             money = "" if usage.usd is None else f", {usage.usd:.6g} USD"

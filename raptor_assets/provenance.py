@@ -8,20 +8,21 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import dagster as dg
-from dagster._core.definitions.data_version import (
-    CODE_VERSION_TAG,
-    DATA_VERSION_IS_USER_PROVIDED_TAG,
-    DATA_VERSION_TAG,
-    DEFAULT_DATA_VERSION,
-    NULL_EVENT_POINTER,
-    get_input_data_version_tag,
-    get_input_event_pointer_tag,
-)
 
 from raptor_assets import keys
 from raptor_assets.names import CorpusNames
 
 MATERIALIZED = dg.DagsterEventType.ASSET_MATERIALIZATION
+
+CODE_VERSION = "dagster/code_version"
+DATA_VERSION = "dagster/data_version"
+IS_GIVEN = "dagster/data_version_is_user_provided"
+INPUT_VERSION = "dagster/input_data_version"
+INPUT_EVENT = "dagster/input_event_pointer"
+"""Tags of a materialization; those of inputs end with the input's key."""
+
+NO_EVENT = "NULL"
+INITIAL_VERSION = "INITIAL"  # data version of an asset that was never materialized
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,14 +54,14 @@ class Provenance:
 
     def tags(self, key: dg.AssetKey, partition: str, data_version: str) -> dict[str, str]:
         """Return the tags of a new materialization."""
-        tags = {CODE_VERSION_TAG: self._code_versions[key]}
+        tags = {CODE_VERSION: self._code_versions[key]}
         for upstream in self._dependencies[key]:
             recorded = self.latest(upstream).get(partition)
-            version = recorded.data_version if recorded else DEFAULT_DATA_VERSION.value
-            pointer = str(recorded.storage_id) if recorded else NULL_EVENT_POINTER
+            version = recorded.data_version if recorded else INITIAL_VERSION
+            pointer = str(recorded.storage_id) if recorded else NO_EVENT
             shown = keys.shown(self._corpus, upstream)
-            tags[get_input_data_version_tag(shown)] = version
-            tags[get_input_event_pointer_tag(shown)] = pointer
+            tags[f"{INPUT_VERSION}/{shown.to_user_string()}"] = version
+            tags[f"{INPUT_EVENT}/{shown.to_user_string()}"] = pointer
         self._tagged.setdefault(key, {})[partition] = data_version
         return tags | version_tags(data_version)
 
@@ -75,7 +76,7 @@ class Provenance:
             if ids.keys() - versions.keys():
                 versions = recorded_versions(self._instance, shown, self._partitions) | versions
             self._known[key] = {
-                partition: Recorded(versions.get(partition, DEFAULT_DATA_VERSION.value), storage_id)
+                partition: Recorded(versions.get(partition, INITIAL_VERSION), storage_id)
                 for partition, storage_id in ids.items()
             }
         return self._known[key]
@@ -87,7 +88,7 @@ class Provenance:
 
 def version_tags(data_version: str) -> dict[str, str]:
     """Return the tags of a materialization with this version."""
-    return {DATA_VERSION_TAG: data_version, DATA_VERSION_IS_USER_PROVIDED_TAG: "true"}
+    return {DATA_VERSION: data_version, IS_GIVEN: "true"}
 
 
 def recorded_versions(
@@ -95,6 +96,6 @@ def recorded_versions(
 ) -> dict[str, str]:
     """Return the latest data version by partition, of all partitions or of the listed ones."""
     tags_by_partition = instance.event_log_storage.get_latest_tags_by_partition(
-        key, MATERIALIZED, [DATA_VERSION_TAG], asset_partitions=partitions
+        key, MATERIALIZED, [DATA_VERSION], asset_partitions=partitions
     )
-    return {partition: tags[DATA_VERSION_TAG] for partition, tags in tags_by_partition.items()}
+    return {partition: tags[DATA_VERSION] for partition, tags in tags_by_partition.items()}

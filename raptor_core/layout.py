@@ -26,14 +26,11 @@ PAGE_MARK, PAGE_MARK_BYTES = '<meta name="generator" content="raptor-assets">', 
 INSTANCE_MARK = "# Written by raptor and kept up to date by it"
 """Beginning of Dagster's settings in a home, until a person writes them."""
 
-STORE_NOTICE = "docs/stores.md of raptor says how to read it"
-"""End of what a plain Qdrant client is told about the place of a collection."""
-
 DATA_MARKS = tuple(
     mark.encode()
     for mark in (
         *('"embedder_fingerprint": "', '{\n "digests": {'),
-        *(f'"{EXPORT_FORMAT}"', INSTANCE_MARK, STORE_NOTICE),
+        *(f'"{EXPORT_FORMAT}"', INSTANCE_MARK),
     )
 )
 """Words at the beginning of JSON and YAML files of homes and exports."""

@@ -4,7 +4,6 @@ import random
 import shutil
 
 import pytest
-import qdrant_edge
 from support.workshop import Workshop, prose
 
 from raptor_assets import names
@@ -88,35 +87,6 @@ def test_nodes_that_the_engine_lost_are_missed_by_the_next_build(home):
     report = workshop.build()
     assert report.built
     assert report.succeeded
-    assert seen(workshop) == before
-
-
-def test_a_vector_that_changed_is_not_used_and_made_anew_by_force(home):
-    workshop, before = home
-    path = engine_file(workshop, "chunk_0.mmap")
-    data = bytearray(path.read_bytes())
-    for at in range(3, len(data.rstrip(b"\0")), 256):
-        data[at] ^= 64  # in the exponents of some components
-    path.write_bytes(data)
-    assert len(seen(workshop)[1]) < len(before[1])
-    assert workshop.build(force=True).succeeded
-    assert seen(workshop) == before
-
-
-def test_a_node_that_changed_is_told_and_made_anew_by_force(home):
-    workshop, before = home
-    with workshop.resources().store.open() as store:
-        engine = store._engine
-        (record, *_) = engine._shard.retrieve([before[0][0].id], True, ["dense"])
-        payload = dict(record.payload)
-        payload["rest"] = payload["rest"].replace(before[0][0].text[:9], "Forged to")
-        update = qdrant_edge.UpdateOperation
-        point = qdrant_edge.Point(id=record.id, vector=record.vector, payload=payload)
-        engine._shard.update(update.upsert_points([point]))
-        engine._shard.flush()
-    with pytest.raises(RaptorError, match=r"of tree 'a\.md' is not what was published"):
-        seen(workshop)
-    assert workshop.build(force=True).succeeded
     assert seen(workshop) == before
 
 

@@ -12,12 +12,11 @@ from pathlib import Path
 from typing import Any
 
 import dagster as dg
-from dagster._core.definitions.data_version import DEFAULT_DATA_VERSION
 from pydantic import Field
 
 from raptor_assets.evaluations import check_result
 from raptor_assets.project.resources import Resources
-from raptor_assets.provenance import MATERIALIZED
+from raptor_assets.provenance import INITIAL_VERSION, MATERIALIZED
 from raptor_core.disk import disk_remedy, replace_file
 from raptor_core.documents import Document, Inventory
 from raptor_core.errors import SourceError
@@ -80,7 +79,9 @@ def build_source_asset(
         yield dg.MaterializeResult(
             metadata=metadata,
             check_results=[check_result(unread_rows(inventory.skipped, len(inventory.documents)))],
-            data_version=DEFAULT_DATA_VERSION,  # the documents say by themselves what changed
+            data_version=dg.DataVersion(
+                INITIAL_VERSION
+            ),  # the documents say by themselves what changed
         )
 
     return source

@@ -12,14 +12,16 @@ from typing import Any
 
 import dagster as dg
 import sqlalchemy as sa
-from dagster._check import CheckError
-from dagster._core.event_api import PartitionKeyFilter
-from dagster._core.storage.asset_check_execution_record import AssetCheckExecutionRecordStatus
 from sqlalchemy.exc import ArgumentError, DBAPIError, OperationalError, SQLAlchemyError
 from sqlalchemy.pool import NullPool
 from yaml import YAMLError
 
 from raptor_assets import names
+from raptor_assets.dagster_private import (
+    AssetCheckExecutionRecordStatus,
+    CheckError,
+    PartitionKeyFilter,
+)
 from raptor_assets.project.home import unreadable_config
 from raptor_core.disk import disk_remedy, file_lock
 from raptor_core.errors import RecordsError, SettingsError

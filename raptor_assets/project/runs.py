@@ -11,16 +11,16 @@ from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import dagster as dg
-from dagster._core.definitions.job_base import InMemoryJob
-from dagster._core.execution.api import execute_run_iterator
-from dagster._core.remote_origin import (
+
+from raptor_assets import keys, names
+from raptor_assets.dagster_private import (
+    InMemoryJob,
+    LoadableTargetOrigin,
     ManagedGrpcPythonEnvCodeLocationOrigin,
     RemoteJobOrigin,
     RemoteRepositoryOrigin,
+    execute_run_iterator,
 )
-from dagster._core.types.loadable_target_origin import LoadableTargetOrigin
-
-from raptor_assets import keys, names
 from raptor_assets.names import CorpusNames
 from raptor_assets.process import PAID_PREFIX, is_dead
 from raptor_assets.project.home import Home
@@ -175,14 +175,14 @@ def turn(home: Home, context: dg.OpExecutionContext) -> Iterator[None]:
         yield
         return
     path = home.path / "run.lock"
-    with ExitStack() as held:
+    with ExitStack() as locks:
         with disk_errors(path):
-            is_free = held.enter_context(file_lock(path))
+            is_free = locks.enter_context(file_lock(path))
         if not is_free:
             message = f"waiting for another run on {home.path} to end"
             context.log.warning(message)
             _log.warning(message)
-            held.enter_context(file_lock(path, wait_seconds=-1))
+            locks.enter_context(file_lock(path, wait_seconds=-1))
         yield
 
 

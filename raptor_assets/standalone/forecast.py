@@ -55,12 +55,10 @@ def forecast(
 ) -> Forecast:
     """Plan the trees that a build of ``partitions``, or of all, would build or drop."""
     resources = Resources(settings, home, components=components, scan=scan)
-    begun: Sequence[str] = ()
-    if home.owner.dagster.exists() or home.owner.names().corpus:
+    if home.owner.names().corpus or not home.owner.has_default_instance():
         with open_instance(home) as instance:
-            begun = instance.get_dynamic_partitions(resources.names.partitions)
             resources.components(instance)  # shares the cache of builds
-    changes = resources.changes(begun)
+    changes = resources.changes()
     to_build = [name for name in changes.to_build_now if partitions is None or name in partitions]
     documents = _documents_by_tree(resources, to_build)
     removed = changes.removed if partitions is None else ()

@@ -2,9 +2,8 @@
 
 Dagster's own logs open, sync and close a database for every statement, and the default log stores
 an event up to three times. Here an event is stored once, with the rows that follow from it, in a
-transaction that is synced at checkpoints only. The tables are Dagster's. This module alone uses
-these parts of Dagster that are not public, and ``tests/raptor_assets/standalone/test_storage.py``
-names each of them.
+transaction that is synced at checkpoints only. The tables are Dagster's, and
+``tests/raptor_assets/standalone/test_storage.py`` names each private method that is used.
 """
 
 import threading
@@ -14,21 +13,26 @@ from functools import cached_property
 from typing import Any
 
 import sqlalchemy as sa
-from dagster._core.event_api import EventHandlerFn
-from dagster._core.events.log import EventLogEntry
-from dagster._core.storage.event_log.polling_event_watcher import SqlPollingEventWatcher
-from dagster._core.storage.event_log.schema import AssetCheckExecutionsTable, AssetKeyTable
-from dagster._core.storage.event_log.sqlite import consolidated_sqlite_event_log as consolidated
-from dagster._core.storage.sql import get_alembic_config, stamp_alembic_rev
-from dagster._serdes import ConfigurableClassData
 from sqlalchemy.dialects.sqlite import insert
 from sqlalchemy.engine import Connection, Engine
 from sqlalchemy.exc import IntegrityError
 
+from raptor_assets.dagster_private import (
+    AssetCheckExecutionsTable,
+    AssetKeyTable,
+    ConfigurableClassData,
+    EventHandlerFn,
+    EventLogEntry,
+    SqlPollingEventWatcher,
+    consolidated_sqlite_event_log,
+    get_alembic_config,
+    stamp_alembic_rev,
+)
+
 BUSY_SECONDS = 60  # time to wait for another process that writes
 
 
-class PooledSqliteEventLogStorage(consolidated.ConsolidatedSqliteEventLogStorage):
+class PooledSqliteEventLogStorage(consolidated_sqlite_event_log.ConsolidatedSqliteEventLogStorage):
     """Event log of a home; a crash of the machine, not of the process, may lose the last events."""
 
     def __init__(self, base_dir: str, inst_data: ConfigurableClassData | None = None) -> None:
@@ -85,7 +89,9 @@ class PooledSqliteEventLogStorage(consolidated.ConsolidatedSqliteEventLogStorage
         """Make the tables, and record their version, which the base does not commit."""
         super()._init_db()  # type: ignore[no-untyped-call]
         with self._connect() as connection:
-            stamp_alembic_rev(get_alembic_config(consolidated.__file__), connection)
+            stamp_alembic_rev(
+                get_alembic_config(consolidated_sqlite_event_log.__file__), connection
+            )
 
     def _store_asset_check_evaluation_planned(
         self, event: EventLogEntry, event_id: int | None

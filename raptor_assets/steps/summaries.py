@@ -8,7 +8,6 @@ from itertools import count
 
 from raptor_assets.metadata import summaries_metadata, usage_metadata
 from raptor_assets.names import listed
-from raptor_assets.partition_costs import is_metered
 from raptor_assets.partition_state import PartitionState, Record, StepResult
 from raptor_assets.run_context import KnownStore, RunContext
 from raptor_assets.steps.base import Step, inputs_digest
@@ -70,11 +69,11 @@ class SummariesStep(Step):
             if clustering.groups
         ]
         n_texts = sum(len(clustering.groups) for _, clustering in pairs)
-        n_done, metered = count(1), is_metered(context.settings)
+        n_done = count(1)
         costs = {tree: state.costs for state in states for tree in state.clusterings(self.layer)}
 
         def report(node: Node, usage: Usage) -> None:
-            costs[node.tree].add_summary(self.layer, usage, is_metered=metered)
+            costs[node.tree].add_summary(self.layer, usage)
             context.working(next(n_done), n_texts)
 
         return summarize_clusters(pairs, context.components, KnownStore(context.store), report)

@@ -70,7 +70,7 @@ def plan_rebuild(
     names = sorted({*previous, *documents})
     return RebuildPlan(
         tuple(planner.tree(name, documents.get(name, ())) for name in names),
-        calls_model=components.settings.summarizer.kind != "extractive",
+        calls_model=components.calls_model,
     )
 
 

@@ -173,9 +173,7 @@ class Retriever(AsyncSearch):
             require_words(question)
         batch = Questions(tuple(questions), vectors)
         with span(f"search {query.strategy}"):
-            retrievals = self._store.read_consistently(
-                lambda store: strategy.retrieve(batch, query, store)
-            )
+            retrievals = strategy.retrieve(batch, query, self._store)
         note = _unknown_keys(query.where, self._store)
         return [replace(retrieval.with_words, note=note) for retrieval in retrievals]
 

@@ -129,7 +129,7 @@ class BudgetSettings(Part):
     "none" is no bound.
 
     Attributes:
-        calls: model calls, with retries; a summary without a model counts as one.
+        calls: model calls, with retries.
         tokens: prompt and completion tokens together, of summaries and embedding endpoints.
         usd: US dollars. Every model that is called then needs a price under [prices].
     """

@@ -13,8 +13,7 @@ class StoreSettings(Part):
     Settings from ``shard_number`` to ``hnsw_ef_construct`` take effect when a collection is made.
 
     Attributes:
-        kind: "edge" is Qdrant's engine in process, "local" qdrant-client's local mode,
-            "server" a Qdrant server or cluster; "auto" is edge where it has a wheel, else local.
+        kind: "edge" is Qdrant's engine in process, "server" a Qdrant server or cluster.
         corpus: name of the collection.
         url: address of the server, or addresses of a cluster's nodes with commas between them.
         api_key_env: environment variable that holds the server's key.
@@ -47,7 +46,7 @@ class StoreSettings(Part):
 
     common: ClassVar[tuple[str, ...] | None] = ("kind", "url", "api_key_env")
 
-    kind: Literal["auto", "edge", "local", "server"] = "auto"
+    kind: Literal["edge", "server"] = "edge"
     corpus: str = Field("corpus", pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$")
     url: str = ""
     api_key_env: str = "QDRANT_API_KEY"

@@ -1,4 +1,4 @@
-"""Vector stores: Qdrant embedded, local and remote behind one class.
+"""Vector stores: Qdrant embedded, in memory and remote behind one class.
 
 To change the embedder, a build opens a ``successor`` with the new identity, as often as needed.
 Readers keep the live collection until ``VectorStore.promote`` finds every tree in the new one. A
@@ -45,10 +45,8 @@ def open_store(
     """Open the corpus that the settings name; with an identity, make a new one.
 
     Args:
-        settings: kind "auto" is what the corpus was made with, else "edge" where it has a wheel,
-            else "local".
-        root: directory of embedded stores. None is a store in memory, of kinds "auto" and
-            "local". Ignored by kind "server".
+        settings: kind and place of the store.
+        root: directory of embedded stores; None is a store in memory. Ignored by kind "server".
         identity: corpus and embedder of the store. None opens the live collection, to read.
         successor: with an identity of another embedder than the live collection's, open another
             collection, which readers see once it is promoted.
@@ -59,7 +57,7 @@ def open_store(
         StoreError: nothing is there to read, the place is damaged, or the disk refuses.
         StoreLockedError: another process held an embedded store for ``lock_seconds``.
         StoreMismatchError: the store was made for another embedder (and ``successor`` is False),
-            dimension or schema, with another engine, or by another owner.
+            dimension or schema, or by another owner.
     """
     if identity is not None and identity.corpus != settings.corpus:
         raise StoreMismatchError(
@@ -69,15 +67,11 @@ def open_store(
     corpus = _corpus(settings, root, owner)
     if corpus is not None:
         return corpus.open(identity, successor=successor)
-    if settings.kind == "edge" or identity is None:
-        raise StoreError(
-            f'a store of kind "{settings.kind}" without a directory is one in memory, which needs '
-            'kind "auto" or "local" and an identity; give a root directory'
-        )
+    if identity is None:
+        raise StoreError("a store in memory is made for an identity; give one, or a root directory")
     from raptor_core.store.engines.qdrant import open_local
 
-    engine = open_local(None, identity.n_dims)
-    return VectorStore(engine, identity, engine.apply, lambda: None)
+    return VectorStore(open_local(identity.n_dims), identity, lambda: None)
 
 
 def check_writable(settings: StoreSettings) -> None:

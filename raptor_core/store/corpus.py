@@ -38,7 +38,6 @@ class Collection:
     name: str
     identity: StoreIdentity
     retired: tuple[str, ...] = ()
-    engine: str = "server"
     owner: str | None = None
 
 
@@ -155,7 +154,7 @@ def read_collection(
         identity = StoreIdentity(**stored["identity"])
         owner = stored.get("owner")
         names = (stored["collection"], *stored.get("retired", ()))
-        collection = Collection(names[0], identity, names[1:], stored["engine"], owner)
+        collection = Collection(names[0], identity, names[1:], owner)
         foreign = [name for name in names if not is_collection_of(name, corpus)]
         foreign += [name for name in names[1:] if name == names[0]]  # it would remove itself
         texts = (identity.embedder_model, identity.embedder_fingerprint, owner or "")

@@ -10,17 +10,14 @@ import json
 import os
 import socket
 import sys
-import time
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from datetime import UTC, datetime
 from pathlib import Path
 from threading import get_ident
 
-from raptor_core.disk import disk_errors, file_lock, replace_file, require_refusal
+from raptor_core.disk import disk_errors, file_lock, replace_file
 from raptor_core.errors import StoreError, StoreLockedError
 
-_POLL_SECONDS = 0.02
 _HOLDER_SUFFIX = ".holder.json"
 _holders: dict[Path, int] = {}
 """Threads of this process, by the lock that each holds."""
@@ -61,32 +58,6 @@ class StoreLock:
         """Release the lock; repeating it is allowed."""
         with disk_errors(self._path):
             self._releases.close()
-
-
-@contextmanager
-def nobody_writes(path: Path, wait_seconds: float) -> Iterator[None]:
-    """Keep writers out, where the file of a ``StoreLock`` may only be read.
-
-    Several readers may do so at the same time. On a read-only disk without that file there is
-    no writer. StoreLockedError is raised after ``wait_seconds``.
-    """
-    import fcntl
-
-    if not path.exists() and os.statvfs(path.parent).f_flag & os.ST_RDONLY:
-        yield
-        return
-    with disk_errors(path), path.open("rb") as file:
-        give_up = time.monotonic() + wait_seconds
-        while True:
-            try:
-                fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-                break
-            except BlockingIOError:
-                if time.monotonic() > give_up:
-                    raise _locked(path, wait_seconds) from None
-                time.sleep(_POLL_SECONDS)
-        require_refusal(path, shared=False)
-        yield
 
 
 def _locked(path: Path, wait_seconds: float) -> StoreLockedError:

@@ -1,13 +1,10 @@
 """Nodes and manifests as point payloads, and back, without loss.
 
-Every field of a node has a payload field of the same name (``node_id`` for its id). Further fields:
+A point never changes: its id follows from all that it holds (``point_id``), so a node that changes
+gets another point. Every field of a node has a payload field of the same name (``node_id`` for its
+id). Further fields:
 
-- ``state``: "live" for nodes; "manifest" and "identity" for other points, and on a server
-  "dropped".
-- ``digest``: of the node, all fields, and of how its words are indexed; equal digests mean that
-  there is nothing to write.
-- ``embedded``: whether the point has its dense vector; one in quarantine lacks it.
-- ``build_id``: live only, the build that last wrote this point.
+- ``state``: "live" for nodes; "manifest" and "identity" for other points.
 - ``quality``: as JSON text, and ``metadata_exact`` beside ``metadata`` where that holds fractions:
   engines may change the last bit of a fraction.
 - ``mark``: of a manifest, its short form as JSON text, which is compared with the source.
@@ -42,12 +39,20 @@ _values = attrgetter(*_NAMES)
 _ENCODER = json.JSONEncoder(ensure_ascii=False, sort_keys=True, default=dict)
 
 
-def node_digest(node: Node, facts: Facts | None = None) -> str:
-    """Return the digest of all fields of a node, and of its facts if they are given.
+def point_id(node: Node, facts: Facts, *, embedded: bool) -> str:
+    """Return the id of the point of a node: UUIDv5 of its id and a digest of all that it holds.
+
+    ``embedded`` is whether the point has vectors; one in quarantine lacks them.
 
     Raises:
         StoreError: the node cannot be stored.
     """
+    parts = (check_storable(node), encoded_facts(facts.payload()), str(embedded))
+    return str(uuid.uuid5(NODE_NAMESPACE, digest("point", LEXICAL_VERSION, node.id, *parts)))
+
+
+def check_storable(node: Node) -> str:
+    """Return all fields of a node as text; raise StoreError if it cannot be stored without loss."""
     _check_numbers(node)
     encoded = _encoded(node)
     try:
@@ -57,11 +62,7 @@ def node_digest(node: Node, facts: Facts | None = None) -> str:
             f"node {node.id} of tree {node.tree!r} holds text that is not valid Unicode "
             f"({error.reason}); replace it when the document is read"
         ) from error
-    return _digest(encoded, facts.payload() if facts else {"facts": []})
-
-
-def _digest(encoded: str, facts: Payload) -> str:
-    return digest("node", LEXICAL_VERSION, encoded, encoded_facts(facts))
+    return encoded
 
 
 def _encoded(node: Node) -> str:
@@ -78,8 +79,7 @@ def manifest_id(tree: str) -> str:
 
 
 def node_to_payload(node: Node, facts: Facts | None = None) -> Payload:
-    """Return the payload of a node without ``state``; raise StoreError as ``node_digest``."""
-    facts = facts or own_facts(node)
+    """Return the payload of a live node; without ``facts`` it has those that it shows itself."""
     payload: Payload = {
         name: list(value) if isinstance(value, tuple) else value
         for name, value in zip(_NAMES, _values(node), strict=True)
@@ -94,11 +94,10 @@ def node_to_payload(node: Node, facts: Facts | None = None) -> Payload:
         for key, value in node.metadata.items()
     }
     payload["quality"] = json.dumps(dict(node.quality))
-    payload |= facts.payload()
+    payload |= (facts or own_facts(node)).payload()
     if any(isinstance(value, float) for _, value in metadata_entries(node.metadata)):
         payload["metadata_exact"] = json.dumps(dict(node.metadata))
-    payload["digest"] = node_digest(node, facts)
-    return payload
+    return {**payload, "state": "live"}
 
 
 def _check_numbers(node: Node) -> None:
@@ -113,22 +112,18 @@ def _check_numbers(node: Node) -> None:
 
 
 def payload_to_node(payload: Payload) -> Node:
-    """Return the node of a payload; raise DamagedTreeError if it is not what was written."""
+    """Return the node of a payload; raise DamagedTreeError if it cannot be decoded."""
     try:
-        node = _node(payload)
-        encoded_facts(payload)
+        return _node(payload)
     except (KeyError, TypeError, ValueError) as error:
         raise damaged(payload) from error
-    if _digest(_encoded(node), payload) != payload.get("digest"):
-        raise damaged(payload)
-    return node
 
 
 def damaged(payload: Payload) -> DamagedTreeError:
     """Return the error for a damaged point; ``payload`` may be empty."""
     return DamagedTreeError(
-        f"node {payload.get('node_id')} of tree {payload.get('tree')!r} is not what was "
-        "published: the store's files are damaged. Build it again with --force"
+        f"node {payload.get('node_id')} of tree {payload.get('tree')!r} cannot be decoded: the "
+        "store's files are damaged. Restore the store from a copy, or move it away and build again"
     )
 
 

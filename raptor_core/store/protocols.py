@@ -1,14 +1,12 @@
-"""Interface of a store to retrieval; ``VectorStore`` in ``store.py`` also publishes and mends."""
+"""Interface of a store to retrieval; ``VectorStore`` in ``store.py`` also publishes."""
 
-from collections.abc import Callable, Sequence
-from typing import Protocol, TypeVar
+from collections.abc import Sequence
+from typing import Protocol
 
 from raptor_core.nodes import Node
 from raptor_core.store.base import Hit, Manifest, Mark, StoreIdentity, Where
 from raptor_core.store.outlines import Candidates
 from raptor_core.vectors import Vectors
-
-Read = TypeVar("Read")
 
 
 class Searcher(Protocol):
@@ -55,13 +53,4 @@ class Searcher(Protocol):
         """Return the manifests of these trees, or of all, by tree name."""
 
     def marks(self, trees: Sequence[str] | None = None) -> list[Mark]:
-        """Return short forms of these manifests, or of all, by tree name; cheaper than manifests.
-
-        Damaged nodes are not noticed.
-        """
-
-    def read_consistently(self, read: "Callable[[Searcher], Read]") -> Read:
-        """Return the result of ``read``, whose searcher returns one version of each tree.
-
-        ``read`` is called again where a tree that it read was published meanwhile.
-        """
+        """Return short forms of these manifests, or of all, by tree name; they cost less."""

@@ -1,21 +1,26 @@
-"""Commits of many trees: a commit costs some flushes of the disk, or some requests.
+"""Publication of trees: the batch that makes each new tree live and removes the old one.
 
-Each tree is compared with the stored one, and the points to write are kept until a commit is full.
-The trees of a commit become live together; a crash leaves all of them old or all new.
+A commit marks the manifests of the trees that it changes as unfinished, writes the points of new
+and changed nodes, deletes those that the new trees do not have, and writes the manifests last. It
+is no transaction: for some milliseconds a reader may see nodes of both builds. A process that dies
+inside leaves manifests that are unfinished; the next build then publishes these trees again, which
+removes every point that the new trees do not have. Many trees share a commit, as it costs some
+flushes of the disk, or a request; the manifests of one call come together, at its end.
 """
 
+from collections import defaultdict
 from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from raptor_core.errors import StoreError, StoreMismatchError
 from raptor_core.nodes import Node
 from raptor_core.store.base import Edition, Manifest, PublicationCounts, StoreIdentity
-from raptor_core.store.engines.base import LIVE, MANIFEST, Batch, Condition, Engine, Match, Point
+from raptor_core.store.engines.base import Condition, Delete, Engine, Match, Point, Upsert
 from raptor_core.store.facts import Facts, facts_by_node
 from raptor_core.store.lexical import passage_vector
-from raptor_core.store.payload import manifest_id, manifest_to_payload, node_digest, node_to_payload
+from raptor_core.store.payload import manifest_id, manifest_to_payload, node_to_payload, point_id
 from raptor_core.vectors import Vectors
 
 UNIT_TOLERANCE = 1e-3
@@ -28,7 +33,8 @@ of 100 nodes the flushes take a hundredth of the time."""
 LISTED_TREES = 500
 """Trees whose points are read at once."""
 
-_STATE_FIELDS = ("tree", "digest", "embedded")
+UNFINISHED = "unfinished"
+"""``Manifest.inputs`` of a tree that a commit is at, which no source has."""
 
 
 class PublicationBatch:
@@ -38,24 +44,22 @@ class PublicationBatch:
         self,
         engine: Engine,
         live_vectors: Callable[[Iterable[str]], dict[str, Vectors]],
-        commit: Callable[[Batch], None],
         identity: StoreIdentity,
     ) -> None:
         """Begin without a tree; ``live_vectors`` is the store's look-up."""
         self._engine = engine
         self._live_vectors = live_vectors
-        self._commit = commit
         self._identity = identity
         self._points: list[Point] = []
         self._deletes: list[str] = []
-        self._trees: set[str] = set()
-        self._marks: dict[str, str | None] = {}
+        self._unfinished: list[Manifest] = []
+        self._manifests: dict[str, Manifest | None] = {}
         self._failure: StoreError | None = None
 
     def publish(self, editions: Sequence[Edition]) -> list[PublicationCounts]:
         """Publish each edition as ``VectorStore.publish`` does; return the changes of each.
 
-        Trees of several calls become live together where they fit one commit.
+        Trees of several calls share a commit where they fit.
 
         Raises:
             StoreError: a node's vector is missing or no unit vector; the call's trees stay as they
@@ -67,20 +71,26 @@ class PublicationBatch:
             twice = next(name for name in names if names.count(name) > 1)
             raise StoreError(f"tree {twice!r} comes twice among {len(names)} to be published")
         self._begin(names)
-        stored = self._listed(names)
-        planned = [_planned(e.manifest, e.nodes, stored[e.manifest.tree]) for e in editions]
-        vectors = self._vectors(planned, editions)
-        written = [plan.points(vectors) for plan in planned]
-        for plan, points in zip(planned, written, strict=True):
-            self._add(plan.manifest.tree, points, plan.deletes)
-        return [plan.result for plan in planned]
+        stored = self._stored(names)
+        updates = [_compare(e.manifest, e.nodes, stored[e.manifest.tree]) for e in editions]
+        vectors = self._vectors(updates, editions)
+        written = [update.points(vectors) for update in updates]
+        self._unfinished += [
+            replace(update.manifest, inputs=UNFINISHED)
+            for update in updates
+            if stored[update.manifest.tree] and (update.changed or update.deletes)
+        ]
+        for update, points in zip(updates, written, strict=True):
+            self._add(points, update.deletes)
+        self._manifests |= {edition.manifest.tree: edition.manifest for edition in editions}
+        return [update.counts for update in updates]
 
     def _vectors(
-        self, planned: "Sequence[TreeUpdate]", editions: Sequence[Edition]
+        self, updates: "Sequence[TreeUpdate]", editions: Sequence[Edition]
     ) -> dict[str, Vectors]:
         """Return the vectors of changed nodes by embedding key, from editions or live nodes."""
         new = {key: vector for edition in editions for key, vector in edition.vectors.items()}
-        changed = [node for plan in planned for node in plan.changed]
+        changed = [node for update in updates for node in update.changed.values()]
         embedded = [node for node in changed if node.embedding_key in new]
         if embedded:
             rows = np.stack([new[node.embedding_key] for node in embedded])
@@ -88,78 +98,89 @@ class PublicationBatch:
         rest = [node.embedding_key for node in changed if node.embedding_key not in new]
         return {**(self._live_vectors(rest) if rest else {}), **new}
 
-    def _listed(self, trees: Sequence[str]) -> dict[str, list[Point]]:
-        """Return the live nodes of each tree, after its mark, so that a later mark is noticed."""
-        nodes_of: dict[str, list[Point]] = {tree: [] for tree in trees}
+    def _stored(self, trees: Sequence[str]) -> dict[str, dict[str, str | None]]:
+        """Return the points of each tree: node ids, None for its manifest, by point id."""
+        stored: defaultdict[str, dict[str, str | None]] = defaultdict(dict)
         for at in range(0, len(trees), LISTED_TREES):
-            part = tuple(trees[at : at + LISTED_TREES])
-            manifests = Condition((Match("tree", part), MANIFEST))
-            for tree in part:
-                self._marks.pop(tree, None)
-            for record in self._engine.scroll(manifests, ("tree", "mark")):
-                self._marks[record.payload["tree"]] = record.payload.get("mark")
-            nodes = Condition((Match("tree", part), LIVE))
-            for record in self._engine.scroll(nodes, _STATE_FIELDS):
-                nodes_of[record.payload["tree"]].append(record)
-        return nodes_of
+            of_trees = Condition((Match("tree", tuple(trees[at : at + LISTED_TREES])),))
+            for record in self._engine.scroll(of_trees, ("tree", "node_id")):
+                stored[record.payload["tree"]][record.id] = record.payload.get("node_id")
+        return stored
 
     def drop(self, trees: Collection[str]) -> int:
-        """Remove trees as ``VectorStore.drop`` does; return the number of their live nodes."""
+        """Remove trees as ``VectorStore.drop`` does; return the number of their nodes."""
         names = sorted(set(trees))
         self._begin(names)
-        stored = self._listed(names)
-        for tree, records in stored.items():
-            manifest = [manifest_id(tree)] if tree in self._marks else []
-            self._add(tree, [], [*(record.id for record in records), *manifest])
-        return sum(map(len, stored.values()))
+        n_nodes = 0
+        for tree, stored in self._stored(names).items():
+            nodes = sorted(stored.keys() - {manifest_id(tree)})
+            self._unfinished.append(Manifest(tree, "", (), 0, {}, "", "", "", inputs=UNFINISHED))
+            self._add([], nodes)
+            self._manifests[tree] = None
+            n_nodes += len(nodes)
+        return n_nodes
 
     def _begin(self, trees: Iterable[str]) -> None:
         """Commit the pending trees where one of these is among them."""
         if self._failure:
             raise self._failure
-        if not self._trees.isdisjoint(trees):
-            self._flush()
+        if not self._manifests.keys().isdisjoint(trees):
+            self._commit()
 
-    def _add(self, tree: str, points: Sequence[Point], deletes: Sequence[str]) -> None:
+    def _add(self, points: Sequence[Point], deletes: Sequence[str]) -> None:
         n_gathered = len(self._points) + len(self._deletes)
         if n_gathered + len(points) + len(deletes) > COMMIT_POINTS:
-            self._flush()
+            self._commit()
         self._points += points
         self._deletes += deletes
-        self._trees.add(tree)
 
     def end(self) -> None:
         """Commit the pending trees; raise StoreError where this or a previous commit failed."""
-        self._begin(self._trees)
+        self._begin(self._manifests)
         self._failure = StoreError("this publication has ended; begin another")
 
-    def _flush(self) -> None:
-        if not self._trees:
-            return
-        replaces = tuple((tree, self._marks.get(tree)) for tree in sorted(self._trees))
-        batch = Batch(tuple(self._points), tuple(self._deletes), replaces=replaces)
-        self._points, self._deletes, self._trees = [], [], set()
+    def _commit(self) -> None:
+        """Write nodes, delete others, then write the manifests and delete those of dropped trees.
+
+        A manifest comes last, so one that names a build is only there with all of its nodes.
+        """
+        current = [manifest for manifest in self._manifests.values() if manifest]
+        dropped = [manifest_id(tree) for tree, known in self._manifests.items() if known is None]
+        operations: list[Upsert | Delete] = [
+            Upsert(_points(self._unfinished)),
+            Upsert(tuple(self._points)),
+            Delete(tuple(self._deletes)),
+            Upsert(_points(current)),
+            Delete(tuple(dropped)),
+        ]
+        operations = [operation for operation in operations if operation[0]]
+        self._points, self._deletes, self._unfinished, self._manifests = [], [], [], {}
         try:
-            self._commit(batch)
+            if operations:
+                self._engine.apply(operations)
         except StoreError as error:
             self._failure = error
             raise
 
 
+def _points(manifests: Iterable[Manifest]) -> tuple[Point, ...]:
+    return tuple(Point(manifest_id(m.tree), manifest_to_payload(m)) for m in manifests)
+
+
 @dataclass(frozen=True, slots=True)
 class TreeUpdate:
-    """Changes of a tree that publishing makes: nodes to write, with facts, and ids to delete."""
+    """Changes of a tree: nodes to write by point id, facts by node id, point ids to delete."""
 
     manifest: Manifest
-    changed: tuple[Node, ...]
+    changed: Mapping[str, Node]
     facts: Mapping[str, Facts]
     deletes: tuple[str, ...]
-    result: PublicationCounts
+    counts: PublicationCounts
 
     def points(self, vectors: Mapping[str, Vectors]) -> list[Point]:
-        """Return the points to write, the manifest last; a quarantined node's has no vectors."""
+        """Return the points to write; a quarantined node's has no vectors."""
         hidden = set(self.manifest.quarantined)
-        if missing := without_vectors(self.manifest, self.changed, vectors):
+        if missing := without_vectors(self.manifest, self.changed.values(), vectors):
             node = missing[0]
             raise StoreError(
                 f"tree {self.manifest.tree!r} cannot be published: node {node.id} (layer "
@@ -167,15 +188,12 @@ class TreeUpdate:
                 f"{len(missing) - 1} others; embed them first. The tree stays as it was"
             )
         written = []
-        for node in self.changed:
+        for name, node in self.changed.items():
             is_shown = node.id not in hidden
-            state = {"state": "live", "build_id": self.manifest.build_id, "embedded": is_shown}
             dense = vectors[node.embedding_key] if is_shown else None
             words = passage_vector(node.text) if is_shown else None
-            payload = {**node_to_payload(node, self.facts[node.id]), **state}
-            written.append(Point(node.id, payload, dense, words))
-        tree = Point(manifest_id(self.manifest.tree), manifest_to_payload(self.manifest))
-        return [*written, tree]
+            written.append(Point(name, node_to_payload(node, self.facts[node.id]), dense, words))
+        return written
 
 
 def without_vectors(
@@ -186,33 +204,32 @@ def without_vectors(
     return [n for n in nodes if n.id not in hidden and n.embedding_key not in vectors]
 
 
-def _planned(manifest: Manifest, nodes: Sequence[Node], stored: Sequence[Point]) -> TreeUpdate:
-    """Compare the new tree with ``stored``, all its live points with their digest.
-
-    A node whose live point has the same digest is not written again, unless its quarantine has
-    begun or ended.
-    """
+def _compare(
+    manifest: Manifest, nodes: Sequence[Node], stored: Mapping[str, str | None]
+) -> TreeUpdate:
+    """Compare the new tree with its stored points, whose ids say what they hold."""
     foreign = next((node for node in nodes if node.tree != manifest.tree), None)
     if foreign is not None:
         raise StoreError(
             f"node {foreign.id} belongs to tree {foreign.tree!r} and cannot be published "
             f"under {manifest.tree!r}"
         )
-    if len({node.id for node in nodes}) != len(nodes):
+    ids = {node.id for node in nodes}
+    if len(ids) != len(nodes):
         raise StoreError(f"tree {manifest.tree!r}: a node id comes twice among {len(nodes)} nodes")
-    live = {r.id: (r.payload["digest"], r.payload["embedded"]) for r in stored}
-    hidden = set(manifest.quarantined)
-    facts = facts_by_node(nodes)
-    changed = tuple(
-        node
-        for node in nodes
-        if (node_digest(node, facts[node.id]), node.id not in hidden) != live.get(node.id)
+    facts, hidden = facts_by_node(nodes), set(manifest.quarantined)
+    points = {point_id(n, facts[n.id], embedded=n.id not in hidden): n for n in nodes}
+    changed = {name: node for name, node in points.items() if name not in stored}
+    deletes = stored.keys() - points.keys() - {manifest_id(manifest.tree)}
+    known = {node_id for node_id in stored.values() if node_id is not None}
+    n_updated = sum(node.id in known for node in changed.values())
+    counts = PublicationCounts(
+        added=len(changed) - n_updated,
+        updated=n_updated,
+        unchanged=len(nodes) - len(changed),
+        removed=len(known - ids),
     )
-    n_updated = sum(node.id in live for node in changed)
-    deletes = sorted(live.keys() - {node.id for node in nodes})
-    n_added, n_unchanged = len(changed) - n_updated, len(nodes) - len(changed)
-    result = PublicationCounts(n_added, n_updated, n_unchanged, len(deletes))
-    return TreeUpdate(manifest, changed, facts, tuple(deletes), result)
+    return TreeUpdate(manifest, changed, facts, tuple(sorted(deletes)), counts)
 
 
 def check_vectors(nodes: Sequence[Node], vectors: Vectors, identity: StoreIdentity) -> None:

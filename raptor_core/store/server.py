@@ -4,8 +4,7 @@ The alias ``<corpus>`` names the live collection ``<corpus>-<embedder>``; it is 
 that an open store never changes its embedder. A point in state "identity" holds the collection's
 identity, its owner and what it replaced, as the alias file does on embedded engines.
 
-How a tree is published without blocking readers is in ``engines/versions.py``. Requests stay
-within the 32 MB that a server takes by default (``engines/qdrant.py``).
+Requests stay within the 32 MB that a server takes by default (``engines/qdrant.py``).
 """
 
 import logging
@@ -39,15 +38,13 @@ from raptor_core.store.corpus import (
     read_collection,
     record_of,
 )
-from raptor_core.store.engines.base import Batch, Point
+from raptor_core.store.engines.base import Delete, Point, Upsert
 from raptor_core.store.engines.layout import Layout
 from raptor_core.store.engines.qdrant import ClientEngine
 from raptor_core.store.engines.retries import CONFLICTS, PatientClient, Place, code
-from raptor_core.store.engines.server import ServerEngine
 from raptor_core.store.store import VectorStore
-from raptor_core.store.wire import HOOKS
 
-SCHEMA = 4
+SCHEMA = 5
 """Version of what lies on a server; another one is refused, and an export carries trees over."""
 
 _REMEDY = "choose another corpus name (store.corpus)"
@@ -73,11 +70,9 @@ class ServerCorpus(CorpusCollections):
             undo.callback(self.close)
             chosen, is_live = self.choose(identity, successor=successor)
             undo.pop_all()
-        engine = ServerEngine(*self.points_of(chosen.name))
         return VectorStore(
-            engine,
+            self._points(chosen.name),
             chosen.identity,
-            engine.apply,
             lambda: None,  # a server has no lock of ours to release
             None if is_live else partial(self.promote, chosen),
             turn=nullcontext(),
@@ -87,9 +82,8 @@ class ServerCorpus(CorpusCollections):
         """Close the client."""
         self._client.close()
 
-    def points_of(self, collection: str) -> tuple[QdrantClient, str, Place, Layout]:
-        """Return the arguments of an engine of a collection."""
-        return self._client, collection, self._place, self._layout
+    def _points(self, collection: str) -> ClientEngine:
+        return ClientEngine(self._client, collection, self._place, self._layout)
 
     def live(self) -> Collection | None:
         """See ``CorpusCollections``."""
@@ -110,7 +104,7 @@ class ServerCorpus(CorpusCollections):
         """Send the live collection, or the aliases, a write that changes nothing."""
         name = self._aliased()
         if name is not None:
-            ClientEngine(*self.points_of(name)).apply(Batch(deletes=(_NO_POINT_ID,)))
+            self._points(name).apply([Delete((_NO_POINT_ID,))])
             return
         with self._place.errors():
             self._client.update_collection_aliases([])
@@ -165,16 +159,15 @@ class ServerCorpus(CorpusCollections):
 
     def _read(self, name: str) -> Collection | None:
         fields = ("schema", "identity", "retired", "owner")
-        points = ClientEngine(*self.points_of(name)).fetch([IDENTITY_ID], fields, dense=False)
+        points = self._points(name).fetch([IDENTITY_ID], fields)
         if not points:
             return None
-        stored = {**points[0].payload, "collection": name, "engine": "server"}
+        stored = {**points[0].payload, "collection": name}
         return read_collection(stored, self.name, SCHEMA, self.where, _REMEDY)
 
     def _write(self, collection: Collection) -> None:
         payload = {"state": "identity", **record_of(collection, SCHEMA)}
-        engine = ClientEngine(*self.points_of(collection.name))
-        engine.apply(Batch((Point(IDENTITY_ID, payload),)))
+        self._points(collection.name).apply([Upsert((Point(IDENTITY_ID, payload),))])
 
 
 _log = logging.getLogger(__name__)
@@ -205,7 +198,6 @@ def _client(settings: StoreSettings, url: str, key: str | None) -> QdrantRemote:
     return QdrantRemote(
         url=url,
         headers=headers,
-        event_hooks=HOOKS,
         # The client by default reuses no connection on this machine.
         limits=httpx.Limits(max_keepalive_connections=20),
         timeout=max(1, math.ceil(settings.timeout_seconds)),

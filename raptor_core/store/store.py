@@ -1,13 +1,11 @@
 """The store over any engine: the rules of publishing, forgetting and reading.
 
-- Publishing is one batch of one tree or many (``publishing.py``) that is committed completely:
-  through the journal on embedded engines (``journal.py``), through versions on a server
-  (``versions.py``), there each tree by itself.
-- A commit that fails closes the store: opening it again completes the commit.
+- Publishing is one batch of one tree or many (``publishing.py``). A commit that fails is repaired
+  by the next build, which publishes the tree again.
 - Forgetting: after ``publish`` and ``drop`` no point holds removed text, and no search, lookup or
   listing returns it. Bytes may stay in the engine's files for a while. Edge erases them in
   ``optimize()``: in small stores all, in large ones those of segments of which a fifth is deleted.
-  Local mode's SQLite reuses freed pages, a server vacuums on its own.
+  A server vacuums on its own.
 - One store object may be shared by threads. On embedded engines its calls take turns.
 """
 
@@ -16,11 +14,9 @@ from contextlib import AbstractContextManager, contextmanager
 from operator import attrgetter
 from threading import RLock
 from types import MappingProxyType
-from typing import Any, TypeVar
+from typing import Any
 
-import numpy as np
-
-from raptor_core.errors import DamagedTreeError, StoreError
+from raptor_core.errors import StoreError
 from raptor_core.nodes import Node
 from raptor_core.store.base import (
     Edition,
@@ -36,13 +32,11 @@ from raptor_core.store.engines.base import (
     LIVE,
     MANIFEST,
     READ_POINTS,
-    Batch,
     Condition,
     Engine,
     Fields,
     Match,
     Point,
-    PointReader,
     QueryVector,
     Scored,
     SearchRequest,
@@ -50,35 +44,69 @@ from raptor_core.store.engines.base import (
     query_units,
 )
 from raptor_core.store.lexical import query_vector
-from raptor_core.store.outlines import NOTHING, Candidates
-from raptor_core.store.payload import Payload, payload_to_manifest, payload_to_mark, payload_to_node
-from raptor_core.store.publishing import UNIT_TOLERANCE, PublicationBatch
+from raptor_core.store.outlines import OUTLINED, Candidates, Outline
+from raptor_core.store.payload import payload_to_manifest, payload_to_mark, payload_to_node
+from raptor_core.store.publishing import PublicationBatch
 from raptor_core.vectors import Vectors
 
-_STORED_TOLERANCE = UNIT_TOLERANCE + 1e-6
-"""With rounding: Edge stores a vector with length 1 within 5e-7, local mode just as it came."""
-
-Row = TypeVar("Row")
+MAX_OUTLINES = 100_000
+"""Number of outlines to keep, some 70 MB; beyond it they are read again."""
 
 
-class StoreReader:
-    """Reads of a store, over its engine or over one consistent read. It is a ``Searcher``."""
+class VectorStore(AbstractContextManager["VectorStore"]):
+    """Open collection, from ``open_store``. An embedded engine is locked while it is open.
+
+    It is a ``Searcher``.
+    """
 
     def __init__(
         self,
-        reader: PointReader,
+        engine: Engine,
         identity: StoreIdentity,
-        opened: Callable[[], AbstractContextManager[None]],
+        release: Callable[[], None],
+        promote: Callable[[], None] | None = None,
+        turn: AbstractContextManager[Any] | None = None,
     ) -> None:
-        """Wrap a reader of points; ``opened`` is the context of each call."""
-        self._reader = reader
+        """Wrap an open engine; ``release`` frees its lock.
+
+        ``promote`` is None for the live collection. ``turn`` is the context of each call; None is
+        a lock of this store.
+        """
+        self._engine = engine
         self._identity = identity
-        self._open = opened
+        self._release = release
+        self._promote = promote
+        self._turn = turn or RLock()
+        self._closed = False
+        self._outlines: dict[str, Outline] = {}
 
     @property
     def identity(self) -> StoreIdentity:
         """Corpus and embedder that the store was made for."""
         return self._identity
+
+    @contextmanager
+    def _open(self) -> Iterator[None]:
+        with self._turn:
+            if self._closed:
+                raise StoreError(f"store {self._identity.corpus!r} is closed; open it again")
+            yield
+
+    def close(self) -> None:
+        """Release the engine and its lock; closing twice is allowed."""
+        with self._turn:
+            if self._closed:
+                return
+            self._closed = True
+            try:
+                self._engine.close()
+            finally:
+                self._release()
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # -- reading
 
     def search(
         self, vectors: Vectors, limit: int, where: Where = EVERYWHERE, *, exact: bool = False
@@ -94,9 +122,9 @@ class StoreReader:
         return self._hits([_request(query_vector(text), where) for text in texts], limit)
 
     def _hits(self, requests: Sequence[SearchRequest | None], limit: int) -> list[list[Hit]]:
-        nothing: list[Scored] = []
-        rows = self._answers(self._reader.search, requests, limit, nothing)
-        return [[Hit(payload_to_node(hit.payload), hit.score) for hit in row] for row in rows]
+        rows = self._answers(requests, limit, None)
+        hits = [[Hit(payload_to_node(hit.payload), hit.score) for hit in row] for row in rows]
+        return [sorted(row, key=lambda hit: (-hit.score, hit.node.id)) for row in hits]
 
     def candidates(
         self,
@@ -109,30 +137,43 @@ class StoreReader:
         filters = [where] * len(texts) if isinstance(where, Where) else where
         queries = [*query_units(vectors, self._identity), *map(query_vector, texts)]
         requests = list(map(_request, queries, [*filters, *filters]))
-        rows = self._answers(self._reader.outlines, requests, limit, NOTHING)
+        answers = self._answers(requests, limit, ())
+        known = self._outlines_of({hit.id for row in answers for hit in row})
+        rows = [
+            Candidates.of((known[hit.id], hit.score) for hit in row if hit.id in known)
+            for row in answers
+        ]
         return list(zip(rows[: len(texts)], rows[len(texts) :], strict=True))
 
-    def _answers(
-        self,
-        search: Callable[[Sequence[SearchRequest], int], list[Row]],
-        requests: Sequence[SearchRequest | None],
-        limit: int,
-        nothing: Row,
-    ) -> list[Row]:
-        """Return the answers of one search, ``nothing`` for a request that is None."""
-        kept = {row: request for row, request in enumerate(requests) if request is not None}
-        if limit < 1 or not kept:
-            return [nothing] * len(requests)
-        with self._open():
-            answers = dict(zip(kept, search(list(kept.values()), limit), strict=True))
-        return [answers.get(row, nothing) for row in range(len(requests))]
+    def _outlines_of(self, ids: Collection[str]) -> dict[str, Outline]:
+        """Return the outlines of points by id, without those that were deleted meanwhile.
 
-    def read_consistently(self, read: "Callable[[StoreReader], Row]") -> Row:
-        """See ``Searcher``."""
+        A point never changes, so its outline is read once.
+        """
+        known = {name: kept for name in ids if (kept := self._outlines.get(name))}
+        if missing := sorted(set(ids) - known.keys()):
+            with self._open():
+                records = self._engine.fetch(missing, OUTLINED)
+            read = {record.id: Outline.of(record.payload) for record in records}
+            if len(self._outlines) > MAX_OUTLINES:
+                self._outlines = {}
+            self._outlines.update(read)
+            known |= read
+        return known
+
+    def _answers(
+        self, requests: Sequence[SearchRequest | None], limit: int, fields: Fields
+    ) -> list[list[Scored]]:
+        """Return the best points of each request in any order; none for a request that is None."""
+        rows: list[list[Scored]] = [[] for _ in requests]
+        searches = {row: request for row, request in enumerate(requests) if request is not None}
+        if limit < 1 or not searches:
+            return rows
         with self._open():
-            return self._reader.read_consistently(
-                lambda reader: read(StoreReader(reader, self._identity, self._open))
-            )
+            answers = self._engine.search(list(searches.values()), limit, fields)
+        for row, hits in zip(searches, answers, strict=True):
+            rows[row] = hits
+        return rows
 
     def nodes(self, where: Where = EVERYWHERE) -> list[Node]:
         """See ``Searcher``."""
@@ -147,7 +188,7 @@ class StoreReader:
         if condition is None:
             return []
         with self._open():
-            return self._reader.scroll(condition, fields, dense=dense)
+            return self._engine.scroll(condition, fields, dense=dense)
 
     def titles(self, trees: Sequence[str] | None = None) -> dict[str, str]:
         """Return the titles of the documents that have one, by document, of all trees for None."""
@@ -157,9 +198,9 @@ class StoreReader:
         return {document: str(title) for document, title in titles if title}
 
     def point_ids(self, tree: str) -> list[str]:
-        """Return the ids of the tree's live points, sorted."""
+        """Return the node ids of the tree's live points, sorted; twice where two points have it."""
         nodes = Condition((LIVE, Match("tree", (tree,))))
-        return sorted(record.id for record in self._points(nodes, ()))
+        return sorted(record.payload["node_id"] for record in self._points(nodes, ("node_id",)))
 
     def count(self, where: Where = EVERYWHERE) -> int:
         """Return the number of live nodes that match."""
@@ -167,20 +208,20 @@ class StoreReader:
         if condition is None:
             return 0
         with self._open():
-            return self._reader.count(condition)
+            return self._engine.count(condition)
 
     def vectors(self, embedding_keys: Iterable[str]) -> dict[str, Vectors]:
-        """Return live vectors of any tree by embedding key, without unknown and damaged ones."""
+        """Return live vectors of any tree by embedding key, without unknown ones."""
         field = "embedding_key"
         records = self._keyed(field, embedding_keys, (field,), dense=True)
-        rows = [(record.payload[field], _sound_vector(record)) for record in records]
+        rows = [(record.payload[field], record.dense) for record in records]
         return {key: vector for key, vector in rows if vector is not None}
 
     def texts(self, content_keys: Iterable[str]) -> dict[str, str]:
-        """Return live summary texts of any tree by content key, without unknown, damaged ones."""
-        records = self._keyed("content_key", content_keys, None)
-        nodes = [node for record in records if (node := _undamaged(payload_to_node, record))]
-        return {node.content_key: node.text for node in nodes if node.layer}
+        """Return live summary texts of any tree by content key, without unknown ones."""
+        fields = ("content_key", "layer", "text")
+        records = [r.payload for r in self._keyed("content_key", content_keys, fields)]
+        return {stored["content_key"]: stored["text"] for stored in records if stored.get("layer")}
 
     def _keyed(
         self, field: str, keys: Iterable[str], fields: Fields, *, dense: bool = False
@@ -188,12 +229,12 @@ class StoreReader:
         distinct = _unique(keys)
         for at in range(0, len(distinct), READ_POINTS):
             match = Match(field, distinct[at : at + READ_POINTS])
-            yield from self._points(Condition((match,)), fields, dense=dense)
+            yield from self._points(Condition((LIVE, match)), fields, dense=dense)
 
     def count_trees(self) -> int:
         """Return the number of published trees, and read none of them."""
         with self._open():
-            return self._reader.count(Condition((MANIFEST,)))
+            return self._engine.count(Condition((MANIFEST,)))
 
     def manifests(self, trees: Sequence[str] | None = None) -> list[Manifest]:
         """See ``Searcher``."""
@@ -217,67 +258,19 @@ class StoreReader:
         records = self._points(Condition((MANIFEST, match)), None) if contents else []
         return sorted((payload_to_manifest(r.payload) for r in records), key=attrgetter("tree"))
 
-
-class VectorStore(StoreReader, AbstractContextManager["VectorStore"]):
-    """Open collection, from ``open_store``. An embedded engine is locked while it is open."""
-
-    def __init__(
-        self,
-        engine: Engine,
-        identity: StoreIdentity,
-        commit: Callable[[Batch], None],
-        release: Callable[[], None],
-        promote: Callable[[], None] | None = None,
-        turn: AbstractContextManager[Any] | None = None,
-    ) -> None:
-        """Wrap an open engine; a crash in ``commit`` leaves all or nothing of a batch.
-
-        ``promote`` is None for the live collection. ``turn`` is the context of each call; None is
-        a lock of this store.
-        """
-        super().__init__(engine, identity, self._opened)
-        self._engine = engine
-        self._commit = commit
-        self._release = release
-        self._promote = promote
-        self._turn = turn or RLock()
-        self._closed = False
-
-    @contextmanager
-    def _opened(self) -> Iterator[None]:
-        with self._turn:
-            if self._closed:
-                raise StoreError(f"store {self._identity.corpus!r} is closed; open it again")
-            yield
-
-    def close(self) -> None:
-        """Release the engine and its lock; closing twice is allowed."""
-        with self._turn:
-            if self._closed:
-                return
-            self._closed = True
-            try:
-                self._engine.close()
-            finally:
-                self._release()
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
     # -- publishing
 
     @contextmanager
     def publishing(self) -> Iterator[PublicationBatch]:
-        """Publish and drop many trees in few commits; readers see each tree old or new.
+        """Publish and drop many trees in few commits; see ``publishing.py``.
 
-        A crash leaves all trees of a commit old or all new; on a server each tree. A block that
-        ends with an exception leaves uncommitted trees as they were.
+        A block that ends with an exception leaves uncommitted trees as they were.
 
         Raises:
-            StoreError: at the end, where a commit failed; the store is closed then.
+            StoreError: at the end, where a commit failed.
         """
         with self._open():
-            batch = PublicationBatch(self._engine, self.vectors, self._commit_whole, self._identity)
+            batch = PublicationBatch(self._engine, self.vectors, self._identity)
             yield batch
             batch.end()
 
@@ -300,14 +293,6 @@ class VectorStore(StoreReader, AbstractContextManager["VectorStore"]):
         """Remove a tree with all its points and its manifest; return the number of live nodes."""
         with self.publishing() as publishing:
             return publishing.drop([tree])
-
-    def _commit_whole(self, batch: Batch) -> None:
-        # A failed commit may be half applied here; the next opening completes it before reading.
-        try:
-            self._commit(batch)
-        except BaseException:
-            self.close()
-            raise
 
     # -- maintaining
 
@@ -332,56 +317,10 @@ class VectorStore(StoreReader, AbstractContextManager["VectorStore"]):
             self._promote = None
             return True
 
-    def mend(self) -> int:
-        """Remove damaged points, so that the next build makes them again; return their number.
-
-        All of them are read. A node is damaged if its digest differs, or its vector is missing or
-        has another length; a manifest if it cannot be read.
-        """
-        with self._open():
-            damaged = sorted(set(self._damaged()))
-            if damaged:
-                self._commit_whole(Batch(deletes=tuple(damaged)))
-            return len(damaged)
-
-    def _damaged(self) -> Iterator[str]:
-        """Yield the ids of damaged points; every published one is read."""
-        manifests = Condition((MANIFEST,))
-        for record in self._points(manifests, None):
-            if _undamaged(payload_to_manifest, record) is None:
-                yield record.id
-        for record in self._points(manifests, ("mark",)):
-            if _undamaged(payload_to_mark, record) is None:
-                yield record.id
-        ids = [record.id for record in self._points(Condition((LIVE,)), ())]
-        for at in range(0, len(ids), READ_POINTS):
-            part = Condition((LIVE,), tuple(ids[at : at + READ_POINTS]))
-            for record in self._points(part, None, dense=True):
-                node = _undamaged(payload_to_node, record)
-                lacks = record.payload.get("embedded", True) and _sound_vector(record) is None
-                if node is None or node.id != record.id or lacks:
-                    yield record.id
-
     def optimize(self) -> None:
         """Build search indexes, and erase bytes of deleted points, see ``Engine``."""
         with self._open():
             self._engine.optimize()
-
-
-def _sound_vector(record: Point) -> Vectors | None:
-    """Return the vector of a point; None where it is missing or damaged."""
-    if record.dense is None:
-        return None
-    length = float(np.linalg.norm(record.dense.astype(np.float64)))
-    return record.dense if abs(length - 1) <= _STORED_TOLERANCE else None
-
-
-def _undamaged(read: Callable[[Payload], Row], record: Point) -> Row | None:
-    """Return the value that ``read`` makes of a point's payload; None where it is damaged."""
-    try:
-        return read(record.payload)
-    except DamagedTreeError:
-        return None
 
 
 def _unique(values: Iterable[str]) -> tuple[str, ...]:

@@ -23,7 +23,6 @@ from raptor_core.models.local.records import resolve_models
 from raptor_core.models.money.ledger import Ledger
 from raptor_core.models.summarizing import make_summarizer
 from raptor_core.models.summarizing.base import Summarizer
-from raptor_core.models.summarizing.counted import CountedSummarizer
 from raptor_core.models.summarizing.function import SummaryFunction
 from raptor_core.quality.junk import find_unfit
 from raptor_core.settings import Settings
@@ -40,7 +39,7 @@ from raptor_core.tree.custom_components import (
 )
 from raptor_core.tree.publish import BUILD_GROUPS, build_settings_fingerprint
 
-_SHARED = {"ledger", "counter", "chunker", "embedder", "clusterer", "quoting", "judge"}
+_SHARED = {"ledger", "counter", "chunker", "embedder", "clusterer", "judge"}
 """Parts that copies of components share once they are made; a summarizer belongs to its cache."""
 
 
@@ -113,7 +112,7 @@ class Components:
         """
         self.embedder  # noqa: B018 - a model is loaded once for both
         settings = settings.model_copy(update={"embedder": self.settings.embedder})
-        return self._copy(_SHARED - {"chunker", "quoting"}, settings=settings, chunker=None)
+        return self._copy(_SHARED - {"chunker"}, settings=settings, chunker=None)
 
     def _copy(self, names: Collection[str], **changes: Any) -> "Components":
         """Return components with other arguments, which share the named parts."""
@@ -166,45 +165,41 @@ class Components:
 
     @cached_property
     def summarizer(self) -> Summarizer:
-        """Summarizer of clusters, which charges the ledger."""
-        settings, custom = self.settings.summarizer, self._custom_part("summarizer")
-        summarizer = custom or make_summarizer(
-            settings,
+        """Summarizer of clusters."""
+        return self._custom_part("summarizer") or make_summarizer(
+            self.settings.summarizer,
             self.counter,
             self.embedder.fingerprint,
             ledger=self.ledger,
             keep=lambda key, text: self.cache.keep_texts({key: text}),
             unfit=find_unfit,
         )
-        if not custom and settings.kind != "extractive":
-            return summarizer  # charges the ledger by itself
-        name, limit = type(custom).__name__ if custom else settings.kind, settings.max_tokens
-        return CountedSummarizer(summarizer, self.ledger, self.counter, name=name, max_tokens=limit)
 
     @property
     def quotes(self) -> bool:
         """Whether summaries quote sentences of their children, which no model cuts or garbles."""
-        return not self._custom_part("summarizer") and self.settings.summarizer.kind == "extractive"
+        return getattr(self.summarizer, "quotes", False)
+
+    @property
+    def calls_model(self) -> bool:
+        """Whether summaries come from a model by calls that the ledger counts."""
+        return getattr(self.summarizer, "calls_model", False)
 
     @property
     def titles(self) -> bool:
         """Whether each summary begins with a title."""
-        settings = self.settings.summarizer
-        return not (self.quotes or self._custom_part("summarizer")) and settings.titles
+        return self.calls_model and self.settings.summarizer.titles
 
-    @cached_property
+    @property
     def quoting(self) -> Summarizer | None:
-        """Extractive summarizer that charges no ledger; None if another summarizer is in use."""
-        return self._make_extractive() if self.quotes else None
+        """Summarizer that makes quotes again, at no cost; None if a model writes summaries."""
+        return self.summarizer if self.quotes else None
 
     @cached_property
     def fallback(self) -> Summarizer | None:
         """Extractive summarizer for what the model refuses; None where a refusal is a failure."""
-        fails = self.settings.summarizer.on_failure == "fail"
-        is_used = not (self.quotes or self._custom_part("summarizer") or fails)
-        return self._make_extractive() if is_used else None
-
-    def _make_extractive(self) -> Summarizer:
+        if self.settings.summarizer.on_failure == "fail" or not self.calls_model:
+            return None
         extractive = self.settings.summarizer.model_copy(update={"kind": "extractive"})
         return make_summarizer(extractive, self.counter, self.embedder.fingerprint)
 

@@ -9,7 +9,7 @@ from raptor_core.errors import AnswerError
 from raptor_core.models.embedding.base import BatchEmbedder
 from raptor_core.models.money.usage import EMBEDDINGS, Usage
 from raptor_core.nodes import Node
-from raptor_core.store.payload import node_digest
+from raptor_core.store.payload import check_storable
 from raptor_core.tree.cache import Known
 from raptor_core.tree.components import Components
 from raptor_core.vectors import Vectors
@@ -54,7 +54,7 @@ def embed_nodes(
     with components.cache:
         rest = [node for node in nodes if node.embedding_key not in vectors]
         for node in rest:
-            node_digest(node)  # raises for a node that no store can hold
+            check_storable(node)
         components.cache.want((node.tree, node.embedding_key) for node in rest)
         vectors |= components.cache.vectors({node.embedding_key for node in rest})
         reused = frozenset(vectors)

@@ -13,7 +13,7 @@ import numpy as np
 from raptor_core import identity
 from raptor_core.curation import CURATED
 from raptor_core.documents.base import MetadataValue
-from raptor_core.models.money.usage import Usage
+from raptor_core.models.money.usage import SUMMARIES, Spending, Usage
 from raptor_core.models.summarizing.base import FailedSummary, Summary, SummaryRequest
 from raptor_core.nodes import Layer, Node, grouped
 from raptor_core.quality.junk import Junk, find_junk
@@ -289,6 +289,9 @@ def _summarize(
         for reply in components.summarizer.summarize(requests) if requests else ():
             draft = first[reply.key]
             answer = reply if components.quotes else _without_junk(reply, draft)
+            if reply.usage.calls and not components.calls_model:  # of a custom summarizer
+                name = type(components.summarizer).__name__
+                components.ledger.count(Spending(SUMMARIES, name, reply.usage))
             (node,) = mark_summaries([(draft.node, _mark(answer))])
             on_answer(node, answer.usage)
             if isinstance(answer, Summary):

@@ -5,7 +5,7 @@ from raptor_lab.search_recall import search_recall
 
 
 def test_an_exact_engine_finds_all_that_is_near():
-    with open_at(None, "local") as store:
+    with open_at(None) as store:
         publish_together(store, {name: make_tree(name, 24) for name in ("one", "two")})
         found = search_recall(store, 20, 5)
     assert 10 < found.n_samples <= 20
@@ -23,7 +23,7 @@ def test_what_a_search_misses_is_told(monkeypatch):
         return [hits[1:] for hits in search(self, vectors, limit, *where)]
 
     monkeypatch.setattr(VectorStore, "search", worse)
-    with open_at(None, "local") as store:
+    with open_at(None) as store:
         publish_together(store, {name: make_tree(name, 24) for name in ("one", "two")})
         found = search_recall(store, 20, 5)
     assert abs(found.all_trees.recall - 0.8) < 1e-9

@@ -13,7 +13,6 @@ from support.stores import open_at
 from raptor_assets.project.home import Home
 from raptor_assets.standalone.instance import open_instance
 from raptor_core.errors import RaptorError
-from raptor_core.store.locking import nobody_writes
 from raptor_core.tree.sqlite_cache import SqliteCache
 
 
@@ -28,7 +27,6 @@ def locks(home, store):
     """Functions that take a lock, by name."""
     return {
         "store": lambda: open_at(store, "edge"),
-        "copy of a store": lambda: nobody_writes(store / "corpus.lock", 1.0),
         "cache": lambda: cache(home.answers),
         "records": lambda: open_instance(home),
     }

@@ -1,11 +1,10 @@
-"""What the store's tests run in processes of their own: hold, die, meet a full disk.
+"""What the store's tests run in processes of their own: hold, die.
 
-Called as ``python store_process.py ACTION ROOT KIND``; ``tests`` must be on the path.
+Called as ``python store_process.py ACTION ROOT``; ``tests`` must be on the path.
 """
 
 import json
 import os
-import resource
 import signal
 import sys
 import threading
@@ -22,14 +21,7 @@ from support.stores import (
     rebuild,
 )
 
-from raptor_core.errors import StoreError
-from raptor_core.store import folder, journal
-
-OLD = make_tree(n=12, word="old")
-NEW = make_tree(n=12, word="new")[2:]
-GONE = make_tree("gone", n=4)
-BESIDE = make_tree("beside", n=8)
-"""What stands beside OLD and goes, and comes beside NEW."""
+from raptor_core.store import folder
 
 
 def die(*_):
@@ -41,59 +33,36 @@ def say(line):
     sys.stdout.flush()
 
 
-def hold(root, kind):
+def hold(root):
     """Open the store and keep it until killed."""
-    with open_at(root, kind):
+    with open_at(root):
         say("held")
         time.sleep(60)
 
 
-def publish_rebuilds(root, kind, start, end):
+def publish_rebuilds(root, start, end):
     """Publish rebuild after rebuild of two trees together, each in an opening of its own."""
     for number in range(int(start), int(end)):
-        with open_at(root, kind, lock_seconds=60.0) as store:
+        with open_at(root, lock_seconds=60.0) as store:
             publish_together(store, {tree: rebuild(tree, number) for tree in ("one", "two")})
         say(number)
         time.sleep(0.03)
 
 
-def read_until_told(root, kind):
+def read_until_told(root):
     """Read everything again and again until a line comes; then say what was found wrong."""
     told, wrong, builds = threading.Event(), [], set()
     threading.Thread(target=lambda: (sys.stdin.readline(), told.set())).start()
     say("reading")
     while not told.is_set():
-        with open_at(root, kind, None, lock_seconds=60.0) as store:
+        with open_at(root, identity=None, lock_seconds=60.0) as store:
             wrong += faults(store)
             builds |= {manifest.build_id for manifest in store.manifests()}
         time.sleep(0.01)
     say(json.dumps({"wrong": wrong, "n_builds": len(builds)}))
 
 
-def publish_and_die(root, kind, step):
-    """Publish NEW over OLD and BESIDE in place of GONE, and die at a step of the commit."""
-    store = open_at(root, kind)
-    engine_class = type(store._engine)
-    apply = engine_class.apply
-    if step == "before journal":
-        journal.write_durably = die
-    elif step == "after journal":
-        engine_class.apply = die
-    elif step == "half applied":
-        engine_class.apply = lambda self, batch: (
-            apply(self, type(batch)(batch.upserts[:5])),
-            die(),
-        )
-    elif step == "before deletes":
-        engine_class.apply = lambda self, batch: (apply(self, type(batch)(batch.upserts)), die())
-    elif step == "before flush":
-        engine_class.flush = die
-    elif step == "before the journal goes":
-        journal.Path.unlink = die
-    publish_together(store, {"t": NEW, "beside": BESIDE}, ["gone"])
-
-
-def promote_and_die(root, kind, step):
+def promote_and_die(root, step):
     """Promote the collection of NEWER and die at a step of it."""
     write, remove = folder.write_durably, folder.shutil.rmtree
     writes = []
@@ -108,7 +77,7 @@ def promote_and_die(root, kind, step):
         remove(place / "engine")
         die()
 
-    store = open_at(root, kind, NEWER, successor=True)
+    store = open_at(root, identity=NEWER, successor=True)
     folder.write_durably = write_or_die
     if step == "before removal":
         folder.shutil.rmtree = die
@@ -117,20 +86,10 @@ def promote_and_die(root, kind, step):
     store.promote(["t"])
 
 
-def publish_on_full_disk(root, kind):
-    """Publish while no file may grow over some KB: writes fail as they do on a full disk."""
-    try:
-        with open_at(root, kind) as store:
-            resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
-            publish(store, NEW)
-    except StoreError as error:
-        sys.stdout.write(f"StoreError: {error}")
-
-
-def publish_rounds(root, kind, word):
+def publish_rounds(root, word):
     """Publish the tree again and again, as one of several processes."""
     for i in range(4):
-        with open_at(root, kind, lock_seconds=60.0) as store:
+        with open_at(root, lock_seconds=60.0) as store:
             publish(store, make_tree(n=12, word=f"{word}{i}"))
 
 

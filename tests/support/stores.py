@@ -109,7 +109,7 @@ def edition(nodes, tree="t", n_dims=N_DIMS) -> Edition:
 
 
 def open_at(
-    root: Path | None, kind="auto", identity=IDENTITY, successor=False, owner=None, **settings
+    root: Path | None, kind="edge", identity=IDENTITY, successor=False, owner=None, **settings
 ) -> VectorStore:
     settings = StoreSettings(kind=kind, **settings)
     return open_store(settings, root, identity, successor=successor, owner=owner)

@@ -7,7 +7,7 @@ import numpy as np
 from raptor_core.nodes import End, Layer, Node, Tree
 from raptor_core.quality.checks import CheckedClusters, CheckedLayer, CheckedTrees
 from raptor_core.settings import Settings
-from raptor_core.store.outlines import Outlines
+from raptor_core.store.outlines import Outline, Outlines
 from raptor_core.store.payload import node_to_payload
 
 
@@ -30,7 +30,7 @@ def uid(name):
 
 def outlined(nodes):
     """What ranks nodes, as a store gives it."""
-    return Outlines.of(map(node_to_payload, nodes))
+    return Outlines.of([Outline.of(node_to_payload(node)) for node in nodes])
 
 
 def checked_layer(nodes, below=(), settings=None, **bounds):

@@ -232,9 +232,6 @@ class EndpointClient:
 
         begun = self._shared.limiter.wait(sum(worst), stop, self._label("the call"))
         with self._account.reserve(*worst) as hold:
-            if stop.is_set():
-                hold.release()
-                raise EndpointError(f"{self._label('the call')} was cancelled")
             try:
                 answer = self._send(send_checked)
             except FaultError as fault:

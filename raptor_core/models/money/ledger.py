@@ -1,9 +1,8 @@
 """Ledger of a run: its usage, and the bounds of its budget.
 
 Before a call its worst case is reserved; after the call its real usage is charged. Open calls
-count with their worst case, so no bound is passed however many calls are open. A call waits if it
-would fit after the open calls have been charged less than their worst case. If it would not fit
-even then, the budget has ended, and every further reservation is refused.
+count with their worst case, so no bound is passed however many calls are open. If a call does not
+fit beside them, the budget has ended, and every further reservation is refused.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ class Ledger:
     ) -> None:
         self._budget = budget or BudgetSettings()
         self._prices = prices
-        self._turn = threading.Condition()
+        self._lock = threading.RLock()
         self._spendings: dict[tuple[str, str], Spending] = {}
         self._reserved = Usage()
         self._n_reserved = 0
@@ -45,14 +44,14 @@ class Ledger:
 
     def begin(self) -> None:
         """Begin a run with no usage; open calls would be counted in the new run."""
-        with self._turn:
+        with self._lock:
             self._spendings.clear()
             self._end = None
 
     @property
     def spendings(self) -> tuple[Spending, ...]:
         """Spending by purpose and model, sorted."""
-        with self._turn:
+        with self._lock:
             return tuple(self._spendings[key] for key in sorted(self._spendings))
 
     def spent(self, purpose: str | None = None) -> Usage:
@@ -71,43 +70,33 @@ class Ledger:
             raise SettingsError(missing_price(model))
         return Account(self, purpose, model, share_of_price(price, share))
 
-    def reserve(self, worst: Usage, *, wait: bool) -> bool:
+    def reserve(self, worst: Usage) -> None:
         """Reserve the ``worst`` usage of a call, or end the budget.
 
-        If it could fit after the open calls, ``wait`` waits for them; without it, return False.
-
         Raises:
-            BudgetError: it does not fit with the usage so far, or the budget has ended earlier.
+            BudgetError: it does not fit beside the open calls, or the budget has ended earlier.
         """
-        with self._turn:
-            while True:
-                spent = sum((s.usage + s.lost for s in self._spendings.values()), Usage())
-                bound = self._passed(spent + worst)
-                if self._end is None and bound is not None:
-                    self._end = self._message(bound, spent, worst)
-                    self._turn.notify_all()
-                if self._end is not None:
-                    raise BudgetError(self._end)
-                if self._passed(spent + self._reserved + worst) is None:
-                    self._reserved += worst
-                    self._n_reserved += 1
-                    return True
-                if not wait:
-                    return False
-                self._turn.wait()
+        with self._lock:
+            spent = sum((s.usage + s.lost for s in self._spendings.values()), Usage())
+            bound = self._passed(spent + self._reserved + worst)
+            if self._end is None and bound is not None:
+                self._end = self._message(bound, spent, worst)
+            if self._end is not None:
+                raise BudgetError(self._end)
+            self._reserved += worst
+            self._n_reserved += 1
 
     def release(self, worst: Usage, spending: Spending) -> None:
         """End a reservation and count what the call really used."""
-        with self._turn:
+        with self._lock:
             self._n_reserved -= 1
             self._reserved = self._reserved - worst if self._n_reserved else Usage()
             self.count(spending)
-            self._turn.notify_all()
 
     def count(self, more: Spending) -> None:
         """Add spending, with or without a reservation."""
         key = (more.purpose, more.model)
-        with self._turn:
+        with self._lock:
             old = self._spendings.get(key, Spending(*key))
             usage, lost = old.usage + more.usage, old.lost + more.lost
             self._spendings[key] = replace(old, usage=usage, lost=lost)
@@ -133,7 +122,8 @@ class Ledger:
         return (
             f"the run stops before it would pass budget.{bound} = "
             f"{getattr(self._budget, bound)}: {spent.calls:,} calls with {spent.tokens:,} tokens "
-            f"took {money}, and the next would take {needed[bound]} more. Everything finished is "
+            f"took {money}, and the next would take {needed[bound]} more, beside "
+            f"{self._n_reserved:,} open ones. Everything finished is "
             "kept, and published trees stay. Run again to continue from there, or raise "
             f"budget.{bound}"
         )
@@ -151,27 +141,21 @@ class Account:
         self._factor = 1.0
 
     def reserve(self, prompt_tokens: int, completion_tokens: int) -> Reservation:
-        """Reserve the worst case of one call; wait for open calls if it could fit after them.
+        """Reserve the worst case of one call.
 
         ``prompt_tokens`` may be an estimate. If the endpoint has counted more than an earlier
         estimate, this one is raised in proportion. BudgetError: see ``Ledger.reserve``.
         """
         worst = self._worst(prompt_tokens, completion_tokens)
-        self.ledger.reserve(worst, wait=True)
+        self.ledger.reserve(worst)
         return Reservation(self, worst, prompt_tokens)
 
     def reserve_some(self, calls: Iterable[tuple[int, int]]) -> list[Reservation]:
-        """Reserve the first of these calls: as many as fit without waiting for open calls.
-
-        If the budget ends, ``reserve`` for the next call raises the error.
-        """
+        """Reserve the first of these calls: as many as fit; ``reserve`` for the next one raises."""
         reservations: list[Reservation] = []
         with suppress(BudgetError):
-            for prompt_tokens, completion_tokens in calls:
-                worst = self._worst(prompt_tokens, completion_tokens)
-                if not self.ledger.reserve(worst, wait=False):
-                    break
-                reservations.append(Reservation(self, worst, prompt_tokens))
+            for call in calls:
+                reservations.append(self.reserve(*call))  # noqa: PERF401  # kept up to the error
         return reservations
 
     def count_retry(self) -> Usage:

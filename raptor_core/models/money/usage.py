@@ -27,8 +27,8 @@ class Usage:
     """Usage of model calls.
 
     Attributes:
-        calls: answered calls; a summary made without a model counts as one.
-        prompt_tokens: by the endpoint's count; the children's tokens if no model was called.
+        calls: answered calls.
+        prompt_tokens, completion_tokens: by the endpoint's count.
         retries: attempts after the first of each call.
         usd: US dollars by the settings' prices, 0 if no endpoint was called; None if a model has no
             price.

@@ -94,7 +94,12 @@ def remedy_of(failed: Sequence[FailedSummary]) -> str:
 
 
 class Summarizer(Protocol):
-    """Interface of a summarizer of clusters."""
+    """Interface of a summarizer of clusters.
+
+    A summarizer may have two more attributes, which are false by default. ``quotes`` says that its
+    summaries are sentences of the children, which no model can cut or garble. ``calls_model`` says
+    that it calls a model and charges the ledger for each call.
+    """
 
     @property
     def fingerprint(self) -> str:

@@ -44,6 +44,8 @@ class BatchSummarizer:
     the next run that needs its summaries finds it by the mark and pays nothing again.
     """
 
+    calls_model = True
+
     def __init__(
         self,
         inner: ChatSummarizer,

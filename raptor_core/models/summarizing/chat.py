@@ -51,6 +51,8 @@ class ChatSummarizer:
     ``keep`` receives each answer first, in the thread of its call.
     """
 
+    calls_model = True
+
     def __init__(
         self,
         settings: SummarizerSettings,

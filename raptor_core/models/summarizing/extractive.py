@@ -10,7 +10,6 @@ from dataclasses import replace
 import numpy as np
 
 from raptor_core.identity import fingerprint
-from raptor_core.models.money.usage import Usage
 from raptor_core.models.summarizing.base import FailedSummary, Summary, SummaryRequest
 from raptor_core.models.summarizing.salience import Budget, Candidate, pick
 from raptor_core.models.summarizing.sentence import (
@@ -40,6 +39,8 @@ class ExtractiveSummarizer:
     used only if there is too little prose. If no sentence fits, the best one is cut at a clause, or
     else at a word.
     """
+
+    quotes = True
 
     def __init__(
         self, settings: SummarizerSettings, counter: TokenCounter, embedder_fingerprint: str
@@ -75,12 +76,11 @@ class ExtractiveSummarizer:
         ]
         counts = self._counter.count(drafts)
         for row, request in enumerate(requests):
-            text, n_tokens = drafts[row], counts[row]
-            if not text or n_tokens > self._settings.max_tokens:
+            text = drafts[row]
+            if not text or counts[row] > self._settings.max_tokens:
                 text = self._summarize_exactly(clusters[row], budgets[row])
-                n_tokens = self._counter.count([text])[0]
             if text:
-                yield Summary(request.key, text, Usage(1, sum(request.n_tokens), n_tokens))
+                yield Summary(request.key, text)
             else:
                 reason = "its children hold no text"
                 yield FailedSummary(request.key, request.name, reason, comes_again=True)

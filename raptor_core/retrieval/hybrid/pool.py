@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from raptor_core.retrieval.base import Query, Questions
 from raptor_core.settings.retrieval import HybridSettings
-from raptor_core.store.base import Where
 from raptor_core.store.outlines import Candidates, Keys, Outlines, Rows, full_id
 from raptor_core.store.protocols import Searcher
 
@@ -30,9 +29,6 @@ LEADING_SUMMARIES = 8
 
 BEST_OF_DOCUMENT = 3
 """Number of the best chunks whose mean score ranks a document."""
-
-MAX_NAMES = 100_000
-"""Number of document names in memory after which the cache is cleared."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,7 +85,7 @@ def _complete_pool(
         return pool
     known = np.intersect1d(dense.outlines.nodes["high"], lexical.outlines.nodes["high"])
     filters = []
-    if documents := _best_documents(pool.leaves, query, store):
+    if documents := _best_documents(pool.leaves, query):
         filters.append(query.where.narrowed(covers=documents))
     children = _leading_children(pool.summaries, query)
     unknown = children[~np.isin(children[:, 0], known)]
@@ -100,37 +96,20 @@ def _complete_pool(
     return _merge([first, *pairs], is_cut=True)
 
 
-def _best_documents(leaves: Pool, query: Query, store: Searcher) -> tuple[str, ...]:
+def _best_documents(leaves: Pool, query: Query) -> tuple[str, ...]:
     """Return the names of the documents whose best chunks score highest; ties by name."""
-    documents, first, groups = np.unique(
+    _, first, groups = np.unique(
         leaves.outlines.nodes["document"], return_index=True, return_inverse=True
     )
-    if not len(documents):
+    if not len(first):
         return ()
     scores = Ranked.from_pool(leaves, query.hybrid.lexical).scores
     means = best_means(groups, scores, BEST_OF_DOCUMENT)
     least = np.sort(means)[::-1][: query.hybrid.documents].min()
     is_best = means >= least
-    names = _document_names(leaves.outlines.take(first[is_best]), store)
-    pairs = zip(documents[is_best].tolist(), means[is_best].tolist(), strict=True)
-    order = sorted((-mean, names[key]) for key, mean in pairs if key in names)
+    names = leaves.outlines.nodes["name"][first[is_best]]
+    order = sorted(zip((-means[is_best]).tolist(), names.tolist(), strict=True))
     return tuple(sorted(name for _, name in order[: query.hybrid.documents]))
-
-
-_name_cache: dict[int, str] = {}
-
-
-def _document_names(outlines: Outlines, store: Searcher) -> dict[int, str]:
-    """Return document names by the hash of the name; read the store for names not in the cache."""
-    ids = dict(zip(outlines.nodes["document"].tolist(), outlines.ids(), strict=True))
-    known = {key: name for key in ids if (name := _name_cache.get(key))}
-    if lacking := {node_id: key for key, node_id in ids.items() if key not in known}:
-        nodes = store.nodes(Where(ids=tuple(lacking)))
-        known |= {lacking[node.id]: node.documents[0] for node in nodes}
-        if len(_name_cache) > MAX_NAMES:
-            _name_cache.clear()
-        _name_cache.update(known)
-    return known
 
 
 def _leading_children(summaries: Pool, query: Query) -> Keys:

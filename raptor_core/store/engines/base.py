@@ -1,16 +1,14 @@
 """Interface between the store and its engines, without types of a vendor.
 
-The rules of publishing and forgetting are in ``VectorStore``. The engines are Edge (``edge.py``),
-local mode (``qdrant.py``) and a server (``server.py``).
+The rules of publishing and forgetting are in ``VectorStore``. The engines are Edge (``edge.py``)
+and a server or local mode behind qdrant-client (``qdrant.py``). All of them store the same points.
 """
 
 from __future__ import annotations
 
-import operator
-import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -29,27 +27,32 @@ from raptor_core.store.lexical import Sparse
 from raptor_core.store.payload import Payload
 from raptor_core.vectors import Vectors
 
-if TYPE_CHECKING:
-    from raptor_core.store.outlines import Candidates
-
 DENSE = "dense"
 LEXICAL = "lexical"
 
-KEYWORD_FIELDS = ("tree", "state", "documents", "content_key", "embedding_key", "facts")
+KEYWORD_FIELDS = (
+    "node_id",
+    "tree",
+    "state",
+    "documents",
+    "content_key",
+    "embedding_key",
+    "facts",
+)
 """Payload fields with a keyword index; ``layer`` has an integer index."""
-
-READ_POINTS = 1000
-"""Largest number of points in one read, and of keys in a filter; longer filters gain nothing."""
 
 LINKED_FIELDS = ("tree", "documents", "facts")
 """Fields for which the graph gets separate links, so that narrow filters stay fast."""
+
+READ_POINTS = 1000
+"""Largest number of points in one read, and of keys in a filter; longer filters gain nothing."""
 
 Fields = Sequence[str] | None
 """Payload fields to read; None reads all."""
 
 QueryVector = Vectors | Sparse
 """Query that scores points by the inner product with their vector: a unit vector of shape
-``(n_dims,)``, or terms, each weighted by its IDF."""
+``(n_dims,)``, or terms, each weighted by its IDF over the live nodes."""
 
 
 class SearchRequest(NamedTuple):
@@ -63,23 +66,10 @@ class SearchRequest(NamedTuple):
     is_exact: bool = False
 
 
-class Search(NamedTuple):
-    """Search for at most ``limit`` points of score ``min_score`` or more; None is any score."""
-
-    request: SearchRequest
-    limit: int
-    min_score: float | None = None
-
-    @property
-    def threshold(self) -> float | None:
-        """Greatest float32 under ``min_score``, since engines exclude their threshold."""
-        least, lower = self.min_score, np.float32(-np.inf)
-        return None if least is None else float(np.nextafter(np.float32(least), lower))
-
-
 class Scored(NamedTuple):
-    """Payload of a point that a search returned, and its score; higher is more similar."""
+    """Point that a search returned, with its score; higher is more similar."""
 
+    id: str
     payload: Payload
     score: float
 
@@ -104,17 +94,19 @@ def named_vectors(point: Point, sparse: Callable[[Sparse], Any]) -> dict[str, An
     return vectors
 
 
-@dataclass(frozen=True, slots=True)
-class Batch:
-    """Points to write, then ids to delete; applying it twice is the same as once.
+class Upsert(NamedTuple):
+    """Operation that writes points; a point of the same id is replaced."""
 
-    ``replaces`` names the trees that it changes, each with the ``mark`` of its manifest, or None
-    without one. A server refuses a tree whose mark differs by then.
-    """
+    points: tuple[Point, ...]
 
-    upserts: tuple[Point, ...] = ()
-    deletes: tuple[str, ...] = ()
-    replaces: tuple[tuple[str, str | None], ...] = ()
+
+class Delete(NamedTuple):
+    """Operation that deletes points; ids without a point are allowed."""
+
+    ids: tuple[str, ...]
+
+
+Operation = Upsert | Delete
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,14 +117,6 @@ class Match:
     values: tuple[str | int, ...]
 
 
-_COMPARISONS = {
-    "gt": operator.gt,
-    "gte": operator.ge,
-    "lt": operator.lt,
-    "lte": operator.le,
-}
-
-
 @dataclass(frozen=True, slots=True)
 class Between:
     """A number of ``field``, or one of its elements, is within all bounds; see ``BOUNDS``."""
@@ -140,72 +124,40 @@ class Between:
     field: str
     bounds: tuple[tuple[str, float], ...]
 
-    def includes(self, number: float) -> bool:
-        """Return whether a number is within all bounds."""
-        return all(_COMPARISONS[name](number, bound) for name, bound in self.bounds)
-
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """Filter on points: every match holds, and the id is among ``ids`` unless these are None.
-
-    No point matches one of ``excluded`` or has one of ``excluded_ids``. Servers also take matches
-    and ids of hidden points.
-    """
+    """Filter on points: every match holds, and none of ``excluded`` does."""
 
     matches: tuple[Match | Between, ...] = ()
-    ids: tuple[str, ...] | None = None
     excluded: tuple[Match | Between, ...] = ()
-    excluded_ids: tuple[str, ...] = ()
-    hidden: tuple[Match, ...] = ()
-    hidden_ids: tuple[str, ...] = ()
-
-    def values(self, field: str) -> tuple[str | int, ...] | None:
-        """Return the values that a field may have; None without a match of this field."""
-        matches = (match for match in self.matches if isinstance(match, Match))
-        return next((match.values for match in matches if match.field == field), None)
 
 
-Read = TypeVar("Read")
+class Engine(Protocol):
+    """Collection of points. Every failure is a StoreError that names the place."""
 
+    def apply(self, operations: Sequence[Operation]) -> None:
+        """Apply operations in this order; they are durable and readable when it returns.
 
-class PointReader(Protocol):
-    """Reads of points. Every failure is a StoreError that names the place."""
-
-    def read_consistently(self, read: Callable[[PointReader], Read]) -> Read:
-        """Return the result of ``read``, whose reader returns one version of each tree.
-
-        ``read`` is called again where a tree that it read was published meanwhile. Only a server
-        has other publishers at the same time.
+        It is no transaction: where the process or the engine dies, some of them are applied.
         """
-        return read(self)
+
+    def fetch(self, ids: Sequence[str], fields: Fields) -> list[Point]:
+        """Return the points that exist among ``ids``, without vectors."""
 
     def scroll(self, condition: Condition, fields: Fields, *, dense: bool = False) -> list[Point]:
         """Return all points that match, in any order."""
 
-    def search(self, requests: Sequence[SearchRequest], limit: int) -> list[list[Scored]]:
-        """Return the best points of each request in the order of ``ranked``."""
-
-    def outlines(self, requests: Sequence[SearchRequest], limit: int) -> list[Candidates]:
-        """Return the outlines of the points that ``search`` returns, for ranking."""
+    def search(
+        self, requests: Sequence[SearchRequest], limit: int, fields: Fields
+    ) -> list[list[Scored]]:
+        """Return the best points of each request, in any order; ``limit`` of them at most."""
 
     def count(self, condition: Condition) -> int:
         """Return the exact number of points that match."""
 
-
-class Engine(PointReader, Protocol):
-    """Collection of points."""
-
-    def apply(self, batch: Batch) -> None:
-        """Write and delete, in this order; the changes are readable when it returns."""
-
-    def flush(self) -> None:
-        """Make applied batches survive a loss of power, where ``apply`` does not."""
-        return
-
     def optimize(self) -> None:
         """Build search indexes and remove deleted data, where the engine does not by itself."""
-        return
 
     def close(self) -> None:
         """Release the engine; closing twice is allowed."""
@@ -220,18 +172,11 @@ MANIFEST = Match("state", ("manifest",))
 
 def live_condition(where: Where) -> Condition | None:
     """Return the condition for live nodes that match; None when nothing can match."""
-    ids = None if where.ids is None else _ids(where.ids)
-    matches = tuple(_matches(where))
-    if ids == () or not all(m.values for m in matches if isinstance(m, Match)):
+    matches = (LIVE, *_matches(where))
+    if not all(m.values for m in matches if isinstance(m, Match)):
         return None
-    if where.exclude is None:
-        return Condition((LIVE, *matches), ids)
-    excluded = (m for m in _excluded(where.exclude) if isinstance(m, Between) or m.values)
-    return Condition((LIVE, *matches), ids, tuple(excluded), _ids(where.exclude.ids or ()))
-
-
-def _ids(ids: Iterable[str]) -> tuple[str, ...]:
-    return tuple(node_id for node_id in dict.fromkeys(ids) if is_id(node_id))
+    excluded = _excluded(where.exclude) if where.exclude is not None else ()
+    return Condition(matches, tuple(m for m in excluded if isinstance(m, Between) or m.values))
 
 
 def _matches(where: Where) -> Iterator[Match | Between]:
@@ -265,6 +210,7 @@ def _excluded(exclude: Where) -> Iterator[Match | Between]:
 
 def _plain_matches(where: Where) -> Iterator[Match]:
     fields = {"tree": where.trees, "layer": where.layers, "documents": where.covers}
+    fields["node_id"] = where.ids
     for name, values in fields.items():
         if values is not None:
             yield Match(name, tuple(dict.fromkeys(values)))
@@ -282,50 +228,6 @@ def _values(key: str, accepted: Any) -> Iterator[Match | Between]:
 
 def _facts(kind: str, values: Iterable[str]) -> Match:
     return Match("facts", tuple(dict.fromkeys(fact(kind, value) for value in values)))
-
-
-def is_id(text: str) -> bool:
-    """Return whether a text is a UUID in canonical form, as ids of points are."""
-    try:
-        return str(uuid.UUID(text)) == text
-    except (ValueError, AttributeError):
-        return False
-
-
-TIED = 10_000
-"""Most points of equal score that are sorted by id; of more, the engine chooses some."""
-
-ScoredRow = tuple[Any, ...]
-"""Id and score of a point, and further values."""
-
-
-def ranked(
-    query: Callable[[Sequence[Search]], list[list[ScoredRow]]],
-    requests: Sequence[SearchRequest],
-    limit: int,
-) -> list[list[ScoredRow]]:
-    """Return the best ``limit`` points of each request, by score, then by id.
-
-    ``query`` returns points, best first, and may exceed a limit. It first returns one point more.
-    Where this point ties with the last, it returns all points of at least that score, up to
-    ``TIED`` more.
-    """
-    rows = query([Search(request, limit + 1) for request in requests])
-    tied = {
-        number: hits[-1][1]
-        for number, hits in enumerate(rows)
-        if len(hits) > limit and hits[-1][1] == hits[limit - 1][1]
-    }
-    if tied:
-        searches = [Search(requests[n], limit + TIED, score) for n, score in tied.items()]
-        for number, hits in zip(tied, query(searches), strict=True):
-            rows[number] = hits
-    return [sorted(hits, key=best_first)[:limit] for hits in rows]
-
-
-def best_first(hit: ScoredRow) -> tuple[float, Any]:
-    """Return the sort key of a hit."""
-    return (-hit[1], hit[0])
 
 
 def query_units(vectors: Vectors, identity: StoreIdentity) -> Vectors:

@@ -1,92 +1,46 @@
 """Qdrant Edge, the engine of a Qdrant server in this process: one directory is one shard.
 
-Edge has no collections, aliases or transactions: these are in ``folder.py`` and ``journal.py``. Its
-log is off. The journal and a flush after each publication protect the same data, and the log
-doubles the time to open and keeps removed text. Edge raises bare ``Exception``, and a Rust panic as
-a ``BaseException``, so both are caught here, around its calls alone.
-
-Only live nodes have vectors, so a search need not filter by state. Reading a payload takes ten
-times as long as scoring its point. So a search returns ids, the outlines that rank them are in a
-separate file (``outlines.py``), and only the payloads of results are read.
+Edge has no collections or aliases: these are in ``folder.py``. Its log is off: each publication
+ends with a flush, and the log doubles the time to open and keeps removed text. Edge raises bare
+``Exception``, and a Rust panic as a ``BaseException``, so both are caught here, around its calls
+alone.
 """
 
 import json
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
-from uuid import UUID
 
 import numpy as np
 import qdrant_edge as edge
 
+from raptor_core.disk import check_space
 from raptor_core.errors import StoreError
 from raptor_core.store.engines.base import (
     DENSE,
     KEYWORD_FIELDS,
     LEXICAL,
     LIVE,
-    Batch,
     Between,
     Condition,
+    Delete,
     Engine,
     Fields,
     Match,
+    Operation,
     Point,
     Scored,
-    ScoredRow,
-    Search,
     SearchRequest,
     named_vectors,
-    ranked,
 )
 from raptor_core.store.lexical import Sparse
-from raptor_core.store.outlines import Candidates, OutlineFile
-from raptor_core.store.payload import Payload, damaged
-
-KEYS = "keys"
-REST = "rest"
-ALONE = ("embedding_key", "mark", "numbers")
-"""Each value costs time to pass to the engine, and each index costs time to write and to open. So
-``keys`` holds the filtered fields as "field=value" under one index, ``rest`` holds the payload as
-JSON, and the fields that are read without the others are stored separately."""
-
-_FILTERED = (*KEYWORD_FIELDS, "layer")
-_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
-
-
-def pack(payload: Payload) -> Payload:
-    """Return the stored fields of a payload."""
-    packed: Payload = {name: payload[name] for name in ALONE if name in payload}
-    packed[KEYS] = [key for name in _FILTERED for key in _payload_keys(payload, name)]
-    packed[REST] = _ENCODER.encode(payload)
-    return packed
-
-
-def _payload_keys(payload: Payload, field: str) -> list[str]:
-    value = payload.get(field, [])
-    return [f"{field}={v}" for v in (value if isinstance(value, list) else (value,))]
-
-
-def stored_fields(fields: Fields) -> list[str]:
-    """Return the stored fields that hold these fields of a payload; None means all fields."""
-    return list(fields) if fields is not None and set(fields) <= set(ALONE) else [REST]
-
-
-def unpack(stored: Payload) -> Payload:
-    """Return the fields that were read of a payload; none where it is damaged."""
-    if REST not in stored:
-        return stored
-    try:
-        payload = json.loads(stored[REST])
-    except (TypeError, ValueError):
-        return {}
-    return payload if isinstance(payload, dict) else {}
-
 
 UPDATE_POINTS = 2000
 """Points per operation, which limits the vectors that are lists of numbers at a time."""
+
+WRITTEN_BYTES = 20_000
+"""Space that a point may take on disk while it is written, with its share of a new segment."""
 
 SCROLL_POINTS = 10_000
 
@@ -144,10 +98,15 @@ def _configure(n_dims: int, *, erasing: bool = False) -> Any:
 
 def create_shard(path: Path, n_dims: int) -> None:
     """Create an empty shard with its vectors and indexes in the empty directory ``path``."""
+    keyword = edge.KeywordIndexParams(enable_hnsw=False, memory=edge.Memory.Cold)
+    layer = edge.IntegerIndexParams(
+        lookup=True, range=False, enable_hnsw=False, memory=edge.Memory.Cold
+    )
     with engine_errors(path, "create a shard", f"move {path} away and build again"):
         shard = edge.EdgeShard.create(str(path), _configure(n_dims))
-        schema = edge.KeywordIndexParams(enable_hnsw=False, memory=edge.Memory.Cold)
-        shard.update(edge.UpdateOperation.create_field_index(KEYS, schema))
+        for field in KEYWORD_FIELDS:
+            shard.update(edge.UpdateOperation.create_field_index(field, keyword))
+        shard.update(edge.UpdateOperation.create_field_index("layer", layer))
         shard.flush()
         shard.close()
 
@@ -159,145 +118,61 @@ class EdgeEngine(Engine):
         """Open the shard in the directory ``path``; ``remedy`` ends messages about its damage."""
         self._path = path
         self._remedy = remedy
-        self._outlines = OutlineFile(path, self._live_payloads)
         with self._errors("open the shard"):
             self._shard: Any = edge.EdgeShard.load(str(path))
 
     def _errors(self, action: str) -> AbstractContextManager[None]:
         return engine_errors(self._path, action, self._remedy)
 
-    def apply(self, batch: Batch) -> None:
+    def apply(self, operations: Sequence[Operation]) -> None:
         """See ``Engine``."""
-        self._outlines.withdraw(is_new=self.count(Condition()) == 0)
-        update = edge.UpdateOperation
-        try:
-            with self._errors(f"write {len(batch.upserts)} points"):
-                for at in range(0, len(batch.upserts), UPDATE_POINTS):
-                    points = [
-                        edge.Point(p.id, named_vectors(p, _sparse), pack(p.payload))
-                        for p in batch.upserts[at : at + UPDATE_POINTS]
-                    ]
-                    self._shard.update(update.upsert_points(points))
-                if batch.deletes:
-                    self._shard.update(update.delete_points(list(batch.deletes)))
-        except BaseException:
-            self._outlines.forget()
-            raise
-        live = (p.payload for p in batch.upserts if p.payload["state"] == "live")
-        self._outlines.change(batch.deletes, live)
+        if not operations:
+            return
+        check_space(self._path, WRITTEN_BYTES * sum(len(operation[0]) for operation in operations))
+        with self._errors("write points"):
+            for operation in operations:
+                for update in _updates(operation):
+                    self._shard.update(update)
+            self._shard.flush()
 
-    def fetch(self, ids: Sequence[str], *, dense: bool = False) -> list[Point]:
-        """Return the points that exist among ``ids``, with their whole payloads."""
+    def fetch(self, ids: Sequence[str], fields: Fields) -> list[Point]:
+        """See ``Engine``."""
         with self._errors(f"read {len(ids)} points"):
-            points = self._shard.retrieve(list(ids), [REST], [DENSE] if dense else False)
-        return [_record(point) for point in points]
+            points = self._shard.retrieve(list(ids), _selected(fields), False)
+        return list(map(_record, points))
 
     def scroll(self, condition: Condition, fields: Fields, *, dense: bool = False) -> list[Point]:
-        """See ``PointReader``."""
-        by_id = condition.ids is not None and condition == Condition((LIVE,), condition.ids)
-        if condition.ids is not None and by_id and fields is None:
-            records = self.fetch(condition.ids, dense=dense)
-            return [record for record in records if record.payload.get("state", "live") == "live"]
-        records = []
+        """See ``Engine``."""
+        records: list[Point] = []
         offset = None
         while True:
             request = edge.ScrollRequest(
                 offset=offset,
                 limit=SCROLL_POINTS,
-                filter=self._filter(condition),
-                with_payload=stored_fields(fields),
+                filter=_filter(condition),
+                with_payload=_selected(fields),
                 with_vector=[DENSE] if dense else False,
             )
             with self._errors("list points"):
                 points, offset = self._shard.scroll(request)
-            records += [_record(point) for point in points]
+            records += map(_record, points)
             if offset is None:
                 return records
 
-    def search(self, requests: Sequence[SearchRequest], limit: int) -> list[list[Scored]]:
-        """See ``PointReader``. One call scores the points, and another reads their payloads."""
-        rows = self._ranked(requests, limit)
-        names = {number: str(UUID(int=number)) for row in rows for number, _ in row}
-        payloads = {record.id: record.payload for record in self.fetch(list(names.values()))}
-        for name, payload in payloads.items():
-            if payload.get("node_id") != name:
-                raise damaged({**payload, "node_id": name})
-        return [[Scored(payloads[names[number]], score) for number, score in row] for row in rows]
-
-    def outlines(self, requests: Sequence[SearchRequest], limit: int) -> list[Candidates]:
-        """See ``PointReader``."""
-        rows = self._ranked(requests, limit)
-        numbers = [number for row in rows for number, _ in row]
-        outlines, missing = self._outlines.find(numbers)
-        if missing:
-            name = str(UUID(int=missing[0]))
-            (record,) = self.fetch([name])
-            raise damaged({**record.payload, "node_id": name})
-        scores = np.array([score for row in rows for _, score in row], dtype=np.float64)
-        ends = np.cumsum([len(row) for row in rows])
-        parts = [np.arange(end - len(row), end) for row, end in zip(rows, ends, strict=True)]
-        return [Candidates(outlines.take(part), scores[part]) for part in parts]
-
-    def _live_payloads(self) -> Iterator[Payload]:
-        """Yield the payloads of live points that have their point's id."""
-        for record in self.scroll(Condition((LIVE,)), None):
-            if record.payload.get("node_id") == record.id:
-                yield record.payload
-
-    def _ranked(self, requests: Sequence[SearchRequest], limit: int) -> list[list[ScoredRow]]:
-        """Return ids, as numbers, and scores."""
-
-        def query(searches: Sequence[Search]) -> list[list[ScoredRow]]:
-            queries = list(map(self._query, searches))
-            with self._errors("search"):
-                rows = self._shard.query_batch(edge.QueryBatchRequest(queries))
-            return [[(point.id.int, point.score) for point in row] for row in rows]
-
-        return ranked(query, requests, limit)
-
-    def _query(self, search: Search) -> Any:
-        """Return one search for ids.
-
-        It names all points as the corpus of IDF: by default the engine counts deleted points until
-        it compacts them.
-        """
-        request = search.request
-        matches = tuple(match for match in request.condition.matches if match != LIVE)
-        condition = replace(request.condition, matches=matches)
-        nearest, params = edge.Query.Nearest, None
-        if isinstance(request.query, Sparse):
-            query = nearest(_sparse(request.query), using=LEXICAL)
-            params = edge.SearchParams(idf=edge.IdfParams(corpus=edge.Filter()))
-        else:
-            query = nearest(request.query.tolist(), using=DENSE)
-            params = edge.SearchParams(exact=True) if request.is_exact else None
-        return edge.QueryRequest(
-            limit=search.limit,
-            query=query,
-            filter=None if condition == Condition() else self._filter(condition),
-            score_threshold=search.threshold,
-            params=params,
-        )
-
-    def _filter(self, condition: Condition) -> Any:
-        must: list[Any] = list(map(_field_condition, condition.matches))
-        excluded: list[Any] = list(map(_field_condition, condition.excluded))
-        if condition.ids is not None:
-            must.append(edge.HasIdCondition(set(condition.ids)))
-        if condition.excluded_ids:
-            excluded.append(edge.HasIdCondition(set(condition.excluded_ids)))
-        return edge.Filter(must=must, must_not=excluded)
+    def search(
+        self, requests: Sequence[SearchRequest], limit: int, fields: Fields
+    ) -> list[list[Scored]]:
+        """See ``Engine``."""
+        queries = [_query(request, limit, fields) for request in requests]
+        with self._errors("search"):
+            rows = self._shard.query_batch(edge.QueryBatchRequest(queries))
+        return [[Scored(str(p.id), p.payload or {}, p.score) for p in row] for row in rows]
 
     def count(self, condition: Condition) -> int:
-        """See ``PointReader``."""
-        request = edge.CountRequest(exact=True, filter=self._filter(condition))
+        """See ``Engine``."""
+        request = edge.CountRequest(exact=True, filter=_filter(condition))
         with self._errors("count"):
             return int(self._shard.count(request))
-
-    def flush(self) -> None:
-        """Write everything to disk."""
-        with self._errors("flush"):
-            self._shard.flush()
 
     def optimize(self) -> None:
         """Seal large segments, and rewrite those with many deleted points; in small stores, all."""
@@ -320,15 +195,61 @@ class EdgeEngine(Engine):
         """See ``Engine``."""
         with self._errors("close"):
             self._shard.close()
-        self._outlines.save()
+
+
+def _updates(operation: Operation) -> Iterator[Any]:
+    """Yield the engine's operations; a large one comes in parts."""
+    if isinstance(operation, Delete):
+        yield edge.UpdateOperation.delete_points(list(operation.ids))
+        return
+    for at in range(0, len(operation.points), UPDATE_POINTS):
+        part = operation.points[at : at + UPDATE_POINTS]
+        points = [edge.Point(p.id, named_vectors(p, _sparse), p.payload) for p in part]
+        yield edge.UpdateOperation.upsert_points(points)
+
+
+def _query(request: SearchRequest, limit: int, fields: Fields) -> Any:
+    """Return one search.
+
+    It names the live points as the corpus of IDF: by default the engine counts deleted points until
+    it compacts them.
+    """
+    params = None
+    if isinstance(request.query, Sparse):
+        query = edge.Query.Nearest(_sparse(request.query), using=LEXICAL)
+        live = _filter(Condition((LIVE,)))
+        params = edge.SearchParams(idf=edge.IdfParams(corpus=live))
+    else:
+        query = edge.Query.Nearest(request.query.tolist(), using=DENSE)
+        params = edge.SearchParams(exact=True) if request.is_exact else None
+    return edge.QueryRequest(
+        limit=limit,
+        query=query,
+        filter=_filter(request.condition),
+        params=params,
+        with_payload=_selected(fields),
+    )
+
+
+def _selected(fields: Fields) -> list[str] | bool:
+    """Return the selection of payload fields; True is all, False none."""
+    return True if fields is None else list(fields) or False
+
+
+def _filter(condition: Condition) -> Any:
+    return edge.Filter(
+        must=list(map(_field_condition, condition.matches)),
+        must_not=list(map(_field_condition, condition.excluded)),
+    )
 
 
 def _field_condition(match: Match | Between) -> Any:
     if isinstance(match, Between):
         return edge.FieldCondition(key=match.field, range=edge.RangeFloat(**dict(match.bounds)))
-    keys = [f"{match.field}={value}" for value in match.values]
-    value = edge.MatchValue(keys[0]) if len(keys) == 1 else edge.MatchAny(keys)
-    return edge.FieldCondition(key=KEYS, match=value)
+    if len(match.values) == 1:
+        return edge.FieldCondition(key=match.field, match=edge.MatchValue(match.values[0]))
+    values: Any = list(match.values)
+    return edge.FieldCondition(key=match.field, match=edge.MatchAny(values))
 
 
 def _sparse(sparse: Sparse) -> Any:
@@ -338,4 +259,4 @@ def _sparse(sparse: Sparse) -> Any:
 def _record(point: Any) -> Point:
     vector = (point.vector or {}).get(DENSE)
     dense = None if vector is None else np.asarray(vector, dtype=np.float32)
-    return Point(str(point.id), unpack(point.payload or {}), dense)
+    return Point(str(point.id), point.payload or {}, dense)

@@ -30,7 +30,9 @@ class Layout:
         client.create_collection(
             name,
             vectors_config={DENSE: dense},
-            sparse_vectors_config={LEXICAL: models.SparseVectorParams()},
+            sparse_vectors_config={
+                LEXICAL: models.SparseVectorParams(modifier=models.Modifier.IDF)
+            },
             shard_number=settings.shard_number or None,
             replication_factor=settings.replication_factor or None,
             write_consistency_factor=settings.write_consistency_factor or None,
@@ -40,13 +42,11 @@ class Layout:
 
     def create_indexes(self, client: QdrantClient, name: str) -> None:
         """Create the indexes of payload fields; existing indexes stay."""
-        for field in (*KEYWORD_FIELDS, "birth", "publication"):
+        for field in KEYWORD_FIELDS:
             keyword = models.KeywordIndexParams(
                 type=models.KeywordIndexType.KEYWORD, enable_hnsw=field in LINKED_FIELDS
             )
             client.create_payload_index(name, field, keyword, wait=True)
-        node_ids = models.UuidIndexParams(type=models.UuidIndexType.UUID, enable_hnsw=False)
-        client.create_payload_index(name, "node_id", node_ids, wait=True)
         layer = models.IntegerIndexParams(
             type=models.IntegerIndexType.INTEGER, lookup=True, range=False, enable_hnsw=False
         )
@@ -84,11 +84,6 @@ class Layout:
         if quantized is None and not settings.hnsw_ef:
             return None
         return models.SearchParams(hnsw_ef=settings.hnsw_ef or None, quantization=quantized)
-
-    @property
-    def has_copies(self) -> bool:
-        """Whether a collection has several copies, according to the settings."""
-        return self._settings.replication_factor > 1 or self._settings.read_consistency != "one"
 
     def consistency(self) -> dict[str, Any]:
         """Return the argument of every read; none where any copy may answer."""

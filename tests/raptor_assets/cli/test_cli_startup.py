@@ -20,7 +20,7 @@ print(*sorted(set(sys.argv[1].split()) & sys.modules.keys()), file=sys.stderr)
 """
 
 
-@pytest.mark.parametrize("command", ["status", "plan", "build", "tree soup.md"])
+@pytest.mark.parametrize("command", ["plan", "tree soup.md"])
 def test_an_answer_without_work_loads_neither_dagster_nor_a_model(built, command):
     heavy = " ".join((HEAVY | {"dagster", "sqlalchemy"}) - NEEDED)
     told = subprocess.run(

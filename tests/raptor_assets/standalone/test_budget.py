@@ -1,19 +1,29 @@
 """A run that stops at its budget: what it keeps, what it says, and how the next goes on."""
 
+import json
+
 import pytest
 from support.command import Place
+from support.openai_server import FakeOpenAI
 from support.workshop import Workshop, prose
 
 pytestmark = pytest.mark.slow
 
 
-def test_runs_within_a_budget_add_up_to_one_full_build(tmp_path):
-    free = Workshop(tmp_path / "free")
+@pytest.fixture
+def chat():
+    """Settings of a summarizer that calls a stand-in endpoint."""
+    with FakeOpenAI() as server:
+        yield {"kind": "openai", "model": "writer", "base_url": server.base_url, "max_tokens": 100}
+
+
+def test_runs_within_a_budget_add_up_to_one_full_build(tmp_path, chat):
+    free = Workshop(tmp_path / "free", summarizer=chat)
     free.write("a.md", prose(40, seed=1))
     free.build()
     needed = free.metadata("tree", "a.md")["summaries_made"]
 
-    workshop = Workshop(tmp_path / "bounded", budget={"calls": 4})
+    workshop = Workshop(tmp_path / "bounded", summarizer=chat, budget={"calls": 4})
     workshop.write("a.md", prose(40, seed=1))
     made = []
     for _ in range(needed):
@@ -29,13 +39,13 @@ def test_runs_within_a_budget_add_up_to_one_full_build(tmp_path):
     assert workshop.manifests()["a.md"].build_id == free.manifests()["a.md"].build_id
 
 
-def test_what_was_published_stays_when_the_budget_ends_and_no_further_tree_begins(tmp_path):
-    workshop = Workshop(tmp_path)
+def test_what_was_published_stays_when_the_budget_ends_and_no_further_tree_begins(tmp_path, chat):
+    workshop = Workshop(tmp_path, summarizer=chat)
     for name in ("a.md", "b.md"):
         workshop.write(name, prose(40, seed=ord(name[0])))
     workshop.build()
     before = workshop.manifests()
-    workshop.configure(budget={"calls": 0})
+    workshop.configure(summarizer=chat, budget={"calls": 0})
     for name in ("a.md", "b.md"):
         workshop.write(name, prose(40, seed=ord(name[0]) + 9))
     report = workshop.build()
@@ -44,11 +54,12 @@ def test_what_was_published_stays_when_the_budget_ends_and_no_further_tree_begin
     assert workshop.manifests() == before
 
 
-def test_the_command_bounds_a_run_and_has_a_code_for_it(tmp_path):
+def test_the_command_bounds_a_run_and_has_a_code_for_it(tmp_path, chat):
     place = Place(tmp_path)
     place.write("a.md", prose(120, seed=1))
     place.write("free.md", prose(1, seed=2))
     assert place.call("init", place.docs).code == 0
+    place.configure("[summarizer]\n" + "\n".join(f"{k} = {json.dumps(v)}" for k, v in chat.items()))
     first = place.call("plan", "--json").json["summaries"]["calls"]
     stopped = place.call("build", "--max-calls", 3, "--json")
     assert stopped.code == 8, stopped
@@ -60,7 +71,6 @@ def test_the_command_bounds_a_run_and_has_a_code_for_it(tmp_path):
     assert finished.code == 0
     least, most = then["summaries_range"]
     assert least <= finished.json["n_summarized"] <= most
-    place.configure('[summarizer]\nkind = "openai"\nmodel = "some-chat"')
     unpriced = place.call("build", "--max-usd", 1, "--json")
     assert (unpriced.code, unpriced.json["error"]) == (3, "SettingsError")
-    assert "some-chat" in unpriced.json["message"]
+    assert "writer" in unpriced.json["message"]

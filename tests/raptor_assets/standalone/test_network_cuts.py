@@ -13,7 +13,7 @@ from support.command import Place, embedder_made_by
 from support.hashing import HashingEmbedder
 from support.links import Link
 from support.openai_server import FakeOpenAI
-from support.stand_ins import qdrant_at_wire
+from support.stand_ins import qdrant_stand_in
 from support.workshop import prose, settings_text
 
 from raptor_assets.project.home import Home
@@ -118,9 +118,9 @@ class Network:
 
 
 @pytest.fixture(scope="module")
-def network(tmp_path_factory, qdrant_server):
+def network(tmp_path_factory):
     """A network in which everything has been published once."""
-    with pytest.MonkeyPatch.context() as patch, qdrant_at_wire(qdrant_server) as store:
+    with pytest.MonkeyPatch.context() as patch, qdrant_stand_in() as store:
         patch.setattr(retries, "POLICY", RetryPolicy(base_seconds=0.001))
         patch.setattr(client, "BASE_SECONDS", 0.2)
         with (

@@ -6,13 +6,15 @@ import pytest
 from support.workshop import Workshop, prose
 
 from raptor_core.errors import StoreError, StoreRefusedError
-from raptor_core.store import journal, publishing
+from raptor_core.store import publishing
+from raptor_core.store.engines.base import Upsert
+from raptor_core.store.engines.edge import EdgeEngine
 
 pytestmark = pytest.mark.slow
 
 NAMES = ("a.md", "b.md", "c.md")
-plan = publishing._planned
-commit = journal.Journal.commit
+compare = publishing._compare
+apply = EdgeEngine.apply
 
 
 def edit(workshop, word):
@@ -34,12 +36,16 @@ def commits(monkeypatch):
     """Trees of the manifests in each commit."""
     found = []
 
-    def committed(self, batch):
-        found.append([p.payload["tree"] for p in batch.upserts if p.payload["state"] == "manifest"])
-        commit(self, batch)
+    def applied(self, operations):
+        found.append([p.payload["tree"] for p in points(operations) if "mark" in p.payload])
+        apply(self, operations)
 
-    monkeypatch.setattr(journal.Journal, "commit", committed)
+    monkeypatch.setattr(EdgeEngine, "apply", applied)
     return found
+
+
+def points(operations):
+    return [p for one in operations if isinstance(one, Upsert) for p in one.points]
 
 
 def holding(workshop, word):
@@ -55,12 +61,12 @@ def test_partitions_that_go_through_together_are_published_in_one_commit(worksho
 
 
 def test_a_tree_that_cannot_be_published_fails_its_partition_alone(workshop, monkeypatch):
-    def planned(manifest, nodes, stored):
+    def compared(manifest, nodes, stored):
         if manifest.tree == "b.md":
             raise StoreError("no such vectors")
-        return plan(manifest, nodes, stored)
+        return compare(manifest, nodes, stored)
 
-    monkeypatch.setattr(publishing, "_planned", planned)
+    monkeypatch.setattr(publishing, "_compare", compared)
     edit(workshop, "zebra")
     report = workshop.build()
     assert report.built == ["a.md", "c.md"]
@@ -72,10 +78,10 @@ def test_a_tree_that_cannot_be_published_fails_its_partition_alone(workshop, mon
 
 
 def test_a_commit_that_fails_fails_all_of_it_and_the_next_build_publishes(workshop, monkeypatch):
-    def failing(self, batch):
+    def failing(self, operations):
         raise StoreError("no room")
 
-    monkeypatch.setattr(journal.Journal, "commit", failing)
+    monkeypatch.setattr(EdgeEngine, "apply", failing)
     edit(workshop, "panda")
     report = workshop.build()
     assert Counter(f.reason for f in report.failed.values()) == {"no room": 3}
@@ -86,12 +92,12 @@ def test_a_commit_that_fails_fails_all_of_it_and_the_next_build_publishes(worksh
 
 
 def test_what_a_server_refuses_together_is_published_apart(workshop, monkeypatch):
-    def refusing(self, batch):
-        if any(p.payload["tree"] == "a.md" for p in batch.upserts):
+    def refusing(self, operations):
+        if any(p.payload["tree"] == "a.md" for p in points(operations)):
             raise StoreRefusedError("too large")
-        commit(self, batch)
+        apply(self, operations)
 
-    monkeypatch.setattr(journal.Journal, "commit", refusing)
+    monkeypatch.setattr(EdgeEngine, "apply", refusing)
     edit(workshop, "otter")
     report = workshop.build()
     assert report.built == ["b.md", "c.md"]

@@ -2,9 +2,9 @@
 
 import pytest
 from support.hashing import HashingEmbedder
-from support.qdrant_faults import Fault
 from support.qdrant_server import KEY, READING_KEY
-from support.stand_ins import qdrant_at_wire
+from support.qdrant_stand_in import Fault
+from support.stand_ins import qdrant_stand_in
 from support.workshop import Workshop, prose, settings_text
 
 from raptor_assets.standalone import execute
@@ -22,10 +22,10 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.fixture
-def served(tmp_path, qdrant_server, monkeypatch):
+def served(tmp_path, monkeypatch):
     """A home with a document, and its server."""
     monkeypatch.setattr(retries, "POLICY", RetryPolicy(base_seconds=0.001))
-    with qdrant_at_wire(qdrant_server) as server:
+    with qdrant_stand_in() as server:
         made = Workshop(tmp_path, store={"kind": "server", "url": server.url, "max_retries": 2})
         made.write("a.md", prose(24, seed=1))
         yield made, server

@@ -80,13 +80,7 @@ def test_a_row_is_known_by_its_id():
     assert found.unknown == {"r1": "r1"}
 
 
-def test_a_damaged_table_may_have_held_any_unread_document():
-    skipped = [Skipped("x.md", "cannot be read")]
-    assert decide({"a.md": None}, (), skipped, **UNBOUNDED).unknown == {"a.md": "a.md"}
-    assert decide({"a.md": None}, **UNBOUNDED).unknown == {}
-
-
-def test_of_a_lost_table_the_name_tells():
+def test_of_a_partition_that_was_never_published_the_name_tells():
     skipped = [Skipped("a.md", "cannot be read")]
     found = decide({"a.md": (), "b.md": ()}, (), skipped, **UNBOUNDED)
     assert found.unknown == {"a.md": "a.md"}

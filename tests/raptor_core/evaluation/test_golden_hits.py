@@ -121,9 +121,7 @@ def published():
         {"clustering": {"method": "contiguous", "window": 4}, "chunking": {"max_tokens": 24}}
     )
     components = Components(settings, embedder=HashingEmbedder())
-    store = open_store(
-        settings.store.model_copy(update={"kind": "local"}), None, components.store_identity
-    )
+    store = open_store(settings.store, None, components.store_identity)
     texts = {"a.md": SPAN * 3 + " It burned for years.", "b.md": "Herring was shipped. " * 8}
     for name, text in texts.items():
         documents = [Document(name, text)]

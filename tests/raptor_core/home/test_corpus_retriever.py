@@ -2,7 +2,7 @@
 
 import pytest
 from support.hashing import HashingEmbedder
-from support.stand_ins import qdrant_at_wire
+from support.stand_ins import qdrant_stand_in
 from support.workshop import prose
 
 from raptor_core import Document, HomeRetriever, Query, Settings, build_trees, open_store
@@ -25,9 +25,9 @@ def publish(store_settings, components, trees):
 
 
 @pytest.fixture
-def retriever(tmp_path, qdrant_server):
+def retriever(tmp_path):
     """Over a home with published trees and a corpus tree."""
-    with qdrant_at_wire(qdrant_server) as server:
+    with qdrant_stand_in() as server:
         (tmp_path / "raptor.toml").write_text(
             f'[store]\nkind = "server"\nurl = "{server.url}"\n[corpus_tree]\nenabled = true\n'
         )

@@ -216,7 +216,10 @@ def test_equal_texts_of_two_first_trees_are_planned_once_as_they_are_made_once()
 
 def test_a_forecast_of_a_models_calls_and_money_has_room_for_repeats():
     priced = {"prices": {"chat": {"input": 1.0, "output": 4.0}}}
-    components = make_components(summarizer={"kind": "openai", "model": "chat"}, **priced)
+    summarizer = FailingSummarizer()
+    summarizer.calls_model = True
+    chat = {"kind": "openai", "model": "chat"}
+    components = make_components(maker=summarizer, summarizer=chat, **priced)
     plan = plan_rebuild({}, {"a": [Document("a", text(120))]}, components=components)
     (least, most), (fewest, greatest) = plan.summaries_range, plan.calls_range
     assert (fewest, greatest) == (least, most + math.ceil(most / 2))

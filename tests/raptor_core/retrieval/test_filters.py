@@ -22,7 +22,7 @@ from raptor_core.retrieval import STRATEGIES
 from raptor_core.settings import StoreSettings
 from raptor_core.store import StoreIdentity
 from raptor_core.store.facts import texts
-from raptor_core.store.payload import node_digest
+from raptor_core.store.payload import check_storable
 
 EMBEDDER = HashingEmbedder()
 IDENTITY = StoreIdentity("corpus", EMBEDDER.model, EMBEDDER.fingerprint, EMBEDDER.n_dims)
@@ -148,22 +148,22 @@ def vector(text):
     return EMBEDDER.embed([text])[0]
 
 
-def open_tree(nodes, root, kind):
-    store = open_store(StoreSettings(kind=kind), root, IDENTITY)
+def open_tree(nodes, root):
+    store = open_store(StoreSettings(), root, IDENTITY)
     # As in a build, the id tells trees apart whose nodes differ in metadata alone.
-    manifest = replace(make_manifest(nodes), build_id=digest(*map(node_digest, nodes)))
+    manifest = replace(make_manifest(nodes), build_id=digest(*map(check_storable, nodes)))
     store.publish(manifest, nodes, {n.embedding_key: vector(n.text) for n in nodes})
     return store
 
 
-@pytest.mark.parametrize("kind", ["local", "edge"])
+@pytest.mark.parametrize("kind", ["memory", "edge"])
 @examples(25)
 @given(nodes=tree_nodes(), where=FILTERS)
 def test_no_word_of_a_chunk_that_is_filtered_out_is_returned(tmp_path_factory, kind, nodes, where):
-    root = None if kind == "local" else tmp_path_factory.mktemp("store")
+    root = None if kind == "memory" else tmp_path_factory.mktemp("store")
     leaves = [node for node in nodes if node.is_leaf]
     allowed = {word(leaf) for leaf in leaves if holds(leaf, where)}
-    with open_tree(nodes, root, kind) as store:
+    with open_tree(nodes, root) as store:
         retriever = Retriever(store, EMBEDDER)
         for strategy in STRATEGIES:
             query = Query(strategy, 10_000, where=where)
@@ -185,7 +185,7 @@ def retriever():
         for n in range(4)
     ]
     pairs = [summary_of(leaves[:2], 1), summary_of(leaves[2:], 1)]
-    return Retriever(open_tree([*leaves, *pairs], None, "local"), EMBEDDER)
+    return Retriever(open_tree([*leaves, *pairs], None), EMBEDDER)
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)

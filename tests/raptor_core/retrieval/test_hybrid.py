@@ -21,7 +21,7 @@ from raptor_core.retrieval.hybrid.pool import (
 )
 from raptor_core.settings import HybridSettings, Settings
 from raptor_core.store.base import Hit, Where
-from raptor_core.store.store import StoreReader
+from raptor_core.store.store import VectorStore
 from raptor_core.tree.build import build_trees
 from raptor_core.tree.components import Components
 
@@ -322,7 +322,7 @@ def test_documents_that_matched_are_looked_at_whole(retriever):
 def test_documents_and_children_are_looked_into_at_once_and_children_that_are_known_not(
     retriever, monkeypatch
 ):
-    store_class, seen = StoreReader, []
+    store_class, seen = VectorStore, []
     real = store_class.candidates
     monkeypatch.setattr(
         store_class, "candidates", lambda *given: seen.append(given) or real(*given)

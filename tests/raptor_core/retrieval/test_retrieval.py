@@ -12,7 +12,7 @@ from raptor_core.retrieval import STRATEGIES, Query, Retriever, base
 from raptor_core.retrieval.trace import trace
 from raptor_core.settings import Settings
 from raptor_core.store.base import Where
-from raptor_core.store.store import StoreReader
+from raptor_core.store.store import VectorStore
 from raptor_core.tree.build import build_tree, build_trees
 from raptor_core.tree.components import Components
 
@@ -112,7 +112,7 @@ def test_a_small_budget_gets_a_node_that_fits_however_many_nearer_ones_do_not(
 def test_a_budget_that_nothing_fits_does_not_read_the_whole_corpus(uneven, monkeypatch, top_k):
     monkeypatch.setattr(base, "DEEPEST", 25)
     monkeypatch.setattr(base, "LAYER_TOP_K", 2)
-    store_class = StoreReader
+    store_class = VectorStore
     limits, search = [], store_class.search
 
     def counted(store, vectors, limit, *given, **named):

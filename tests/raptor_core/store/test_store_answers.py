@@ -28,7 +28,7 @@ STEPS = st.lists(
 def answers(store):
     """Ids and scores of searches, by vector and by words."""
     vectors = vectors_of(make_tree("one", 4, "river"))
-    found = store.search(vectors, 7) + store.search_text(["river leaf 3", "stone of two"], 30)
+    found = store.search(vectors, 7) + store.search_text(["river leaf 3", "stone of two"], 99)
     return [{hit.node.id: hit.score for hit in hits} for hits in found]
 
 
@@ -45,7 +45,7 @@ def test_answers_are_those_of_a_new_store_on_every_engine(stand_in, tmp_path_fac
     with (
         open_at(None, "server", **at_server) as server,
         open_at(tmp_path_factory.mktemp("edge"), "edge") as edge,
-        open_at(None, "local") as memory,
+        open_at(None) as memory,
     ):
         for words, gone in steps:
             dropped = [name for name in gone if name not in words]
@@ -65,7 +65,7 @@ def test_exact_searches_find_the_same_on_every_engine(stand_in, tmp_path):
     trees = {name: make_tree(name, 12) for name in ("one", "two")}
     with (
         open_at(tmp_path, "edge") as edge,
-        open_at(None, "local") as memory,
+        open_at(None) as memory,
         open_at(None, "server", url=stand_in.url) as server,
     ):
         for store in (edge, memory, server):

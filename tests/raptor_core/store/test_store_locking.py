@@ -2,10 +2,8 @@ import subprocess
 import sys
 import threading
 import time
-from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from qdrant_client.local.persistence import CollectionPersistence
 from support import store_process
 from support.stores import PROCESS_PATH, make_tree, open_at, publish
 
@@ -21,27 +19,27 @@ def start(*args):
     )
 
 
-def test_a_waiter_says_who_holds_the_store_and_a_killed_holder_lets_it_go(tmp_path, kind):
-    with open_at(tmp_path, kind) as store:
+def test_a_waiter_says_who_holds_the_store_and_a_killed_holder_lets_it_go(tmp_path):
+    with open_at(tmp_path) as store:
         publish(store, make_tree())
-    with start("hold", tmp_path, kind) as holder:
+    with start("hold", tmp_path) as holder:
         assert holder.stdout.readline() == "held\n"
         with pytest.raises(StoreLockedError, match=rf"process {holder.pid} on .*store_process"):
-            open_at(tmp_path, kind, lock_seconds=0.1)
+            open_at(tmp_path, lock_seconds=0.1)
         holder.kill()
-    with open_at(tmp_path, kind, lock_seconds=5) as store:
+    with open_at(tmp_path, lock_seconds=5) as store:
         assert store.count() == 15
 
 
 @pytest.mark.slow
-def test_processes_that_publish_take_turns(tmp_path, kind):
-    with open_at(tmp_path, kind):
+def test_processes_that_publish_take_turns(tmp_path):
+    with open_at(tmp_path):
         pass
-    writers = [start("publish_rounds", tmp_path, kind, word) for word in ("red", "blue")]
+    writers = [start("publish_rounds", tmp_path, word) for word in ("red", "blue")]
     assert [writer.wait(timeout=120) for writer in writers] == [0, 0]
     for writer in writers:
         writer.stdout.close()
-    with open_at(tmp_path, kind) as store:
+    with open_at(tmp_path) as store:
         first = store.nodes()[0].text.split()[0]
         assert first in ("red3", "blue3")
         assert sorted(n.text for n in store.nodes()) == sorted(
@@ -103,10 +101,3 @@ def test_threads_share_one_store(store):
     for thread in threads:
         thread.join()
     assert (found, failed) == ([40] * 8, [])
-
-
-def test_another_thread_writes_where_sqlite_would_keep_to_one(tmp_path, monkeypatch):
-    monkeypatch.setattr(CollectionPersistence, "CHECK_SAME_THREAD", True)  # as on macOS
-    with open_at(tmp_path, "local") as store, ThreadPoolExecutor(1) as other:
-        other.submit(publish, store, make_tree()).result()
-        assert store.count() == 15

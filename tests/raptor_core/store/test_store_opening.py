@@ -12,20 +12,15 @@ from raptor_core.store import open_store, stored_identity
 from raptor_core.store.folder import SCHEMA
 
 
-def test_a_store_is_as_it_was_when_it_is_opened_again(tmp_path, kind):
+def test_a_store_is_as_it_was_when_it_is_opened_again(tmp_path):
     nodes = make_tree()
-    with open_at(tmp_path, kind) as store:
+    with open_at(tmp_path) as store:
         publish(store, nodes)
         before = (store.nodes(), store.manifests(), store.search_text(["leaf 3"], 9))
     for identity in (None, IDENTITY):
         with open_at(tmp_path, identity=identity) as store:
             assert (store.nodes(), store.manifests(), store.search_text(["leaf 3"], 9)) == before
             assert store.identity == IDENTITY
-
-
-def test_auto_is_edge_where_it_is_installed(tmp_path):
-    open_at(tmp_path).close()
-    assert json.loads((tmp_path / "corpus.json").read_text())["engine"] == "edge"
 
 
 @pytest.mark.parametrize(
@@ -46,10 +41,8 @@ def test_another_embedder_is_refused_with_both_names_and_the_remedy(tmp_path, ot
         assert store.count() == 15
 
 
-def test_another_engine_schema_or_corpus_is_refused(tmp_path):
-    open_at(tmp_path, "local").close()
-    with pytest.raises(StoreMismatchError, match=r'engine "local".*"edge"'):
-        open_at(tmp_path, "edge")
+def test_another_schema_or_corpus_is_refused(tmp_path):
+    open_at(tmp_path).close()
     with pytest.raises(StoreMismatchError, match="other"):
         open_at(tmp_path, identity=replace(IDENTITY, corpus="other"))
     alias = tmp_path / "corpus.json"
@@ -65,13 +58,11 @@ def test_reading_where_nothing_was_made_says_so_and_makes_nothing(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-def test_a_store_in_memory_needs_an_identity_and_no_edge():
+def test_a_store_in_memory_needs_an_identity():
     with pytest.raises(StoreError, match="identity"):
         open_at(None, identity=None)
-    with pytest.raises(StoreError, match="root directory"):
-        open_at(None, "edge")
     assert stored_identity(StoreSettings(), None) is None
-    with open_at(None, "auto") as store:
+    with open_at(None) as store:
         assert store.identity == IDENTITY
 
 
@@ -95,29 +86,29 @@ def test_a_damaged_alias_is_named(tmp_path):
             open_at(tmp_path)
 
 
-def test_a_lost_alias_is_written_again_over_the_whole_collection(tmp_path, kind):
-    with open_at(tmp_path, kind) as store:
+def test_a_lost_alias_is_written_again_over_the_whole_collection(tmp_path):
+    with open_at(tmp_path) as store:
         publish(store, make_tree())
     (tmp_path / "corpus.json").unlink()
-    with open_at(tmp_path, kind) as store:
+    with open_at(tmp_path) as store:
         assert store.count() == 15
 
 
-def test_what_a_dead_process_half_made_is_made_anew(tmp_path, kind):
+def test_what_a_dead_process_half_made_is_made_anew(tmp_path):
     part = tmp_path / "corpus-ab12cd34.part" / "engine"
     part.mkdir(parents=True)
     (part / "half").write_text("written")
-    with open_at(tmp_path, kind) as store:
+    with open_at(tmp_path) as store:
         assert publish(store, make_tree()).added == 15
     assert not part.exists()
 
 
-def test_a_foreign_directory_in_its_place_is_left_alone(tmp_path, kind):
+def test_a_foreign_directory_in_its_place_is_left_alone(tmp_path):
     place = tmp_path / "corpus-ab12cd34"
     place.mkdir()
     (place / "letters.txt").write_text("mine")
     with pytest.raises(StoreError, match="holds no collection of this program"):
-        open_at(tmp_path, kind)
+        open_at(tmp_path)
     assert (place / "letters.txt").read_text() == "mine"
 
 
@@ -129,13 +120,13 @@ def test_a_file_in_place_of_the_home_is_named(tmp_path):
 
 
 @pytest.mark.parametrize("damage", ["remove", "empty", "garble"])
-def test_a_damaged_collection_is_named_and_the_lock_is_free_again(tmp_path, kind, damage):
-    with open_at(tmp_path, kind) as store:
+def test_a_damaged_collection_is_named_and_the_lock_is_free_again(tmp_path, damage):
+    with open_at(tmp_path) as store:
         publish(store, make_tree())
     engine = next(tmp_path.glob("*/engine"))
     if damage == "remove":
         engine.rename(tmp_path / "away")
-    for file in list(engine.rglob("*.json")) + list(engine.rglob("*.sqlite")):
+    for file in engine.rglob("*.json"):
         file.write_bytes(b"" if damage == "empty" else b"\x00garbage" * 99)
     for _ in range(2):
         with pytest.raises(StoreError, match=str(tmp_path)):
@@ -146,7 +137,7 @@ def test_optimizing_removes_the_bytes_of_removed_text_from_edge_s_files(tmp_path
     def files_with(word):
         return [f for f in tmp_path.rglob("*") if f.is_file() and word.encode() in f.read_bytes()]
 
-    with open_at(tmp_path, "edge") as store:
+    with open_at(tmp_path) as store:
         publish(store, make_tree(n=120, word="xylophone"))
         publish(store, make_tree(n=120, word="violin"))
         store.optimize()
@@ -171,3 +162,16 @@ def test_a_store_of_another_schema_is_left_as_it_is_and_the_remedy_named(tmp_pat
     alias.write_bytes(ours)
     with open_at(tmp_path) as store:
         assert store.count() == 15
+
+
+def test_a_store_that_may_only_be_read_is_refused_with_its_remedies(tmp_path, monkeypatch):
+    open_at(tmp_path).close()
+    monkeypatch.setattr("os.access", lambda *_: False)
+    with pytest.raises(StoreError, match=r"may only read it.*copy the home.*store\.url"):
+        open_at(tmp_path, identity=None)
+
+
+def test_a_machine_without_a_wheel_of_edge_is_named(tmp_path, monkeypatch):
+    monkeypatch.setattr("raptor_core.store.folder.find_spec", lambda _: None)
+    with pytest.raises(StoreError, match=r"no wheel for this machine.*store\.url"):
+        open_at(tmp_path)

@@ -40,7 +40,7 @@ class Place:
             return store.identity, store.nodes()
 
 
-@pytest.fixture(params=["edge", "local", "server"])
+@pytest.fixture(params=["edge", "server"])
 def place(request, tmp_path):
     """A corpus with OLD published in it."""
     if request.param == "server":
@@ -150,18 +150,6 @@ def test_the_same_fingerprint_with_other_facts_is_refused(place, other):
     assert place.identities() == [IDENTITY]
 
 
-def test_a_collection_beside_has_the_live_one_s_engine(tmp_path):
-    with open_at(tmp_path, "local") as store:
-        publish(store, OLD)
-    with pytest.raises(StoreMismatchError, match=r'engine "local".*"edge"'):
-        open_at(tmp_path, "edge", NEWER, successor=True)
-    with open_at(tmp_path, "auto", NEWER, successor=True) as store:
-        publish(store, NEW)
-        assert store.promote(["t"])
-    with open_at(tmp_path, "local", None) as store:
-        assert store.count() == len(NEW)
-
-
 def test_corpora_whose_names_begin_alike_are_kept_apart(tmp_path):
     named = replace(IDENTITY, corpus="corpus-b")
     with open_at(tmp_path) as store:
@@ -185,13 +173,13 @@ STEPS = {
 
 
 @pytest.mark.parametrize("step", STEPS)
-def test_a_promoter_that_dies_leaves_the_old_or_the_new_collection_whole(tmp_path, kind, step):
-    with open_at(tmp_path, kind) as store:
+def test_a_promoter_that_dies_leaves_the_old_or_the_new_collection_whole(tmp_path, step):
+    with open_at(tmp_path) as store:
         publish(store, OLD)
-    with open_at(tmp_path, kind, NEWER, successor=True) as store:
+    with open_at(tmp_path, identity=NEWER, successor=True) as store:
         publish(store, NEW)
     done = subprocess.run(
-        [sys.executable, store_process.__file__, "promote_and_die", tmp_path, kind, step],
+        [sys.executable, store_process.__file__, "promote_and_die", tmp_path, step],
         env={"PYTHONPATH": PROCESS_PATH},
         capture_output=True,
         text=True,
@@ -199,9 +187,9 @@ def test_a_promoter_that_dies_leaves_the_old_or_the_new_collection_whole(tmp_pat
     )
     assert done.returncode == -9, done.stderr
     assert stored_identity(StoreSettings(), tmp_path) == STEPS[step]
-    with open_at(tmp_path, kind, None) as store:
+    with open_at(tmp_path, identity=None) as store:
         assert store.nodes() == ordered(NEW if store.identity == NEWER else OLD)
-    with open_at(tmp_path, kind, NEWER, successor=True) as store:
+    with open_at(tmp_path, identity=NEWER, successor=True) as store:
         assert store.promote(["t"])
     assert stored_identities(StoreSettings(), tmp_path) == [NEWER]
     assert [path.name for path in tmp_path.glob("corpus-*")] == ["corpus-ffff0000"]

@@ -4,27 +4,21 @@ import re
 import shutil
 from pathlib import Path
 
-import numpy as np
 import pytest
-from support.stores import IDENTITY, NEWER, make_tree, open_at, publish
+from support.stores import NEWER, make_tree, open_at, publish
 
-from raptor_core.disk import write_durably
-from raptor_core.errors import DamagedTreeError, StoreError, StoreMismatchError
+from raptor_core.errors import StoreError, StoreMismatchError
 from raptor_core.settings.stores import StoreSettings
 from raptor_core.store import stored_identities
-from raptor_core.store.engines.base import Batch, Point
-from raptor_core.store.journal import encode
-from raptor_core.store.payload import node_to_payload
 
 NAME = "corpus-ab12cd34"
 TREE = make_tree()
-ID = "5d0e7b0a-6a34-5c1b-9a55-1e8f3c2b7d61"
 
 
 @pytest.fixture
-def root(tmp_path, kind):
+def root(tmp_path):
     """A store with a tree."""
-    with open_at(tmp_path, kind) as store:
+    with open_at(tmp_path) as store:
         publish(store, TREE)
     return tmp_path
 
@@ -35,7 +29,7 @@ def lose_engine(root):
 
 def damage_engine(root):
     for file in (root / NAME / "engine").rglob("*"):
-        if file.suffix in (".json", ".sqlite"):
+        if file.suffix == ".json":
             file.write_bytes(b"damaged " * 600)
 
 
@@ -57,31 +51,10 @@ def put_another_in_its_place(root):
     (root / NAME / "identity.json").unlink()
 
 
-def link_engine(root):
-    (root / NAME / "engine").rename(root / "elsewhere")
-    (root / NAME / "engine").symlink_to(root / "elsewhere")
-
-
 def forge_alias(root):
     path = root / "corpus.json"
     path.write_text(path.read_text().replace('"retired": []', '"retired": ["../victim"]'))
 
-
-def damage_journal(root):
-    (root / NAME / "journal").write_text("damaged")
-
-
-def forge_journal(root):
-    write_durably(root / NAME / "journal", encode(Batch(deletes=("no id",))))
-
-
-def refuse_journal(root):
-    points = (Point(ID, {"state": "live", "text": "a"}, IMPOSSIBLE),)
-    write_durably(root / NAME / "journal", encode(Batch(points)))
-
-
-IMPOSSIBLE = np.ones(3, dtype="float32")
-"""A vector of three dimensions, which no engine of 16 takes."""
 
 DAMAGES = [
     lose_engine,
@@ -90,11 +63,7 @@ DAMAGES = [
     damage_collection,
     damage_the_live_collection_s_own_file,
     put_another_in_its_place,
-    link_engine,
     forge_alias,
-    damage_journal,
-    forge_journal,
-    refuse_journal,
 ]
 
 
@@ -140,37 +109,14 @@ def test_a_damaged_engine_beside_the_live_one_is_moved_away_alone(root, tmp_path
         assert store.count() == len(TREE)
 
 
-def test_a_copy_s_damage_is_told_of_the_original(root, monkeypatch):
-    damage_engine(root)
-    monkeypatch.setattr("os.access", lambda *_: False)
-    with pytest.raises(StoreError, match=f"move {re.escape(str(root / NAME))}"):
-        open_at(root, identity=None)
-
-
-def test_another_engine_or_embedder_may_be_set_back(root, kind):
-    other = {"edge": "local", "local": "edge"}[kind]
-    with pytest.raises(StoreMismatchError, match=f'Set store.kind to "{kind}" or "auto"'):
-        open_at(root, other)
+def test_another_embedder_may_be_set_back(root):
     with pytest.raises(StoreMismatchError, match="Set the embedder back, build everything with"):
         open_at(root, identity=NEWER)
-    for name in (kind, "auto"):
-        open_at(root, name, IDENTITY).close()
+    open_at(root).close()
     with open_at(root, identity=NEWER, successor=True) as store:
         publish(store, TREE)
         assert store.promote(["t"])
     open_at(root, identity=NEWER).close()
-
-
-def test_a_damaged_node_goes_with_the_forced_build_and_is_made_anew(root):
-    with open_at(root) as store:
-        node = TREE[0]
-        payload = {**node_to_payload(node), "state": "live", "text": "changed", "embedded": False}
-        store._commit(Batch((Point(node.id, payload),)))
-        with pytest.raises(DamagedTreeError, match="Build it again with --force"):
-            store.nodes()
-        store.mend()
-        publish(store, TREE)
-        assert store.count() == len(TREE)
 
 
 def test_a_closed_store_is_opened_again(root):

@@ -1,24 +1,18 @@
 """Server mode at the wire: what is sent, and what is said when the server fails."""
 
 import socket
-import threading
-import time
 from dataclasses import replace
 
 import pytest
-from qdrant_client import models
-from support.stores import (
-    IDENTITY,
-    make_tree,
-    open_at,
-    publish,
-    rebuild,
-    vectors_of,
-)
+from qdrant_client import QdrantClient, models
+from support.stores import IDENTITY, make_tree, open_at, publish
 
 from raptor_core.errors import StoreError, StoreMismatchError
 from raptor_core.settings.stores import StoreSettings
 from raptor_core.store import Where, stored_identity
+from raptor_core.store.engines import qdrant
+from raptor_core.store.engines.base import Delete, Point, Upsert
+from raptor_core.store.engines.qdrant import split
 from raptor_core.store.server import IDENTITY_ID, SCHEMA
 
 KEY = "planted-secret-key"
@@ -47,34 +41,56 @@ def test_a_corpus_is_found_again_by_its_alias(stand_in):
         assert store.count() == 15
 
 
-def test_a_publication_is_three_ordered_requests(stand_in):
+def test_a_publication_is_one_request_with_its_manifest_last(stand_in):
     with open_at(None, "server", url=stand_in.url) as store:
-        old, new = make_tree(word="old"), make_tree(word="new")
-        publish(store, old)
+        publish(store, make_tree(word="old"))
         stand_in.requests.clear()
-        publish(store, new)
-    writes = [request for request in stand_in.requests if "batch?" in request[1]]
-    writes = [request for request in writes if "query" not in request[1]]
-    assert all("wait=true" in path and "ordering=medium" in path for _, path, *_ in writes)
-    operations = [[next(iter(one)) for one in body["operations"]] for _, _, body, _ in writes]
-    assert operations == [["upsert"], ["upsert"], ["delete", "delete", "delete_payload"]]
-    states = [
-        {point["payload"]["state"] for point in body["operations"][0]["upsert"]["points"]}
-        for _, _, body, _ in writes[:2]
+        publish(store, make_tree(word="new"))
+    ((path, body),) = [
+        (path, body) for _, path, body, _ in stand_in.requests if "points/batch" in path
     ]
-    assert states == [{"live"}, {"manifest"}]
+    assert "wait=true" in path
+    assert [next(iter(one)) for one in body["operations"]] == [
+        *("upsert", "upsert", "delete", "upsert")
+    ]
+    states = [
+        {point["payload"]["state"] for point in body["operations"][at]["upsert"]["points"]}
+        for at in (0, 1, 3)
+    ]
+    assert states == [{"manifest"}, {"live"}, {"manifest"}]
 
 
-def test_a_tie_among_the_points_asked_for_takes_no_request_more(stand_in):
-    nodes = make_tree(n=4)
-    same = [replace(node, text="one and the same") for node in nodes]
-    with open_at(None, "server", url=stand_in.url) as store:
-        publish(store, same)
-        store.search_text(["same"], 2)
-        stand_in.requests.clear()
-        (found,) = store.search_text(["same"], 2)
-    assert [hit.node.id for hit in found] == sorted(node.id for node in same)[:2]
-    assert sum("query" in path for _, path, *_ in stand_in.requests) == 1
+@pytest.mark.parametrize("limit", [1, 3000, 10**6])
+def test_requests_are_the_operations_in_their_order(monkeypatch, limit):
+    monkeypatch.setattr(qdrant, "REQUEST_BYTES", limit)
+    points = tuple(Point(f"p{i}", {"text": "x" * 50}) for i in range(7))
+    operations = [
+        Upsert(points),
+        Delete(tuple(f"d{i}" for i in range(30))),
+        Upsert((Point("manifest", {}),)),
+    ]
+    requests = list(split(operations))
+    for kind in (Upsert, Delete):
+        expected = [row for one in operations if isinstance(one, kind) for row in one[0]]
+        sent = [one for request in requests for one in request]
+        assert [row for one in sent if isinstance(one, kind) for row in one[0]] == expected
+    assert requests[-1][-1] == operations[-1]
+    assert (len(requests) == 1) == (limit == 10**6)
+    assert list(split([])) == []
+
+
+def test_a_reader_that_stays_open_sees_what_others_publish_and_drop(stand_in):
+    with (
+        open_at(None, "server", url=stand_in.url) as store,
+        open_at(None, "server", identity=None, url=stand_in.url) as reader,
+    ):
+        assert (reader.nodes(), reader.count()) == ([], 0)
+        publish(store, make_tree(word="old"))
+        assert reader.search_text(["leaf 2"], 1)[0][0].node.text == "old leaf 2 of t"
+        publish(store, make_tree("beside", 1, "beside"), "beside")
+        store.drop("t")
+        assert {node.tree for node in reader.nodes()} == {"beside"}
+        assert reader.search_text(["old"], 9)[0] == []
 
 
 def test_values_of_a_filter_are_sent_once_each(stand_in):
@@ -83,10 +99,22 @@ def test_values_of_a_filter_are_sent_once_each(stand_in):
         publish(store, make_tree())
         assert store.count(twice) == 4
         assert len(store.manifests(["t", "t"])) == 1
-    asked = stand_in.requests[-1][2]["with_payload"]
-    assert "manifest" in asked  # a tree's counts of terms may be long
-    assert "terms" not in asked
-    assert stand_in.wrong == []
+
+
+def test_a_plain_client_reads_a_layer_by_its_fields(stand_in):
+    nodes = make_tree()
+    with open_at(None, "server", url=stand_in.url) as store:
+        publish(store, nodes)
+    client = QdrantClient(url=stand_in.url, check_compatibility=False)
+    fields = {"state": "live", "tree": "t", "layer": 0}
+    must = [
+        models.FieldCondition(key=key, match=models.MatchValue(value=value))
+        for key, value in fields.items()
+    ]
+    points, _ = client.scroll("corpus-ab12cd34", models.Filter(must=must), limit=100)
+    client.close()
+    texts = {(point.payload["node_id"], point.payload["text"]) for point in points}
+    assert texts == {(node.id, node.text) for node in nodes if node.layer == 0}
 
 
 def test_reading_a_corpus_that_is_not_there_makes_nothing(stand_in):
@@ -169,31 +197,3 @@ def test_whatever_a_broken_server_says_is_a_store_error(stand_in, answer):
                 call()
         stand_in.fail_with = None
         assert store.count() == 15
-
-
-@pytest.mark.slow
-def test_readers_see_whole_trees_while_a_server_applies_point_by_point(stand_in):
-    builds = [rebuild("t", number) for number in range(8)]
-    expected = {frozenset(node.id for node in nodes) for nodes in builds}
-    found, done = [], threading.Event()
-
-    def read():
-        with open_at(None, "server", identity=None, url=stand_in.url) as store:
-            while not done.is_set():
-                found.append(store.nodes())
-                found.append([hit.node for hit in store.search_text(["of t"], 99)[0]])
-                found.append([hit.node for hit in store.search(vectors_of(builds[0][:1]), 99)[0]])
-
-    with open_at(None, "server", url=stand_in.url) as store:
-        publish(store, builds[0])
-        stand_in.point_by_point = True
-        reader = threading.Thread(target=read)
-        reader.start()
-        for nodes in builds[1:]:
-            publish(store, nodes)
-            time.sleep(0.1)
-        done.set()
-        reader.join()
-    seen = [frozenset(node.id for node in nodes) for nodes in found]
-    assert set(seen) <= expected
-    assert len(set(seen)) > 2

@@ -1,21 +1,15 @@
 """A server that fails, at the wire: what is asked again, and what is said."""
 
-import gzip
-import json
-import time
-
 import pytest
 from qdrant_client import models
 from support.ports import free_port
-from support.qdrant_checks import wrong_answer, wrong_request
-from support.qdrant_faults import Fault
 from support.qdrant_server import KEY, READING_KEY
-from support.raw_server import RawServer
-from support.stores import IDENTITY, faults, make_tree, open_at, publish
+from support.qdrant_stand_in import Fault
+from support.stores import faults, make_tree, open_at, publish
 
 from raptor_core.errors import StoreError
 from raptor_core.settings.stores import StoreSettings
-from raptor_core.store import check_writable, open_store, wire
+from raptor_core.store import check_writable
 from raptor_core.store.engines import retries
 from raptor_core.store.server import connect
 
@@ -115,21 +109,6 @@ def test_a_fault_of_ours_is_asked_once(stand_in, status):
     assert stand_in.faults == []
 
 
-def test_what_a_proxy_takes_for_too_large_is_sent_in_halves(stand_in):
-    nodes = make_tree(n=40)
-    with opened(stand_in, max_retries=0) as store:
-        stand_in.max_bytes = 9_000
-        assert publish(store, nodes).added == len(nodes)
-        assert publish(store, make_tree(n=40, word="new")).removed == len(nodes)
-        assert {node.text.split()[0] for node in store.nodes()} == {"new"}
-        stand_in.max_bytes = 500
-        with pytest.raises(StoreError, match="413"):  # not even one point
-            publish(store, nodes)
-    stand_in.max_bytes = 9_000
-    with opened(stand_in) as store:
-        assert {node.text.split()[0] for node in store.nodes()} == {"new"}
-
-
 def test_a_key_is_asked_for_and_one_that_may_only_read_reads(stand_in, monkeypatch):
     stand_in.keyed = True
     with pytest.raises(StoreError, match=r"401.*QDRANT_API_KEY \(not set\)"):
@@ -210,75 +189,3 @@ def test_of_several_nodes_one_that_answers_is_asked(stand_in, monkeypatch):
         stand_in.faults = [Fault(503, b"busy")] * 3
         assert store.count() == 15
     assert len(waits) == 1
-
-
-def test_the_check_finds_what_differs_from_the_description(stand_in):
-    path = f"/collections/{NAME}/points/scroll"
-    assert wrong_request("POST", path, {"limit": 3, "filter": {"must": []}}) == ""
-    for body, told in (
-        ({"limit": 0}, "limit: 0 is less than the minimum"),
-        ({"limits": 3}, "'limits'"),
-        ({"filter": {"must": [{"key": "tree", "match": {"vale": "t"}}]}}, "filter"),
-        ({"offset": "no uuid"}, "offset"),
-    ):
-        assert told in wrong_request("POST", path, body)
-    assert "no parameter" in wrong_request("POST", f"{path}?wait=true", {})
-    assert "parameter consistency" in wrong_request("POST", f"{path}?consistency=most", {})
-    assert "not in the description" in wrong_request("POST", "/collections/x/points/search", {})
-    assert "not in the description" in wrong_request("PATCH", f"/collections/{NAME}", {})
-    assert "points" in wrong_answer("POST", path, {"result": {"points": 3}})
-    client = open_store(StoreSettings(kind="server", url=stand_in.url), None, IDENTITY)
-    client.close()
-    answer = stand_in.respond("POST", path, {}, json.dumps({"limit": 0}).encode())
-    assert answer[0] == 400
-    assert len(stand_in.wrong) == 1
-    stand_in.wrong.clear()
-
-
-def sending(*pieces, pause=0.0):
-    """A reply of these bytes, with a pause after each piece."""
-
-    def reply(connection, _request):
-        for piece in pieces:
-            connection.sendall(piece)
-            time.sleep(pause)
-
-    return reply
-
-
-JSON_HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
-MEGABYTE = b" " * (1 << 20)
-
-
-@pytest.mark.parametrize("status", [301, 302, 307, 308])
-def test_nothing_is_sent_where_a_redirect_of_the_server_leads(stand_in, monkeypatch, status):
-    monkeypatch.setenv("QDRANT_API_KEY", KEY)
-    head = f"HTTP/1.1 {status} Elsewhere\r\nLocation: {stand_in.url}/aliases\r\n"
-    server = RawServer(sending(f"{head}Content-Length: 0\r\n\r\n".encode()))
-    with server, pytest.raises(StoreError, match=rf"HTTP {status} redirects.*store\.url") as caught:
-        open_at(None, "server", url=server.origin)
-    assert stand_in.url in str(caught.value)
-    assert stand_in.requests == []
-
-
-@pytest.mark.parametrize("head", [b"", b"Content-Length: 900000000\r\n"])
-def test_an_endless_answer_of_the_server_is_cut_off(monkeypatch, head):
-    monkeypatch.setattr(wire, "MAX_ANSWER_BYTES", 8 << 20)
-    server = RawServer(sending(JSON_HEAD + head + b"\r\n", *[MEGABYTE] * 200))
-    with server, pytest.raises(StoreError, match="longer than 8,388,608 bytes"):
-        open_at(None, "server", url=server.origin, max_retries=0)
-
-
-def test_an_answer_of_the_server_that_comes_drop_by_drop_is_not_waited_for():
-    server = RawServer(sending(JSON_HEAD + b"\r\n", *[b" "] * 10_000, pause=0.02))
-    with server, pytest.raises(StoreError, match="comes too slowly"):
-        open_at(None, "server", url=server.origin, max_retries=0, timeout_seconds=1)
-
-
-def test_a_compressed_answer_of_the_server_is_refused():
-    bomb = gzip.compress(b" " * (64 << 20))
-    head = JSON_HEAD + b"Content-Encoding: gzip\r\nContent-Length: %d\r\n\r\n" % len(bomb)
-    server = RawServer(sending(head, bomb))
-    with server, pytest.raises(StoreError, match="compressed, though the request forbids"):
-        open_at(None, "server", url=server.origin)
-    assert b"accept-encoding: identity" in server.requests[0].lower()

@@ -1,4 +1,4 @@
-"""A server's settings at the wire: TLS, layout of collections, how a search is asked for."""
+"""Settings of a server: TLS, layout of collections, how a search is asked for."""
 
 import ssl
 
@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from pydantic import ValidationError
 from support.qdrant_server import KEY
-from support.stand_ins import qdrant_at_wire
+from support.stand_ins import qdrant_stand_in
 from support.stores import make_tree, open_at, publish, vectors_of
 
 from raptor_core.errors import StoreError
@@ -29,10 +29,10 @@ def searches(stand_in):
 
 
 @pytest.fixture
-def tls_stand_in(qdrant_server, authority):
+def tls_stand_in(authority):
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(authority / "ca.pem", authority / "key.pem")
-    with qdrant_at_wire(qdrant_server, context) as server:
+    with qdrant_stand_in(context) as server:
         yield server
 
 
@@ -56,7 +56,7 @@ def test_what_is_left_to_the_server_is_not_sent(stand_in):
     opened(stand_in, indexing_threshold=-1).close()
     assert stand_in.created[NAME] == {
         "vectors": {"dense": {"size": 16, "distance": "Cosine", "on_disk": False}},
-        "sparse_vectors": {"lexical": {}},
+        "sparse_vectors": {"lexical": {"modifier": "idf"}},
         "on_disk_payload": True,
     }
 
@@ -103,7 +103,8 @@ def test_a_search_over_quantized_vectors_is_scored_by_whole_ones(stand_in):
     for search in asked["dense"]:
         assert {key: v for key, v in search["params"].items() if v is not None} == wanted
     assert asked["lexical"]
-    assert all("params" not in search for search in asked["lexical"])
+    live = {"must": [{"key": "state", "match": {"value": "live"}}]}
+    assert asked["lexical"][0]["params"]["idf"] == {"corpus": live}
 
 
 def test_a_search_that_is_left_to_the_server_sends_no_parameters(stand_in):

@@ -21,7 +21,7 @@ def open_kind(tmp_path, stand_in):
 @pytest.fixture
 def one(tmp_path):
     """A store with two trees, and its export."""
-    with open_at(None, "local") as store:
+    with open_at(None) as store:
         publish(store, rich_tree(ODD), ODD)
         publish(store, make_tree("t"), "t")
         folder, export = exported(store, tmp_path / "export")

@@ -32,7 +32,7 @@ def test_what_a_store_exports_another_imports_without_loss(open_kind, tmp_path):
         publish(store, make_tree("t"), "t")
         folder, export = exported(store, tmp_path / "edge")
         before = state(store)
-    for kind in ("server", "local", "edge"):
+    for kind in ("server", "edge"):
         found = read_export(folder)
         assert found == export
         verify(folder, found)
@@ -60,7 +60,7 @@ def test_a_tree_that_is_published_while_it_is_read_is_read_again(open_kind, tmp_
         monkeypatch.setattr(store, "vectors", late)
         folder, export = exported(store, tmp_path / "export")
     verify(folder, export)
-    with open_at(None, "local") as store:
+    with open_at(None) as store:
         import_trees(store, folder, export)
         assert ids_of(store) == {node.id for node in new}
 
@@ -72,10 +72,10 @@ def ids_of(store):
 def test_a_quarantined_node_stays_hidden(tmp_path):
     nodes = make_tree("t")
     hidden = nodes[-1].id
-    with open_at(None, "local") as store:
+    with open_at(None) as store:
         publish(store, nodes, "t", quarantined=(hidden,))
         folder, export = exported(store, tmp_path / "export")
-    with open_at(None, "local") as store:
+    with open_at(None) as store:
         import_trees(store, folder, export)
         assert hidden in {node.id for node in store.nodes()}
         assert hidden not in {hit.node.id for hit in store.search(vectors_of(nodes[-1:]), 99)[0]}
@@ -112,7 +112,7 @@ def test_an_export_lies_on_any_filesystem_that_fsspec_knows(one):
     store, _, _ = one
     folder, export = exported(store, "memory://backups/monday")
     assert read_export(folder) == export
-    with open_at(None, "local") as other:
+    with open_at(None) as other:
         import_trees(other, ExportFolder("memory://backups/monday"), export)
         assert other.count() == store.count()
     with pytest.raises(ExportError, match="is missing"):
@@ -143,12 +143,12 @@ def test_nodes_may_have_no_vectors_all_or_some():
 
 def test_trees_whose_names_differ_by_case_or_normal_form_stand_side_by_side(tmp_path):
     names = ["Straße.md", "straße.md", "cafe\u0301.md", "caf\u00e9.md"]
-    with open_at(None, "local") as store:
+    with open_at(None) as store:
         for name in names:
             publish(store, make_tree(name, 4), name)
         before = state(store)
         folder, export = exported(store, tmp_path / "export")
-    with open_at(None, "local") as store:
+    with open_at(None) as store:
         import_trees(store, folder, read_export(folder))
         assert state(store) == before
     assert len({file.name for file in export.trees}) == 4

@@ -23,7 +23,7 @@ from raptor_core.transfer.values import MANIFEST, ExportFolder, tree_file
 
 def test_a_damaged_tree_is_not_exported(tmp_path):
     nodes = make_tree("t")
-    with open_at(None, "local") as store:
+    with open_at(None) as store:
         publish(store, nodes, "t", build_id="of other nodes")
         with pytest.raises(DamagedTreeError, match=r"'t'.*--force"):
             exported(store, tmp_path / "export")
@@ -110,10 +110,14 @@ def test_another_embedder_is_refused_and_another_corpus_is_not(one):
             check_embedder(export, other, "x")
 
 
+def fail(_):
+    raise StoreError("x")
+
+
 def test_a_failure_in_the_middle_leaves_whole_trees_and_is_repeated(one, open_kind, monkeypatch):
     _, folder, export = one
     with open_kind("edge", "two") as store:
-        monkeypatch.setattr(store, "_commit", lambda batch: (_ for _ in ()).throw(StoreError("x")))
+        monkeypatch.setattr(store._engine, "apply", fail)
         with pytest.raises(StoreError, match="x"):
             import_trees(store, folder, export)
     with open_kind("edge", "two") as store:

@@ -7,11 +7,12 @@ import pytest
 from support.stores import keyed_vectors, make_manifest, make_tree, open_at, vectors_of
 
 from raptor_core.errors import DamagedTreeError
+from raptor_core.store.engines.base import Condition, Match, Upsert
 from raptor_core.tree.published import published_tree
 
 
 def published(nodes, hidden, **manifest):
-    with open_at(None, "local") as store:
+    with open_at(None) as store:
         made = replace(make_manifest(nodes), quarantined=hidden, **manifest)
         store.publish(made, nodes, keyed_vectors(nodes))
         return published_tree(store, "t")
@@ -30,9 +31,11 @@ def test_a_node_in_quarantine_stands_where_its_children_do():
 def test_a_leaf_without_a_vector_is_no_quarantine_but_damage():
     nodes = make_tree()
     hidden = (nodes[-1].id,)
-    with open_at(None, "local") as store:
+    with open_at(None) as store:
         made = replace(make_manifest(nodes), quarantined=hidden)
         store.publish(made, nodes, keyed_vectors(nodes))
-        store._engine._client.delete_vectors("nodes", ["dense"], [nodes[0].id])
+        first = Condition((Match("node_id", (nodes[0].id,)),))
+        (point,) = store._engine.scroll(first, None)
+        store._engine.apply([Upsert((replace(point, dense=None),))])
         with pytest.raises(DamagedTreeError, match="1 vectors missing"):
             published_tree(store, "t")

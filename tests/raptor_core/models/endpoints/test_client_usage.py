@@ -1,7 +1,6 @@
 """What calls are counted with, and the budget."""
 
 import json
-import threading
 
 import pytest
 from support.endpoint_clients import QUICK, ask, client_of, endpoint_of
@@ -66,25 +65,3 @@ def test_what_never_reached_the_endpoint_does_not_count():
     with pytest.raises(EndpointError, match="after 3 attempts"):
         client.chat(ask())
     assert ledger.spendings[0].lost == Usage()
-
-
-def test_a_call_that_waits_for_the_budget_is_not_begun_once_it_is_stopped(server):
-    ledger, stop = Ledger(BudgetSettings(calls=1)), threading.Event()
-    account = ledger.account("summaries", "small")
-    under_way = account.reserve(1, 1)
-    client = bounded_client(server.base_url, account)
-    told = []
-
-    def call():
-        try:
-            client.chat(ask(), stop=stop)
-        except EndpointError as error:
-            told.append(str(error))
-
-    thread = threading.Thread(target=call)
-    thread.start()
-    stop.set()
-    under_way.release()
-    thread.join(10)
-    assert "cancelled" in told[0]
-    assert server.n_requests == 0

@@ -2,6 +2,7 @@
 
 import threading
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 from support.hashing import HashingEmbedder
@@ -97,29 +98,24 @@ def test_a_refused_attempt_is_no_call_and_one_without_an_answer_is(server):
     assert (spent.calls, server.n_requests) == (3, 12)
 
 
-def test_extractive_summaries_count_and_cost_nothing(server):
-    kind = {"summarizer": {"kind": "extractive"}}
-    whole, _ = run(server, MemoryCache(), **kind)
-    assert whole.usd == 0.0
-    assert whole.calls > 14
-    assert whole.prompt_tokens > whole.completion_tokens > 0
-    cache, total, ended, n_runs = MemoryCache(), Usage(), "not yet", 0
-    while ended is not None:
-        spent, ended = run(server, cache, **kind, budget={"calls": 7})
-        total, n_runs = total + spent, n_runs + 1
-        assert spent.calls <= 7
-    assert (total, n_runs) == (whole, -(-whole.calls // 7))
-    assert server.n_requests == 0
+def test_extractive_summaries_are_no_calls(server):
+    spent, ended = run(
+        server, MemoryCache(), summarizer={"kind": "extractive"}, budget={"calls": 0}
+    )
+    assert (spent, ended, server.n_requests) == (Usage(), None, 0)
 
 
-def test_a_summarizer_that_is_given_is_bounded_too(server):
-    given, cache = ScriptedSummarizer(), MemoryCache()
-    settings = paid_settings(server.base_url, budget={"tokens": 500})
-    components = make_components(settings, summarizer=given, cache=cache)
-    with pytest.raises(BudgetError, match=r"budget\.tokens = 500"):
-        build_tree(DOCUMENTS, components=components)
-    assert 0 < components.ledger.spent().tokens <= 500
-    assert len(cache._texts) == given.n_made == components.ledger.spent().calls
+def test_what_a_custom_summarizer_reports_is_counted(server):
+    class Paid(ScriptedSummarizer):
+        def summarize(self, requests):
+            for answer in super().summarize(requests):
+                yield replace(answer, usage=Usage(1, 10, 5, usd=0.25))
+
+    summarizer = Paid()
+    components = make_components(paid_settings(server.base_url), summarizer=summarizer)
+    build_tree(DOCUMENTS, components=components)
+    n = summarizer.n_made
+    assert components.ledger.spent(SUMMARIES) == Usage(n, 10 * n, 5 * n, usd=0.25 * n)
 
 
 def test_local_embeddings_count_nothing(server):

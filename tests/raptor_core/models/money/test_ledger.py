@@ -71,47 +71,13 @@ def test_once_ended_it_refuses_what_would_still_fit_until_another_run_begins():
 
 
 def test_what_is_under_way_counts_with_its_worst_case():
-    _, account = account_of(tokens=10)
-    first = account.reserve(3, 3)
-    assert account.reserve_some([(3, 3)]) == []
-    first.charge(Usage(1, 3, 1))
-    assert len(account.reserve_some([(3, 3), (3, 3)])) == 1
-
-
-def test_a_call_waits_for_those_that_may_leave_room():
     ledger, account = account_of(tokens=10)
     first = account.reserve(3, 3)
-    done = threading.Event()
-
-    def second():
-        pay(account, 3, 3)
-        done.set()
-
-    thread = threading.Thread(target=second)
-    thread.start()
-    assert not done.wait(0.05)
+    assert len(account.reserve_some([(1, 1), (3, 3)])) == 1
+    with pytest.raises(BudgetError, match="beside 2 open ones"):
+        account.reserve(1, 0)
     first.charge(Usage(1, 3, 1))
-    assert done.wait(10)
-    thread.join()
-    assert ledger.spent().tokens == 10
-
-
-def test_a_call_that_waits_is_refused_when_the_others_took_too_much():
-    _, account = account_of(tokens=10)
-    first = account.reserve(3, 3)
-    refused = []
-
-    def second():
-        try:
-            account.reserve(3, 3)
-        except BudgetError as error:
-            refused.append(str(error))
-
-    thread = threading.Thread(target=second)
-    thread.start()
-    first.charge(Usage(1, 3, 3))
-    thread.join(10)
-    assert len(refused) == 1
+    assert ledger.spent().tokens == 4
 
 
 def test_a_call_that_took_nothing_leaves_its_room():

@@ -1,0 +1,107 @@
+"""Publications that break off at each operation, and are made good by the next build."""
+
+import pytest
+from support.stores import (
+    faults,
+    make_tree,
+    open_at,
+    publish,
+    publish_together,
+    vectors_of,
+)
+
+from raptor_core import disk
+from raptor_core.errors import StoreError
+from raptor_core.store import publishing
+from raptor_core.store.publishing import UNFINISHED
+
+OLD, NEW = make_tree(word="old"), make_tree(word="new")[2:]
+GONE, BESIDE = make_tree("gone", n=4), make_tree("beside", n=8)
+
+
+def change(store):
+    """Publish NEW over OLD, and BESIDE in place of GONE, in one commit."""
+    publish_together(store, {"t": NEW, "beside": BESIDE}, ["gone"])
+
+
+def break_off(store, n_operations, monkeypatch):
+    """Let the engine die in a commit, after some of its operations."""
+    apply = store._engine.apply
+
+    def die(operations):
+        for operation in operations[:n_operations]:
+            apply([operation])
+        raise StoreError("died")
+
+    with monkeypatch.context() as planted:
+        planted.setattr(store._engine, "apply", die)
+        with pytest.raises(StoreError, match="died"):
+            change(store)
+
+
+@pytest.mark.parametrize("n_operations", range(6))
+def test_a_build_makes_good_what_broke_off_at_any_operation(store, monkeypatch, n_operations):
+    publish_together(store, {"t": OLD, "gone": GONE})
+    before = {mark.tree: mark for mark in store.marks()}
+    break_off(store, n_operations, monkeypatch)
+    after = {mark.tree: mark for mark in store.marks()}
+    if n_operations == 0:
+        assert after == before
+    elif n_operations < 4:  # nothing may count as up to date, whatever the source holds by then
+        assert {tree: mark.inputs for tree, mark in after.items()} == dict.fromkeys(
+            before, UNFINISHED
+        )
+    change(store)
+    assert faults(store) == []
+    assert {mark.tree for mark in store.marks()} == {"t", "beside"}
+    assert {node.id for node in store.nodes()} == {node.id for node in (*NEW, *BESIDE)}
+
+
+@pytest.mark.parametrize("n_operations", range(1, 6))
+def test_a_build_of_what_was_there_before_takes_the_rest_away(store, monkeypatch, n_operations):
+    publish_together(store, {"t": OLD, "gone": GONE})
+    break_off(store, n_operations, monkeypatch)
+    publish_together(store, {"t": OLD, "gone": GONE}, ["beside"])
+    assert faults(store) == []
+    assert {node.id for node in store.nodes()} == {node.id for node in (*OLD, *GONE)}
+    hits = store.search(vectors_of(OLD), 99)
+    assert {hit.node.id for row in hits for hit in row} == {node.id for node in (*OLD, *GONE)}
+
+
+def test_the_manifests_of_one_call_come_together_at_its_end(store, monkeypatch):
+    monkeypatch.setattr(publishing, "COMMIT_POINTS", len(GONE))
+    apply, commits = store._engine.apply, []
+
+    def die_later(operations):
+        if commits:
+            raise StoreError("died")
+        commits.append(operations)
+        apply(operations)
+
+    with monkeypatch.context() as planted:
+        planted.setattr(store._engine, "apply", die_later)
+        with pytest.raises(StoreError, match="died"):
+            publish_together(store, {"gone": GONE, "beside": BESIDE})
+    assert store.nodes()
+    assert store.marks() == []
+
+
+def test_points_that_are_there_are_not_written_again(store, monkeypatch):
+    publish(store, OLD)
+    written, apply = [], store._engine.apply
+    monkeypatch.setattr(
+        store._engine, "apply", lambda operations: written.append(operations) or apply(operations)
+    )
+    publish(store, OLD)
+    ((manifests,),) = written
+    assert [point.payload["state"] for point in manifests.points] == ["manifest"]
+
+
+def test_a_disk_without_room_is_refused_before_anything_is_written(tmp_path, monkeypatch):
+    with open_at(tmp_path) as store:
+        publish(store, OLD)
+        before = store.nodes()
+        monkeypatch.setattr(disk, "SPARE_BYTES", 2**60)
+        with pytest.raises(StoreError, match=r"MB are free.*Nothing was changed"):
+            publish(store, NEW)
+        assert store.nodes() == before
