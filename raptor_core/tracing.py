@@ -89,27 +89,6 @@ def span(
             raise
 
 
-def is_in_span() -> bool:
-    """Return whether a span is open in this context, as newer versions of FastAPI open one."""
-    trace = sys.modules.get("opentelemetry.trace")
-    return trace is not None and bool(trace.get_current_span().get_span_context().is_valid)
-
-
-@contextmanager
-def remote_parent(headers: Mapping[str, str]) -> Iterator[None]:
-    """Run a block below the span that the ``traceparent`` of a caller names, or below none."""
-    if "opentelemetry.trace" not in sys.modules:
-        yield
-        return
-    from opentelemetry import context, propagate
-
-    token = context.attach(propagate.extract(headers, context.Context()))
-    try:
-        yield
-    finally:
-        context.detach(token)
-
-
 def with_context(function: Callable[..., Result]) -> Callable[..., Result]:
     """Return a function whose spans in other threads stand below the current span."""
     if "opentelemetry.trace" not in sys.modules:

@@ -169,7 +169,6 @@ def test_builds_go_on_when_the_clock_jumped(home, hours, monkeypatch):
     workshop, before = home
     real = time.time
     monkeypatch.setattr(time, "time", lambda: real() + hours * 3600)
-    workshop.configure(source={"settle_seconds": 0.1})
     assert workshop.build().built == []
     workshop.write("a.md", prose(40, seed=6))
     assert workshop.build().built == ["a.md"]

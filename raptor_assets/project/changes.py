@@ -17,9 +17,8 @@ from raptor_core.documents import (
     Inventory,
     PublishedDocument,
     decide_removals,
-    document_partition,
 )
-from raptor_core.settings import GroupingSettings, Settings
+from raptor_core.settings import Settings
 from raptor_core.store.base import Mark
 
 _NAMED = 10  # partitions that an explanation names
@@ -117,7 +116,6 @@ class Changes:
         doubt: why a person has to confirm a removal, else "".
         renamed: previous ids of renamed documents, by new id.
         successors: partitions to build that took a renamed document, by the partition it left.
-        unsettled: files that are being written.
         refused: partitions of ``unchanged`` with summaries that the model refused. `raptor build`
             asks it again; the sensor does not, since it would ask without end.
     """
@@ -129,7 +127,6 @@ class Changes:
     withheld: tuple[str, ...] = ()
     renamed: Mapping[str, str] = field(default_factory=dict)
     successors: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    unsettled: tuple[str, ...] = ()
     refused: frozenset[str] = frozenset()
     unconfirmed: tuple[str, ...] = ()
     doubt: str = ""
@@ -182,7 +179,7 @@ def find_changes(
     | partition | in ``Changes`` | action |
     | --- | --- | --- |
     | in the source, and all its trees were published from it | unchanged | none |
-    | a document of it is unknown, or is being written | withheld | kept as it is |
+    | a document of it is unknown | withheld | kept as it is |
     | lost documents, and a person has to confirm that | unconfirmed | nothing is built or dropped |
     | in the source, and not published | new | build |
     | in the source, and published from other documents, decisions or settings | changed | build |
@@ -233,7 +230,7 @@ def find_changes(
         ),
         is_confirmed=is_confirmed,
     )
-    withheld = removals.unknown.keys() | (_written(inventory, grouping) & (stale | absent))
+    withheld = removals.unknown.keys()
     kept = withheld | removals.unconfirmed
     removed, to_build = absent - kept, stale - kept
     return Changes(
@@ -244,14 +241,7 @@ def find_changes(
         withheld=tuple(sorted(withheld)),
         renamed=renames.documents,
         successors=renames.successors,
-        unsettled=tuple(sorted(inventory.unsettled)),
         refused=frozenset(filter(published.is_refused, current)),
         unconfirmed=tuple(sorted(removals.unconfirmed - withheld)),
         doubt=removals.reason,
     )
-
-
-def _written(inventory: Inventory, grouping: GroupingSettings) -> set[str]:
-    """Return the partitions of documents that are being written."""
-    written = {document_id for ids in inventory.unsettled.values() for document_id in ids}
-    return {document_partition(document_id, grouping) for document_id in written}

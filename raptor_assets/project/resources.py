@@ -155,8 +155,7 @@ class SourceResource:
         if not self._resources.names.follows:
             return source
         followed = self._followed()
-        # Its files are complete after the materialization.
-        update: dict[str, Any] = {"tables": (), "settle_seconds": 0.0}
+        update: dict[str, Any] = {"tables": ()}
         if "rows" not in followed:
             paths = tuple(followed.get("paths", ()))
             return source.model_copy(update={"paths": paths, **update})

@@ -87,7 +87,7 @@ def _tick(
             f"{corpus.of(DROP)}"
         )
     source = _digest(inventory, resources)
-    if source == cursor.source and not cursor.removed and not inventory.unsettled:
+    if source == cursor.source and not cursor.removed:
         return dg.SkipReason("no file changed since the last request")
     try:
         changes = resources.changes(begun, inventory)
@@ -114,8 +114,7 @@ def _explain_waiting(instance: dg.DagsterInstance, resources: Resources) -> str:
 def _digest(inventory: Inventory, resources: Resources) -> str:
     decisions = (decision.id for decision in resources.curation().decisions)
     skipped = (f"{item.name}\0{item.is_empty}" for item in inventory.skipped)
-    parts = (skipped, sorted(inventory.unsettled), decisions)
-    digests = (digest("part", *part) for part in parts)
+    digests = (digest("part", *part) for part in (skipped, decisions))
     return digest("source", resources.build_version, inventory.digest, *digests)
 
 
@@ -127,8 +126,6 @@ def _request(
     number = cursor.number + is_new
     to_build = changes.in_order(changes.to_build) if is_new else []
     removed = changes.droppable(changes.to_build)
-    if changes.unsettled:
-        removed = tuple(name for name in removed if name in cursor.removed)
     waiting = tuple(name for name in changes.removed if name not in removed)
     jobs: list[tuple[str, Sequence[str], dict[str, str], dict[str, Any]]] = [
         (BUILD, part, run_tags(part), run_config(part, corpus))
@@ -159,9 +156,6 @@ def _skip_reason(changes: Changes, waiting: Sequence[str]) -> str:
     if changes.to_build:
         named = listed(changes.to_build, NAMED)
         reasons.append(f"failed or cancelled, so start them again: {named}")
-    if changes.unsettled:
-        unsettled = listed(changes.unsettled, NAMED)
-        reasons.append(f"being written, so left for the next tick: {unsettled}")
     if changes.withheld:
         unread = listed(changes.withheld, NAMED)
         reasons.append(f"{len(changes.withheld)} cannot be read now and stay: {unread}")

@@ -40,9 +40,8 @@ def load_catalog(tables: TableStore, settings: SourceSettings) -> Catalog:
 
 
 def look(tables: TableStore, settings: SourceSettings) -> Scan:
-    """Scan the source without writing anything, with files that were just written, as they are."""
-    at_once = settings.model_copy(update={"settle_seconds": 0.0})
-    return scan_source(at_once, load_catalog(tables, settings))
+    """Scan the source without writing anything."""
+    return scan_source(settings, load_catalog(tables, settings))
 
 
 def keep_look(tables: TableStore, settings: SourceSettings, scan: Scan) -> None:

@@ -1,7 +1,7 @@
 """HTTP API of a home: routes, keys, decisions, and the page that describes them.
 
 It needs the extra ``http``, which is imported here. Calls that read a home are in ``reading``,
-bounds of connections in ``connections``.
+the server itself is in ``connections``.
 """
 
 import hashlib
@@ -40,7 +40,6 @@ from raptor_core.errors import (
     UnknownTreeError,
 )
 from raptor_core.report.page import render_window
-from raptor_core.tracing import is_in_span, remote_parent, span
 
 try:
     from fastapi import APIRouter, Depends, FastAPI, Request
@@ -124,7 +123,6 @@ def make_app(
         version=version("raptor-assets"),
     )
     app.add_middleware(BodyLimit)
-    app.add_middleware(RequestSpans)
     if hosts is not None:
         app.add_middleware(TrustedHostMiddleware, allowed_hosts=list(hosts))
     for kind, status, name in _STATUS:
@@ -336,35 +334,6 @@ def _refused(_request: Request, error: Exception) -> JSONResponse:
 def _answer(status: int, name: str, message: str, headers: dict[str, str]) -> JSONResponse:
     content = Problem(error=name, message=message).model_dump()
     return JSONResponse(content, status, headers)
-
-
-class RequestSpans:
-    """ASGI middleware that runs a request in a span, below the span of a caller's traceparent."""
-
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve the request, in the span of FastAPI's own tracing where that is on."""
-        if scope["type"] != "http" or is_in_span():
-            await self._app(scope, receive, send)
-            return
-        headers = {
-            name.decode("latin-1"): each.decode("latin-1") for name, each in scope["headers"]
-        }
-        method = scope["method"]
-        values = {"http.request.method": method}
-        with remote_parent(headers), span(method, values, "SERVER") as current:
-
-            async def send_recorded(message: Message) -> None:
-                if current is not None and message["type"] == "http.response.start":
-                    current.set_attribute("http.response.status_code", message["status"])
-                    if route := scope.get("route"):
-                        current.set_attribute("http.route", route.path)
-                        current.update_name(f"{method} {route.path}")
-                await send(message)
-
-            await self._app(scope, receive, send_recorded)
 
 
 class BodyLimit:

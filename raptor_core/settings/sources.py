@@ -84,8 +84,6 @@ class SourceSettings(Part):
         id_field: field with the id in the rows of a file; "auto" finds it.
         text_field: field with the text in the rows of a file.
         title_field: field with the title in the rows of a file.
-        settle_seconds: seconds after its last write before the sensor reads a file; 0 reads it at
-            once.
         parse_seconds: time limit for reading a file, in seconds.
         convert: commands that write files of other types as Markdown, by extension, such as
             ``{".rtf" = "pandoc -t gfm"}``. A command gets the file on its standard input, or its
@@ -111,7 +109,6 @@ class SourceSettings(Part):
     id_field: str = "auto"
     text_field: str = "text"
     title_field: str = "title"
-    settle_seconds: float = Field(2.0, ge=0, le=3600)
     parse_seconds: float = Field(120.0, gt=0)
     convert: Mapping[str, str] = Field(default_factory=dict)
     max_removed: float = Field(0.5, ge=0, le=1)

@@ -17,7 +17,6 @@ from raptor_core.settings.trees import ClusteringSettings
 from raptor_core.tree.components import Components
 from raptor_lab.comparison.compare import Comparison, by_kind
 from raptor_lab.comparison.contexts import System
-from raptor_lab.comparison.exports import COLUMNS, write_exports
 from raptor_lab.comparison.index import Index, TreeStatistics, open_index
 from raptor_lab.comparison.systems import make_system
 from raptor_lab.comparison.tables import comparison_tables, print_table
@@ -56,15 +55,6 @@ ENCODERS = click.option(
     nargs=2,
     metavar="QUESTION_MODEL PASSAGE_MODEL",
     help="Encoders of the strategies dpr and collapsed-dpr: models of sentence-transformers.",
-)
-EXPORT = click.option(
-    "--export",
-    "exports",
-    multiple=True,
-    type=(click.Choice(list(COLUMNS)), click.Path(dir_okay=False, path_type=Path)),
-    metavar="FORMAT PATH",
-    help="Write questions, contexts, answers and scores to PATH for ragas or deepeval, or as csv. "
-    "May be repeated.",
 )
 
 
@@ -109,7 +99,6 @@ def comparison_options(budgets: str) -> Callable[[Command], Command]:
         click.option(
             "--questions", "with_questions", is_flag=True, help="With --json: every question."
         ),
-        EXPORT,
     )
 
 
@@ -171,8 +160,7 @@ def show(
     *,
     as_json: bool,
 ) -> None:
-    """Print a comparison with sizes of trees, costs and omitted documents; write its exports."""
-    write_exports(comparison.scores, values["exports"])
+    """Print a comparison with sizes of trees, costs and omitted documents."""
     kinds = by_kind(comparison) if values["by_kind"] else {}
     left_out = [f"{item.name}: {item.reason}" for item in dataset.left_out]
     if as_json:

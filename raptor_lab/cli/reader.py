@@ -84,7 +84,6 @@ def reader_command(file: Path, home: Path, as_json: bool, **values: Any) -> None
                 _budgets(values),
                 pooled=values["pooled"],
                 measurer=measurer,
-                with_contexts=bool(values["exports"]),
             )
             comparisons.append(
                 with_suffix(compared, model or kind) if len(readers) > 1 else compared

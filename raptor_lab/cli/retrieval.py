@@ -48,10 +48,7 @@ def retrieval_command(file: Path, home: Path, as_json: bool, **values: Any) -> N
     systems = make_systems(values)
     presets = {name: preset(name) for name in values["presets"]}
     with open_evaluation(file, home, values) as index:
-        kept = bool(values["exports"])
-        comparison = compare(
-            index, systems, values["budgets"], pooled=values["pooled"], with_contexts=kept
-        )
+        comparison = compare(index, systems, values["budgets"], pooled=values["pooled"])
         trees = tree_statistics(index)
     preset_trees = {}
     for name in presets:

@@ -15,7 +15,7 @@ import numpy as np
 from raptor_core.errors import SettingsError
 from raptor_core.evaluation.golden_file import Question
 from raptor_lab.comparison.bootstrap import Difference, Interval, mean_interval, paired_difference
-from raptor_lab.comparison.contexts import Context, Measurer, QuestionBatch, System
+from raptor_lab.comparison.contexts import Measurer, QuestionBatch, System
 from raptor_lab.comparison.index import Index
 from raptor_lab.comparison.measures import ContextMeasurer
 from raptor_lab.comparison.systems import make_system
@@ -26,8 +26,7 @@ class QuestionScore:
     """Scores of one question, by one system at one budget.
 
     ``layers`` counts the context's nodes by layer. ``measures`` holds the measures that apply, and
-    ``answer`` the answer of a reader, if one read the context. ``context`` is None unless an export
-    needs it.
+    ``answer`` the answer of a reader, if one read the context.
     """
 
     question: Question
@@ -37,7 +36,6 @@ class QuestionScore:
     layers: Mapping[int, int]
     measures: Mapping[str, float]
     answer: str | None = None
-    context: Context | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,13 +124,11 @@ def compare(
     pooled: bool = False,
     measurer: Measurer | None = None,
     progress: Progress | None = None,
-    with_contexts: bool = False,
 ) -> Comparison:
     """Retrieve a context for every question by every system at every budget, and measure it.
 
     The other systems are compared with the first. ``pooled`` asks every question of all documents
-    instead of its own. ``measurer`` is None to measure contexts without a reader. ``with_contexts``
-    keeps the contexts in the scores.
+    instead of its own. ``measurer`` is None to measure contexts without a reader.
 
     Raises:
         SettingsError: there is no system or no budget, or the same one twice.
@@ -148,8 +144,7 @@ def compare(
         for system in systems:
             if progress:
                 progress(system.name, budget)
-            measured = _score(index, system, budget, batches, measurer)
-            scores += measured if with_contexts else (replace(s, context=None) for s in measured)
+            scores += _score(index, system, budget, batches, measurer)
     return Comparison.of(index.dataset.name, pooled, measurer.meanings, scores)
 
 
@@ -211,7 +206,7 @@ def _score(
     measured = measurer.measure(questions, contexts)
     for question, context, worth in zip(questions, contexts, measured, strict=True):
         layers = Counter(node.layer for node in context.nodes)
-        figures = (context.n_tokens, layers, worth.values, worth.answer, context)
+        figures = (context.n_tokens, layers, worth.values, worth.answer)
         yield QuestionScore(question, system.name, budget, *figures)
 
 
@@ -275,6 +270,5 @@ def compare_preset(first: Comparison, name: str, index: Index) -> Comparison:
         ValueError: ``first`` has a system of this name, or another data set.
     """
     system = make_system(index.components.settings.retrieval.strategy)
-    kept = any(item.context for item in first.scores)
-    comparison = compare(index, [system], first.budgets, pooled=first.pooled, with_contexts=kept)
+    comparison = compare(index, [system], first.budgets, pooled=first.pooled)
     return join(first, [replace(item, system=name) for item in comparison.scores])

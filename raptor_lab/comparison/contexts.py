@@ -26,19 +26,17 @@ class QuestionBatch:
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """Text that a reader would read, its nodes in order, and the score of each, if it has any."""
+    """Text that a reader would read, and its nodes in order."""
 
     text: str
     n_tokens: int
     nodes: tuple[Node, ...] = ()
-    scores: tuple[float, ...] = ()
 
     @classmethod
     def of(cls, retrieval: Retrieval) -> "Context":
         """Make the context of a retrieval."""
         nodes = tuple(hit.node for hit in retrieval.hits)
-        scores = tuple(hit.score for hit in retrieval.hits)
-        return cls(retrieval.context, retrieval.n_tokens, nodes, scores)
+        return cls(retrieval.context, retrieval.n_tokens, nodes)
 
 
 Encoders = tuple[str, str] | None

@@ -110,13 +110,12 @@ def test_a_copy_of_a_document_that_is_still_there_is_no_rename():
     assert found(published(old), source(old, copy)).renamed == {}
 
 
-def test_unknown_documents_and_those_being_written_stay_as_published():
+def test_unknown_documents_stay_as_published():
     state = published(document("a/x"), document("b"), document("c"))
     unread = Skipped("a", "no permission")
-    inventory = source(document("c"), skipped=(unread,), unsettled={"b": ["b"], "fresh": ["fresh"]})
+    inventory = source(document("c"), skipped=(unread,))
     changes = found(state, inventory)
-    assert changes.withheld == ("a/x", "b")
-    assert (changes.removed, changes.unsettled) == ((), ("b", "fresh"))
+    assert (changes.withheld, changes.removed) == (("a/x",), ("b",))
 
 
 def test_a_partition_that_was_only_begun_stays_while_its_file_is_unread():

@@ -91,7 +91,7 @@ def test_a_run_writes_nothing_into_a_home_that_became_another_s(tmp_path):
     """Two projects define a new home at the same time, and one of them builds first."""
     (tmp_path / "docs").mkdir()
     (tmp_path / "docs" / "a.md").write_text(prose(16))
-    source = {"paths": [str(tmp_path / "docs")], "settle_seconds": 0}
+    source = {"paths": [str(tmp_path / "docs")]}
     with embedder_made_by(lambda *_: HashingEmbedder()), dg.instance_for_test() as instance:
         corpus = build_raptor_corpus("wiki", home=tmp_path / "home", source=source, **SMALL)
         home = Home(tmp_path / "home")

@@ -105,7 +105,7 @@ class DgProject:
         self, name: str, settings: dict[str, Any] | None = None, **attributes: Any
     ) -> None:
         """Write a component over a folder of the corpus's name."""
-        source = {"paths": [f"{ROOT}/{name}"], "settle_seconds": 0}
+        source = {"paths": [f"{ROOT}/{name}"]}
         parts = {**SETTINGS, "source": source, **(settings or {})}
         home = f"{ROOT}/.raptor/{name}"
         values = {"name": name, "home": home, "settings": parts, **attributes}

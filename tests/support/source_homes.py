@@ -1,6 +1,5 @@
 """Published homes whose source is about to change. Imports nothing heavy: a conftest imports it."""
 
-import os
 import shutil
 import time
 
@@ -58,13 +57,6 @@ def start(built, tmp_path):
         return workshop, daemon
 
     return copy
-
-
-def settling(workshop, by="document"):
-    """Switch on that files settle; all that are there have."""
-    workshop.configure(grouping={"by": by}, tree={"max_layers": 1}, source={"settle_seconds": 60})
-    for path in workshop.docs.rglob("*.md"):
-        os.utime(path, (1000, 1000))
 
 
 def calls(workshop):

@@ -77,7 +77,7 @@ class Workshop:
 
     def configure(self, **settings: Any) -> None:
         """Change settings; the store and the record stay."""
-        values = {"source": {"paths": [str(self.docs)], "settle_seconds": 0}, **SMALL}
+        values = {"source": {"paths": [str(self.docs)]}, **SMALL}
         for part, given in settings.items():
             values[part] = {**values.get(part, {}), **given}
         self.settings = Settings.model_validate(values)

@@ -5,14 +5,14 @@ to build. Both take a catalog and return the next one, so that each uses the rea
 """
 
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from raptor_core.documents.base import Corpus, Document, Entry, Skipped
 from raptor_core.documents.catalog.catalog import Catalog, FileReading, catalog_key, make_reading
 from raptor_core.documents.formats.records import Named
 from raptor_core.documents.grouping import Partitions
-from raptor_core.documents.sources.base import Source, SourceFile
+from raptor_core.documents.sources.base import SourceFile
 from raptor_core.documents.sources.load import (
     Listed,
     Unique,
@@ -37,14 +37,11 @@ class Inventory:
     """Entries of a source's documents, ordered by id.
 
     Attributes:
-        unsettled: files that are being written, with the ids of their previous documents, which
-            are listed unchanged.
         empty_sources: sources that list no file and no row.
     """
 
     documents: tuple[Entry, ...] = field(repr=False)
     skipped: tuple[Skipped, ...] = ()
-    unsettled: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     empty_sources: tuple[str, ...] = ()
     _grouped: dict[GroupingSettings, Partitions[Entry]] = field(
         default_factory=dict, init=False, repr=False, compare=False
@@ -102,15 +99,13 @@ def scan_source(
     *,
     clock: Callable[[], float] = time.time,
 ) -> Scan:
-    """List the source, and read the files that changed since the catalog and are not being written.
+    """List the source, and read the files that changed since the catalog.
 
-    A file is being written if it was modified within ``settle_seconds``; then its previous reading
-    stays. Storages with versions (etags) and databases show complete files only. ``clock`` returns
-    seconds since 1970 UTC.
+    ``clock`` returns seconds since 1970 UTC.
 
     Raises:
         SourceError: no source is named, or one is missing or cannot be reached.
-        EmptySourceError: there is no document, and no file that is being written.
+        EmptySourceError: there is no document.
         MissingExtraError: a file or URL needs an extra that is not installed.
     """
     scan = _RunningScan(settings, catalog or Catalog(), clock())
@@ -126,7 +121,6 @@ class _RunningScan:
     catalog: Catalog
     started: float
     readings: Catalog = field(default_factory=Catalog)
-    unsettled: dict[str, tuple[str, ...]] = field(default_factory=dict)
     skipped: list[Skipped] = field(default_factory=list)
     queue: Listed = field(default_factory=list)
     parsed: Parsed = field(default_factory=dict)
@@ -137,14 +131,12 @@ class _RunningScan:
         self.empty_sources = tuple(source.name for source, files in self.listed if not files)
 
     def read(self) -> None:
-        """Read all files that are neither unchanged nor unsettled."""
+        """Read all files that changed."""
         for (source, files), keys in zip(self.listed, self.keys, strict=True):
             changed = []
             for file, key in zip(files, keys, strict=True):
                 if self.catalog.is_current(key, file.stamp):
                     self.readings[key] = self.catalog[key]
-                elif self._is_unsettled(source, file):
-                    self._keep_previous(file)
                 else:
                     changed.append(file)
             self.queue.append((source, changed))
@@ -173,9 +165,9 @@ class _RunningScan:
             entries.add(read.setdefault(key, reading.documents), file.path)
             skipped += reading.skipped
         documents = entries.ordered()
-        if not documents and not self.unsettled:
+        if not documents:
             raise explain_empty((), self.settings, skipped)
-        inventory = Inventory(documents, tuple(skipped), self.unsettled, self.empty_sources)
+        inventory = Inventory(documents, tuple(skipped), self.empty_sources)
         n_read = sum(len(files) for _, files in self.queue)
         self.readings.forget_unread()
         return Scan(inventory, self.readings, n_read, self.listed, self.catalog, self.parsed)
@@ -186,25 +178,6 @@ class _RunningScan:
                 reading = self.readings.get(key)
                 if reading:
                     yield file, key, reading
-
-    def _is_unsettled(self, source: Source, file: SourceFile) -> bool:
-        """Return whether a file was modified within ``settle_seconds``.
-
-        A file with a time in the future is settled: the clocks differ, or somebody set the time.
-        """
-        if source.is_transactional or file.etag or file.modified is None:
-            return False
-        seconds = self.settings.settle_seconds
-        return -seconds < self.started - file.modified < seconds
-
-    def _keep_previous(self, file: SourceFile) -> None:
-        """Keep the previous reading of a file that is being written."""
-        key = catalog_key(file)
-        self.readings.pop(key, None)
-        previous = self.catalog.get(key)
-        if previous:
-            self.readings[key] = self.catalog[key]
-        self.unsettled[file.id] = tuple(previous.ids) if previous else (file.id,)
 
 
 def read_documents(

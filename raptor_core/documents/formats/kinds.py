@@ -1,4 +1,4 @@
-"""Table of formats by file name extension; their parsers are in ``parsers``."""
+"""Tables of formats by file name extension, read and unread; parsers are in ``parsers``."""
 
 import posixpath
 from typing import NamedTuple
@@ -50,6 +50,35 @@ class FileName(NamedTuple):
     def kind(self) -> str:
         """Format of the file; its extension for one that a command converts."""
         return FORMATS.get(self.extension, self.extension[1:])
+
+
+_COMMANDS = {
+    **dict.fromkeys((".rtf", ".org", ".tex", ".textile", ".mediawiki"), "pandoc -t gfm"),
+    **dict.fromkeys((".doc", ".dot", ".wps", ".wpd", ".sxw"), "soffice --headless --cat {}"),
+    **dict.fromkeys((".adoc", ".asciidoc"), "pandoc -s -f asciidoc -t gfm"),
+    ".msg": "markitdown {}",
+}
+"""Command for ``source.convert`` by extension of files that are not read without one."""
+
+_OFFICE = {
+    **dict.fromkeys((".xls", ".xlsb", ".xlt"), "xlsx"),
+    **dict.fromkeys((".ppt", ".pps", ".pot"), "pptx"),
+    ".pages": "odt",
+}
+"""Format to which LibreOffice converts files of a type that is not read."""
+
+
+def explain_unsupported(kind: str) -> str:
+    """Return why files with an extension, such as ".doc" or "", are not read, and a remedy."""
+    remedy = ""
+    if command := _COMMANDS.get(kind):
+        remedy = f'; name a command for them: source.convert = {{"{kind}" = "{command}"}}'
+    elif new := _OFFICE.get(kind):
+        remedy = f"; convert it: soffice --headless --convert-to {new} FILE{kind}"
+    elif kind == ".xml":
+        remedy = "; convert its text to .html, .md or .txt, for example by XSLT"
+    name = f"files of type {kind}" if kind else "files without an extension"
+    return f"{name} are not supported{remedy}"
 
 
 def describe_formats() -> str:

@@ -15,7 +15,13 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Protocol
 
 from raptor_core.documents.base import Skipped
-from raptor_core.documents.formats.kinds import FORMATS, MANY_DOCUMENTS, OPTIONAL, FileName
+from raptor_core.documents.formats.kinds import (
+    FORMATS,
+    MANY_DOCUMENTS,
+    OPTIONAL,
+    FileName,
+    explain_unsupported,
+)
 from raptor_core.documents.formats.parsed import UnreadableError
 from raptor_core.documents.formats.parser_process import parse
 from raptor_core.documents.formats.records import Named
@@ -118,7 +124,8 @@ class SourceListing:
             elif item.extension in FORMATS:
                 files.append(item)
             else:
-                skipped.append(_unsupported(item))
+                kind = item.extension or "no extension"
+                skipped.append(Skipped(item.id, explain_unsupported(item.extension), kind=kind))
         files.sort(key=attrgetter("id"))
         skipped.sort(key=attrgetter("name"))
         return cls(files, tuple(skipped), tuple(omitted))
@@ -151,12 +158,10 @@ def load_files(
 class Source(Protocol):
     """File, folder or table that can be listed and read.
 
-    ``name`` is for people, without secrets. ``is_transactional`` means that every reader sees
-    complete items, as in a database.
+    ``name`` is for people, without secrets.
     """
 
     name: str
-    is_transactional: bool
 
     def list(self) -> SourceListing:
         """List the files to read; anything that cannot be listed is skipped by name.
@@ -203,36 +208,6 @@ class Rules:
         if path.lower().endswith(OPTIONAL) and not is_folder and not self.optional.match_file(path):
             return 'holds code or data; to read it, name its type in source.include: ["*", "*.py"]'
         return ""
-
-
-_COMMANDS = {
-    **dict.fromkeys((".rtf", ".org", ".tex", ".textile", ".mediawiki"), "pandoc -t gfm"),
-    **dict.fromkeys((".doc", ".dot", ".wps", ".wpd", ".sxw"), "soffice --headless --cat {}"),
-    **dict.fromkeys((".adoc", ".asciidoc"), "pandoc -s -f asciidoc -t gfm"),
-    ".msg": "markitdown {}",
-}
-"""Command for ``source.convert`` by extension of files that are not read without one."""
-
-_OFFICE = {
-    **dict.fromkeys((".xls", ".xlsb", ".xlt"), "xlsx"),
-    **dict.fromkeys((".ppt", ".pps", ".pot"), "pptx"),
-    ".pages": "odt",
-}
-"""Format to which LibreOffice converts files of a type that is not read."""
-
-
-def _unsupported(file: SourceFile) -> Skipped:
-    """Return the reason why a file is not read; it is the same for all files of a type."""
-    kind = file.extension
-    remedy = ""
-    if command := _COMMANDS.get(kind):
-        remedy = f'; name a command for them: source.convert = {{"{kind}" = "{command}"}}'
-    elif new := _OFFICE.get(kind):
-        remedy = f"; convert it: soffice --headless --convert-to {new} FILE{kind}"
-    elif kind == ".xml":
-        remedy = "; convert its text to .html, .md or .txt, for example by XSLT"
-    name = f"files of type {kind}" if kind else "files without an extension"
-    return Skipped(file.id, f"{name} are not supported{remedy}", kind=kind or "no extension")
 
 
 IGNORE_FILE = ".raptorignore"

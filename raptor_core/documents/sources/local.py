@@ -26,8 +26,6 @@ _HERE = os.path.join(os.curdir, "")  # noqa: PTH118 - "./", which a Path cannot 
 class LocalSource:
     """Local file, or folder with everything below it but symbolic links."""
 
-    is_transactional = False
-
     def __init__(self, path: str, settings: SourceSettings) -> None:
         self._settings = settings
         self._root = Path(path).expanduser()

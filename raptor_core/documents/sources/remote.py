@@ -37,8 +37,6 @@ _ETAGS = ("ETag", "etag", "md5Hash", "content_md5", "content_hash", "blob_id", "
 class RemoteSource:
     """File or folder at an fsspec URL, chained URLs included; see ``Source``."""
 
-    is_transactional = False
-
     def __init__(self, url: str, settings: SourceSettings) -> None:
         _check_protocols(url, settings)
         self.name = hide_secrets(url)

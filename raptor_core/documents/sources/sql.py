@@ -42,8 +42,6 @@ _DAY_SECONDS = 2 * 86_400.0  # a day lasts until it is over everywhere
 class SqlSource:
     """Table or query whose rows are documents; see ``Source``."""
 
-    is_transactional = True
-
     def __init__(self, table: DatabaseTable, timeout_seconds: float = TIMEOUT_SECONDS) -> None:
         self.name = f"table {table.label!r}"
         self._table = table

@@ -10,8 +10,8 @@ import pytest
 from support.command import raptor
 
 from raptor_assets.cli.app import COMMANDS
-from raptor_assets.cli.commands import eval as eval_group
 from raptor_assets.cli.commands.curate import curate_command
+from raptor_assets.cli.commands.eval import LABORATORY
 from raptor_assets.cli.exits import EXITS, exit_code, failures_code
 from raptor_assets.cli.output import print_json
 from raptor_assets.standalone.status import CheckResult
@@ -22,7 +22,7 @@ from raptor_core import errors
     "command",
     [
         *sorted(COMMANDS.keys() - {"eval", "curate"}),
-        *(f"eval {name}" for name in sorted(eval_group.COMMANDS)),
+        *(f"eval {name}" for name in ("golden", *LABORATORY)),
         *(f"curate {name}" for name in sorted(curate_command.commands)),
     ],
 )

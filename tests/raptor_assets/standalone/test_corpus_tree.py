@@ -386,7 +386,7 @@ def test_a_corpus_in_a_project_of_a_team_has_one_by_its_sensors(tmp_path, monkey
     team = build_raptor_corpus(
         "handbook",
         home=tmp_path / "kept",
-        source={"paths": [str(docs)], "settle_seconds": 0},
+        source={"paths": [str(docs)]},
         corpus_tree={"enabled": True},
         components={"embedder": "support.hashing:HashingEmbedder"},
         **SMALL,

@@ -92,7 +92,7 @@ class Project:
         self.cursors = {}
 
     def corpus(self, name, translator=None):
-        source = {"paths": [str(self.root / name)], "settle_seconds": 0}
+        source = {"paths": [str(self.root / name)]}
         home = self.root / "kept" / name
         return build_raptor_corpus(name, home=home, translator=translator, source=source, **QUICK)
 

@@ -62,7 +62,7 @@ class Team:
 def team(postgres, s3, stand_in, tmp_path, monkeypatch):
     settings = settings_text(
         tmp_path / "docs",
-        source={"settle_seconds": 0, "watch": True},
+        source={"watch": True},
         runs={"max_partitions": 1},
         store={"kind": "server", "url": stand_in.url},
         tables={"url": f"s3://{s3.new_bucket()}/raptor"},

@@ -108,7 +108,7 @@ def test_another_command_reads_its_files_anew_and_no_others(tmp_path):
 
     def scan(command, catalog=None):
         convert = {".rtf": command}
-        settings = SourceSettings(paths=(str(tmp_path),), convert=convert, settle_seconds=0)
+        settings = SourceSettings(paths=(str(tmp_path),), convert=convert)
         return scan_source(settings, catalog, clock=lambda: time.time() + 60)
 
     first = scan("cat")

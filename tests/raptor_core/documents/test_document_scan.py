@@ -24,7 +24,7 @@ from raptor_core.documents.catalog import scan as scan_module
 from raptor_core.documents.formats import parsers
 from raptor_core.documents.sources.local import LocalSource
 from raptor_core.documents.sources.remote import RemoteSource
-from raptor_core.errors import EmptySourceError, SourceError
+from raptor_core.errors import SourceError
 from raptor_core.settings import SourceSettings
 
 NOW = time.time()
@@ -235,7 +235,7 @@ def stamped(memory, moment):
 
 
 def test_a_write_in_the_same_tick_of_the_clock_is_found(memory, reads):
-    kb = of("memory://kb", settle_seconds=0)
+    kb = of("memory://kb")
     stamped(memory, NOW)
     first = scan_source(kb, clock=at(NOW))
     memory.pipe("/kb/a.md", b"Fresh.")  # as long as it was
@@ -274,7 +274,6 @@ def test_a_storage_s_own_version_is_believed(memory, reads, monkeypatch):
     kb = of("memory://kb")
     stamped(memory, NOW)
     first = scan_source(kb, clock=at(NOW))
-    assert first.inventory.unsettled == {}
     reads.clear()
     assert scan_source(kb, first.catalog, clock=at(NOW)).n_read == 0
     versions["/kb/b.md"] = "2"
@@ -285,50 +284,12 @@ def test_a_storage_s_own_version_is_believed(memory, reads, monkeypatch):
 def test_a_listing_that_a_storage_remembers_is_not_believed(memory, monkeypatch):
     asked = []
     monkeypatch.setattr(type(memory), "invalidate_cache", lambda self, path=None: asked.append(1))
-    scan_source(of("memory://kb", settle_seconds=0))
+    scan_source(of("memory://kb"))
     assert asked
 
 
 def test_a_file_url_is_scanned_like_its_folder(folder):
     assert scan_source(of(f"file://{folder}")).inventory == scan_source(of(folder)).inventory
-
-
-class TestFilesThatAreBeingWritten:
-    def test_it_is_left_for_later_and_its_document_stays(self, folder, reads):
-        first = scan_source(of(folder))
-        write(folder / "a.md", "Half of", modified=NOW - 1)
-        write(folder / "new.md", "Half of", modified=NOW - 1)
-        reads.clear()
-        second = scan_source(of(folder), first.catalog, clock=at(NOW))
-        assert reads == []
-        assert second.inventory.documents == first.inventory.documents
-        assert second.inventory.unsettled == {"a.md": ("a.md",), "new.md": ("new.md",)}
-        third = scan_source(of(folder), second.catalog, clock=at(NOW + 30))
-        assert third.inventory.unsettled == {}
-        assert ids(third) == ["a.md", "b.txt", "new.md", "sub/c.md"]
-
-    def test_without_a_catalog_it_is_not_there_yet(self, folder):
-        write(folder / "a.md", "Half of", modified=NOW)
-        scan = scan_source(of(folder), clock=at(NOW))
-        assert ids(scan) == ["b.txt", "sub/c.md"]
-        assert scan.inventory.unsettled == {"a.md": ("a.md",)}
-
-    def test_the_setting_turns_it_off(self, folder):
-        write(folder / "a.md", "As it is.", modified=NOW)
-        scan = scan_source(of(folder, settle_seconds=0), clock=at(NOW))
-        assert len(ids(scan)) == 3
-        assert scan.inventory.unsettled == {}
-
-    def test_a_time_in_the_future_does_not_hold_for_ever(self, folder):
-        write(folder / "a.md", "As it is.", modified=LATER)
-        assert len(ids(scan_source(of(folder), clock=at(NOW)))) == 3
-
-    def test_a_source_with_nothing_else_is_not_empty(self, tmp_path):
-        write(tmp_path / "a.md", "Half of", modified=NOW)
-        assert ids(scan_source(of(tmp_path), clock=at(NOW))) == []
-        (tmp_path / "a.md").unlink()
-        with pytest.raises(EmptySourceError, match="no document in"):
-            scan_source(of(tmp_path), clock=at(NOW))
 
 
 class TestWhereADocumentStands:
@@ -417,7 +378,7 @@ def test_a_catalog_is_good_for_the_same_fields_only():
     def given_by(**values):
         return parser_fingerprint(SourceSettings(**values))
 
-    assert given_by(paths=("a",), settle_seconds=9) == given_by(paths=("b",), exclude=("c",))
+    assert given_by(paths=("a",), max_removed=0.9) == given_by(paths=("b",), exclude=("c",))
     table = {"table": "t"}
     assert given_by(tables=({"url": "sqlite://", **table},)) == given_by(
         tables=({"url_env": "X", **table},)
@@ -495,7 +456,7 @@ def test_a_catalog_never_changes_what_is_found(tmp_path_factory, acts):
         elif path.exists():
             (root / other).parent.mkdir(exist_ok=True)
             path.rename(root / other)
-        scan = scan_at(of(root, settle_seconds=0), catalog)
+        scan = scan_at(of(root), catalog)
         catalog = scan.catalog
-        assert scan.inventory == scan_source(of(root, settle_seconds=0)).inventory
+        assert scan.inventory == scan_source(of(root)).inventory
     assert len(list_files([root])) == len(catalog)

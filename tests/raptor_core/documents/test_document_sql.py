@@ -95,7 +95,7 @@ def test_a_query_and_other_columns(database):
 def test_tables_and_files_are_read_together(database, tmp_path):
     (tmp_path / "docs").mkdir()
     (tmp_path / "docs/a.md").write_text("A file.")
-    files = {"paths": (str(tmp_path / "docs"),), "settle_seconds": 0}
+    files = {"paths": (str(tmp_path / "docs"),)}
     both = table(database).model_copy(update=files)
     assert len(load_documents(settings=both).documents) == 6
     assert len(load_documents(tmp_path / "docs", settings=both).documents) == 1
@@ -183,11 +183,6 @@ def test_a_row_that_does_not_say_when_it_changed_is_read_every_time(database):
     for seconds, n_read in ((60, 5), (120, 1), (180, 1)):
         scan = scan_source(table(database), scan.catalog, clock=at(NOW + seconds))
         assert scan.n_read == n_read
-
-
-def test_rows_are_never_unsettled(database):
-    run(database, "UPDATE wiki SET updated_at = ?", "2024-12-31T23:59:59+00:00")
-    assert scan_source(table(database), clock=at(NOW)).inventory.unsettled == {}
 
 
 def test_many_rows_are_read_in_parts(database, monkeypatch):

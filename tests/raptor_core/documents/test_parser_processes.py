@@ -182,7 +182,7 @@ def test_an_answer_holds_all_that_a_document_has(pool):
 def test_what_a_hostile_file_held_stays_published(tmp_path):
     (tmp_path / "a.csv").write_bytes(b"a,b\n1,2\n")
     (tmp_path / "b.md").write_text("Words.")
-    settings = SourceSettings(paths=(str(tmp_path),), settle_seconds=0)
+    settings = SourceSettings(paths=(str(tmp_path),))
     first = scan_source(settings)
     (tmp_path / "a.csv").write_bytes(HOSTILE["field.csv"])
     second = scan_source(settings, first.catalog)

@@ -167,7 +167,7 @@ def write_rows(path, rows):
 def test_rows_that_cannot_be_read_are_known_by_their_ids(tmp_path):
     (tmp_path / "a.md").write_text("Some text.")
     write_rows(tmp_path / "t.jsonl", [{"id": 1, "body": "x"}, {"id": 2, "text": " "}, {"x": 1}])
-    skipped = scan_source(of(str(tmp_path), settle_seconds=0)).inventory.skipped
+    skipped = scan_source(of(str(tmp_path))).inventory.skipped
     assert [(item.name, item.place, item.is_empty) for item in skipped] == [
         ("t.jsonl:1", "1", False),
         ("t.jsonl:2", "2", True),
@@ -206,7 +206,7 @@ def database(tmp_path):
         "INSERT INTO wiki VALUES (1, 'First.', '2024'), (2, 'Other.', '2024')",
     )
     table = {"url": f"sqlite:///{path}", "table": "wiki"}
-    return run, SourceSettings(tables=(table,), settle_seconds=0)
+    return run, SourceSettings(tables=(table,))
 
 
 @pytest.mark.parametrize("column", ["id", "text", "updated_at"])
@@ -232,5 +232,5 @@ def test_a_table_that_was_truncated_is_an_empty_source(database, tmp_path):
 def test_a_mount_point_that_is_empty_is_an_empty_source(folder, tmp_path):
     (tmp_path / "mount").mkdir()
     paths = (str(folder), str(tmp_path / "mount"))
-    inventory = scan_source(SourceSettings(paths=paths, settle_seconds=0)).inventory
+    inventory = scan_source(SourceSettings(paths=paths)).inventory
     assert inventory.empty_sources == (str(tmp_path / "mount"),)

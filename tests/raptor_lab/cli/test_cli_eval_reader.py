@@ -1,7 +1,5 @@
 """`raptor eval reader` against a stand-in endpoint."""
 
-import json
-
 import pytest
 from support.command import embedder_made_by, raptor
 from support.evaluation_sets import records, write_lines
@@ -37,18 +35,6 @@ def test_answers_are_scored_and_asked_once(call):
     assert table.code == 0, table.err
     assert "village: answer f1" in table.out
     assert call.server.n_requests == 3
-
-
-def test_an_export_has_the_answers_beside_their_contexts(call, tmp_path):
-    path = tmp_path / "cases.json"
-    printed = call("--json", "--questions", "--model", "small", "--export", "deepeval", path)
-    assert printed.code == 0, printed.err
-    cases = json.loads(path.read_text())
-    assert [case["id"] for case in cases] == [item["id"] for item in printed.json["questions"]]
-    assert {case["actual_output"] for case in cases} == {"twelve minutes"}
-    assert [case["expected_output"] for case in cases] == ["a smith", "rape oil", "twelve minutes"]
-    assert all(case["scores"].keys() == {"answer_f1"} for case in cases)
-    assert all("".join(case["retrieval_context"]) for case in cases)
 
 
 def test_several_readers_read_the_same_contexts(call):

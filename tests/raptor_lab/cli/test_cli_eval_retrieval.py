@@ -1,6 +1,5 @@
 """`raptor eval retrieval` on small data sets, with the hashing embedder."""
 
-import csv
 import json
 
 import pytest
@@ -126,37 +125,3 @@ def test_a_preset_is_measured_beside_on_the_same_questions(call, tmp_path):
     table = call(file, *ways)
     assert "trees built" not in table.err
     assert "simple:\n3 trees, nodes by layer 0: 3" in table.out
-
-
-def test_an_export_has_the_columns_that_ragas_deepeval_and_tables_read(call, tmp_path):
-    file = write_lines(tmp_path / "village.jsonl", records())
-    paths = {form: tmp_path / "exports" / form for form in ("ragas", "deepeval", "csv")}
-    exports = [part for form, path in paths.items() for part in ("--export", form, path)]
-    ways = ("--strategy", "collapsed@0", "--strategy", "title-abstract", "--budget-tokens", "60")
-    printed = call(file, *ways, *exports, "--questions", "--json", "--beside", "simple")
-    assert printed.code == 0, printed.err
-    ragas = [json.loads(line) for line in paths["ragas"].read_text().splitlines()]
-    deepeval = json.loads(paths["deepeval"].read_text())
-    with paths["csv"].open(newline="") as stream:
-        table = list(csv.DictReader(stream))
-    questions = printed.json["questions"]
-    assert len(ragas) == len(deepeval) == len(table) == len(questions)
-    for sample, case, row, scores in zip(ragas, deepeval, table, questions, strict=True):
-        assert (sample["id"], sample["strategy"]) == (scores["id"], scores["strategy"])
-        assert sample["user_input"] == case["input"] == row["question"]
-        contexts = sample["retrieved_contexts"]
-        assert contexts == case["retrieval_context"] == json.loads(row["contexts"])
-        assert all(map(str.strip, contexts))
-        assert sample["reference"] == case["expected_output"] == (row["reference"] or None)
-        assert sample["reference_contexts"] == case["context"]
-        assert sample["response"] is case["actual_output"] is None
-        assert all(scores[name] == value for name, value in sample["scores"].items())
-        assert {n: float(row[n]) for n in sample["scores"]} == sample["scores"]
-    leaves = [sample for sample in ragas if sample["strategy"] != "title-abstract"]
-    for sample in leaves:
-        n_contexts = len(sample["retrieved_contexts"])
-        assert n_contexts == len(set(sample["retrieved_context_ids"]))
-        assert n_contexts == len(sample["context_scores"])
-    wheel = next(sample for sample in ragas if sample["user_input"] == "Who bought the wheel?")
-    assert wheel["reference"]
-    assert "smith" in wheel["retrieved_contexts"][0]
