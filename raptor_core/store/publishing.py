@@ -93,7 +93,7 @@ class PublicationBatch:
         self._unfinished += [
             replace(update.manifest, inputs=UNFINISHED)
             for update in updates
-            if update.is_replacement
+            if update.changed or update.staged or update.deletes
         ]
         for update, points in zip(updates, written, strict=True):
             self._add(update.deletes, points, update.staged)
@@ -199,7 +199,6 @@ class TreeUpdate:
         staged: ids of points that become live.
         deletes: ids of points that go.
         counts: numbers of nodes.
-        is_replacement: whether a published tree changes.
     """
 
     manifest: Manifest
@@ -208,7 +207,6 @@ class TreeUpdate:
     staged: tuple[str, ...]
     deletes: tuple[str, ...]
     counts: PublicationCounts
-    is_replacement: bool
 
     def points(self, vectors: Mapping[str, Vectors]) -> list[Point]:
         """Return the points to write; a quarantined node's has no vectors."""
@@ -283,9 +281,8 @@ def _compare(manifest: Manifest, nodes: Sequence[Node], stored: StoredPoints) ->
         unchanged=len(nodes) - len(new),
         removed=len(live - ids),
     )
-    is_replacement = manifest_id(manifest.tree) in stored and bool(new or deletes)
     ordered = (tuple(sorted(staged)), tuple(sorted(deletes)))
-    return TreeUpdate(manifest, changed, facts, *ordered, counts, is_replacement)
+    return TreeUpdate(manifest, changed, facts, *ordered, counts)
 
 
 def check_vectors(nodes: Sequence[Node], vectors: Vectors, identity: StoreIdentity) -> None:
