@@ -12,7 +12,7 @@ from raptor_assets.project.home import Home
 from raptor_assets.serving.window import corpus_values
 from raptor_assets.standalone import status
 from raptor_core.store import open_store
-from raptor_core.store.store import StoreReader, VectorStore
+from raptor_core.store.store import VectorStore
 
 pytestmark = pytest.mark.slow
 
@@ -55,7 +55,7 @@ def unread(monkeypatch):
         return read
 
     for name in ("manifests", "titles"):
-        monkeypatch.setattr(StoreReader, name, counting(getattr(StoreReader, name)))
+        monkeypatch.setattr(VectorStore, name, counting(getattr(VectorStore, name)))
     return asked
 
 
