@@ -55,7 +55,8 @@ def forecast(
 ) -> Forecast:
     """Plan the trees that a build of ``partitions``, or of all, would build or drop."""
     resources = Resources(settings, home, components=components, scan=scan)
-    if home.owner.names().corpus or not home.owner.has_default_instance():
+    owner = home.owner
+    if owner.names().corpus or (owner.dagster.exists() and not owner.has_default_instance()):
         with open_instance(home) as instance:
             resources.components(instance)  # shares the cache of builds
     changes = resources.changes()

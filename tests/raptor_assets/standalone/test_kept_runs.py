@@ -1,6 +1,7 @@
 """A home's records hold the newest runs, and older ones that nothing replaces."""
 
 import pytest
+from support.summarizers import ScriptedSummarizer
 from support.workshop import Workshop, prose
 
 from raptor_assets.standalone.status import read_status
@@ -57,12 +58,14 @@ def test_runs_go_that_newer_ones_replace_and_nothing_is_built_for_it(workshop):
 
 def test_failed_runs_replace_nothing_and_all_runs_may_be_kept(workshop):
     (first,) = runs(workshop)
-    workshop.configure(tree={"max_layers": 1}, runs={"keep": KEEP}, budget={"calls": 0})
+    workshop.parts_given = {"summarizer": ScriptedSummarizer(failing=" ")}
+    workshop.configure(tree={"max_layers": 1}, runs={"keep": KEEP})
     for n in range(2 * KEEP):
         for name in ("a.md", "b.md", "c.md"):
             workshop.write(name, prose(6, seed=100 + n + ord(name[0])))
         assert not workshop.build().succeeded
     assert first in runs(workshop)
+    workshop.parts_given = {}
     workshop.configure(tree={"max_layers": 1}, runs={"keep": 0})
     before = runs(workshop)
     done = edit(workshop, "a.md", 500)
