@@ -68,10 +68,9 @@ def plan_rebuild(
     components = Components.either(settings, components)
     planner = _Planner(previous, components, known if known is not None else MemoryCache())
     names = sorted({*previous, *documents})
-    return RebuildPlan(
-        tuple(planner.tree(name, documents.get(name, ())) for name in names),
-        calls_model=components.calls_model,
-    )
+    trees = tuple(planner.tree(name, documents.get(name, ())) for name in names)
+    has_changes = any(tree.action != "keep" for tree in trees)
+    return RebuildPlan(trees, calls_model=has_changes and components.calls_model)
 
 
 def plan_tree(

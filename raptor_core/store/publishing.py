@@ -90,13 +90,8 @@ class PublicationBatch:
         updates = [_compare(e.manifest, e.nodes, stored[e.manifest.tree]) for e in editions]
         vectors = self._vectors(updates, editions)
         written = [update.points(vectors) for update in updates]
-        self._unfinished += [
-            replace(update.manifest, inputs=UNFINISHED)
-            for update in updates
-            if update.changed or update.staged or update.deletes
-        ]
         for update, points in zip(updates, written, strict=True):
-            self._add(update.deletes, points, update.staged)
+            self._add(update.manifest, update.deletes, points, update.staged)
         self._manifests |= {edition.manifest.tree: edition.manifest for edition in editions}
         return [update.counts for update in updates]
 
@@ -130,8 +125,7 @@ class PublicationBatch:
         n_nodes = 0
         for tree, stored in self._stored(names).items():
             nodes = sorted(stored.keys() - {manifest_id(tree)})
-            self._unfinished.append(Manifest(tree, "", (), 0, {}, "", "", "", inputs=UNFINISHED))
-            self._add(nodes)
+            self._add(Manifest(tree, "", (), 0, {}, "", "", ""), nodes)
             self._manifests[tree] = None
             n_nodes += len(_live(stored))
         return n_nodes
@@ -144,11 +138,18 @@ class PublicationBatch:
             self._commit()
 
     def _add(
-        self, deletes: Sequence[str], points: Sequence[Point] = (), staged: Sequence[str] = ()
+        self,
+        manifest: Manifest,
+        deletes: Sequence[str],
+        points: Sequence[Point] = (),
+        staged: Sequence[str] = (),
     ) -> None:
+        """Keep the changes of a tree for a commit, which first marks it as unfinished."""
         n_gathered = len(self._points) + len(self._staged) + len(self._deletes)
         if n_gathered + len(points) + len(staged) + len(deletes) > COMMIT_POINTS:
             self._commit()
+        if points or staged or deletes:
+            self._unfinished.append(replace(manifest, inputs=UNFINISHED))
         self._points += points
         self._staged += staged
         self._deletes += deletes

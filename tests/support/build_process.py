@@ -31,7 +31,6 @@ from raptor_assets.standalone.instance import open_instance
 from raptor_core.identity import digest
 from raptor_core.settings import StoreSettings
 from raptor_core.store import StoreIdentity, open_store, publishing
-from raptor_core.store.engines.edge import EdgeEngine
 from raptor_core.store.store import VectorStore
 from raptor_core.tree.components import Components
 
@@ -56,8 +55,15 @@ def build_and_die(root, point):
         VectorStore.publishing = die
     elif point == "published":
         publishing.COMMIT_POINTS = 1
-        apply = EdgeEngine.apply
-        EdgeEngine.apply = lambda self, operations: (apply(self, operations), die())
+        commit = publishing.PublicationBatch._commit
+
+        def commit_and_die(self):
+            is_publication = bool(self._manifests)
+            commit(self)
+            if is_publication:
+                die()
+
+        publishing.PublicationBatch._commit = commit_and_die
     else:
         embed = HashingEmbedder.embed
         calls = iter(range(int(point)))

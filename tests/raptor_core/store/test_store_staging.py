@@ -91,8 +91,8 @@ def test_a_staged_point_that_differs_is_replaced(store, monkeypatch):
         store._engine, "apply", lambda operations: written.extend(operations) or apply(operations)
     )
     store.publish(manifest, NEW)
-    assert [len(one[0]) for one in written] == [1, 14, 1, 1]
-    assert isinstance(written[0], Upsert)
+    assert [len(one[0]) for one in written] == [1, 1, 14, 1, 1]
+    assert isinstance(written[1], Upsert)
     assert states(store) == {"live": 15, "manifest": 1}
 
 
