@@ -169,8 +169,9 @@ def test_a_cut_answer_fails_by_name_and_never_becomes_text(server):
 
 def test_a_cancelled_answer_ends_at_its_next_token_and_frees_the_engine():
     client, stop = EndpointClient(settings(SummarizerSettings, max_retries=0)), threading.Event()
-    ask = ChatAsk("", "Count to 1000.", 900, 0.0, lambda _n: "")
-    threading.Timer(1.0, stop.set).start()
+    story = "Tell a long story about a lighthouse and its keepers."
+    ask = ChatAsk("", story, 900, 0.0, lambda _n: "")
+    threading.Timer(0.3, stop.set).start()
     with pytest.raises(EndpointError, match="cancelled"):
         client.chat(ask, stop=stop)
     assert client.chat(ChatAsk("", "Say yes.", 8, 0.0, lambda _n: "", lambda text, _: text)).text
