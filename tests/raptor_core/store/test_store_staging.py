@@ -83,6 +83,13 @@ def test_what_a_later_build_does_not_use_goes_with_its_publication(store):
     assert states(store) == {}
 
 
+def test_a_tree_that_was_only_staged_is_dropped_with_its_points(store):
+    stage(store, NEW)
+    assert states(store) == {"staged": 15}
+    assert store.drop("t") == 0  # none of them was live
+    assert states(store) == {}
+
+
 def test_a_staged_point_that_differs_is_replaced(store, monkeypatch):
     stage(store, NEW)
     manifest = replace(make_manifest(NEW), quarantined=(NEW[-1].id,))
