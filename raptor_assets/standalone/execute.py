@@ -6,7 +6,7 @@ The plan without a build is in ``forecast``, the jobs themselves in ``project``.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -138,7 +138,7 @@ def update_corpus_tree(
 
     above = corpus_tree_resources(Resources(settings, home, components=components))
     if refresh(above) < settings.corpus_tree.min_trees:
-        there = CORPUS_TREE_NAME in begun_partitions(above.home)
+        there = CORPUS_TREE_NAME in above.partitions(begun_partitions(above.home))
         return drop(above.home, above.settings, [CORPUS_TREE_NAME]) if there else None
     source = above.source.settings
     return build(
@@ -185,17 +185,21 @@ def _sync(
     if error:
         failed = Failure("run", error)
         report.failed |= {name: failed for name in to_build if name not in done}
-    _report_dropped(report, instance, resources, removed, "")
+    droppable = [n for n in report.changes.droppable(report.failed) if n in removed]
+    _report_dropped(report, instance, resources, droppable, error)
 
 
 def _report_dropped(
     report: BuildReport,
     instance: dg.DagsterInstance,
     resources: Resources,
-    partitions: Iterable[str],
+    partitions: Sequence[str],
     error: str,
 ) -> None:
-    remaining = set(instance.get_dynamic_partitions(resources.names.partitions))
+    """Report which partitions are neither begun nor published any more; the others failed."""
+    if not partitions:
+        return
+    remaining = resources.partitions(instance.get_dynamic_partitions(resources.names.partitions))
     report.dropped += [name for name in partitions if name not in remaining]
     if error:
         failed = Failure("drop_partitions", error)

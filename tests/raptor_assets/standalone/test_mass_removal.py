@@ -1,5 +1,6 @@
 """A mass removal waits for a person, and nothing is built or dropped meanwhile."""
 
+import shutil
 import sqlite3
 from contextlib import closing
 
@@ -8,7 +9,8 @@ from support.sensor_daemon import Daemon
 from support.source_homes import calls, rename
 from support.workshop import Workshop, live, prose
 
-from raptor_core.errors import SourceError
+from raptor_core.errors import SourceError, StoreError
+from raptor_core.store.publishing import PublicationBatch
 
 pytestmark = pytest.mark.slow
 
@@ -49,6 +51,26 @@ def test_a_half_is_dropped_unasked(start):
     workshop, daemon = start()
     remove(workshop, *FEW[:2])
     assert daemon.settle() == ([], list(FEW[:2]))
+
+
+@pytest.mark.parametrize("lost", [False, True], ids=["recorded", "records lost"])
+def test_a_drop_that_fails_is_told_and_made_good(start, monkeypatch, lost):
+    workshop, _ = start()
+    remove(workshop, "two/d.md")
+    if lost:
+        shutil.rmtree(workshop.home.dagster)
+
+    def refuse(*_given):
+        raise StoreError("the disk is full")
+
+    with monkeypatch.context() as planted:
+        planted.setattr(PublicationBatch, "drop", refuse)
+        report = workshop.build()
+    assert (report.dropped, list(report.failed)) == ([], ["two/d.md"])
+    assert "the disk is full" in report.failed["two/d.md"].reason
+    assert "two/d.md" in live(workshop)[1]
+    report = workshop.build()
+    assert (report.dropped, report.failed) == (["two/d.md"], {})
 
 
 def test_one_tree_of_many_documents_is_not_rebuilt_without_most_of_them(start):
