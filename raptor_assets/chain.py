@@ -228,12 +228,11 @@ class ChainRun:
     def _check(self, states: Sequence[PartitionState]) -> Events:
         """Execute the chosen checks on recorded assets; unreadable tables give a warning."""
         checked = {check.asset_key for check in self._checks}
-        with self._run_context.components.cache:
-            for step in self._steps:
-                if step.key in checked:
-                    for state in self._recorded(step.key, states):
-                        yield from self._check_one(step, state)
-            self._run_context.store.release()
+        for step in self._steps:
+            if step.key in checked:
+                for state in self._recorded(step.key, states):
+                    yield from self._check_one(step, state)
+        self._run_context.store.release()
 
     def _check_one(self, step: Step, state: PartitionState) -> Events:
         asset = step.key.to_user_string()
@@ -266,15 +265,14 @@ class ChainRun:
     def _batch(self, states: Sequence[PartitionState]) -> Events:
         if _TREE in self._selected:
             self._plan(_TREE, [state.name for state in states])
-        with self._run_context.components.cache:
-            try:
-                for step in self._steps:
-                    alive = [state for state in states if not state.failure]
-                    if alive and step.key in self._selected:
-                        yield from self._step(step, alive)
-            finally:
-                self._run_context.store.release()
-                release_memory()
+        try:
+            for step in self._steps:
+                alive = [state for state in states if not state.failure]
+                if alive and step.key in self._selected:
+                    yield from self._step(step, alive)
+        finally:
+            self._run_context.store.release()
+            release_memory()
 
     def _plan(self, key: dg.AssetKey, partitions: Iterable[str]) -> None:
         """Record partitions as planned: they count as failed if the run ends without them."""
