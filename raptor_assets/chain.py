@@ -184,8 +184,7 @@ class ChainRun:
             yield from self._batch(states) if self._selected else self._check(states)
             self.failures |= {state.name: state.failure for state in states if state.failure}
         if cases and not self._stopped:
-            instance = self._context.instance
-            yield from golden_events(self._run_context, cases, instance, self._corpus)
+            yield from golden_events(self._run_context, cases, self._corpus)
 
     def raise_failures(self) -> None:
         """Raise the error of the step if a partition failed."""

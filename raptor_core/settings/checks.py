@@ -74,8 +74,6 @@ class CheckSettings(Part):
         max_mean_cosine: mean cosine of two nodes of a layer of ten or more, above which its
             vectors have collapsed.
         max_equal_vectors: share of a tree's texts whose vector may be that of another text.
-        history_builds: earlier builds of the partition that a layer is compared with.
-        max_drift: robust z-score against them from which a layer has drifted.
         max_odd_documents: share of a partition's documents whose text may look as if it had been
             read wrongly.
         golden: file of questions with known answers, relative to the settings file, or "none".
@@ -100,8 +98,6 @@ class CheckSettings(Part):
     max_cut_sentences: float = Field(0.1, ge=0, le=1)
     max_mean_cosine: float = Field(0.995, gt=0, le=1)
     max_equal_vectors: float = Field(0.1, ge=0, le=1)
-    history_builds: int = Field(10, ge=5, le=200)
-    max_drift: float = Field(3.5, gt=0)
     golden: Annotated[str | None, OrNone] = None
     max_odd_documents: float = Field(0.0, ge=0, le=1)
     min_golden_hit_rate: float = Field(0.5, ge=0, le=1)
