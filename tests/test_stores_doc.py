@@ -26,8 +26,3 @@ def test_defaults_are_those_of_the_settings(name):
         assert not told or float(told) == default
     else:
         assert told == default
-
-
-def test_the_settings_of_a_collection_are_those_that_the_code_names():
-    doc = StoreSettings.__doc__
-    assert "Settings from ``shard_number`` to ``hnsw_ef_construct``" in doc
