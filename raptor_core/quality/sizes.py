@@ -1,6 +1,6 @@
 """Checks of sizes: tokens of chunks, clusters (law 3) and summaries, and children of a summary.
 
-``statistics`` compares means with earlier builds; ``structure`` checks how layers connect.
+``structure`` checks how layers connect.
 """
 
 import math
@@ -22,7 +22,7 @@ from raptor_core.quality.checks import (
     children_of,
     percent,
 )
-from raptor_core.quality.statistics import DIGITS, distribution, measure_mean_drift
+from raptor_core.quality.statistics import DIGITS, distribution
 from raptor_core.settings import Settings
 
 PAPER_CHILDREN = 6.7
@@ -63,16 +63,6 @@ def cluster_size(checked: CheckedClusters) -> CheckMeasurement:
         for cluster in ranked[:N_WORST]
     ]
     return CheckMeasurement(low <= mean <= high, summary, numbers, worst, remedy)
-
-
-@check(
-    "cluster_size_drift",
-    "warn",
-    "Mean number of children per summary of the layer against earlier builds of this partition.",
-)
-def cluster_size_drift(checked: CheckedClusters) -> CheckMeasurement:
-    """Measure the drift of the mean number of children."""
-    return measure_mean_drift(checked, cluster_size, "children_mean")
 
 
 @check(
@@ -173,16 +163,6 @@ def compression_ratio(layer: CheckedLayer) -> CheckMeasurement:
     ]
     remedy = f"{change} summarizer.ratio, min_tokens or max_tokens, or {bound}."
     return CheckMeasurement(low <= mean <= high, summary, numbers, worst, remedy)
-
-
-@check(
-    "compression_drift",
-    "warn",
-    "Mean compression ratio of the layer against earlier builds of this partition.",
-)
-def compression_drift(layer: CheckedLayer) -> CheckMeasurement:
-    """Measure the drift of the mean compression ratio."""
-    return measure_mean_drift(layer, compression_ratio, "ratio_mean")
 
 
 MAX_CUT_SENTENCES = 0.1
