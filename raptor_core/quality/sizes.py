@@ -24,6 +24,7 @@ from raptor_core.quality.checks import (
 )
 from raptor_core.quality.statistics import DIGITS, distribution
 from raptor_core.settings import Settings
+from raptor_core.text.sentence_ends import ends_sentence
 
 PAPER_CHILDREN = 6.7
 
@@ -168,7 +169,8 @@ def compression_ratio(layer: CheckedLayer) -> CheckMeasurement:
 MAX_CUT_SENTENCES = 0.1
 """Share of the borders between chunks that may lie inside a sentence."""
 _CLOSING = "\"'”’»)]}*_`|"
-_ENDS = ".!?…:;。！？।؟"
+# A clause is a border as good as a sentence.
+_CLAUSE_ENDS = (":", ";", "：", "；")
 
 
 Texts = Mapping[tuple[str, str], str]
@@ -236,4 +238,5 @@ def _borders(chunks: Sequence[Node], texts: Texts) -> Iterator[tuple[Node, bool]
         text = texts[place]
         between = text[chunk.end : following.start]
         ending = text[chunk.start : chunk.end].rstrip().rstrip(_CLOSING)
-        yield chunk, "\n" not in between and not ending.endswith(tuple(_ENDS))
+        is_end = ends_sentence(ending) or ending.endswith(_CLAUSE_ENDS)
+        yield chunk, "\n" not in between and not is_end
