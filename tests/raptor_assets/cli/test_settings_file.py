@@ -56,10 +56,12 @@ def test_a_new_file_shows_the_settings_that_people_change_and_no_others():
     assert complete.count("(advanced)") > 100
 
 
-def test_advanced_settings_are_marked_in_the_schema():
-    schema = Settings.model_json_schema()["$defs"]
-    assert "advanced" not in schema["ChunkingSettings"]["properties"]["max_tokens"]
-    assert schema["ChunkingSettings"]["properties"]["context"]["advanced"] is True
+def test_the_schema_says_which_settings_are_common_and_which_make_another_tree():
+    shown = Settings.model_json_schema()["$defs"]["ChunkingSettings"]["properties"]
+    assert shown["max_tokens"]["common"]
+    assert shown["max_tokens"]["rebuilds"]
+    assert not shown["context"]["common"]
+    assert shown["context"]["rebuilds"]
 
 
 def _section(text, name):
