@@ -4,10 +4,12 @@ The settings themselves are in ``models.py``.
 """
 
 import difflib
+import json
 import logging
 import os
 import tomllib
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any, get_args, get_origin
@@ -88,7 +90,7 @@ def load_settings(path: Path | None = None, environ: Mapping[str, str] | None = 
 
     A warning is logged where texts may be longer than the embedder reads at once.
     The file may name a ``preset`` that it starts from. ``RAPTOR_CLUSTERING__THRESHOLD=0.2``
-    overrides ``threshold`` of ``[clustering]``; a list is given comma-separated.
+    overrides ``threshold`` of ``[clustering]``; a list is given comma-separated, a table as JSON.
 
     Raises:
         SettingsError: the file is missing or malformed, a key is unknown, a value is wrong.
@@ -166,7 +168,11 @@ def _place(name: str) -> tuple[str, str]:
 
 
 def _parse(section: str, key: str, text: str) -> Any:
-    if get_origin(_annotation((section, key))) is tuple:
+    origin = get_origin(_annotation((section, key)))
+    if origin is Mapping:
+        with suppress(ValueError):
+            return json.loads(text)
+    if origin is tuple:
         return tuple(item.strip() for item in text.split(",") if item.strip())
     return text
 
