@@ -18,6 +18,7 @@ from raptor_core.errors import RaptorError
 from raptor_core.evaluation.golden import GOLDEN_RETRIEVAL, evaluate_golden, measure_golden
 from raptor_core.evaluation.golden_file import Question
 from raptor_core.quality.checks import CheckResult
+from raptor_core.quality.statistics import HISTORY_BUILDS
 from raptor_core.retrieval import Query
 
 
@@ -116,7 +117,7 @@ def golden_events(
         context.warn(f"the golden set was not measured: {error}")
         return
     check = dg.AssetCheckKey(keys.shown(corpus, keys.of(TREE)), GOLDEN_RETRIEVAL.name)
-    past = past_values(instance, check, "hit_rate", context.settings.checks.history_builds)
+    past = past_values(instance, check, "hit_rate", HISTORY_BUILDS)
     verdict = evaluate_golden(report, context.settings.checks, past)
     yield evaluation(check.asset_key, None, verdict, blocking=False)
 

@@ -25,6 +25,7 @@ from raptor_core.quality.checks import CheckedClusters, CheckedLayer, CheckResul
 from raptor_core.quality.document_text import document_text
 from raptor_core.quality.registry import VECTOR_CHECKS, cluster_checks, cluster_means
 from raptor_core.quality.sizes import chunk_length
+from raptor_core.quality.statistics import HISTORY_BUILDS
 from raptor_core.quality.stored import embedding
 from raptor_core.tables.values import clusterings_to_table, documents_to_table, nodes_to_table
 from raptor_core.tree.earlier import earlier_clusters
@@ -144,9 +145,8 @@ class ClustersStep(Step):
             state.put_clusterings(self.layer, done)
             version = clusters_version(list(done.values()))
             past = list(record.history if record else ())
-            n_kept = state.context.settings.checks.history_builds
             means = cluster_means(self._checked(state))
-            history = [*past[-n_kept:], means] if means else past
+            history = [*past[-HISTORY_BUILDS:], means] if means else past
             state.save(self.key, clusterings_to_table(done.values()), version, inputs, history)
         reused = record is not None and record.data_version == version
         clusterings = list(state.clusterings(self.layer).values())
@@ -222,8 +222,8 @@ class EmbeddingsStep(Step):
             for layer in known
             for node, vector in zip(layer.nodes, layer.vectors, strict=True)
         }
-        identity, bounds = context.components.store_identity, context.settings.checks
-        sound = embedding(state.flat_nodes(self.layer), vectors, identity, bounds)
+        identity = context.components.store_identity
+        sound = embedding(state.flat_nodes(self.layer), vectors, identity)
         if not self.layer:
             return [sound]
         layers = [*state.layers(self.layer - 1).values(), *state.layers(self.layer).values()]

@@ -19,6 +19,7 @@ from raptor_core.models.summarizing.base import FailedSummary, remedy_of
 from raptor_core.nodes import Node
 from raptor_core.quality.checks import CheckedLayer, CheckResult
 from raptor_core.quality.registry import check_layer, layer_means
+from raptor_core.quality.statistics import HISTORY_BUILDS
 from raptor_core.tables.values import nodes_to_table
 from raptor_core.tree.naming import name_summaries
 from raptor_core.tree.summarize import Summarized, summarize_clusters
@@ -110,7 +111,7 @@ class SummariesStep(Step):
         """Return the means of the last builds, and of this one if it has any."""
         settings, below = state.context.settings, state.nodes_by_id(self.layer - 1)
         means = layer_means(CheckedLayer(nodes, below, settings))
-        kept = list(record.history if record else ())[-settings.checks.history_builds :]
+        kept = list(record.history if record else ())[-HISTORY_BUILDS:]
         return [*kept, means] if means else kept
 
     def _result(

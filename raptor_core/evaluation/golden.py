@@ -16,7 +16,7 @@ from raptor_core.identity import normalize_text
 from raptor_core.models.embedding.base import Embedder
 from raptor_core.nodes import Node
 from raptor_core.quality.checks import CheckInfo, CheckMeasurement, CheckResult, WorstNode, percent
-from raptor_core.quality.statistics import measure_drift
+from raptor_core.quality.statistics import HISTORY_BUILDS, measure_drift
 from raptor_core.retrieval import Query, Retrieval, Retriever
 from raptor_core.settings import CheckSettings
 from raptor_core.store.store import VectorStore
@@ -206,7 +206,7 @@ def evaluate_golden(
 ) -> CheckResult:
     """Check the hit rate against its bound, and against ``past`` rates of builds, oldest first."""
     rate = report.hit_rate
-    drift = measure_drift(rate, past, checks.history_builds)
+    drift = measure_drift(rate, past, HISTORY_BUILDS)
     numbers = report.numbers()
     if drift.is_known:
         numbers |= {"hit_rate_median": round(drift.median, 4), "hit_rate_z": round(drift.z, 4)}

@@ -185,6 +185,8 @@ def compression_drift(layer: CheckedLayer) -> CheckMeasurement:
     return measure_mean_drift(layer, compression_ratio, "ratio_mean")
 
 
+MAX_CUT_SENTENCES = 0.1
+"""Share of the borders between chunks that may lie inside a sentence."""
 _CLOSING = "\"'”’»)]}*_`|"
 _ENDS = ".!?…:;。！？।؟"
 
@@ -206,7 +208,7 @@ def chunk_length(chunks: Sequence[Node], texts: Texts, settings: Settings) -> Ch
     ends, or where the text before it ends like a sentence. Borders of documents without a text are
     not judged. Windows of words always cut sentences, so their share breaks no bound.
     """
-    limit, bound = settings.chunking.max_tokens, settings.checks.max_cut_sentences
+    limit, bound = settings.chunking.max_tokens, MAX_CUT_SENTENCES
     window = settings.max_window_tokens or math.inf
     long = [node for node in chunks if node.n_tokens > window]
     over = sorted(

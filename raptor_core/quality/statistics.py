@@ -41,6 +41,8 @@ def distribution(name: str, values: Sequence[float]) -> dict[str, float]:
     }
 
 
+HISTORY_BUILDS = 10
+"""Earlier builds of a partition that a layer is compared with."""
 MIN_HISTORY = 5
 """Number of earlier values that a drift needs."""
 MIN_SPREAD = 0.05
@@ -90,7 +92,7 @@ def measure_mean_drift(
     if value is None:
         return CheckMeasurement(True, "Nothing to compare.", {})
     past = [means[check.name] for means in checked.past if check.name in means]
-    drift = measure_drift(value, past, checks.history_builds)
+    drift = measure_drift(value, past, HISTORY_BUILDS)
     return evaluate_drift(f"The layer's {mean.replace('_', ' ')}", drift, checks, measured.worst)
 
 

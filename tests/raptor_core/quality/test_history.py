@@ -9,7 +9,7 @@ from support.trees import checked_layer, leaf, summary
 
 from raptor_core.quality.checks import WorstNode
 from raptor_core.quality.sizes import compression_drift
-from raptor_core.quality.statistics import evaluate_drift, measure_drift
+from raptor_core.quality.statistics import HISTORY_BUILDS, evaluate_drift, measure_drift
 from raptor_core.settings import CheckSettings
 
 CHECKS = CheckSettings()
@@ -18,7 +18,7 @@ values = st.floats(-1e6, 1e6)
 
 
 def judge(value, past):
-    drift = measure_drift(value, past, CHECKS.history_builds)
+    drift = measure_drift(value, past, HISTORY_BUILDS)
     return evaluate_drift("The mean", drift, CHECKS, [WorstNode("n", "", 1, "")])
 
 
