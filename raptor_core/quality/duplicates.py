@@ -75,6 +75,9 @@ def _pairs_of_distinct(rows: dict[_Runs, int], least: float) -> list[SimilarPair
     return pairs
 
 
+NEAR_DUPLICATE = 0.8
+"""Share of three-word runs that two near duplicates have in common."""
+
 Twin = tuple[Node, Node, float]
 """Summary, the summary that it repeats, and their similarity in [0, 1]."""
 
@@ -90,7 +93,7 @@ def near_duplicates(layer: CheckedLayer) -> CheckMeasurement:
     twins = [
         (nodes[pair.first], nodes[pair.second], pair.likeness)
         for nodes in grouped(layer.summaries, lambda node: node.tree).values()
-        for pair in pairs_by_words([node.text for node in nodes], checks.near_duplicate)
+        for pair in pairs_by_words([node.text for node in nodes], NEAR_DUPLICATE)
     ]
     return _measure(len(layer.summaries), twins, checks)
 

@@ -1,7 +1,6 @@
 """The settings file that a new home gets, and how sources are added to it."""
 
 import re
-from pathlib import Path
 
 import pytest
 import tomlkit
@@ -63,12 +62,6 @@ def test_the_schema_says_which_settings_are_common_and_which_make_another_tree()
     assert shown["max_tokens"]["rebuilds"]
     assert not shown["context"]["common"]
     assert shown["context"]["rebuilds"]
-
-
-def test_the_page_of_settings_is_what_init_all_writes():
-    page = (Path(__file__).parents[3] / "docs/settings.md").read_text(encoding="utf-8")
-    text = settings_text(sources=[], preset="default", group_by="document", is_complete=True)
-    assert page.partition("```toml\n")[2].partition("```")[0] == text
 
 
 def _section(text, name):

@@ -14,7 +14,7 @@ def workshop(tmp_path):
     made = Workshop(
         tmp_path,
         grouping={"by": "corpus"},
-        clustering={"method": "raptor", "window": 4},
+        clustering={"method": "raptor", "cluster_size": 4},
         tree={"max_layers": 3},
     )
     made.write("a.md", prose(160, seed=1))
@@ -54,7 +54,7 @@ def test_drift_over_its_bound_fits_the_touched_clusters_anew_and_says_why(worksh
     workshop.build()
     workshop.configure(
         grouping={"by": "corpus"},
-        clustering={"method": "raptor", "window": 4},
+        clustering={"method": "raptor", "cluster_size": 4},
         tree={"max_layers": 3},
         rebuild={"max_placed": 0.01, "max_cohesion_loss": 0.0},
     )
