@@ -70,7 +70,7 @@ def test_the_listed_checks_are_those_that_dagster_is_given():
 
 
 def test_a_changed_bound_makes_no_layer_stale():
-    changed = CheckSettings(max_injected=0.5, golden="q.jsonl", near_duplicate=0.7)
+    changed = CheckSettings(max_unsupported=0.5, golden="q.jsonl")
     assert code_versions(Settings(checks=changed), {}) == code_versions(Settings(), {})
 
 

@@ -214,8 +214,8 @@ class EmbeddingsStep(Step):
             for layer in known
             for node, vector in zip(layer.nodes, layer.vectors, strict=True)
         }
-        identity, bounds = context.components.store_identity, context.settings.checks
-        sound = embedding(state.flat_nodes(self.layer), vectors, identity, bounds)
+        identity = context.components.store_identity
+        sound = embedding(state.flat_nodes(self.layer), vectors, identity)
         if not self.layer:
             return [sound]
         layers = [*state.layers(self.layer - 1).values(), *state.layers(self.layer).values()]

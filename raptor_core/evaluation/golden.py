@@ -3,7 +3,6 @@
 ``golden_file.py`` loads a set.
 """
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
@@ -12,13 +11,13 @@ from statistics import mean
 import numpy as np
 
 from raptor_core.evaluation.golden_file import Question
-from raptor_core.identity import normalize_text
 from raptor_core.models.embedding.base import Embedder
 from raptor_core.nodes import Node
 from raptor_core.quality.checks import CheckInfo, CheckMeasurement, CheckResult, WorstNode, percent
 from raptor_core.retrieval import Query, Retrieval, Retriever
 from raptor_core.settings import CheckSettings
 from raptor_core.store.store import VectorStore
+from raptor_core.text.words import folded_words
 
 OpenStore = Callable[[], AbstractContextManager[VectorStore]]
 """Function that opens the published trees for reading."""
@@ -26,19 +25,13 @@ RANKS = (1, 3, 5, 10)
 RUN_WORDS = 4
 MIN_RUNS = 0.5
 """Least share of a passage's runs of words in a node that counts as a find."""
-_WORD = re.compile(r"\w+")
 
 Runs = frozenset[tuple[str, ...]]
 
 
-def words(text: str) -> list[str]:
-    """Return the words of a text in order, case folded."""
-    return _WORD.findall(normalize_text(text).casefold())
-
-
 def runs(text: str, n_words: int = RUN_WORDS) -> Runs:
     """Return the runs of ``n_words`` words of a text; a shorter text is one run."""
-    all_words = words(text)
+    all_words = folded_words(text)
     if len(all_words) <= n_words:
         return frozenset({tuple(all_words)} if all_words else ())
     return frozenset(zip(*(all_words[start:] for start in range(n_words)), strict=False))

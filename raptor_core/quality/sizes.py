@@ -24,6 +24,7 @@ from raptor_core.quality.checks import (
 )
 from raptor_core.quality.statistics import DIGITS, distribution
 from raptor_core.settings import Settings
+from raptor_core.text.sentence_ends import ends_sentence
 
 PAPER_CHILDREN = 6.7
 
@@ -165,8 +166,11 @@ def compression_ratio(layer: CheckedLayer) -> CheckMeasurement:
     return CheckMeasurement(low <= mean <= high, summary, numbers, worst, remedy)
 
 
+MAX_CUT_SENTENCES = 0.1
+"""Share of the borders between chunks that may lie inside a sentence."""
 _CLOSING = "\"'”’»)]}*_`|"
-_ENDS = ".!?…:;。！？।؟"
+# A clause is a border as good as a sentence.
+_CLAUSE_ENDS = (":", ";", "：", "；")
 
 
 Texts = Mapping[tuple[str, str], str]
@@ -186,7 +190,7 @@ def chunk_length(chunks: Sequence[Node], texts: Texts, settings: Settings) -> Ch
     ends, or where the text before it ends like a sentence. Borders of documents without a text are
     not judged. Windows of words always cut sentences, so their share breaks no bound.
     """
-    limit, bound = settings.chunking.max_tokens, settings.checks.max_cut_sentences
+    limit, bound = settings.chunking.max_tokens, MAX_CUT_SENTENCES
     window = settings.max_window_tokens or math.inf
     long = [node for node in chunks if node.n_tokens > window]
     over = sorted(
@@ -234,4 +238,5 @@ def _borders(chunks: Sequence[Node], texts: Texts) -> Iterator[tuple[Node, bool]
         text = texts[place]
         between = text[chunk.end : following.start]
         ending = text[chunk.start : chunk.end].rstrip().rstrip(_CLOSING)
-        yield chunk, "\n" not in between and not ending.endswith(tuple(_ENDS))
+        is_end = ends_sentence(ending) or ending.endswith(_CLAUSE_ENDS)
+        yield chunk, "\n" not in between and not is_end

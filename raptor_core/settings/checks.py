@@ -77,25 +77,12 @@ class CheckSettings(Part):
     """Share of audited summaries that may hold an unsupported sentence (paper: 0.04 of audited
     nodes hallucinated).
     """
-    max_switched: float = Field(0.0, ge=0, le=1)
-    """Share of summaries that may be in another language than their children."""
-    near_duplicate: float = Field(0.8, ge=0.5, le=1)
-    """Share of three-word runs that two summaries share from which they are near duplicates."""
     max_near_duplicates: float = Field(0.1, ge=0, le=1)
     """Share of a layer's summaries that may nearly repeat another; of two that are alike, one
     counts.
     """
     min_coverage: float = Field(0.5, ge=0, le=1)
     """Share of the children of a layer's summaries of which these hold something."""
-    max_injected: float = Field(0.0, ge=0, le=1)
-    """Share of a tree's texts that may hold chat markup or unseen characters."""
-    max_cut_sentences: float = Field(0.1, ge=0, le=1)
-    """Share of the borders between chunks that may lie inside a sentence."""
-    max_mean_cosine: float = Field(0.995, gt=0, le=1)
-    """Mean cosine of two nodes of a layer of ten or more, above which its vectors have collapsed.
-    """
-    max_equal_vectors: float = Field(0.1, ge=0, le=1)
-    """Share of a tree's texts whose vector may be that of another text."""
     golden: Annotated[str | None, OrNone] = setting(None, is_common=True)
     """File of questions with known answers, relative to the settings file, or "none"."""
     max_odd_documents: float = Field(0.0, ge=0, le=1)

@@ -24,11 +24,10 @@ PRESETS: Mapping[str, Mapping[str, Any]] = {
     "default": {},
     "paper": {
         "tokens": {"counter": "tiktoken"},
-        "chunking": {"method": "greedy", "max_tokens": 100, "context": False},
+        "chunking": {"method": "greedy", "max_tokens": 100, "max_context_tokens": 0},
         "embedder": {"kind": "sentence-transformers", "model": "multi-qa-mpnet-base-cos-v1"},
         "clustering": {
-            "method": "raptor",
-            "engine": "reference",
+            "method": "reference",
             "dimensions": 10,
             "local_neighbors": 10,
             "threshold": 0.1,

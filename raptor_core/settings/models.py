@@ -87,12 +87,10 @@ class ChunkingSettings(Part):
     """
     max_tokens: int = setting(100, ge=8, le=8192, is_common=True, rebuilds=True)
     """Most tokens of a chunk."""
-    line_ends: bool = setting(False, rebuilds=True)
-    """The end of a line ends a sentence, as in the paper's code; "greedy" alone."""
-    context: bool = setting(True, rebuilds=True)
-    """Let the embedder read title and headings before the chunk's text."""
     max_context_tokens: int = setting(32, ge=0, le=256, rebuilds=True)
-    """Most tokens of title and headings."""
+    """Most tokens of title and headings that the embedder reads before the text of a chunk; 0 is
+    none.
+    """
 
 
 class TokensSettings(Part):
@@ -323,9 +321,8 @@ class Settings(Part):
     def window_caution(self) -> str:
         """Which texts are longer than the embedder reads at once, and a remedy, or ""."""
         limit = self.max_window_tokens
-        context = self.chunking.max_context_tokens if self.chunking.context else 0
         texts = {
-            "chunking.max_tokens": self.chunking.max_tokens + context,
+            "chunking.max_tokens": self.chunking.max_tokens + self.chunking.max_context_tokens,
             "summarizer.max_tokens": self.summarizer.max_tokens,
         }
         over = {name: n for name, n in texts.items() if limit is not None and n > limit}

@@ -6,25 +6,21 @@ from pydantic import Field
 
 from raptor_core.settings.base import Part, setting
 
+Method = Literal[
+    "raptor", "reference", "contiguous", "kmeans", "gmm", "linkage", "louvain", "watershed"
+]
+
 
 class ClusteringSettings(Part):
     """Clustering of a layer (paper, section 3)."""
 
-    method: Literal["raptor", "contiguous", "kmeans", "gmm", "linkage", "louvain", "watershed"] = (
-        setting("raptor", rebuilds=True)
-    )
-    """"raptor" is the paper's UMAP and Gaussian mixtures, "contiguous" has windows of neighbouring
-    nodes, "kmeans" is spherical k-means, "gmm" one mixture on the embeddings with a component for
-    every ten nodes. "linkage" is average linkage, "louvain" has communities of nearest neighbours,
-    and "watershed" cuts the order of the nodes where neighbours are least alike.
-    """
-    engine: Literal["compiled", "reference"] = setting("compiled", rebuilds=True)
-    """Code of the method "raptor": "compiled" is built in and fast, "reference" is umap-learn and
-    scikit-learn, whose clusters stay as fitted.
-    """
-    join_lone_nodes: bool = setting(False, rebuilds=True)
-    """Join a node that the engine "reference" leaves alone to the nearest cluster, as every other
-    method does. Else it has a summary of its own.
+    method: Method = setting("raptor", rebuilds=True)
+    """"raptor" is the paper's UMAP and Gaussian mixtures by our kernels, "reference" the same by
+    umap-learn and scikit-learn, with clusters as they were fitted. All others need the extra "lab":
+    "contiguous" has windows of neighbouring nodes, "kmeans" is spherical k-means, "gmm" one mixture
+    of the embeddings with a component for every ten nodes, "linkage" is average linkage, "louvain"
+    has communities of nearest neighbours, "watershed" cuts the order of the nodes where neighbours
+    are least alike.
     """
     dimensions: int = setting(10, ge=2, le=64, rebuilds=True)
     """Dimensions after the reduction."""
@@ -41,18 +37,15 @@ class ClusteringSettings(Part):
     """Epochs of the UMAP layout; 0 is umap-learn's choice."""
     max_tokens: int = setting(3500, ge=64, rebuilds=True)
     """Most tokens of a cluster's text; a larger cluster is clustered again."""
-    window: int = setting(7, ge=2, rebuilds=True)
-    """Nodes in a cluster of the method "contiguous"."""
     cluster_size: int = setting(7, ge=2, rebuilds=True)
-    """Desired nodes in a cluster of "kmeans", "linkage" and "watershed"."""
+    """Desired nodes in a cluster of "contiguous", "kmeans", "linkage" and "watershed"."""
     seed: int = setting(224, ge=0, lt=2**32, rebuilds=True)
     """Seed of everything random."""
 
     @property
     def min_members(self) -> int:
-        """Least number of nodes in a cluster: 2, or 1 where lone nodes stay alone."""
-        is_reference = self.method == "raptor" and self.engine == "reference"
-        return 1 if is_reference and not self.join_lone_nodes else 2
+        """Least number of nodes in a cluster: 2, or 1 as fitted by "reference"."""
+        return 1 if self.method == "reference" else 2
 
 
 class TreeSettings(Part):
@@ -81,6 +74,6 @@ class RebuildSettings(Part):
     clustered again, and most of its summaries are paid for again.
     """
     max_members: int = Field(24, ge=4, le=1000)
-    """Most members of a cluster; a larger one is split. A fit by the engine "reference" is not
+    """Most members of a cluster; a larger one is split. A fit by "reference" is not
     split.
     """

@@ -175,8 +175,8 @@ def _fit(layer: Layer, components: Components, reason: str) -> _Arranged:
 def _splits_fits(components: Components) -> bool:
     """Return whether ``rebuild.max_members`` bounds a first fit, as in no method of the paper."""
     settings = components.settings
-    compiled = settings.clustering.method == "raptor" and settings.clustering.engine == "compiled"
-    return compiled and settings.rebuild.anchored and components.clusterer.anchorable
+    by_kernels = settings.clustering.method == "raptor"
+    return by_kernels and settings.rebuild.anchored and components.clusterer.anchorable
 
 
 def _keep_clusters(layer: Layer, earlier: Earlier) -> _Arranged:

@@ -32,7 +32,7 @@ CONCURRENCY = 4
 def paid_settings(url, **parts):
     """Small trees; summaries from the endpoint at ``url``; ``parts`` go over them."""
     values = {
-        "chunking": {"max_tokens": 24, "context": False},
+        "chunking": {"max_tokens": 24, "max_context_tokens": 0},
         "clustering": {"method": "contiguous", "window": 4, "max_tokens": 400},
         "summarizer": {
             "kind": "openai",

@@ -15,7 +15,7 @@ def workshop(tmp_path):
     made = Workshop(
         tmp_path,
         grouping={"by": "corpus"},
-        clustering={"method": "raptor", "window": 4},
+        clustering={"method": "raptor", "cluster_size": 4},
         tree={"max_layers": 3},
     )
     made.write("a.md", prose(160, seed=1))

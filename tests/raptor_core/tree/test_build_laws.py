@@ -48,7 +48,7 @@ METHODS = st.sampled_from(["raptor", "contiguous", "kmeans"])
 def make_settings(method="raptor", **tree):
     return Settings.model_validate(
         {
-            "chunking": {"max_tokens": 24, "context": False},
+            "chunking": {"max_tokens": 24, "max_context_tokens": 0},
             "summarizer": {"max_tokens": 40, "min_tokens": 8},
             "clustering": {"method": method, "max_tokens": 200},
             "tree": tree,
