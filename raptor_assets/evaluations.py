@@ -10,7 +10,6 @@ from raptor_assets import keys
 from raptor_assets.dagster_private import Target
 from raptor_assets.names import NOT_EXECUTED, TREE, CorpusNames
 from raptor_assets.progress import Failure
-from raptor_assets.project.records import JUDGED
 from raptor_assets.report_pages import NodeLink
 from raptor_assets.run_context import RunContext
 from raptor_assets.tables_markdown import markdown_table, worst_markdown
@@ -18,7 +17,6 @@ from raptor_core.errors import RaptorError
 from raptor_core.evaluation.golden import GOLDEN_RETRIEVAL, evaluate_golden, measure_golden
 from raptor_core.evaluation.golden_file import Question
 from raptor_core.quality.checks import CheckResult
-from raptor_core.quality.statistics import HISTORY_BUILDS
 from raptor_core.retrieval import Query
 
 
@@ -82,28 +80,12 @@ def spread_markdown(numbers_of: Mapping[str, Mapping[str, float]]) -> str:
     return markdown_table(head, rows)
 
 
-def past_values(
-    instance: dg.DagsterInstance, check: dg.AssetCheckKey, name: str, last: int
-) -> list[float]:
-    """Return a check's number in its last evaluations, oldest first, by one query."""
-    history = instance.event_log_storage.get_asset_check_execution_history(
-        check, limit=last, status=JUDGED
-    )
-    values = [
-        done.metadata[name].value
-        for done in (record.evaluation for record in reversed(history))
-        if isinstance(done, dg.AssetCheckEvaluation) and name in done.metadata
-    ]
-    return [float(value) for value in values if isinstance(value, int | float)]
-
-
 GOLDEN_KEY = dg.AssetCheckKey(keys.of(TREE), GOLDEN_RETRIEVAL.name)
 
 
 def golden_events(
     context: RunContext,
     cases: Sequence[Question],
-    instance: dg.DagsterInstance,
     corpus: CorpusNames,
 ) -> Iterator[dg.AssetCheckEvaluation]:
     """Measure the golden set, unless readers see another embedder's trees; errors only warn."""
@@ -117,8 +99,7 @@ def golden_events(
         context.warn(f"the golden set was not measured: {error}")
         return
     check = dg.AssetCheckKey(keys.shown(corpus, keys.of(TREE)), GOLDEN_RETRIEVAL.name)
-    past = past_values(instance, check, "hit_rate", HISTORY_BUILDS)
-    verdict = evaluate_golden(report, context.settings.checks, past)
+    verdict = evaluate_golden(report, context.settings.checks)
     yield evaluation(check.asset_key, None, verdict, blocking=False)
 
 

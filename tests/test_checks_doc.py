@@ -34,5 +34,5 @@ def test_the_page_lists_the_checks_of_each_asset_with_their_severities():
 
 
 def test_a_changed_bound_makes_no_layer_stale():
-    changed = CheckSettings(max_unsupported=0.5, max_drift=2, golden="q.jsonl")
+    changed = CheckSettings(max_unsupported=0.5, golden="q.jsonl")
     assert code_versions(Settings(checks=changed), {}) == code_versions(Settings(), {})

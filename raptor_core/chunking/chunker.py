@@ -10,10 +10,9 @@ from typing import ClassVar
 
 from raptor_core.chunking.base import Chunk
 from raptor_core.chunking.outline import find_tables, outline, table_at
-from raptor_core.chunking.overlong import Measure, cut_sentence
 from raptor_core.chunking.packing import Opens, SentenceSpan, key_of, pack_stably
 from raptor_core.chunking.sections import SectionPaths
-from raptor_core.chunking.sentences import Span, sentences_of
+from raptor_core.chunking.sentences import Measure, Span, cut_sentence, sentences_of
 from raptor_core.documents.base import Document
 from raptor_core.documents.blocks import is_rule, strip_spans
 from raptor_core.documents.data_runs import data_runs

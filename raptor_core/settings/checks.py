@@ -83,8 +83,6 @@ class CheckSettings(Part):
     """
     min_coverage: float = Field(0.5, ge=0, le=1)
     """Share of the children of a layer's summaries of which these hold something."""
-    max_drift: float = Field(3.5, gt=0)
-    """Robust z-score against them from which a layer has drifted."""
     golden: Annotated[str | None, OrNone] = setting(None, is_common=True)
     """File of questions with known answers, relative to the settings file, or "none"."""
     max_odd_documents: float = Field(0.0, ge=0, le=1)

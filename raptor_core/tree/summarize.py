@@ -180,8 +180,7 @@ def summarize_clusters(
         BudgetError: the run's budget is spent; the cache keeps every finished summary.
     """
     drafts = [d for layer, clustering in work for d in _drafts(layer, clustering, components)]
-    with components.cache:
-        return _summarize_drafts(drafts, components, known, on_answer)
+    return _summarize_drafts(drafts, components, known, on_answer)
 
 
 def _summarize_drafts(

@@ -16,8 +16,8 @@ from raptor_core.documents.base import Document
 from raptor_core.settings import Settings
 from raptor_core.store import open_store
 from raptor_core.tree.build import build_tree
+from raptor_core.tree.cache import NodeCache
 from raptor_core.tree.components import Components
-from raptor_core.tree.sqlite_cache import SqliteCache
 
 WORDS = [
     *("river", "mountain", "castle", "dragon", "engine", "window", "paper", "forest", "winter"),
@@ -53,7 +53,7 @@ def make_components(settings, folder=None, **parts):
     if settings.embedder.kind == "bundled":
         parts.setdefault("embedder", HashingEmbedder())
     if folder is not None:
-        parts["cache"] = SqliteCache(folder)
+        parts["cache"] = NodeCache(folder)
     components = Components(settings, **parts)
     components.counter = WordCounter()
     return components
