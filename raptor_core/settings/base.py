@@ -13,7 +13,7 @@ def setting(default: Any, *, is_common: bool = False, rebuilds: bool = False, **
     """Return a field with its default, its bounds and two marks; other fields have neither.
 
     Args:
-        default: value where nobody gives one.
+        default: value of a setting that is not set.
         is_common: most people look at it; all others are advanced.
         rebuilds: a change of it makes another tree, or another judgement of one.
         bounds: arguments of ``pydantic.Field``.

@@ -77,10 +77,3 @@ class RebuildSettings(Part):
     """Most members of a cluster; a larger one is split. A fit by "reference" is not
     split.
     """
-    max_placed: float = Field(0.5, ge=0, le=10)
-    """Share of a layer's nodes that may be placed one by one. Above it the clusters that a change
-    touches are fitted again, if the fit is better.
-    """
-    max_cohesion_loss: float = Field(0.02, ge=0, le=1)
-    """Share of its cohesion that placing may cost a layer, and by which a new fit must be better.
-    """

@@ -2,5 +2,5 @@
 
 An export may come from a store of any kind, and be imported into a store of any kind that has the
 same embedder. Homes and partitions are in ``raptor_assets/standalone/transfer.py``. Read
-``values.py`` next, and ``docs/stores.md`` for the format.
+``format.py`` next, and ``docs/stores.md`` for the format.
 """

@@ -60,8 +60,8 @@ def test_the_schema_says_which_settings_are_common_and_which_make_another_tree()
     shown = Settings.model_json_schema()["$defs"]["ChunkingSettings"]["properties"]
     assert shown["max_tokens"]["common"]
     assert shown["max_tokens"]["rebuilds"]
-    assert not shown["context"]["common"]
-    assert shown["context"]["rebuilds"]
+    assert not shown["max_context_tokens"]["common"]
+    assert shown["max_context_tokens"]["rebuilds"]
 
 
 def _section(text, name):
