@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from raptor_assets import keys, names
-from raptor_assets.specs import build_check_specs
-from raptor_assets.versions import code_versions
+from raptor_assets.assets.names import CHAIN_NAMES
+from raptor_assets.assets.specs import build_check_specs
+from raptor_assets.assets.versions import code_versions
 from raptor_core.evaluation.golden import GOLDEN_RETRIEVAL
 from raptor_core.quality.document_text import document_text, unread_rows
 from raptor_core.quality.registry import (
@@ -54,18 +54,18 @@ def test_the_trees_checks_are_listed_in_their_order():
 
 def test_the_listed_checks_are_those_that_dagster_is_given():
     settings = Settings(checks=CheckSettings(golden="questions.jsonl"))
-    specs = build_check_specs(settings)
+    specs = build_check_specs(settings, CHAIN_NAMES)
     listed = {
-        names.DOCUMENTS: ON_DOCUMENTS,
-        names.CHUNKS: ON_CHUNKS,
-        names.clusters(1): ON_CLUSTERS,
-        names.summaries(1): ON_LAYERS,
-        names.findings(1): ON_FINDINGS,
-        names.embeddings(1): ON_VECTORS,
-        names.TREE: ON_TREE,
+        CHAIN_NAMES.documents: ON_DOCUMENTS,
+        CHAIN_NAMES.chunks: ON_CHUNKS,
+        CHAIN_NAMES.clusters(1): ON_CLUSTERS,
+        CHAIN_NAMES.summaries(1): ON_LAYERS,
+        CHAIN_NAMES.findings(1): ON_FINDINGS,
+        CHAIN_NAMES.embeddings(1): ON_VECTORS,
+        CHAIN_NAMES.tree: ON_TREE,
     }
     for asset, on_asset in listed.items():
-        found = {(s.name, bool(s.blocking)) for s in specs if s.asset_key == keys.of(asset)}
+        found = {(s.name, bool(s.blocking)) for s in specs if s.asset_key == asset.key}
         assert found == {(name, severity == "error") for name, severity in on_asset}
 
 

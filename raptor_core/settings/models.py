@@ -229,27 +229,10 @@ class RunsSettings(Part):
             the texts of documents and summaries out of every event.
         max_partitions: most partitions of a run that the sensor requests. With workers on several
             machines a smaller number spreads a change over them.
-        keep: number of the newest runs that stay in the records of a home. An older run stays
-            while a partition has no newer build. 0 keeps all. A project's own instance is never
-            changed.
     """
 
     samples: bool = True
     max_partitions: int = Field(256, ge=1, le=500)
-    keep: int = Field(50, ge=0)
-
-
-class ReportSettings(Part):
-    """Contents and address of the reports.
-
-    Attributes:
-        rebuilds: number of rebuilds of a tree whose old and new texts are kept; 0 keeps none.
-        url: address of the home's folder ``reports`` on a web server, such as
-            ``https://team.example/raptor``. With it, nodes in the Dagster UI link into the pages.
-    """
-
-    rebuilds: int = Field(3, ge=0, le=50)
-    url: str = Field("", pattern=r"^(https?://[^\s()<>|\\\[\]]+)?$")
 
 
 class ReaderSettings(ChatPart):
@@ -295,7 +278,6 @@ class Settings(Part):
     store: StoreSettings = StoreSettings()
     tables: TablesSettings = TablesSettings()
     runs: RunsSettings = RunsSettings()
-    report: ReportSettings = ReportSettings()
     retrieval: RetrievalSettings = RetrievalSettings()
     hybrid: HybridSettings = HybridSettings()
     reader: ReaderSettings = ReaderSettings()

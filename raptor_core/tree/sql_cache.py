@@ -1,7 +1,7 @@
 """Cache of unfinished work in SQL tables, by the same statements for every database.
 
 ``docs/adr/0008`` explains ``kept`` and ``wanted``. ``sqlite_cache`` is the database of a home,
-``raptor_assets.project.database_cache`` that of many machines.
+``raptor_assets.home.database_cache`` that of many machines.
 """
 
 import hashlib

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from support.stores import open_at
 
-from raptor_assets.project.home import Home
-from raptor_assets.standalone.instance import open_instance
+from raptor_assets.home.folder import Home
+from raptor_assets.local.dagster import open_instance
 from raptor_core.errors import RaptorError
 from raptor_core.tree.sqlite_cache import SqliteCache
 

@@ -1,0 +1,57 @@
+"""Cache of the last scan of the source, next to the tables, for the next tick or process.
+
+It may be deleted, and several machines may write it: an entry is valid for a file with the stamp
+that it names. Files of a missing or damaged table are read again.
+"""
+
+from raptor_core.documents import Catalog, Scan, parser_fingerprint, scan_source
+from raptor_core.errors import TableError
+from raptor_core.settings import SourceSettings
+from raptor_core.tables.files import TableStore, table_properties
+from raptor_core.tables.schema import Schema
+
+KEY = ("source_scan",)
+_NAME = "files"
+_READINGS = Schema(
+    ("file", "bytes"),
+    ("stamp", "string"),
+    ("content", "string"),
+    ("first_seen", "float"),
+    ("is_final", "int"),
+    ("documents", "json"),
+    ("skipped", "json"),
+)
+_PARSERS = "parsers"
+
+
+def load_catalog(tables: TableStore, settings: SourceSettings) -> Catalog:
+    """Return the kept catalog, an empty one where it is damaged or of other settings."""
+    catalog = Catalog()
+    try:
+        table = tables.read(KEY, _NAME)
+    except TableError:  # a cache that cannot be read is as good as none
+        return catalog
+    if table_properties(table.schema).get(_PARSERS) == parser_fingerprint(settings):
+        catalog.add_rows(_READINGS.rows(table))
+    return catalog
+
+
+def look(tables: TableStore, settings: SourceSettings) -> Scan:
+    """Scan the source without writing anything."""
+    return scan_source(settings, load_catalog(tables, settings))
+
+
+def keep_look(tables: TableStore, settings: SourceSettings, scan: Scan) -> None:
+    """Keep the catalog of a ``look`` for the next one."""
+    if scan.is_new:
+        save_catalog(tables, settings, scan.catalog, scan.previous)
+
+
+def save_catalog(
+    tables: TableStore, settings: SourceSettings, catalog: Catalog, previous: Catalog
+) -> None:
+    """Write a catalog that differs from the previous one."""
+    if catalog is previous or catalog == previous:
+        return
+    rows = catalog.rows(sorted(catalog))
+    tables.write(KEY, _NAME, _READINGS.table(rows), {_PARSERS: parser_fingerprint(settings)})
