@@ -92,8 +92,9 @@ build: $(STAMP)
 PAGES := README.md ARCHITECTURE.md CHANGELOG.md CONTRIBUTING.md SECURITY.md docs deploy examples
 
 docs: $(STAMP)
-	rm -rf build/docs
+	rm -rf build/docs build/settings
 	mkdir -p build/docs
+	$(BIN)/raptor init --all --home build/settings > /dev/null
 	ln -s $(addprefix $(CURDIR)/,$(PAGES)) build/docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 

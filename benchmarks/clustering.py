@@ -4,7 +4,7 @@
     python benchmarks/clustering.py --texts book.txt     # chunks, embedded by the bundled model
     python benchmarks/clustering.py --vectors v.npy --labels source.npy --rows 541 1054 2119
 
-The baseline is ``clustering.engine = "reference"``, umap-learn and scikit-learn: 500 epochs, every
+The baseline is ``clustering.method = "reference"``, umap-learn and scikit-learn: 500 epochs, every
 k of the BIC scan. "within" is the mean cosine inside a cluster, "purity" the share of a cluster's
 rows that have its most frequent label (source document, or component), "agree" the adjusted Rand
 index against the baseline's clusters (1 for the same).
@@ -65,7 +65,7 @@ def parsed() -> argparse.Namespace:
 
 def variants(arguments: argparse.Namespace) -> dict[str, Cluster]:
     settings = {
-        "reference": ClusteringSettings(engine="reference", patience=0, epochs=500),
+        "reference": ClusteringSettings(method="reference", patience=0, epochs=500),
         "raptor": ClusteringSettings(),
         "raptor, all k, 500": ClusteringSettings(patience=0, epochs=500),
         "kmeans": ClusteringSettings(method="kmeans"),

@@ -40,7 +40,7 @@ from measuring import print_head, print_row
 from raptor_core import Components, Document, Query, Retriever, Settings, Tree
 from raptor_core.rebuild import plan_rebuild
 from raptor_core.tree.build import build_trees
-from raptor_core.tree.cache import MemoryCache
+from raptor_core.tree.cache import NodeCache
 from raptor_core.tree.cluster import cohesion
 from raptor_lab.comparison.measures import evidence_recall
 from raptor_lab.datasets.load import load_dataset
@@ -151,7 +151,7 @@ class Run:
         self._embedder = Remembering(self.base.embedder)
         self._ours, self._counted = self._components()
         theirs, self._their_counted = self._components()
-        self._theirs = theirs.with_cache(MemoryCache())
+        self._theirs = theirs.with_cache(NodeCache())
         self._documents: dict[str, Sequence[Document]] = {}
 
     def _components(self) -> tuple[Components, Counted]:
@@ -170,7 +170,7 @@ class Run:
             self.ours.pop(gone)
             self.theirs.pop(gone, None)
         before = {tree: self.ours[tree] for tree in changed if tree in self.ours}
-        known, components = _stored(self.ours), self._ours.with_cache(MemoryCache())
+        known, components = _stored(self.ours), self._ours.with_cache(NodeCache())
         plan = plan_rebuild(before, changed, components=components, known=known)
         counted = self._counted
         start = (counted.calls, counted.tokens, counted.seconds, self._embedder.seconds)
@@ -262,9 +262,9 @@ class Run:
                 print(f"{name}: evidence {np.mean(shares):.3f} over {len(questions)} questions")
 
 
-def _stored(trees: Mapping[str, Tree]) -> MemoryCache:
+def _stored(trees: Mapping[str, Tree]) -> NodeCache:
     """What a store holds: the published trees, and nothing of what was deleted."""
-    cache = MemoryCache()
+    cache = NodeCache()
     for tree in trees.values():
         cache.keep_vectors(tree.vectors())
         cache.keep_texts({node.content_key: node.text for node in tree.nodes() if node.layer})

@@ -234,9 +234,8 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=10.0)
     parser.add_argument("--publishers", type=int, nargs="+", default=[0, 1, 4])
     given = parser.parse_args()
-    settings = StoreSettings(
-        kind="server", url=given.url, grpc=given.grpc, grpc_port=given.grpc_port
-    )
+    grpc_port = given.grpc_port if given.grpc else 0
+    settings = StoreSettings(kind="server", url=given.url, grpc_port=grpc_port)
     client = QdrantClient(
         url=given.url,
         prefer_grpc=given.grpc,

@@ -147,8 +147,7 @@ class Fit:
     Attributes:
         fingerprint: fingerprint of the clusterer.
         n_placed: number of nodes that were assigned singly since clusters near them were fitted.
-        fitted_cohesion: ``cohesion`` after the last attempt to fit, less the share of nodes that
-            were removed since then. Drift is measured from it.
+        fitted_cohesion: ``cohesion`` after the last attempt to fit. Drift is measured from it.
         cohesion: mean cosine similarity of a member to the centre of its cluster. A plan computes
             it with the expected vectors.
         reason: why clusters were fitted in this rebuild; empty if none were.

@@ -7,7 +7,7 @@ from typing import Any
 SIMPLE: Mapping[str, Any] = MappingProxyType(
     {
         "tokens": {"counter": "words"},
-        "chunking": {"method": "windows", "max_tokens": 200, "context": False},
+        "chunking": {"method": "windows", "max_tokens": 200, "max_context_tokens": 0},
         "clustering": {"method": "gmm", "threshold": 0.3},
         "summarizer": {"prompt": "simple", "max_tokens": 200},
         "tree": {"max_layers": 12, "top_nodes": 1},

@@ -79,12 +79,11 @@ class AnswerMeasurer:
 def read_answers(reader: AnswerReader, asks: Sequence[Ask], log: NodeCache) -> list[str]:
     """Return the answers to all, from the log where it has them; equal ones are read once."""
     by_key = {ask.key(reader.fingerprint): ask for ask in asks}
-    with log:
-        known = log.texts(by_key)
-        missing = [key for key in by_key if key not in known]
-        for at, answer in reader.read([by_key[key] for key in missing]):
-            known[missing[at]] = answer
-            log.keep_texts({missing[at]: answer})
+    known = log.texts(by_key)
+    missing = [key for key in by_key if key not in known]
+    for at, answer in reader.read([by_key[key] for key in missing]):
+        known[missing[at]] = answer
+        log.keep_texts({missing[at]: answer})
     return [known[ask.key(reader.fingerprint)] for ask in asks]
 
 

@@ -60,23 +60,9 @@ def _arguments(verdict: CheckResult) -> dict[str, Any]:
     }
 
 
-def past_values(
-    instance: dg.DagsterInstance, check: dg.AssetCheckKey, name: str, last: int
-) -> list[float]:
-    """Return a check's number in its last evaluations, oldest first, by one query."""
-    history = instance.event_log_storage.get_asset_check_execution_history(check, limit=last)
-    values = [
-        done.metadata[name].value
-        for done in (record.evaluation for record in reversed(history))
-        if isinstance(done, dg.AssetCheckEvaluation) and name in done.metadata
-    ]
-    return [float(value) for value in values if isinstance(value, int | float)]
-
-
 def golden_events(
     context: RunContext,
     cases: Sequence[Question],
-    instance: dg.DagsterInstance,
     tree: ChainAsset,
 ) -> Iterator[dg.AssetCheckEvaluation]:
     """Measure the golden set, unless readers see another embedder's trees; errors only warn."""
@@ -90,8 +76,7 @@ def golden_events(
         context.warn(f"the golden set was not measured: {error}")
         return
     check = dg.AssetCheckKey(tree.key, GOLDEN_RETRIEVAL.name)
-    past = past_values(instance, check, "hit_rate", context.settings.checks.history_builds)
-    verdict = evaluate_golden(report, context.settings.checks, past)
+    verdict = evaluate_golden(report, context.settings.checks)
     yield evaluation(check.asset_key, None, verdict, blocking=False)
 
 

@@ -165,8 +165,7 @@ class ChainRun:
             yield from self._batch(states) if self._selected else self._check(states)
             self.failures |= {state.name: state.failure for state in states if state.failure}
         if cases and not self._stopped:
-            instance = self._context.instance
-            yield from golden_events(self._run_context, cases, instance, self._tree)
+            yield from golden_events(self._run_context, cases, self._tree)
 
     def raise_failures(self) -> None:
         """Raise the error of the step if a partition failed."""
@@ -205,12 +204,11 @@ class ChainRun:
     def _check(self, states: Sequence[PartitionState]) -> Events:
         """Execute the chosen checks on recorded assets; unreadable tables give a warning."""
         checked = {asset for asset, _ in self._checks}
-        with self._run_context.components.cache:
-            for step in self._steps:
-                if step.asset in checked:
-                    for state in self._recorded(step.asset, states):
-                        yield from self._check_one(step, state)
-            self._run_context.store.release()
+        for step in self._steps:
+            if step.asset in checked:
+                for state in self._recorded(step.asset, states):
+                    yield from self._check_one(step, state)
+        self._run_context.store.release()
 
     def _check_one(self, step: Step, state: PartitionState) -> Events:
         try:
@@ -244,15 +242,14 @@ class ChainRun:
     def _batch(self, states: Sequence[PartitionState]) -> Events:
         if self._tree in self._selected:
             self._plan(self._tree, [state.name for state in states])
-        with self._run_context.components.cache:
-            try:
-                for step in self._steps:
-                    alive = [state for state in states if not state.failure]
-                    if alive and step.asset in self._selected:
-                        yield from self._step(step, alive)
-            finally:
-                self._run_context.store.release()
-                release_memory()
+        try:
+            for step in self._steps:
+                alive = [state for state in states if not state.failure]
+                if alive and step.asset in self._selected:
+                    yield from self._step(step, alive)
+        finally:
+            self._run_context.store.release()
+            release_memory()
 
     def _plan(self, asset: ChainAsset, partitions: Iterable[str]) -> None:
         """Record partitions as planned: they count as failed if the run ends without them."""

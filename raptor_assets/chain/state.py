@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -38,11 +37,10 @@ SAMPLES = ("documents", "sample_nodes", "unsupported_sentences", "trees")
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """Version of a table, digest of its inputs, and means of the last tables and of this one."""
+    """Version of a table, and digest of its inputs."""
 
     data_version: str
     inputs: str
-    history: Sequence[Mapping[str, float]] = ()
 
 
 @dataclass
@@ -206,26 +204,16 @@ class PartitionState:
             return None
         if properties is None:
             return None
-        history = json.loads(properties.get("history", "[]"))
-        return Record(properties.get("data_version", ""), properties.get("inputs", ""), history)
+        return Record(properties.get("data_version", ""), properties.get("inputs", ""))
 
     def recorded_version(self, asset: ChainAsset, inputs: str) -> str | None:
         """Return the data version of the partition's table if it has the same inputs."""
         record = self.recorded(asset)
         return record.data_version if record and record.inputs == inputs else None
 
-    def save(
-        self,
-        asset: ChainAsset,
-        table: pa.Table,
-        version: str,
-        inputs: str,
-        history: Sequence[Mapping[str, float]] = (),
-    ) -> None:
+    def save(self, asset: ChainAsset, table: pa.Table, version: str, inputs: str) -> None:
         """Write the partition's table with its ``Record``."""
         properties = {"data_version": version, "inputs": inputs}
-        if history:
-            properties["history"] = json.dumps([dict(means) for means in history])
         self.context.tables.write(asset.path, self.name, table, properties)
 
     def _read(self, asset: ChainAsset) -> pa.Table:

@@ -34,13 +34,6 @@ def usd_text(usd: float | None, digits: str = ".6g") -> str:
     return "money unknown (no price is set)" if usd is None else f"{usd:{digits}} USD"
 
 
-def duration_text(seconds: float) -> str:
-    """Return a duration in two digits or so: "40 s", "12 min" or "3.5 h"."""
-    if seconds < 100:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 100 * 60 else f"{seconds / 3600:.1f} h"
-
-
 def join_reasons(reasons: Iterable[tuple[str, str]]) -> list[str]:
     """Return a line for each reason, with its first name and the number of further ones."""
     alike: dict[str, list[str]] = {}

@@ -6,7 +6,6 @@ The settings themselves check values when they load, and say more; see ``raptor_
 from collections.abc import Mapping
 from typing import Any
 
-from raptor_assets.home.settings_file import explain_setting
 from raptor_core.settings import Settings
 from raptor_core.settings.base import Part
 
@@ -23,8 +22,6 @@ def add_settings_schema(schema: dict[str, Any]) -> None:
         if not isinstance(model, type) or not issubclass(model, Part):
             continue
         section["description"] = section.get("description", "").partition("\n")[0]
-        for key, value in section["properties"].items():
-            value["description"] = explain_setting(key, model)
     schema |= {name: sections[name] for name in ("properties", "additionalProperties")}
 
 

@@ -34,9 +34,9 @@ from raptor_core.settings import Settings, SourceSettings, StoreSettings
 from raptor_core.store import VectorStore, open_store, stored_identities, stored_identity
 from raptor_core.tables.curation import read_decisions
 from raptor_core.tables.files import TableStore
+from raptor_core.tree.cache import NodeCache
 from raptor_core.tree.components import Components
 from raptor_core.tree.corpus_tree import CORPUS_TREE_NAME, corpus_tree_settings
-from raptor_core.tree.sqlite_cache import SqliteCache
 
 if TYPE_CHECKING:
     import dagster as dg
@@ -62,7 +62,7 @@ class CorpusAccess:
         self.names = home.names() if names is None else names
         self.source = SourceAccess(self, scan)
         components = components or Components(settings)
-        self._components = components.with_cache(SqliteCache(home.answers, settings.store.corpus))
+        self._components = components.with_cache(NodeCache(home.answers, settings.store.corpus))
         self._is_shared = False
         self.store = StoreAccess(self)
         self.reports = ReportFolder(home.reports)
@@ -76,13 +76,11 @@ class CorpusAccess:
         """Return the components, whose results go into the home or an instance's PostgreSQL."""
         if instance is None or self._is_shared:
             return self._components
-        from raptor_assets.home.records import is_postgres
+        from raptor_assets.home.records import shared_cache
 
-        if is_postgres(instance):
-            from raptor_assets.home.database_cache import DatabaseCache
-
+        cache = shared_cache(instance, self.settings.store.corpus)
+        if cache:
             self._is_shared = True
-            cache = DatabaseCache(instance, self.settings.store.corpus)
             self._components = self._components.with_cache(cache)
         return self._components
 

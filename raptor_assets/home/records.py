@@ -12,14 +12,14 @@ from typing import Any
 
 import dagster as dg
 import sqlalchemy as sa
-from sqlalchemy.exc import ArgumentError, DBAPIError, OperationalError, SQLAlchemyError
-from sqlalchemy.pool import NullPool
+from sqlalchemy.exc import ArgumentError, DBAPIError, OperationalError
 
 from raptor_assets.assets import names
 from raptor_assets.dagster_private import PartitionKeyFilter
 from raptor_assets.home.folder import unreadable_config
 from raptor_core.disk import disk_remedy, file_lock
 from raptor_core.errors import RecordsError, SettingsError
+from raptor_core.tree.cache import NodeCache
 
 URL_VARIABLE = "DAGSTER_POSTGRES_URL"  # address of the database, see deploy/dagster.yaml
 BROKER_VARIABLE = "CELERY_BROKER_URL"  # address of the workers' broker
@@ -128,11 +128,17 @@ def _require_driver(name: str | None) -> None:
         )
 
 
-def separate_engine(instance: dg.DagsterInstance) -> sa.Engine:
-    """Return an engine of new connections to PostgreSQL, which notice that its server is gone."""
+def shared_cache(instance: dg.DagsterInstance, corpus: str) -> NodeCache | None:
+    """Return the cache of unfinished work beside an instance's events; None without PostgreSQL."""
+    if not is_postgres(instance):
+        return None
     storage: Any = instance.event_log_storage
-    keepalives = {"keepalives": 1, "keepalives_idle": 30, "keepalives_interval": 10}
-    return sa.create_engine(storage.postgres_url, poolclass=NullPool, connect_args=keepalives)
+    return NodeCache(storage.postgres_url, corpus, explain=_cache_error)
+
+
+def _cache_error(error: Exception) -> RecordsError:
+    why = explain_database_error(error)
+    return RecordsError(f"the cache of unfinished work cannot be used: {why}")
 
 
 def explain_database_error(error: BaseException) -> str:
@@ -154,17 +160,6 @@ def explain_database_error(error: BaseException) -> str:
         f"Dagster's database does not answer, or refused: {reasons}. Start it, or check its "
         "address, and repeat: what was published stays, and what is finished is kept"
     )
-
-
-@contextmanager
-def database_explained(failure: str) -> Iterator[None]:
-    """Turn errors of PostgreSQL's driver into RecordsErrors that begin with ``failure``."""
-    import psycopg2
-
-    try:
-        yield
-    except (psycopg2.Error, SQLAlchemyError) as error:
-        raise RecordsError(f"{failure} {explain_database_error(error)}") from error
 
 
 def database_errors() -> tuple[type[Exception], ...]:

@@ -4,7 +4,6 @@ Each part in ``raptor_core.settings`` says which of its settings are common.
 """
 
 import inspect
-import re
 from collections.abc import Iterator, Mapping, Sequence
 
 import tomlkit
@@ -75,7 +74,7 @@ def _section(
     *,
     is_complete: bool,
 ) -> Iterator[str]:
-    common = model.common or ()
+    common = model.marked("common")
     declared = [key for key in inspect.get_annotations(model) if key in model.model_fields]
     keys = [*declared, *(key for key in model.model_fields if key not in declared)]
     keys = [key for key in keys if is_complete or key in common or key in chosen]
@@ -94,22 +93,9 @@ def _section(
 
 
 def _explained(key: str, model: type[BaseModel], mark: str = "") -> Iterator[str]:
-    if meaning := explain_setting(key, model):
-        yield f"# {key}{mark}: {meaning}"
-
-
-def explain_setting(key: str, model: type[BaseModel]) -> str:
-    """Return the meaning of a setting from the docstring of its class, "" for none."""
-    documented = (dict(_meanings(inspect.getdoc(base) or "")) for base in model.__mro__)
-    return next((meanings[key] for meanings in documented if key in meanings), "")
-
-
-def _meanings(doc: str) -> Iterator[tuple[str, str]]:
-    _, _, attributes = doc.partition("Attributes:\n")
-    folded = re.sub(r"\n {8,}", " ", attributes)
-    for names, meaning in re.findall(r"^ {4}([\w, ]+): (.+)$", folded, re.MULTILINE):
-        for name in names.split(","):
-            yield name.strip(), meaning
+    meaning = model.model_fields[key].description or ""
+    if meaning:
+        yield f"# {key}{mark}: {' '.join(meaning.split())}"
 
 
 def _toml(value: object) -> str:

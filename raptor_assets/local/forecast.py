@@ -13,7 +13,6 @@ from raptor_assets.home.folder import Home
 from raptor_assets.home.published import TreeIndex
 from raptor_assets.local.dagster import open_instance
 from raptor_core.documents import Document, Partitions, Scan
-from raptor_core.models.local.speed import Speed, speed_of
 from raptor_core.nodes import Tree
 from raptor_core.quality.document_text import find_odd_text
 from raptor_core.rebuild import RebuildPlan, TreePlan, plan_rebuild
@@ -29,20 +28,12 @@ from raptor_core.tree.published import PublishedTrees, published_tree
 class Forecast:
     """Partitions and trees that the next build changes.
 
-    ``speed`` is that of the local model that writes the summaries; None without one, and without
-    summaries to make. ``odd`` has the doubts of documents to build, by their ids.
+    ``odd`` has the doubts of documents to build, by their ids.
     """
 
     changes: Changes
     plan: RebuildPlan
-    speed: Speed | None = None
     odd: Mapping[str, str] = field(default_factory=dict)
-
-    @property
-    def seconds(self) -> float | None:
-        """Estimate of the seconds in which the local model writes the summaries."""
-        cost = self.plan.summaries
-        return self.speed and self.speed.seconds(cost.prompt_tokens, cost.completion_tokens)
 
 
 def forecast(
@@ -72,12 +63,9 @@ def forecast(
     plan = plan_rebuild(previous, documents, components=prepared, known=known)
     if settings.corpus_tree.enabled:
         plan = replace(plan, trees=(*plan.trees, *_plan_corpus_tree(access, plan)))
-    part, custom = settings.summarizer, settings.components.summarizer
-    measures = part.is_local and not custom and plan.summaries.calls
-    speed = speed_of(part, home.models) if measures else None
     every = (document for members in documents.values() for document in members)
     odd = {d.id: find_odd_text(d, prepared.unknown_share) for d in every}
-    return Forecast(changes, plan, speed, {name: o.reason for name, o in odd.items() if o})
+    return Forecast(changes, plan, {name: o.reason for name, o in odd.items() if o})
 
 
 def _plan_corpus_tree(below: CorpusAccess, plan: RebuildPlan) -> tuple[TreePlan, ...]:

@@ -19,6 +19,7 @@ from raptor_core.store.base import StoreIdentity
 from raptor_core.tables.curation import KEY, tree_of_act
 from raptor_core.tables.files import TableStore, table_name
 from raptor_core.transfer.exporting import check_target, export_trees, finish_export
+from raptor_core.transfer.format import Export, ExportFolder, TableFile
 from raptor_core.transfer.importing import (
     ImportedTree,
     check_embedder,
@@ -28,7 +29,6 @@ from raptor_core.transfer.importing import (
     select_trees,
     verify,
 )
-from raptor_core.transfer.values import Export, ExportFolder, TableFile
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,10 +5,12 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 from raptor_core.identity import normalize_text
+from raptor_core.text.sentence_ends import CLOSERS, MARKS, WIDE_MARKS
+from raptor_core.text.words import words
 
 MIN_PIECE_CHARS = 8
-_WORD = re.compile(r"\w+")
-_UNIT_END = re.compile(r"\n|[.!?…。！？:;：；؟۔।][\"'”’)\]]*\s*")
+# A unit is a clause, too: a collage may leave out the rest of its sentence.
+_UNIT_END = re.compile(rf"\n|[{MARKS}{WIDE_MARKS}:;：；][{CLOSERS}]*\s*")
 
 
 def is_collage(text: str, children: Sequence[str], min_piece_chars: int = MIN_PIECE_CHARS) -> bool:
@@ -48,4 +50,4 @@ def _longest_prefix(text: str, source: str) -> int:
 
 @lru_cache(maxsize=4096)  # a child is read for every sentence of its parents
 def _letters(text: str) -> str:
-    return "".join(_WORD.findall(folded(text)))
+    return "".join(words(folded(text)))

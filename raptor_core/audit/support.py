@@ -167,10 +167,10 @@ WEIGHTS: Mapping[str, float] = {
     "opposites": -1.371,
     "absolutes": -1.242,
 }
-"""Log-odds of a logistic regression on labelled claims; see docs/audits.md."""
+"""Log-odds of a logistic regression on labelled claims; see docs/research.md."""
 
 THRESHOLD = 0.54
-"""Score below which a sentence is unsupported, from real inventions; see docs/audits.md."""
+"""Score below which a sentence is unsupported, from real inventions; see docs/research.md."""
 
 
 _DECISIVE = ("numbers", "names", "relations")
@@ -179,7 +179,7 @@ _DECISIVE = ("numbers", "names", "relations")
 class SupportJudge:
     """Judge that weighs doubts about a sentence; some of them, as ``_DECISIVE``, decide alone.
 
-    ``embedder`` should be all-MiniLM-L6-v2, by which the score is calibrated; see docs/audits.md.
+    ``embedder`` should be all-MiniLM-L6-v2, by which the score is calibrated; see docs/research.md.
     """
 
     name = "support"

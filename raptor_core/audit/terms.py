@@ -5,20 +5,15 @@ All but codes are folded, so that equal terms compare equal.
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cache, lru_cache
-from pathlib import Path
+from functools import lru_cache
 from typing import NamedTuple
 
-from raptor_core.models.summarizing.sentence import STOPWORDS, UNSPACED
+from raptor_core.text.vocabulary import STOPWORDS, stem
+from raptor_core.text.words import find_words, fold, is_paired, pairs
 
-# Scripts without spaces, and Korean with its particles: a pair of characters counts as a word.
-_PAIRED = f"{UNSPACED}\uac00-\ud7a3"
-# Marks are part of words in Indic and Semitic scripts, but `\w` does not match them.
-_MARKS = "\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670\u0900-\u0d7f"
-_WORD = re.compile(rf"[^\W\d_{_PAIRED}](?:[^\W\d_{_PAIRED}]|[{_MARKS}\u00ad]|['’‘](?=[^\W\d_]))*")
-_PAIRED_RUN = re.compile(rf"[{_PAIRED}]+")
+_DIGIT = re.compile(r"\d")
 _NUMBER = re.compile(r"\d+(?:[.,\u066b\u066c\u00a0\u202f'’]\d+)*")
 _GROUPED = re.compile(r"\d{1,3}(?:[,.\u066c\u00a0\u202f'’]\d{3})+")
 _CODE = re.compile(
@@ -30,16 +25,10 @@ _CODE = re.compile(
     r"|(?<!\w)[^\W_]+(?:_[^\W_]+)+"
 )
 """Addresses, versions and identifiers, such as E-1047 or max_tokens."""
-_APOSTROPHE = re.compile("['’‘]")
-_POSSESSIVE = re.compile(r"['’‘]s$")
 # A capital after these begins a sentence, a quotation or an item, and marks no name.
 _OPENING = re.compile(r"(?:^|[.!?:;…\n\"“”‘«»(\[•*#>|/—–-])[\s\"“‘'(\[*_#]*$")
 _OPENING_REACH = 6
 _MAX_HEADING = 0.6
-_PLURALS = (("ies", "i"), ("es", "e"), ("s", ""))
-_NO_PLURALS = ("ss", "us", "sis")
-_ENDINGS = (("ied", "i"), ("ing", ""), ("ed", ""), ("li", ""))
-_Y = re.compile(r"(?<=[^aeiou])y$")
 _MIN_ACRONYM = 3
 MAX_CAPITALS = 0.2
 """Maximum share of content words with a capital; above it, as in German, capitals mark no names."""
@@ -92,8 +81,10 @@ def terms(text: str) -> SupportedTerms:
     all_words = words(text)
     content = content_words(all_words)
     forms = {word.stem for word in all_words}
-    forms.update(f"#{_NUMBER_WORDS[stem]}" for stem in forms & _NUMBER_WORDS.keys())
-    forms.update(pairs(text), *map(number_forms, numbers(text)), *map(code_forms, codes(text)))
+    forms.update(f"#{_NUMBER_WORDS[form]}" for form in forms & _NUMBER_WORDS.keys())
+    forms.update(
+        paired_words(text), *map(number_forms, numbers(text)), *map(code_forms, codes(text))
+    )
     initials = " ".join("".join(word.stem[0] for word in group) for group in (all_words, content))
     n_capitals = sum(_is_name(text, word) for word in content)
     return SupportedTerms(frozenset(forms), initials, n_capitals / len(content) if content else 0.0)
@@ -132,8 +123,10 @@ def codes(text: str) -> list[str]:
 
 
 def words(text: str) -> list[Word]:
-    """Return the words of spaced scripts, in order."""
-    return [Word(m[0], *_fold(m[0]), m.start()) for m in _WORD.finditer(text)]
+    """Return the words of spaced scripts without digits, in order."""
+    matches = (m for m in find_words(text) if not is_paired(m[0]) and not _DIGIT.search(m[0]))
+    folded = ((m[0], *_fold(m[0]), m.start()) for m in matches)
+    return [Word(*parts) for parts in folded if parts[1]]  # a lone accent folds to nothing
 
 
 def content_words(all_words: list[Word]) -> list[Word]:
@@ -141,10 +134,9 @@ def content_words(all_words: list[Word]) -> list[Word]:
     return [word for word in all_words if not word.is_function and len(word.stem) > 1]
 
 
-def pairs(text: str) -> Iterator[str]:
-    """Yield neighbouring characters of unspaced scripts as words; a single one alone."""
-    for run in _PAIRED_RUN.findall(text):
-        yield from (run[i : i + 2] for i in range(max(1, len(run) - 1)))
+def paired_words(text: str) -> list[str]:
+    """Return the pairs of letters of the scripts that give pairs, in order."""
+    return [pair for m in find_words(text) if is_paired(m[0]) for pair in pairs(m[0])]
 
 
 def numbers(text: str) -> list[str]:
@@ -192,46 +184,14 @@ def _is_name(text: str, word: Word) -> bool:
     return not _OPENING.search(text[max(0, word.start - _OPENING_REACH) : word.start])
 
 
-@cache
-def _irregular_plurals() -> dict[str, str]:
-    """Return the singular of each plural that no rule of ``_stem`` makes."""
-    text = Path(__file__).with_name("plurals.txt").read_text(encoding="utf-8")
-    return {plural: singular for singular, plural in map(str.split, text.split(","))}
-
-
 @lru_cache(maxsize=65_536)
 def _fold(word: str) -> tuple[str, bool]:
     """Return the stem, without case and English endings, and whether it is a function word."""
-    bare = unicodedata.normalize("NFC", word).casefold().replace("\u00ad", "")
-    is_function = _APOSTROPHE.split(bare)[0] in STOPWORDS
-    bare = _POSSESSIVE.sub("", bare)
-    return (_stem(bare) if bare.isascii() else bare), is_function
+    folded = fold(word)
+    return (stem(folded) if folded.isascii() else folded), folded in STOPWORDS
 
 
-def _stem(word: str) -> str:
-    """Return one form for the inflections of an English word, only for comparison.
-
-    The plural goes first, so that "siblings" and "sibling" have one stem.
-    """
-    word = _irregular_plurals().get(word, word)
-    if not word.endswith(_NO_PLURALS):
-        word = _without(word, _PLURALS)
-    word = _without(_Y.sub("i", word), _ENDINGS)
-    if len(word) > 3 and word[-1] == word[-2] and word[-1] not in "ls":
-        word = word[:-1]
-    return word[:-1] if len(word) > 3 and word.endswith("e") else word
-
-
-def _without(word: str, endings: Sequence[tuple[str, str]]) -> str:
-    """Return the word with its first matching ending replaced, if three letters stay."""
-    for ending, replacement in endings:
-        if word.endswith(ending) and len(word) - len(ending) > 2:
-            return word[: -len(ending)] + replacement
-    return word
-
-
-# It follows the stemmer, because its keys are stems.
-_NUMBER_WORDS = {_stem(word): str(value) for word, value in _VALUES.items()}
+_NUMBER_WORDS = {stem(word): str(value) for word, value in _VALUES.items()}
 
 
 _MARKER = re.compile(r"^\s*(?:\(?\d{1,3}[.):]|[-*•])\s+")
@@ -271,7 +231,7 @@ def find_needs(sentence: str, sources: SupportedTerms) -> Needs:
     exact += [Item(code, code_forms(code)) for code in codes(text)]
     all_words = words(text)
     content = {word.stem: Item(word.text, word_forms(word)) for word in content_words(all_words)}
-    content |= {pair: Item(pair, frozenset({pair})) for pair in pairs(text)}
+    content |= {pair: Item(pair, frozenset({pair})) for pair in paired_words(text)}
     all_names = names(text, all_words) if sources.capitals <= MAX_CAPITALS else ()
     return Needs(
         text=text,

@@ -10,10 +10,9 @@ from typing import ClassVar
 
 from raptor_core.chunking.base import Chunk
 from raptor_core.chunking.outline import find_tables, outline, table_at
-from raptor_core.chunking.overlong import Measure, cut_sentence
 from raptor_core.chunking.packing import Opens, SentenceSpan, key_of, pack_stably
 from raptor_core.chunking.sections import SectionPaths
-from raptor_core.chunking.sentences import Span, sentences_of
+from raptor_core.chunking.sentences import Measure, Span, cut_sentence, sentences_of
 from raptor_core.documents.base import Document
 from raptor_core.documents.blocks import is_rule, strip_spans
 from raptor_core.documents.data_runs import data_runs
@@ -216,30 +215,12 @@ def _without_data(text: str, units: list[SentenceSpan]) -> list[list[SentenceSpa
 class GreedyChunker(SentenceChunker):
     """Chunks filled with sentences across paragraphs and sections, as in the paper.
 
-    A sentence that does not fit moves to the next chunk as a whole. With ``line_ends`` the end of a
-    line ends a sentence, as in the authors' code. Tokens between two sentences count.
+    A sentence that does not fit moves to the next chunk as a whole. Tokens between two sentences
+    count.
     """
 
     method = "greedy"
     rules = 5
-
-    def __init__(self, settings: ChunkingSettings, counter: TokenCounter) -> None:
-        super().__init__(settings, counter)
-        self._line_ends = settings.line_ends
-
-    @cached_property
-    def fingerprint(self) -> str:
-        """Fingerprint of the limit, the counter, the rules and the units."""
-        base = super().fingerprint
-        return fingerprint("lines", {"base": base}) if self._line_ends else base
-
-    def _units(self, document: Document) -> Iterator[SentenceSpan]:
-        for unit in super()._units(document):
-            if not self._line_ends:
-                yield unit
-                continue
-            for line in _LINE.finditer(document.text, unit.start, unit.end):
-                yield unit._replace(start=line.start(), end=line.end())
 
     def _pack(self, text: str, units: list[SentenceSpan]) -> list[Span]:
         measure = Measure(text, self._counter, units[0].start, units[-1].end)

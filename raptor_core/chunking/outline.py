@@ -17,6 +17,7 @@ from raptor_core.documents.base import Document
 from raptor_core.documents.blocks import Block, unpack
 from raptor_core.documents.formats.markdown import read_markdown
 from raptor_core.documents.formats.plain import WRAP_CHARS, title_starts
+from raptor_core.text.sentence_ends import ends_sentence
 from raptor_core.tokens.base import TokenCounter
 
 MAX_TITLE_CHARS = 120
@@ -28,7 +29,6 @@ MAX_DEPTH = 6
 _BLANK_LINE = re.compile(r"\n[^\S\n]*\n")
 _CLOSERS = "*_`\"'”’»)]"
 _COLONS = (":", "：")
-_ENDS = (".", "!", "?", "。", "！", "？", "…")
 _ROWS = ("names", "row")
 
 Parts = tuple[tuple[int, int], ...]
@@ -141,7 +141,7 @@ def _title(text: str, block: Block) -> str:
     if block.kind == "directive":
         return block.label
     is_title = block.kind == "paragraph" or (block.kind == "heading" and block.depth > MAX_DEPTH)
-    if not is_title or len(shown) > MAX_TITLE_CHARS or shown.endswith(_ENDS):
+    if not is_title or len(shown) > MAX_TITLE_CHARS or ends_sentence(shown):
         return ""
     return shown.rstrip(":：")
 

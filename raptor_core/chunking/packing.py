@@ -17,7 +17,7 @@ from typing import NamedTuple
 CHUNK_PRICE = 1 << 20
 # Least and greatest price of a border, in chunks, by ``Opens``. A wider range lets an edit shift
 # fewer chunks, and makes chunks shorter. Lower prices at paragraphs and sections cut fewer of
-# them. docs/benchmarks.md has figures.
+# them. docs/research.md has figures.
 BORDER_PRICES = ((1.0, 3.0), (0.0, 2.0), (0.0, 0.2))
 # Prices of a border behind a heading or another lead, and of a chunk under the least size.
 LEAD_PRICE = 5.0

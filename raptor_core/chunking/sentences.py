@@ -1,38 +1,25 @@
-"""Sentence boundaries: rules within single paragraphs, exact spans, linear time."""
+"""Sentences of a text, block by block, and cuts of sentences over the token limit.
+
+A paragraph is divided by ``raptor_core.text.sentence_ends``; no sentence spans two blocks.
+"""
 
 import re
-from collections.abc import Iterator
-from pathlib import Path
+import unicodedata
+from array import array
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
 
 from raptor_core.documents.blocks import Block, strip_spans
 from raptor_core.documents.formats.plain import read_plain
-from raptor_core.phrases import read_words
+from raptor_core.text.sentence_ends import sentence_ends
+from raptor_core.tokens.base import TokenCounter
 
 Span = tuple[int, int]
 
-_WORDS = read_words(Path(__file__).with_name("abbreviations.txt"))
-
-_CLOSERS = "\"'”’»›)\\]}*_`"
-_WIDE_CLOSERS = "」』）】》〉”’\"'"
-_MARKS = ".!?…؟۔।॥։።፧፨"
-_WIDE = "。！？｡︕︖។៕။།༎"
-# Marks that end a sentence only before white space, and wide marks that need none after them.
-# The quantifiers are possessive and no match begins inside a run, so that a long row of dots
-# takes linear time.
-_END = re.compile(
-    rf"(?<![{_MARKS}])(?P<mark>[{_MARKS}]++)(?P<close>[{_CLOSERS}]*+)(?=\s)"
-    rf"|(?P<wide>[{_WIDE}]+[{_WIDE}!?…]*)[{_WIDE_CLOSERS}]*"
-)
-_WORD_BEFORE = re.compile(r"[^\s(\[{\"'“‘«„—–/]*\Z")
-_WORD_AFTER = re.compile(r"\s+[\"'“‘«„‹(\[*_`¿¡—–-]*(?P<word>[^\W\d_]*)(?P<digit>\d?)")
-_NUMERAL = re.compile(r"\(?(?:\d{1,3}|[ivxlcIVXLC]{1,5}|[a-zA-Z])")
-_DOTTED = re.compile(r"(?:[^\W\d_]\.)+[^\W\d_]")
 _LINE = re.compile(r"[^\n\r]+")
-_THAI_LAO = "\u0e01-\u0e2e\u0e30-\u0e45\u0e47-\u0e4e\u0e81-\u0ec5\u0ec8-\u0ecd"
-_PHRASE_END = re.compile(f"(?<=[{_THAI_LAO}]) +(?=[{_THAI_LAO}])")
-_MIN_PHRASE_CHARS = 40
-"""Least length of a sentence of Thai or Lao, which ends with a space, as many clauses do."""
-_WINDOW_CHARS = 48
+_WORD = re.compile(r"\S")
 
 
 def sentences(text: str) -> list[Span]:
@@ -51,58 +38,116 @@ def sentences_of(text: str, block: Block) -> list[Span]:
     if block.kind == "code":
         lines = _LINE.finditer(text, block.start, block.end)
         return [span for line in lines for span in strip_spans(text, line.span())]
-    cuts = sorted({*_ends(text, block), *_phrase_ends(text, block)})
+    cuts = sentence_ends(text, block.start, block.end)
     return list(strip_spans(text, [block.start, *cuts, block.end]))
 
 
-def _phrase_ends(text: str, block: Block) -> Iterator[int]:
-    """Yield the characters after phrases of Thai or Lao that are as long as a sentence."""
-    last = block.start
-    for match in _PHRASE_END.finditer(text, block.start, block.end):
-        if match.start() - last >= _MIN_PHRASE_CHARS:
-            last = match.end()
-            yield last
+class Measure:
+    """Weights, in tokens, of spans of one text between two characters.
+
+    The weight of a span is the number of tokens that begin in it. White space at the head of a
+    token does not count. The weight can differ from the count of the span's own text, if a
+    tokenizer reads across the ends of the span. So limits are verified on the text itself.
+    """
+
+    def __init__(self, text: str, counter: TokenCounter, first: int, last: int) -> None:
+        piece = text[first:last]
+        anchors = (_anchor(piece, start, end) for start, end in counter.token_spans(piece))
+        starts = np.fromiter(anchors, dtype=np.int32)
+        self._anchors = np.maximum.accumulate(starts) + np.int32(first)
+
+    def weights(self, starts: list[int], ends: list[int]) -> list[int]:
+        """Return the weight of each span, in tokens."""
+        first, last = np.searchsorted(self._anchors, starts), np.searchsorted(self._anchors, ends)
+        counts: list[int] = (last - first).tolist()
+        return counts
+
+    def places(self, start: int, end: int) -> NDArray[np.int32]:
+        """Return the characters at which a unit of weight begins, ascending, repeats included."""
+        first, last = np.searchsorted(self._anchors, [start, end])
+        return self._anchors[first:last]
 
 
-def _ends(text: str, block: Block) -> Iterator[int]:
-    """Yield the characters after the sentences that end inside the block."""
-    last = block.start
-    for match in _END.finditer(text, block.start, block.end):
-        if match.end() < block.end and _is_end(text, last, match):
-            last = match.end()
-            yield last
+def _anchor(text: str, start: int, end: int) -> int:
+    """Return the first character of a token that is not white space, or its start if all is."""
+    if end > start and text[start].isspace():
+        word = _WORD.search(text, start, end)
+        return word.start() if word else start
+    return start
 
 
-def _is_end(text: str, start: int, match: re.Match[str]) -> bool:
-    """Return whether the matched marks end the sentence that began at ``start``."""
-    mark = match.group("mark")
-    if mark is None:  # the sentence may continue after a wide quotation
-        return text[match.end() : match.end() + 1] not in tuple("，、；：,.")
-    following = _WORD_AFTER.match(text, match.end())
-    word, digit = (following.group("word"), following.group("digit")) if following else ("", "")
-    if word[:1].islower():
+_CLAUSE_MARKS = ";:,—–،؛、，；：)]၊"
+_NO_SPACE_NEEDED = "、，；：،؛—၊་"
+_JOINER = "\u200d"
+_TAKES_NEXT = "เแโใไເແໂໃໄ\u1039\u17d2"
+_TAKES_PREVIOUS = "ะาำๅๆฯະາຳໆ"
+"""Thai and Lao vowels that are letters, and signs that stack the next letter of their script."""
+_REGIONAL = re.compile("[\U0001f1e6-\U0001f1ff]*\\Z")
+# The search for a cut covers this last share of the places that fit.
+_SHARE = 0.5
+
+
+def cut_sentence(text: str, start: int, end: int, measure: Measure, limit: int) -> list[int]:
+    """Return the characters at which to cut the span, so that each part weighs at most ``limit``.
+
+    They are ascending. The best kind of place wins: after clause punctuation, then at white space,
+    then between tokens; within a kind, the last place that fits. A character stays with its
+    combining marks.
+    """
+    starts = measure.places(start, end)
+    distinct = map(int, starts[np.diff(starts, prepend=-1) > 0])
+    borders = (place for place in distinct if start < place and _is_whole(text, place))
+    places = array("q", borders)  # a sheet without a full stop is a sentence of a million tokens
+    cuts: list[int] = []
+    at, since = 0, start
+    while at < len(places):
+        stop = _last_that_fits(places, at, since, end, measure, limit)
+        if stop is None:
+            break
+        best = _best(text, places, at, stop)
+        cuts.append(places[best])
+        since, at = places[best], best + 1
+    return cuts
+
+
+def _last_that_fits(
+    places: Sequence[int], at: int, since: int, end: int, measure: Measure, limit: int
+) -> int | None:
+    """Return the index of the last place up to which the part fits, or None if all fits."""
+    window = [*places[at : at + limit + 1], end]
+    weights = measure.weights([since] * len(window), window)
+    fitting = sum(weight <= limit for weight in weights)
+    return None if fitting == len(window) else max(at, at + fitting - 1)
+
+
+def _best(text: str, places: Sequence[int], at: int, stop: int) -> int:
+    """Return the index of the place to cut at, among the last that fit."""
+    low = at + int((stop - at) * _SHARE)
+    return max(range(low, stop + 1), key=lambda i: (_strength(text, places[i]), i))
+
+
+def _strength(text: str, place: int) -> int:
+    previous = text[place - 1]
+    if previous in _NO_SPACE_NEEDED:
+        return 2
+    if not previous.isspace():
+        return 0
+    mark = text[max(0, place - 8) : place].rstrip()[-1:]
+    return 2 if mark and mark in _CLAUSE_MARKS else 1
+
+
+def _is_whole(text: str, place: int) -> bool:
+    """Return whether a cut before ``place`` keeps every character with its combining marks."""
+    current, previous = text[place], text[place - 1]
+    if _JOINER in (previous, current) or "\U0001f3fb" <= current <= "\U0001f3ff":
         return False
-    if mark != ".":
-        return True
-    at = match.start()
-    preceding = text[max(start, at - _WINDOW_CHARS) : at]
-    preceding_word = _WORD_BEFORE.search(preceding)
-    last = preceding_word.group() if preceding_word else ""
-    if match.group("close") and len(last) > 1:
-        return last.lower() not in _WORDS["never end"]
-    return _dot_ends(last, preceding[: len(preceding) - len(last)], word, bool(digit))
-
-
-def _dot_ends(last: str, earlier: str, word: str, digit: bool) -> bool:
-    """Return whether a single dot after the word ``last`` ends a sentence before ``word``."""
-    lower, starts = last.lower(), word.lower() in _WORDS["starters"]
-    if lower in _WORDS["never end"] or (digit and lower in _WORDS["before a number"]):
+    if previous == "\r" and current == "\n":
         return False
-    if not earlier.strip() and _NUMERAL.fullmatch(last):
+    if unicodedata.category(current).startswith("M") or current in _TAKES_PREVIOUS:
         return False
-    if last.isdigit() and len(last) <= 2 and word.lower() in _WORDS["months"]:
+    if previous in _TAKES_NEXT:
         return False
-    if len(last) == 1 and last.isalpha():
-        # "J. R. R. Tolkien" and "z. B. Anna" continue; "vitamin C. The" ends.
-        return starts and any(word[:1].islower() for word in earlier.split()[-1:])
-    return starts if lower in _WORDS["may end"] or _DOTTED.fullmatch(last) else True
+    if "\U0001f1e6" <= current <= "\U0001f1ff":
+        run = _REGIONAL.search(text, max(0, place - 64), place)
+        return run is None or len(run.group()) % 2 == 0
+    return True

@@ -17,14 +17,13 @@ CLUSTERERS = "raptor_core.clustering"
 
 def make_clusterer(settings: ClusteringSettings) -> Clusterer:
     """Return the clusterer that the settings name, or raise MissingExtraError without its extra."""
-    key = "engine" if settings.method == "raptor" else "method"
-    name = getattr(settings, key)
-    if name == "compiled":
+    name = settings.method
+    if name == "raptor":
         return RaptorClusterer(settings)
     if name == "reference":
         from raptor_core.clustering.reference import ReferenceClusterer
 
         return ReferenceClusterer(settings)
-    make = load_registered(CLUSTERERS, name, f'clustering.{key} = "{name}"')
+    make = load_registered(CLUSTERERS, name, f'clustering.method = "{name}"')
     clusterer: Clusterer = make(settings)
     return clusterer

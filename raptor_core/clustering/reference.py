@@ -26,12 +26,11 @@ class ReferenceClusterer(RaptorClusterer):
     """Soft clusters by umap-learn's layout and scikit-learn's mixtures, with the full scan.
 
     Groups stay as they were fitted, except for three laws that a tree needs. Every row is in a
-    cluster, with ``join_lone_nodes`` of at least two rows. No cluster exceeds its budget. There are
-    fewer clusters than rows.
+    cluster, though some are alone in one. No cluster exceeds its budget. There are fewer clusters
+    than rows.
     """
 
     method = "reference"
-    read_settings = RaptorClusterer.read_settings | {"join_lone_nodes"}
     as_fitted = True
 
     def _grid(self, vectors: Vectors) -> Doubles:

@@ -1,4 +1,4 @@
-"""Questions with known answers, and the file of a golden set; ``docs/checks.md`` has its fields."""
+"""Questions with known answers; ``docs/evaluation.md`` has the fields of a golden set's file."""
 
 import difflib
 import json

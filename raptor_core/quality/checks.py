@@ -150,10 +150,6 @@ def require(results: Iterable[CheckResult]) -> None:
         raise InvariantError(f"expected a tree that keeps the laws; {reasons}")
 
 
-LayerMeans = Mapping[str, float]
-"""Means of one layer in one build by name of the check, for comparison with later builds."""
-
-
 @dataclass(frozen=True)
 class CheckedLayer:
     """Layer of summaries of one or more trees; it may be empty.
@@ -161,7 +157,6 @@ class CheckedLayer:
     Attributes:
         nodes: nodes in order of position.
         below: nodes of the layer below, by id.
-        past: means of earlier builds, oldest first.
         quotes: true if the summaries quote sentences of their children, so that no model can have
             written junk or a cut text.
         vectors: unit vectors of the nodes and of those below, by id; empty if they are unknown.
@@ -170,7 +165,6 @@ class CheckedLayer:
     nodes: Sequence[Node]
     below: Mapping[str, Node]
     settings: Settings
-    past: Sequence[LayerMeans] = ()
     quotes: bool = False
     vectors: Mapping[str, Vectors] = field(default_factory=dict)
 
@@ -195,7 +189,6 @@ class CheckedClusters:
 
     clusters: Sequence[Sequence[Node]]
     settings: Settings
-    past: Sequence[LayerMeans] = ()
 
 
 @dataclass(frozen=True)

@@ -1,27 +1,24 @@
 """Check for summaries of a layer that repeat one another nearly word for word.
 
-Texts are compared by their runs of three words (of three characters in scripts without spaces), by
-the Jaccard index of these sets.
+Texts are compared by their runs of three words (pairs of letters in scripts without spaces), by the
+Jaccard index of these sets.
 """
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from raptor_core.audit.collage import folded
 from raptor_core.nodes import Node, grouped
 from raptor_core.quality.checks import CheckedLayer, CheckMeasurement, WorstNode, check, percent
 from raptor_core.quality.statistics import DIGITS
 from raptor_core.settings import CheckSettings
+from raptor_core.text.words import folded_words
 
 MIN_RUNS = 6
 """Runs of words that a text needs to be compared."""
 _BLOCK_ROWS = 1024
 """Texts that are compared with all texts at the same time."""
-_UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff"
-_WORD = re.compile(rf"[{_UNSPACED}]|[^\W{_UNSPACED}]+")
 
 _Runs = frozenset[tuple[str, str, str]]
 
@@ -54,7 +51,7 @@ def pairs_by_words(texts: Sequence[str], least: float) -> list[SimilarPair]:
 
 def _runs(text: str) -> _Runs:
     """Return the distinct runs of three words."""
-    words = _WORD.findall(folded(text))
+    words = folded_words(text)
     return frozenset(zip(words, words[1:], words[2:], strict=False))
 
 
@@ -78,6 +75,9 @@ def _pairs_of_distinct(rows: dict[_Runs, int], least: float) -> list[SimilarPair
     return pairs
 
 
+NEAR_DUPLICATE = 0.8
+"""Share of three-word runs that two near duplicates have in common."""
+
 Twin = tuple[Node, Node, float]
 """Summary, the summary that it repeats, and their similarity in [0, 1]."""
 
@@ -93,7 +93,7 @@ def near_duplicates(layer: CheckedLayer) -> CheckMeasurement:
     twins = [
         (nodes[pair.first], nodes[pair.second], pair.likeness)
         for nodes in grouped(layer.summaries, lambda node: node.tree).values()
-        for pair in pairs_by_words([node.text for node in nodes], checks.near_duplicate)
+        for pair in pairs_by_words([node.text for node in nodes], NEAR_DUPLICATE)
     ]
     return _measure(len(layer.summaries), twins, checks)
 

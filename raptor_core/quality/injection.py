@@ -8,7 +8,7 @@ orders are not searched for: they can be worded in too many ways.
 import re
 import unicodedata
 
-from raptor_core.quality.checks import CheckedTrees, CheckMeasurement, WorstNode, check, percent
+from raptor_core.quality.checks import CheckedTrees, CheckMeasurement, WorstNode, check
 
 MARKUP = "holds the markup of a chat"
 HIDDEN = "holds invisible characters"
@@ -46,17 +46,17 @@ def prompt_injection(checked: CheckedTrees) -> CheckMeasurement:
     ordering = [(n, kinds) for layer in checked.layers for n in layer if (kinds := orders(n.text))]
     ordering.sort(key=lambda pair: (not pair[0].is_leaf, -len(pair[1]), pair[0].id))
     n_leaves = sum(node.is_leaf for node, _ in ordering)
-    bound, share = checked.settings.checks.max_injected, len(ordering) / n_nodes if n_nodes else 0.0
+    share = len(ordering) / n_nodes if n_nodes else 0.0
     numbers = {
         "nodes": n_nodes,
         "chunks_with_orders": n_leaves,
         "summaries_with_orders": len(ordering) - n_leaves,
         "share_with_orders": share,
     }
-    summary = f"{len(ordering)} of {n_nodes} nodes address a model (at most {percent(bound)})."
+    summary = f"{len(ordering)} of {n_nodes} nodes address a model (none is allowed)."
     worst = [WorstNode.of(node, len(kinds), "; ".join(kinds)) for node, kinds in ordering]
     remedy = (
         "Read the passages. Leave the document out with source.exclude, or keep it and fence what "
-        "a model is given; raise checks.max_injected where documents tell of such text."
+        "a model is given."
     )
-    return CheckMeasurement(share <= bound, summary, numbers, worst, remedy)
+    return CheckMeasurement(not ordering, summary, numbers, worst, remedy)

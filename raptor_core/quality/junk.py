@@ -22,9 +22,11 @@ from numpy.typing import NDArray
 from raptor_core.audit.collage import folded, is_collage
 from raptor_core.audit.coverage import omissions
 from raptor_core.models.summarizing.base import Unfit
-from raptor_core.phrases import read_phrases
 from raptor_core.quality.checks import CheckedLayer, CheckMeasurement, WorstNode, check
 from raptor_core.quality.languages import find_switch, writing
+from raptor_core.text.sentence_ends import ends_sentence, ends_unmarked, sentence_ends
+from raptor_core.text.vocabulary import read_phrases
+from raptor_core.text.words import words
 
 MIN_LETTERS = 0.35
 """Share of letters and marks below which a text is no prose."""
@@ -49,12 +51,10 @@ _OPEN_END = re.compile(
     r"(?:[,(\[{«“،、，]|\s[-–—&]|\b(?:and|or|the|a|an|of|to|in|for|with|by|from|that|which|is|are|was"
     r"|were|as|at|on|its|their|und|oder|der|die|das|et|ou|le|la|les|des|du|y|el|los|las|que))$"
 )
-_SENTENCE_END = re.compile(r"[.!?…][\"'”’)\]]*\s+")
-_CLOSED = re.compile(r"[.!?…。！？؟۔।॥։።:;：；)\]}>\"'”’»」』`*_|%]\s*$")
+# Figures, lists and quotations end without a mark.
+_CLOSED = tuple(":;：；)]}>\"'”’»」』`*_|%")
 _LIST_ITEM = re.compile(r"^\s*(?:[-*•+–#|>]|\d+[.)]|[a-z][.)]|```)\s*", re.IGNORECASE)
 _MIN_FRAGMENT_WORDS = 4
-_UNSTOPPED = re.compile(r"[\u0e00-\u0eff]")
-"""Letters of Thai and Lao, which end a sentence with a space."""
 
 
 def empty(text: str) -> str | None:
@@ -80,8 +80,9 @@ def truncated(text: str) -> str | None:
     line = bare.rsplit("\n", 1)[-1]
     if _is_complete(line):
         return None
+    ends = sentence_ends(line, 0, len(line))
     unfinished = len(last_fragment(line).split()) >= _MIN_FRAGMENT_WORDS
-    return end if unfinished and len(_SENTENCE_END.findall(line)) > 1 else None
+    return end if unfinished and len(ends) > 1 else None
 
 
 def open_end(text: str) -> str | None:
@@ -91,18 +92,18 @@ def open_end(text: str) -> str | None:
     scripts without full stops.
     """
     bare = text.rstrip()
-    if not bare or _UNSTOPPED.search(bare[-1]):
+    if not bare or ends_unmarked(bare):
         return None
     return None if _is_complete(bare.rsplit("\n", 1)[-1]) else bare[-60:]
 
 
 def _is_complete(line: str) -> bool:
-    return bool(_CLOSED.search(line) or _LIST_ITEM.match(line))
+    return bool(ends_sentence(line) or line.endswith(_CLOSED) or _LIST_ITEM.match(line))
 
 
 def last_fragment(line: str) -> str:
-    """Return the text after the last full stop inside a line, or the line if it has none."""
-    return _SENTENCE_END.split(line)[-1]
+    """Return the text after the last sentence that ends inside a line."""
+    return line[max([0, *sentence_ends(line, 0, len(line))]) :]
 
 
 def loop(text: str) -> str | None:
@@ -111,17 +112,17 @@ def loop(text: str) -> str | None:
     The repetition must be a quarter of the text, and at least eight words or 24 characters. A run
     of six words that returns is a piece, too, if such runs are half of a text of 40 words or more.
     """
-    words = text.casefold().split()
+    pieces = text.casefold().split()
     numbers: dict[str, int] = {}
-    codes = np.array([numbers.setdefault(word, len(numbers)) for word in words], dtype=np.uint32)
+    codes = np.array([numbers.setdefault(word, len(numbers)) for word in pieces], dtype=np.uint32)
     period = _period(codes, at_least=8)
     if period:
-        return _with_words(" ".join(words[period[0] : period[0] + period[1]]))
+        return _with_words(" ".join(pieces[period[0] : period[0] + period[1]]))
     if (start := _returning_run(codes)) is not None:
-        return _with_words(" ".join(words[start : start + _RUN_WORDS]))
-    if max(map(len, words), default=0) < _LONG_CHARS:  # the search by words above covers such texts
+        return _with_words(" ".join(pieces[start : start + _RUN_WORDS]))
+    if max(map(len, pieces), default=0) < _LONG_CHARS:  # the search above covers such texts
         return None
-    chars = "".join(words)[:_SCANNED_CHARS]
+    chars = "".join(pieces)[:_SCANNED_CHARS]
     period = _period(
         np.frombuffer(chars.encode("utf-32-le", "surrogatepass"), np.uint32), _LONG_CHARS
     )
@@ -243,7 +244,6 @@ _CHILD_SIGNS: dict[str, Callable[[str], str | None]] = {
 _MIN_QUOTE_CHARS = 12
 _TAIL_CHARS = 24
 _OPENING_CHARS = 40
-_WORD = re.compile(r"\w+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -304,7 +304,7 @@ def _shared(kind: str, text: str, excerpt: str, children: Sequence[str]) -> bool
     texts = [folded(child) for child in children]
     if kind == TRUNCATED:
         tail = folded(text)[-_TAIL_CHARS:]
-        return _quoted(tail, texts) or _quoted(last_fragment(tail), texts)
+        return _quoted(tail, texts) or _quoted(folded(last_fragment(text))[-_TAIL_CHARS:], texts)
     detect = _CHILD_SIGNS[kind]
     if any(detect(child) is not None for child in children):
         return True
@@ -322,8 +322,8 @@ def _quoted(piece: str, texts: Iterable[str]) -> bool:
 
 def _holds_words(excerpt: str, texts: Iterable[str]) -> bool:
     """Return whether ``excerpt`` has two words or more, and one child holds all of them."""
-    words = set(_WORD.findall(folded(excerpt)))
-    return len(words) > 1 and any(words <= set(_WORD.findall(child)) for child in texts)
+    sought = set(words(folded(excerpt)))
+    return len(sought) > 1 and any(sought <= set(words(child)) for child in texts)
 
 
 def find_cut(text: str, children: Sequence[str], *, full: bool = False) -> str | None:

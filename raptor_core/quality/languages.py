@@ -15,7 +15,7 @@ from operator import itemgetter
 from pathlib import Path
 
 from raptor_core.audit.collage import is_collage
-from raptor_core.quality.checks import CheckedLayer, CheckMeasurement, WorstNode, check, percent
+from raptor_core.quality.checks import CheckedLayer, CheckMeasurement, WorstNode, check
 
 LATIN, HAN, JAPANESE, _KANA = "Latin", "Han", "Japanese", "Kana"
 _SCRIPTS = {
@@ -218,7 +218,7 @@ def _language_switch(
 def language_switch(layer: CheckedLayer) -> CheckMeasurement:
     """Measure the share of summaries in another language than their children."""
     known = cache(writing)  # a child has several parents
-    n_checked, bound = len(layer.summaries), layer.settings.checks.max_switched
+    n_checked = len(layer.summaries)
     n_judged, switched = 0, []
     for node in layer.summaries:
         mine, children = writing(node.text), layer.texts_below(node)
@@ -233,12 +233,12 @@ def language_switch(layer: CheckedLayer) -> CheckMeasurement:
         "plain_language": n_judged,
         "switched": len(switched),
     }
-    summary, share = "No summary to look at.", len(switched) / max(1, n_checked)
+    summary = "No summary to look at."
     if n_checked:
-        numbers["switched_share"] = share
+        numbers["switched_share"] = len(switched) / n_checked
         summary = (
             f"{len(switched)} of {n_checked} summaries are in another language than their "
-            f"children (at most {percent(bound)})."
+            "children (none is allowed)."
         )
     remedy = "Ask for the documents' language: try another summarizer.model; build these again."
-    return CheckMeasurement(share <= bound, summary, numbers, switched, remedy)
+    return CheckMeasurement(not switched, summary, numbers, switched, remedy)

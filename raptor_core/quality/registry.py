@@ -10,7 +10,6 @@ from raptor_core.quality.checks import (
     CheckedTrees,
     CheckInfo,
     CheckResult,
-    LayerMeans,
 )
 from raptor_core.quality.coverage import summary_coverage
 from raptor_core.quality.duplicates import near_duplicates
@@ -18,7 +17,6 @@ from raptor_core.quality.injection import prompt_injection
 from raptor_core.quality.junk import junk_text, truncation
 from raptor_core.quality.languages import language_switch
 from raptor_core.quality.refused import model_answers
-from raptor_core.quality.statistics import CheckedPart
 from raptor_core.quality.stored import staleness, store
 from raptor_core.quality.structure import coverage, shrink, tree_coverage
 from raptor_core.settings import CheckSettings
@@ -26,14 +24,12 @@ from raptor_core.settings import CheckSettings
 CLUSTER_CHECKS: tuple[Check[[CheckedClusters]], ...] = (
     sizes.token_budget,
     sizes.cluster_size,
-    sizes.cluster_size_drift,
 )
 LAYER_CHECKS: tuple[Check[[CheckedLayer]], ...] = (
     coverage,
     junk_text,
     truncation,
     sizes.compression_ratio,
-    sizes.compression_drift,
     language_switch,
     near_duplicates,
     model_answers,
@@ -63,18 +59,3 @@ def cluster_checks(settings: CheckSettings) -> list[Check[[CheckedClusters]]]:
         replace(check, severity="error") if blocks and check is sizes.cluster_size else check
         for check in CLUSTER_CHECKS
     ]
-
-
-def cluster_means(checked: CheckedClusters) -> LayerMeans:
-    """Return the mean of clusters for comparison with later builds; empty without a cluster."""
-    return _mean(sizes.cluster_size, checked, "children_mean")
-
-
-def layer_means(layer: CheckedLayer) -> LayerMeans:
-    """Return the mean of a layer for comparison with later builds; empty without a summary."""
-    return _mean(sizes.compression_ratio, layer, "ratio_mean")
-
-
-def _mean(check: Check[[CheckedPart]], checked: CheckedPart, name: str) -> LayerMeans:
-    mean = check.measure(checked).numbers.get(name)
-    return {} if mean is None else {check.name: mean}

@@ -1,6 +1,6 @@
 """Checks of sizes: tokens of chunks, clusters (law 3) and summaries, and children of a summary.
 
-``statistics`` compares means with earlier builds; ``structure`` checks how layers connect.
+``structure`` checks how layers connect.
 """
 
 import math
@@ -22,8 +22,9 @@ from raptor_core.quality.checks import (
     children_of,
     percent,
 )
-from raptor_core.quality.statistics import DIGITS, distribution, measure_mean_drift
+from raptor_core.quality.statistics import DIGITS, distribution
 from raptor_core.settings import Settings
+from raptor_core.text.sentence_ends import ends_sentence
 
 PAPER_CHILDREN = 6.7
 
@@ -63,16 +64,6 @@ def cluster_size(checked: CheckedClusters) -> CheckMeasurement:
         for cluster in ranked[:N_WORST]
     ]
     return CheckMeasurement(low <= mean <= high, summary, numbers, worst, remedy)
-
-
-@check(
-    "cluster_size_drift",
-    "warn",
-    "Mean number of children per summary of the layer against earlier builds of this partition.",
-)
-def cluster_size_drift(checked: CheckedClusters) -> CheckMeasurement:
-    """Measure the drift of the mean number of children."""
-    return measure_mean_drift(checked, cluster_size, "children_mean")
 
 
 @check(
@@ -175,18 +166,11 @@ def compression_ratio(layer: CheckedLayer) -> CheckMeasurement:
     return CheckMeasurement(low <= mean <= high, summary, numbers, worst, remedy)
 
 
-@check(
-    "compression_drift",
-    "warn",
-    "Mean compression ratio of the layer against earlier builds of this partition.",
-)
-def compression_drift(layer: CheckedLayer) -> CheckMeasurement:
-    """Measure the drift of the mean compression ratio."""
-    return measure_mean_drift(layer, compression_ratio, "ratio_mean")
-
-
+MAX_CUT_SENTENCES = 0.1
+"""Share of the borders between chunks that may lie inside a sentence."""
 _CLOSING = "\"'”’»)]}*_`|"
-_ENDS = ".!?…:;。！？।؟"
+# A clause is a border as good as a sentence.
+_CLAUSE_ENDS = (":", ";", "：", "；")
 
 
 Texts = Mapping[tuple[str, str], str]
@@ -206,7 +190,7 @@ def chunk_length(chunks: Sequence[Node], texts: Texts, settings: Settings) -> Ch
     ends, or where the text before it ends like a sentence. Borders of documents without a text are
     not judged. Windows of words always cut sentences, so their share breaks no bound.
     """
-    limit, bound = settings.chunking.max_tokens, settings.checks.max_cut_sentences
+    limit, bound = settings.chunking.max_tokens, MAX_CUT_SENTENCES
     window = settings.max_window_tokens or math.inf
     long = [node for node in chunks if node.n_tokens > window]
     over = sorted(
@@ -254,4 +238,5 @@ def _borders(chunks: Sequence[Node], texts: Texts) -> Iterator[tuple[Node, bool]
         text = texts[place]
         between = text[chunk.end : following.start]
         ending = text[chunk.start : chunk.end].rstrip().rstrip(_CLOSING)
-        yield chunk, "\n" not in between and not ending.endswith(tuple(_ENDS))
+        is_end = ends_sentence(ending) or ending.endswith(_CLAUSE_ENDS)
+        yield chunk, "\n" not in between and not is_end

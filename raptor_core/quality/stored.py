@@ -13,12 +13,15 @@ from raptor_core.identity import embedding_key
 from raptor_core.nodes import Node
 from raptor_core.quality.checks import CheckMeasurement, WorstNode, check, percent
 from raptor_core.quality.statistics import DIGITS
-from raptor_core.settings import CheckSettings
 from raptor_core.store.base import Manifest, StoreIdentity
 from raptor_core.vectors import Vectors
 
 UNIT_TOLERANCE = 1e-3
 _MIN_COLLAPSED = 10
+MAX_MEAN_COSINE = 0.995
+"""Mean cosine of two nodes of a layer above which its vectors have collapsed."""
+MAX_EQUAL_VECTORS = 0.1
+"""Share of a tree's texts whose vector may be that of another text."""
 """Nodes that a layer needs for its mean cosine to be judged."""
 _EQUAL = "whose vector is that of another text"
 
@@ -33,7 +36,6 @@ def embedding(
     nodes: Sequence[Node],
     vectors: Mapping[str, Vectors],
     identity: StoreIdentity,
-    checks: CheckSettings,
 ) -> CheckMeasurement:
     """Measure the faults of vectors, and the share of texts with the vector of another text."""
     stored = [
@@ -59,15 +61,14 @@ def embedding(
     for fault, members in zip(counted, wrong.values(), strict=True):
         numbers[f"vectors_{fault}"] = len(members)
     numbers["vectors_equal"] = len(equal)
-    share, bound = len(equal) / max(1, len(nodes)), checks.max_equal_vectors
+    share, bound = len(equal) / max(1, len(nodes)), MAX_EQUAL_VECTORS
     if nodes:
         numbers["vectors_equal_share"] = round(share, DIGITS)
     cosines = _mean_cosines([node.layer for node, _ in sized], rows, finite)
     numbers |= {f"layer_{layer}_mean_cosine": cosine for layer, (_, cosine) in cosines.items()}
-    collapsed = checks.max_mean_cosine
     for layer, (n, cosine) in cosines.items():
-        if n >= _MIN_COLLAPSED and cosine > collapsed:
-            fault = f"of layer {layer}, whose mean cosine is {cosine} (at most {collapsed})"
+        if n >= _MIN_COLLAPSED and cosine > MAX_MEAN_COSINE:
+            fault = f"of layer {layer}, whose mean cosine is {cosine} (at most {MAX_MEAN_COSINE})"
             wrong[fault] = [node for node, _ in sized if node.layer == layer]
     if share > bound:
         wrong[f"{_EQUAL} (at most {percent(bound)})"] = equal

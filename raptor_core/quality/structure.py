@@ -8,7 +8,7 @@ from raptor_core.quality import checks
 from raptor_core.settings import Settings
 
 _ABOUT = (
-    "Every node below has a parent, no summary has too few children (two, but for the engine "
+    "Every node below has a parent, no summary has too few children (two, but for the method "
     "reference), and every child and every id exists exactly once."
 )
 _BROKEN = {

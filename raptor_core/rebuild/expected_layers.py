@@ -234,9 +234,8 @@ USUAL_CHILDREN = 5.0
 def usual_children(settings: Settings) -> float:
     """Return the mean number of nodes in a cluster that the clustering method aims at."""
     part = settings.clustering
-    targets = {"contiguous": float(part.window)}
-    targets |= dict.fromkeys(("kmeans", "linkage", "watershed"), float(part.cluster_size))
-    return targets.get(part.method, USUAL_CHILDREN)
+    sized = ("contiguous", "kmeans", "linkage", "watershed")
+    return float(part.cluster_size) if part.method in sized else USUAL_CHILDREN
 
 
 def estimated_layers(

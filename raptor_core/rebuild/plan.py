@@ -33,7 +33,7 @@ from raptor_core.rebuild.values import (
     nodes_of,
 )
 from raptor_core.settings import Settings
-from raptor_core.tree.cache import ChainedKnown, Known, MemoryCache
+from raptor_core.tree.cache import ChainedKnown, Known
 from raptor_core.tree.cluster import Clustering, why_from_scratch
 from raptor_core.tree.components import Components
 from raptor_core.tree.leaves import make_leaves
@@ -66,7 +66,7 @@ def plan_rebuild(
         RaptorError: chunker, embedder or clusterer failed.
     """
     components = Components.either(settings, components)
-    planner = _Planner(previous, components, known if known is not None else MemoryCache())
+    planner = _Planner(previous, components, known if known is not None else ChainedKnown())
     names = sorted({*previous, *documents})
     trees = tuple(planner.tree(name, documents.get(name, ())) for name in names)
     has_changes = any(tree.action != "keep" for tree in trees)

@@ -1,7 +1,7 @@
 """Warning of a question that nothing answers, or whose language no document has.
 
 The best node of such a question is no nearer than those of everyday sentences that have nothing to
-do with the documents. ``docs/retrieval.md`` has the figures.
+do with the documents. ``docs/research.md`` has the figures.
 """
 
 import numpy as np

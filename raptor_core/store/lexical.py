@@ -3,12 +3,8 @@
 A text becomes BM25 term weights under hashed token indices; the engine multiplies a query by the
 inverse document frequency of its tokens (its IDF modifier), so that the inner product is BM25.
 
-- Words: folded runs of letters, digits and combining marks. Scripts written without spaces
-  (Chinese, Japanese, Thai, Lao, Burmese, Khmer), and Korean, whose particles have none, give
-  overlapping pairs of letters, each with its vowels and marks. A pair counts half in the length of
-  a text, as each letter is in two pairs.
-- Folding (``fold``): what writers leave out is left out everywhere: case, accents, harakat, niqqud,
-  nuktas, joiners, the form of a letter or digit.
+- Words: those of ``raptor_core.text.words``, folded. A pair of letters counts half in the length
+  of a text, as each letter is in two pairs.
 - Terms: each word, and its first ``STEM_CHARS`` characters, which joins most inflected forms in
   many languages (truncation stemming; compare McNamee and Mayfield 2004). An identifier or number
   also gives its joined form: ``E-1047`` is found as ``E1047``, ``12,400`` as ``12400``,
@@ -27,45 +23,18 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import pairwise
 from zlib import crc32
+
+from raptor_core.text.words import fold, folded_words, is_paired
 
 K1 = 1.2
 B = 0.75
 AVERAGE_TOKENS = 64
 STEM_CHARS = 6
+_DIGIT = re.compile(r"\d")
 LEXICAL_VERSION = "4"
 """Version of this module's vectors; a point of another version is written anew."""
 
-_HANGUL = "\u1100-\u11ff\u3130-\u318f\ua960-\ua97f\uac00-\ud7ff"
-_PAIRED = (
-    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u1950-\u19df\u1a20-\u1aaf\u1b00-\u1b7f"
-    "\ua980-\ua9ff\uaa60-\uaa7f\u3040-\u30ff\u31f0-\u31ff"
-    f"\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff{_HANGUL}"
-)
-"""Scripts that give pairs of letters."""
-_HAS_PAIRED = re.compile(f"[{_PAIRED}]")
-_DIGIT = re.compile(r"\d")
-_LETTER = re.compile(
-    "[\u0e40-\u0e44\u0ec0-\u0ec4]?."
-    "(?:[\u0e30-\u0e3a\u0e45\u0e47-\u0e4e\u0eb0-\u0ebc\u0ec8-\u0ecd\u102b-\u1038\u103a-\u103e"
-    "\u1056-\u1060\u17b4-\u17d1\u17d3]|[\u1039\u17d2].)*"
-)
-"""Letter with the vowels before and after it, its marks, and the letters that stack below it."""
-_RUNS = re.compile(f"[{_PAIRED}]+|[^{_PAIRED}]+")
-_KOREAN_PARTICLES = frozenset("은는이가을를에의도로와과만")
-
-_OMITTED = re.compile(
-    "[\u0300-\u036f\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a\u0640"
-    "\u064b-\u065f\u0670\u06d6-\u06dc\u06df-\u06e8\u06ea-\u06ed\u0730-\u074a"
-    "\u093c\u09bc\u0a3c\u0abc\u0b3c\u0cbc"
-    "\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufeff]"
-)
-"""Accents, harakat, niqqud, nuktas, and characters that are not seen, in decomposed text."""
-_LETTER_FORMS = str.maketrans(
-    {**dict(zip("łđøħıŧƙ", "ldohitk", strict=True)), "æ": "ae", "œ": "oe", "ð": "d", "þ": "th"}
-    | dict(zip("ىیکةہھ", "ييكههه", strict=True))
-)
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z]{2})")
 _IDENTIFIER = re.compile(
     r"(?<![^\W_])[^\W_]+(?:[-_\u2010\u2011][^\W_]+)+"
@@ -76,19 +45,6 @@ _THOUSANDS = re.compile(r"\d{1,3}(?:([.,])\d{3})(?:\1\d{3})*")
 _SIGNED = re.compile(r"(?<!\w)[A-Za-z](?:\+\+|#)(?!\w)")
 
 
-class _WordCharacters(dict[int, str]):
-    """Translation table: letters, digits and marks stay, everything else becomes a space."""
-
-    def __missing__(self, code: int) -> str:
-        character = chr(code)
-        kept = character.isalnum() or unicodedata.category(character)[0] == "M"
-        self[code] = character if kept else " "
-        return self[code]
-
-
-_WORD_CHARACTERS = _WordCharacters()
-
-
 @dataclass(frozen=True, slots=True)
 class Sparse:
     """Sparse vector: distinct ``indices`` ascending (32 bits), and their ``values``."""
@@ -97,37 +53,14 @@ class Sparse:
     values: tuple[float, ...]
 
 
-def fold(text: str) -> str:
-    """Return a text without what its writers may leave out: case, accents, marks, joiners."""
-    folded = unicodedata.normalize("NFKC", text).casefold()
-    if folded.isascii():
-        return folded
-    bare = _OMITTED.sub("", unicodedata.normalize("NFD", folded))
-    return unicodedata.normalize("NFC", bare).translate(_LETTER_FORMS)
-
-
 def tokens(text: str) -> list[str]:
     """Return the words of a text in order, each cut after ``STEM_CHARS`` unless it has a digit."""
     return list(map(_stem, words(text)))
 
 
 def words(text: str) -> list[str]:
-    """Return the folded words of a text in order, and pairs of letters as the module says."""
-    spaced = fold(_CAMEL.sub(" ", text)).translate(_WORD_CHARACTERS).split()
-    return [token for word in spaced for token in _parts(word)]
-
-
-def _parts(word: str) -> list[str]:
-    """Return a word, or the pairs of letters of a script that gives pairs."""
-    if word.isascii() or not _HAS_PAIRED.search(word):
-        return [word]
-    parts: list[str] = []
-    for run in _RUNS.findall(word):
-        letters = _LETTER.findall(run) if _HAS_PAIRED.match(run) else []
-        parts += map("".join, pairwise(letters)) if len(letters) > 1 else [run]
-        if len(letters) == 2 and letters[1] in _KOREAN_PARTICLES:
-            parts.append(letters[0])
-    return parts
+    """Return the folded words of a text in order; a name such as maxTokens is two words."""
+    return folded_words(_CAMEL.sub(" ", text))
 
 
 @lru_cache(maxsize=1 << 16)
@@ -164,7 +97,7 @@ def _terms(text: str) -> tuple[Counter[str], float]:
         if (stem := _stem(word)) != word:
             counts[stem] += 1
     counts.update(_joined_forms(text))
-    n_pairs = 0 if text.isascii() else sum(map(bool, map(_HAS_PAIRED.match, all_words)))
+    n_pairs = 0 if text.isascii() else sum(map(is_paired, all_words))
     return counts, len(all_words) - n_pairs / 2
 
 

@@ -202,8 +202,8 @@ def _client(settings: StoreSettings, url: str, key: str | None) -> QdrantRemote:
         limits=httpx.Limits(max_keepalive_connections=20),
         timeout=max(1, math.ceil(settings.timeout_seconds)),
         check_compatibility=False,
-        prefer_grpc=settings.grpc,
-        grpc_port=settings.grpc_port,
+        prefer_grpc=bool(settings.grpc_port),
+        grpc_port=settings.grpc_port or 6334,
         **_trust(settings, url),
     )
 
@@ -223,7 +223,7 @@ def _warn_of_open_key(url: str, variable: str) -> None:
 
 def _trust(settings: StoreSettings, url: str) -> dict[str, Any]:
     """Return the client's options that verify the server's certificate."""
-    if not url.startswith("https:") or not settings.tls_verify:
+    if not url.startswith("https:"):
         return {"verify": False}  # unused over HTTP, and reading the authorities takes 35 ms
     if not settings.tls_ca:
         return {}
@@ -235,5 +235,5 @@ def _trust(settings: StoreSettings, url: str) -> dict[str, Any]:
         raise StoreError(
             f"store.tls_ca: {path} is no readable PEM file of certificates: {error}"
         ) from error
-    options = {"grpc_options": {"root_certificates": authority}} if settings.grpc else {}
+    options = {"grpc_options": {"root_certificates": authority}} if settings.grpc_port else {}
     return {"verify": context, **options}

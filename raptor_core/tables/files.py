@@ -1,12 +1,11 @@
 """Parquet files by asset key and partition, in any place that fsspec knows.
 
-Each file holds a digest of its bytes in its footer: without it, most single changed bytes give
-other rows without an error. Which columns a table has is in ``schema.py`` and ``values.py``.
+Each page of a file has a checksum: without it, most single changed bytes give other rows without an
+error. Which columns a table has is in ``schema.py`` and ``values.py``.
 """
 
 from __future__ import annotations
 
-import hashlib
 import io
 import posixpath
 from collections.abc import Callable, Mapping, Sequence
@@ -26,12 +25,8 @@ Properties = Mapping[str, str]
 T = TypeVar("T")
 _PROPERTY_PREFIX = "raptor."
 _EXTENSION = ".parquet"
-_MARK = b"raptor-sha256:"
-_N_HEX = 64
-SEAL = f"{FOOTER_PREFIX}seal"
-"""Name of the entry in the footer that holds the digest, behind ``_MARK``."""
-EMPTY = _MARK.decode() + "0" * _N_HEX
-"""Value of that entry until ``seal`` writes the digest."""
+_NOTE = {f"{FOOTER_PREFIX}table": "1"}
+"""Entry in the footer by which sources recognize a table of a home."""
 _SMALL_BYTES = 100_000
 """Largest table that Snappy packs: for small ones Zstandard takes longer only to start."""
 
@@ -73,7 +68,7 @@ class TableStore:
     ) -> str:
         """Write one table and return its path; Arrow infers the types of a data frame."""
         notes = {f"{_PROPERTY_PREFIX}{name}": text for name, text in (properties or {}).items()}
-        self._folder.write(table_name(key, partition), _encode(table, {**notes, SEAL: EMPTY}))
+        self._folder.write(table_name(key, partition), _encode(table, {**notes, **_NOTE}))
         return self.path(key, partition)
 
     def read(self, key: Sequence[str], partition: str) -> pa.Table:
@@ -118,9 +113,9 @@ class TableStore:
         if data is None:
             return None
         path = self._folder.shown(name)
-        check_seal(data, path)
         try:
-            return take(pq.ParquetFile(pa.BufferReader(data)))
+            file = pa.BufferReader(data)
+            return take(pq.ParquetFile(file, page_checksum_verification=True))
         except (pa.ArrowException, OSError) as error:
             raise _damaged(path, error) from error
 
@@ -141,7 +136,7 @@ def table_properties(schema: pa.Schema) -> dict[str, str]:
 
 
 def _encode(table: pa.Table | pd.DataFrame, notes: Mapping[str, str]) -> bytes:
-    """Return a sealed Parquet file.
+    """Return a Parquet file with checksums.
 
     Most Arrow tables have few rows, and their columns are read completely. Dictionaries, statistics
     and a copy of the schema would be most of the file.
@@ -156,8 +151,8 @@ def _encode(table: pa.Table | pd.DataFrame, notes: Mapping[str, str]) -> bytes:
             f.with_type(pa.string()) if pa.types.is_null(f.type) else f for f in inferred.schema
         ]
         typed = inferred.cast(pa.schema(fields)).replace_schema_metadata(notes)
-        pq.write_table(typed, file, compression="zstd")
-        return seal(file.getvalue())
+        pq.write_table(typed, file, compression="zstd", write_page_checksum=True)
+        return file.getvalue()
     with pq.ParquetWriter(
         file,
         table.schema,
@@ -165,43 +160,16 @@ def _encode(table: pa.Table | pd.DataFrame, notes: Mapping[str, str]) -> bytes:
         use_dictionary=False,
         write_statistics=False,
         store_schema=False,
+        write_page_checksum=True,
     ) as writer:
         writer.write_table(table)
         writer.add_key_value_metadata(notes)
-    return seal(file.getvalue())
-
-
-def seal(data: bytes) -> bytes:
-    """Return a file whose footer holds its digest instead of ``EMPTY``."""
-    at = _place(data)
-    if at is None:
-        raise AssertionError("the footer has a place for the digest")
-    return data[:at] + _digest(data, at) + data[at + _N_HEX :]
-
-
-def check_seal(data: bytes, path: str) -> None:
-    """Raise DamagedTableError for a file without its digest, or whose bytes differ from it."""
-    at = _place(data)
-    if at is None or data[at : at + _N_HEX] != _digest(data, at):
-        raise _damaged(path, "its bytes are not those that were written")
+    return file.getvalue()
 
 
 def _damaged(path: str, reason: object) -> DamagedTableError:
     return DamagedTableError(
-        f"the table {path} is damaged: {reason}. Materialize its asset again (`raptor build "
-        "--force` does): finished summaries and vectors are taken from the vector store"
+        f"the table {path} is damaged: {reason}. Remove it, and materialize its asset again "
+        "(`raptor build --force` does): finished summaries and vectors are taken from the vector "
+        "store"
     )
-
-
-def _place(data: bytes) -> int | None:
-    """Return the position of the digest, after the last mark; None without one."""
-    mark_at = data.rfind(_MARK)
-    at = mark_at + len(_MARK)
-    return at if mark_at >= 0 and at + _N_HEX <= len(data) else None
-
-
-def _digest(data: bytes, at: int) -> bytes:
-    view = memoryview(data)
-    hashed = hashlib.sha256(view[:at])
-    hashed.update(view[at + _N_HEX :])
-    return hashed.hexdigest().encode()

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from typing import Protocol
 
 from raptor_core.identity import fingerprint
+from raptor_core.text.words import IDEOGRAPHIC, SYLLABIC, UNSPACED
 
 
 class TokenCounter(Protocol):
@@ -28,11 +29,10 @@ MAX_CHARS = 32
 """Longest run without a space that counts as one word."""
 UNSPACED_CHARS = (2, 4)
 """Characters that count as one word: of Chinese and Japanese, and of Thai, Lao, Burmese, Khmer."""
-_HAN = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\U00020000-\U0003ffff"
-_THAI = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"
+# Tokens cover all but white space, so these are no words of ``text.words``.
 _WORD = re.compile(
-    f"[{_HAN}]{{1,{UNSPACED_CHARS[0]}}}|[{_THAI}]{{1,{UNSPACED_CHARS[1]}}}"
-    rf"|[^\s{_HAN}{_THAI}]{{1,{MAX_CHARS}}}"
+    f"[{IDEOGRAPHIC}]{{1,{UNSPACED_CHARS[0]}}}|[{SYLLABIC}]{{1,{UNSPACED_CHARS[1]}}}"
+    rf"|[^\s{UNSPACED}]{{1,{MAX_CHARS}}}"
 )
 
 

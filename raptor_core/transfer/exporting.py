@@ -1,6 +1,6 @@
 """Export: published trees are written from a store into a folder, tree by tree.
 
-``importing.py`` reads them; the format of a tree's file is in ``rows.py``.
+``importing.py`` reads them; the format is in ``format.py``.
 """
 
 from collections.abc import Mapping, Sequence
@@ -11,14 +11,14 @@ from raptor_core.errors import DamagedTreeError, ExportError, UnknownTreeError
 from raptor_core.store.base import Where
 from raptor_core.store.publishing import without_vectors
 from raptor_core.store.store import VectorStore
-from raptor_core.transfer.manifest import encode
-from raptor_core.transfer.rows import encode_rows
-from raptor_core.transfer.values import (
+from raptor_core.transfer.format import (
     MANIFEST,
     Export,
     ExportFolder,
     TableFile,
     TreeFile,
+    encode,
+    encode_rows,
     tree_file,
 )
 from raptor_core.tree.publish import build_id

@@ -1,6 +1,6 @@
 """Import: the files of an export are verified, all of them, and then each tree is published.
 
-``manifest.py`` and ``rows.py`` read the files.
+``format.py`` reads the files.
 """
 
 from collections.abc import Sequence
@@ -11,9 +11,14 @@ from raptor_core.nodes import Node
 from raptor_core.store.base import Edition, Manifest, PublicationCounts, StoreIdentity
 from raptor_core.store.protocols import Searcher
 from raptor_core.store.store import VectorStore
-from raptor_core.transfer.manifest import decode
-from raptor_core.transfer.rows import decode_rows
-from raptor_core.transfer.values import MANIFEST, Export, ExportFolder, TreeFile
+from raptor_core.transfer.format import (
+    MANIFEST,
+    Export,
+    ExportFolder,
+    TreeFile,
+    decode,
+    decode_rows,
+)
 from raptor_core.vectors import Vectors
 
 

@@ -14,7 +14,7 @@ from raptor_core.nodes import End, Fit, Layer, Node, Tree
 from raptor_core.quality.checks import CheckedTrees, require
 from raptor_core.quality.structure import shrink, tree_coverage
 from raptor_core.settings import Settings
-from raptor_core.tree.cache import Known, MemoryCache
+from raptor_core.tree.cache import ChainedKnown, Known
 from raptor_core.tree.cluster import Clustering, cluster_top
 from raptor_core.tree.components import Components
 from raptor_core.tree.embed import embed_nodes
@@ -89,7 +89,7 @@ def build_trees(
     Arguments and errors are those of ``build_tree``; ``previous`` holds earlier trees by name.
     """
     components = Components.either(settings, components)
-    known = known if known is not None else MemoryCache()
+    known = known if known is not None else ChainedKnown()
     report = progress or (lambda _step, _n_nodes: None)
     top = {tree: _leaves(tree, docs, components) for tree, docs in documents.items()}
     report("chunks", sum(map(len, top.values())))

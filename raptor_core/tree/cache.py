@@ -1,14 +1,26 @@
-"""Interfaces to vectors and texts that exist before a build, and the cache in memory.
+"""Vectors and texts that exist before a build, and the cache of unfinished work.
 
-A tree first says which keys it *wants*; ``docs/adr/0008`` says when the cache forgets them.
-``sqlite_cache`` keeps such a cache in a home.
+``docs/adr/0008`` says when the cache forgets a key. What is published is in ``raptor_core.store``.
 """
 
-from collections.abc import Collection, Iterable, Mapping
-from contextlib import AbstractContextManager
-from typing import Protocol
+from __future__ import annotations
 
+import json
+import threading
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from raptor_core.disk import disk_errors
+from raptor_core.errors import RaptorError, StoreError
 from raptor_core.vectors import Vectors
+
+if TYPE_CHECKING:
+    import sqlalchemy as sa
 
 
 class Known(Protocol):
@@ -19,86 +31,6 @@ class Known(Protocol):
 
     def texts(self, content_keys: Iterable[str]) -> dict[str, str]:
         """Return summary texts by content key, without the keys that are unknown."""
-
-
-class NodeCache(Known, AbstractContextManager[object], Protocol):
-    """Cache of unfinished work; ``with`` keeps it open over many calls, which is optional."""
-
-    def want(self, pairs: Iterable[tuple[str, str]]) -> None:
-        """Record which trees need which keys, by pairs of tree and key; repeats have no effect."""
-
-    def keep_texts(self, texts: Mapping[str, str]) -> None:
-        """Keep summaries by content key; replace other texts of the same key."""
-
-    def keep_vectors(self, vectors: Mapping[str, Vectors]) -> None:
-        """Keep vectors by embedding key."""
-
-    def discard(self, keys: Iterable[str]) -> None:
-        """Remove values that proved unusable."""
-
-    def forget(self, trees: Collection[str]) -> None:
-        """Remove keys that these trees wanted and no other tree wants."""
-
-    def unfinished(self) -> list[str]:
-        """Return the names of the trees that want any key, sorted."""
-
-    def count_texts(self) -> int:
-        """Return the number of kept summaries that unfinished trees want."""
-
-
-class MemoryCache:
-    """Cache in memory, which ends with its process."""
-
-    def __init__(self) -> None:
-        self._vectors: dict[str, Vectors] = {}
-        self._texts: dict[str, str] = {}
-        self._keys_of: dict[str, set[str]] = {}
-
-    def vectors(self, embedding_keys: Iterable[str]) -> dict[str, Vectors]:
-        """See ``Known.vectors``."""
-        return {key: self._vectors[key] for key in embedding_keys if key in self._vectors}
-
-    def texts(self, content_keys: Iterable[str]) -> dict[str, str]:
-        """See ``Known.texts``."""
-        return {key: self._texts[key] for key in content_keys if key in self._texts}
-
-    def want(self, pairs: Iterable[tuple[str, str]]) -> None:
-        """See ``NodeCache.want``."""
-        for tree, key in pairs:
-            self._keys_of.setdefault(tree, set()).add(key)
-
-    def keep_texts(self, texts: Mapping[str, str]) -> None:
-        """See ``NodeCache.keep_texts``."""
-        self._texts |= texts
-
-    def keep_vectors(self, vectors: Mapping[str, Vectors]) -> None:
-        """See ``NodeCache.keep_vectors``."""
-        self._vectors |= vectors
-
-    def discard(self, keys: Iterable[str]) -> None:
-        """See ``NodeCache.discard``."""
-        for key in keys:
-            self._texts.pop(key, None)
-            self._vectors.pop(key, None)
-
-    def forget(self, trees: Collection[str]) -> None:
-        """See ``NodeCache.forget``."""
-        keys = set().union(*(self._keys_of.pop(tree, set()) for tree in trees))
-        self.discard(keys.difference(*self._keys_of.values()))
-
-    def unfinished(self) -> list[str]:
-        """See ``NodeCache.unfinished``."""
-        return sorted(self._keys_of)
-
-    def count_texts(self) -> int:
-        """See ``NodeCache.count_texts``."""
-        return len(self._texts.keys() & set().union(*self._keys_of.values()))
-
-    def __enter__(self) -> object:
-        return self
-
-    def __exit__(self, *_error: object) -> None:
-        """Nothing to close."""
 
 
 class ChainedKnown:
@@ -122,3 +54,225 @@ class ChainedKnown:
         for source in self._sources:
             texts |= source.texts(keys - texts.keys())
         return texts
+
+
+FILE = "cache.sqlite"
+WAIT_SECONDS = 30.0
+"""Longest wait for other processes that write to the file."""
+_SETTINGS = ("pragma secure_delete=on", "pragma synchronous=full")
+"""SQLite overwrites deleted rows, and has a row on disk before a call returns."""
+_TABLES = (
+    "create table if not exists raptor_kept (key text primary key, text text, vector {blob})",
+    """create table if not exists raptor_wanted (
+    corpus text not null, tree text not null, key text not null, primary key (corpus, tree, key)
+)""",
+    "create index if not exists raptor_wanted_by_key on raptor_wanted (key)",
+)
+_NEW = ("pragma auto_vacuum=full", *(table.format(blob="blob") for table in _TABLES))
+"""Statements for a new file of SQLite, which gives free pages back."""
+_FIND = "select key, text, vector from raptor_kept where key in ({list})"
+_KEEP = """
+insert into raptor_kept (key, text, vector) values (:key, :text, :vector)
+on conflict (key) do update set text = excluded.text, vector = excluded.vector
+"""
+_WANT = """
+insert into raptor_wanted (corpus, tree, key) values (:corpus, :tree, :key) on conflict do nothing
+"""
+_DISCARD = "delete from raptor_kept where key in ({list})"
+_FORGET = """
+delete from raptor_kept where key in (
+    select key from raptor_wanted where corpus = :corpus and tree in ({list})
+) and not exists (
+    select 1 from raptor_wanted where raptor_wanted.key = raptor_kept.key
+    and not (raptor_wanted.corpus = :corpus and raptor_wanted.tree in ({list}))
+)
+"""
+_UNWANT = "delete from raptor_wanted where corpus = :corpus and tree in ({list})"
+_UNFINISHED = "select distinct tree from raptor_wanted where corpus = :corpus order by tree"
+_COUNT_TEXTS = """
+select count(*) from raptor_kept
+where text is not null and key in (select key from raptor_wanted where corpus = :corpus)
+"""
+_LISTS = {
+    "sqlite": "select value from json_each(:list)",
+    "postgresql": "select json_array_elements_text(cast(:list as json))",
+}
+"""Query for the values of the JSON array ``:list``, by dialect."""
+_LOCK = "select pg_advisory_xact_lock(7270702)"
+"""Statement by which writers of PostgreSQL take turns, as those of SQLite do."""
+
+Row = dict[str, Any]
+"""Parameters of a statement by name."""
+
+
+class NodeCache:
+    """Vectors and summaries that are not published yet, for one corpus; threads may share it.
+
+    A tree first says which keys it *wants*. Every value is on disk when a call returns.
+
+    Args:
+        place: folder of a file, which is created with the first value; or the address of a
+            PostgreSQL database. None keeps everything in memory.
+        corpus: name of the corpus. Trees of two corpora may have the same name.
+        explain: makes the error that is raised from one of PostgreSQL.
+    """
+
+    def __init__(
+        self,
+        place: Path | str | None = None,
+        corpus: str = "",
+        explain: Callable[[Exception], RaptorError] | None = None,
+    ) -> None:
+        self._path = place / FILE if isinstance(place, Path) else None
+        self._address = place if isinstance(place, str) else ""
+        self._corpus = corpus
+        self._explain = explain or self._explain_sqlite
+        self._has_values = False
+        self._lock = threading.RLock()
+
+    def vectors(self, embedding_keys: Iterable[str]) -> dict[str, Vectors]:
+        """See ``Known.vectors``."""
+        rows = self._read(_FIND, list=_as_list(embedding_keys))
+        return {
+            key: np.frombuffer(vector, dtype="<f4").astype(np.float32)
+            for key, _, vector in rows
+            if vector is not None
+        }
+
+    def texts(self, content_keys: Iterable[str]) -> dict[str, str]:
+        """See ``Known.texts``."""
+        rows = self._read(_FIND, list=_as_list(content_keys))
+        return {key: text for key, text, _ in rows if text is not None}
+
+    def want(self, pairs: Iterable[tuple[str, str]]) -> None:
+        """Record which trees need which keys, by pairs of tree and key; repeats have no effect."""
+        distinct = sorted(set(pairs))
+        rows = [{"corpus": self._corpus, "tree": tree, "key": key} for tree, key in distinct]
+        self._write(rows, _WANT)
+
+    def keep_texts(self, texts: Mapping[str, str]) -> None:
+        """Keep summaries by content key; replace other texts of the same key.
+
+        A text that no store takes would fail each later build, so it is not kept.
+        """
+        storable = [key for key in sorted(texts) if _is_storable(texts[key])]
+        self._write([{"key": key, "text": texts[key], "vector": None} for key in storable], _KEEP)
+
+    def keep_vectors(self, vectors: Mapping[str, Vectors]) -> None:
+        """Keep vectors by embedding key."""
+        arrays = ((key, np.asarray(vectors[key], dtype="<f4")) for key in sorted(vectors))
+        self._write([{"key": key, "text": None, "vector": a.tobytes()} for key, a in arrays], _KEEP)
+
+    def discard(self, keys: Iterable[str]) -> None:
+        """Remove values that proved unusable."""
+        self._write([{"list": _as_list(keys)}], _DISCARD)
+
+    def forget(self, trees: Collection[str]) -> None:
+        """Remove keys that these trees wanted and no other tree wants."""
+        names = sorted(set(self.unfinished()) & set(trees))
+        rows = [{"corpus": self._corpus, "list": _as_list(names)}] if names else []
+        self._write(rows, _FORGET, _UNWANT)
+
+    def unfinished(self) -> list[str]:
+        """Return the names of the trees that want any key, sorted."""
+        return sorted(tree for (tree,) in self._read(_UNFINISHED, corpus=self._corpus))
+
+    def count_texts(self) -> int:
+        """Return the number of kept summaries that unfinished trees want."""
+        return sum(count for (count,) in self._read(_COUNT_TEXTS, corpus=self._corpus))
+
+    def _read(self, statement: str, **values: str) -> Sequence[Any]:
+        """Return the rows of a query; open nothing for a file or memory that is not there yet."""
+        if not self._address and not (self._path.exists() if self._path else self._has_values):
+            return []
+        with self._transaction() as connection:
+            return connection.execute(self._prepared(statement), values).fetchall()
+
+    def _write(self, rows: Sequence[Row], *statements: str) -> None:
+        """Execute each statement for each row in one transaction; do nothing without rows."""
+        if not rows:
+            return
+        if self._path:
+            with disk_errors(self._path):
+                self._path.parent.mkdir(parents=True, exist_ok=True)
+        self._has_values = True
+        with self._transaction() as connection:
+            if self._address:
+                connection.exec_driver_sql(_LOCK)
+            for statement in statements:
+                connection.execute(self._prepared(statement), list(rows))
+
+    @contextmanager
+    def _transaction(self) -> Iterator[sa.Connection]:
+        from sqlalchemy.exc import DBAPIError
+
+        with self._lock:
+            try:
+                with self._engine.begin() as connection:
+                    yield connection
+            except DBAPIError as error:
+                raise self._explain(error) from error
+
+    def _prepared(self, statement: str) -> sa.TextClause:
+        import sqlalchemy as sa
+
+        return sa.text(statement.format(list=_LISTS[self._engine.dialect.name]))
+
+    @cached_property
+    def _engine(self) -> sa.Engine:
+        """Engine that opens a connection for each call, since a file may be moved meanwhile."""
+        import sqlalchemy as sa
+
+        if self._address:
+            return _postgres_engine(self._address)
+        engine = sa.create_engine(
+            sa.URL.create("sqlite", database=str(self._path or ":memory:")),
+            poolclass=sa.NullPool if self._path else sa.StaticPool,
+            connect_args={"timeout": WAIT_SECONDS, "check_same_thread": False},
+        )
+
+        @sa.event.listens_for(engine, "connect")
+        def _prepare(connection: Any, _record: object) -> None:
+            is_new = not connection.execute("pragma schema_version").fetchone()[0]
+            for statement in (*_SETTINGS, *(_NEW if is_new else ())):
+                connection.execute(statement)
+
+        return engine
+
+    def _explain_sqlite(self, error: Exception) -> StoreError:
+        return StoreError(
+            f"{self._path}: SQLite failed: {getattr(error, 'orig', error)}. Free space if the disk "
+            "is full, make the folder writable for this user if it is not, end the process that "
+            "holds it if it is locked, and repeat. If the file is damaged, move it away: it holds "
+            "unfinished work only, which is then made again"
+        )
+
+
+def _postgres_engine(address: str) -> sa.Engine:
+    """Return an engine of connections that notice that their server is gone."""
+    import sqlalchemy as sa
+
+    engine = sa.create_engine(
+        address,
+        poolclass=sa.NullPool,
+        connect_args={"keepalives": 1, "keepalives_idle": 30, "keepalives_interval": 10},
+        executemany_mode="values_plus_batch",
+    )
+    with engine.begin() as connection:
+        connection.exec_driver_sql(_LOCK)
+        for statement in _TABLES:
+            connection.exec_driver_sql(statement.format(blob="bytea"))
+    return engine
+
+
+def _as_list(values: Iterable[str]) -> str:
+    return json.dumps(list(dict.fromkeys(values)))
+
+
+def _is_storable(text: str) -> bool:
+    """Return whether a text is valid Unicode without NUL, which every store takes."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return "\0" not in text

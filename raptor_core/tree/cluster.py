@@ -29,7 +29,9 @@ from raptor_core.vectors import Vectors
 NEW_SHARE = 0.5
 """Share of new leaves above which a tree is built from scratch."""
 REFIT_SHARE = 0.25
-"""Share of changed nodes above which the touched clusters of a layer may be fitted again."""
+"""Share of nodes placed since the last fit above which touched clusters may be fitted again."""
+COHESION_LOSS = 0.02
+"""Share of its cohesion that placing may cost a layer, and by which a new fit must be better."""
 Members = Sequence[Sequence[int]]
 
 
@@ -173,8 +175,8 @@ def _fit(layer: Layer, components: Components, reason: str) -> _Arranged:
 def _splits_fits(components: Components) -> bool:
     """Return whether ``rebuild.max_members`` bounds a first fit, as in no method of the paper."""
     settings = components.settings
-    compiled = settings.clustering.method == "raptor" and settings.clustering.engine == "compiled"
-    return compiled and settings.rebuild.anchored and components.clusterer.anchorable
+    by_kernels = settings.clustering.method == "raptor"
+    return by_kernels and settings.rebuild.anchored and components.clusterer.anchorable
 
 
 def _keep_clusters(layer: Layer, earlier: Earlier) -> _Arranged:
@@ -190,7 +192,7 @@ def _anchor(layer: Layer, components: Components, earlier: Earlier) -> _Arranged
     touched = {at for at, members in enumerate(earlier.ids) if not ids.issuperset(members)}
     kept = _remaining_rows(layer.nodes, earlier)
     clusters = _constrain(kept, touched, layer, components)
-    fit = _measure_drift(layer, components, earlier, kept, clusters)
+    fit = _measure_drift(layer, earlier, clusters)
     if fit.reason:
         untouched = {tuple(rows) for at, rows in enumerate(kept) if at not in touched}
         unchanged = untouched.intersection(clusters.members)
@@ -200,27 +202,17 @@ def _anchor(layer: Layer, components: Components, earlier: Earlier) -> _Arranged
     return Clusters(clusters.members, clusters.details), slots, fit
 
 
-def _measure_drift(
-    layer: Layer, components: Components, earlier: Earlier, kept: Members, new: AnchoredClusters
-) -> Fit:
+def _measure_drift(layer: Layer, earlier: Earlier, new: AnchoredClusters) -> Fit:
     """Return the fit after new nodes are placed; its reason calls for a new fit of clusters."""
-    limits, n = components.settings.rebuild, len(layer.nodes)
     known = {anchor for anchors in earlier.anchors for anchor in anchors}
-    current = cohesion(layer.vectors, new.members)
-    remaining = cohesion(layer.vectors, [rows for rows in kept if len(rows) > 1])
-    # Cohesion that removed nodes took away, or expected vectors brought, is no drift.
-    fitted = earlier.fit.fitted_cohesion + remaining - earlier.fit.cohesion
-    least = fitted * (1 - limits.max_cohesion_loss)
-    n_placed = earlier.fit.n_placed + sum(node.anchor not in known for node in layer.nodes)
-    n_changed = len({node.id for node in layer.nodes}.difference(*earlier.ids))
+    n, n_new = len(layer.nodes), sum(node.anchor not in known for node in layer.nodes)
+    n_placed = earlier.fit.n_placed + n_new
+    current, fitted = cohesion(layer.vectors, new.members), earlier.fit.fitted_cohesion
     reason = ""
-    if n_changed > REFIT_SHARE * n:
-        reason = f"{n_changed} of {n} nodes changed"
-    elif current < least and current < remaining:
-        reason = f"drift: cohesion {current:.3f} under {least:.3f}"
-    elif n_placed > limits.max_placed * n:
-        share = f"{n_placed / n:.0%} placed since the last fit"
-        reason = f"drift: {share}, over {limits.max_placed:.0%}"
+    if n_placed > REFIT_SHARE * n:
+        reason = f"{n_placed} of {n} nodes were placed since the last fit"
+    elif current < fitted * (1 - COHESION_LOSS):
+        reason = f"cohesion fell from {fitted:.3f} to {current:.3f}"
     return Fit(earlier.fit.fingerprint, n_placed, fitted, current, reason)
 
 
@@ -245,7 +237,7 @@ def _refit(
     refit = _split_large(groups, layer, components)
     fitted = [members for members in refit.members if members not in unchanged]
     previous, current = (cohesion(layer.vectors, members) for members in (changed, fitted))
-    is_better = previous < current * (1 - components.settings.rebuild.max_cohesion_loss)
+    is_better = previous < current * (1 - COHESION_LOSS)
     current = cohesion(layer.vectors, refit.members)
     if not is_better or _closeness(layer.vectors, fitted) <= _closeness(layer.vectors, changed):
         return clusters, replace(fit, fitted_cohesion=max(fit.cohesion, current), reason="")

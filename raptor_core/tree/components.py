@@ -29,7 +29,7 @@ from raptor_core.settings import Settings
 from raptor_core.store.base import StoreIdentity
 from raptor_core.tokens.base import TokenCounter
 from raptor_core.tokens.embedder import TokenizerCounter, bundled_counter
-from raptor_core.tree.cache import MemoryCache, NodeCache
+from raptor_core.tree.cache import NodeCache
 from raptor_core.tree.custom_components import (
     PROTOCOLS,
     check_interface,
@@ -84,7 +84,7 @@ class Components:
             **{kind: check_interface(kind, part, f"the {kind}") for kind, part in custom if part},
         }
         self.curation = curation or Curation()
-        self.cache: NodeCache = cache or default_cache or MemoryCache()
+        self.cache: NodeCache = cache or default_cache or NodeCache()
         self.forgets = not (cache or default_cache)
         for name, part in (shared or {}).items():
             setattr(self, name, part)

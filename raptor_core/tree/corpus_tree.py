@@ -54,7 +54,9 @@ def corpus_tree_settings(settings: Settings) -> Settings:
     parts = {
         "source": SourceSettings(max_removed=1.0),  # top nodes go with their trees
         "grouping": CorpusTreeGrouping(),
-        "chunking": settings.chunking.model_copy(update={"context": False, "max_tokens": longest}),
+        "chunking": settings.chunking.model_copy(
+            update={"max_context_tokens": 0, "max_tokens": longest}
+        ),
         "components": settings.components.model_copy(
             update={"chunker": f"{__name__}:{WholeDocuments.__name__}"}
         ),

@@ -51,19 +51,18 @@ def embed_nodes(
     """
     spent = components.ledger.spent(EMBEDDINGS)
     vectors = known.vectors({node.embedding_key for node in nodes})
-    with components.cache:
-        rest = [node for node in nodes if node.embedding_key not in vectors]
-        for node in rest:
-            check_storable(node)
-        components.cache.want((node.tree, node.embedding_key) for node in rest)
-        vectors |= components.cache.vectors({node.embedding_key for node in rest})
-        reused = frozenset(vectors)
-        distinct = {node.embedding_key: node for node in rest if node.embedding_key not in vectors}
-        missing = sorted(distinct.values(), key=lambda node: len(node.embedding_text))
-        for batch in _embedded(missing, components):
-            components.cache.keep_vectors(batch)
-            vectors |= batch
-            progress(len(vectors) - len(reused), len(missing))
+    rest = [node for node in nodes if node.embedding_key not in vectors]
+    for node in rest:
+        check_storable(node)
+    components.cache.want((node.tree, node.embedding_key) for node in rest)
+    vectors |= components.cache.vectors({node.embedding_key for node in rest})
+    reused = frozenset(vectors)
+    distinct = {node.embedding_key: node for node in rest if node.embedding_key not in vectors}
+    missing = sorted(distinct.values(), key=lambda node: len(node.embedding_text))
+    for batch in _embedded(missing, components):
+        components.cache.keep_vectors(batch)
+        vectors |= batch
+        progress(len(vectors) - len(reused), len(missing))
     rows = [vectors[node.embedding_key] for node in nodes]
     stacked = np.stack(rows) if rows else components.embedder.embed(())
     return Embedded(

@@ -59,7 +59,7 @@ def _document_leaves(
     }
     limits = components.settings.chunking
     paths = ((document.title, chunk.section) for chunk in chunks)
-    max_tokens = limits.max_context_tokens if limits.context else 0
+    max_tokens = limits.max_context_tokens
     contexts = context_lines(paths, components.counter, max_tokens)
     tables = [chunk.table for chunk in chunks]
     contexts = add_tables(contexts, tables, components.counter, max_tokens)

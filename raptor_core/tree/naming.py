@@ -15,9 +15,10 @@ from dataclasses import replace
 from operator import attrgetter
 
 from raptor_core.identity import FALLBACK
-from raptor_core.models.summarizing.sentence import STOPWORDS, UNSPACED, stem
 from raptor_core.nodes import Node, Tree
 from raptor_core.quality.languages import languages_by_word
+from raptor_core.text.vocabulary import STOPWORDS, singular
+from raptor_core.text.words import find_words, is_paired, pairs
 from raptor_core.tree.components import Components
 
 N_TERMS = 8
@@ -35,12 +36,10 @@ _TIMES = """
     wednesday thursday friday saturday sunday"""
 _NUMBERS_AND_TIMES = frozenset(_TIMES.split())
 
-_WORD = re.compile(rf"[{UNSPACED}]+|[^\W_{UNSPACED}]+")
-_UNSPACED_RUN = re.compile(rf"[{UNSPACED}]")
 _JOINTS = (" ", "-", "\n")
 _MARKS = "#*_\"'“”‘’ \t"
 Key = tuple[str, ...]
-"""Word stem, or two of them side by side."""
+"""Singular of a word, or two of them side by side."""
 
 
 def name_summaries(
@@ -85,22 +84,21 @@ class _Words:
         counts: Counter[Key] = Counter()
         function_words = languages_by_word()
         last, start, end = "", 0, 0
-        for match in _WORD.finditer(text):
+        for match in find_words(text):
             run, word = match[0], match[0].casefold()
-            if _UNSPACED_RUN.match(run):
-                pairs = (run[at : at + 2] for at in range(len(run) - 1))
-                counts.update(self._record((pair,), pair) for pair in pairs)
+            if is_paired(run):
+                counts.update(self._record((pair,), pair) for pair in pairs(run) if pair != run)
                 last = ""
             elif (
                 len(word) < MIN_CHARS
                 or word.isdigit()
                 or word in STOPWORDS
                 or word in function_words
-                or stem(word) in _NUMBERS_AND_TIMES
+                or singular(word) in _NUMBERS_AND_TIMES
             ):
                 last = ""
             else:
-                word = stem(word)
+                word = singular(word)
                 counts[self._record((word,), run)] += 1
                 if last and last != word and text[end : match.start()] in _JOINTS:
                     counts[self._record((last, word), f"{text[start:end]} {run}")] += 1

@@ -14,19 +14,12 @@ from raptor_core.documents.base import Document
 from raptor_core.identity import FALLBACK, digest, fingerprint
 from raptor_core.nodes import Node, Tree
 from raptor_core.settings import Settings
-from raptor_core.settings.base import HOW_ENDPOINTS_ARE_CALLED
 from raptor_core.store.base import Manifest
 
 BUILD_GROUPS = ("chunking", "tokens", "embedder", "clustering", "summarizer")
 """Groups of settings that a tree's content depends on and that may name a custom component."""
 _LABELS = {"name", "key_terms", "paragraphs"}
 _values = attrgetter(*(field.name for field in fields(Node) if field.name not in _LABELS))
-
-_WITHOUT_EFFECT = HOW_ENDPOINTS_ARE_CALLED | {
-    *("batch_size", "threads", "json_format"),
-    *("batch_from", "batch_poll_seconds", "batch_price", "on_failure", "max_fallback"),
-}
-"""Settings of models that change no result."""
 
 
 def build_settings_fingerprint(settings: Settings, custom: Mapping[str, str]) -> str:
@@ -40,17 +33,12 @@ def content_settings(
     settings: Settings, group: str, custom: Mapping[str, str]
 ) -> dict[str, object]:
     """Return the settings of one group that change a result, with its custom component."""
-    values: dict[str, object] = getattr(settings, group).model_dump(
-        mode="json", exclude=set(_WITHOUT_EFFECT)
-    )
+    part = getattr(settings, group)
+    values: dict[str, object] = part.model_dump(mode="json", include=set(part.marked("rebuilds")))
     if values.get("precision") != "bfloat16":
         values.pop("precision", None)  # float32 and "auto" share one fingerprint
     if values.get("sha256"):
         values.pop("model", None)  # the path of a local model
-    optional = ("system_prompt", "user_prompt", "titles", "sha256", "on_cut_off", "line_ends")
-    for name in (*optional, "join_lone_nodes"):
-        if values.get(name) in ("", False, None, "sentence"):
-            values.pop(name, None)  # an unset option leaves the fingerprint as it is
     return {**values, "own": custom[group]} if custom.get(group) else values
 
 

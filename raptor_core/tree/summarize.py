@@ -180,13 +180,6 @@ def summarize_clusters(
         BudgetError: the run's budget is spent; the cache keeps every finished summary.
     """
     drafts = [d for layer, clustering in work for d in _drafts(layer, clustering, components)]
-    with components.cache:
-        return _summarize_drafts(drafts, components, known, on_answer)
-
-
-def _summarize_drafts(
-    drafts: Sequence[_Draft], components: Components, known: Known, on_answer: AnswerCallback
-) -> Summarized:
     by_key = {draft.key: draft for draft in drafts}
     texts = {draft.key: _Text(draft.curated) for draft in drafts if draft.curated}
     curated = {draft.node.content_key for draft in drafts if draft.curated}

@@ -24,7 +24,7 @@ from raptor_core.nodes import grouped
 from raptor_core.retrieval import Retrieval
 from raptor_core.settings import Settings
 from raptor_core.store.base import Where
-from raptor_core.tree.sqlite_cache import SqliteCache
+from raptor_core.tree.cache import NodeCache
 from raptor_lab import sheet
 from raptor_lab.comparison.bootstrap import interval_text
 from raptor_lab.comparison.tables import Table, print_table
@@ -220,7 +220,7 @@ def _answers(
         for hit, bare in zip(report.hits, without.hits, strict=True)
     ]
     reader = ChatReader(settings.reader, Ledger.of(settings))
-    return read_pairs(pairs, reader, SqliteCache(home.path / "evaluation" / "read"))
+    return read_pairs(pairs, reader, NodeCache(home.path / "evaluation" / "read"))
 
 
 def _print(figures: sheet.StudyFigures, compared: dict[str, Any] | None) -> None:

@@ -17,7 +17,7 @@ from raptor_assets.shown.terminal import say
 from raptor_core.errors import SettingsError
 from raptor_core.models.money.ledger import Ledger
 from raptor_core.settings import Settings
-from raptor_core.tree.sqlite_cache import SqliteCache
+from raptor_core.tree.cache import NodeCache
 from raptor_lab.cli import common
 from raptor_lab.cli.reader import make_reader, parse_readers
 from raptor_lab.comparison.contexts import Measurer
@@ -112,7 +112,7 @@ def _answer_measurer(index: Index, home: Path, values: Mapping[str, Any]) -> Mea
     for kind, model in values["readers"]:
         settings = bounded(index.components.settings, values)
         reader = make_reader(settings.reader, Ledger.of(settings), kind, model)
-        log = SqliteCache(common.cache_of(home, values) / "read")
+        log = NodeCache(common.cache_of(home, values) / "read")
         return AnswerMeasurer(index.dataset.name, reader, log)
     return None
 

@@ -11,7 +11,7 @@ from click.core import ParameterSource
 from raptor_assets.cli.options import bounded, budget_options, home_and_json
 from raptor_core.models.money.ledger import Ledger
 from raptor_core.settings.models import ReaderSettings
-from raptor_core.tree.sqlite_cache import SqliteCache
+from raptor_core.tree.cache import NodeCache
 from raptor_lab.cli import common
 from raptor_lab.comparison.compare import compare, join, with_suffix
 from raptor_lab.comparison.index import tree_statistics
@@ -73,7 +73,7 @@ def reader_command(file: Path, home: Path, as_json: bool, **values: Any) -> None
         trees = tree_statistics(index)
         settings = bounded(index.components.settings, values)
         ledger = Ledger.of(settings)
-        log = SqliteCache(common.cache_of(home, values) / "read")
+        log = NodeCache(common.cache_of(home, values) / "read")
         comparisons = []
         for kind, model in readers:
             reader = make_reader(settings.reader, ledger, kind, model or values["model"])

@@ -12,15 +12,16 @@ from raptor_core.clustering.guards import Grid, Guard, GuardedClusterer
 
 @dataclass(frozen=True)
 class ContiguousClusterer(GuardedClusterer):
-    """Disjoint windows of ``window`` rows in the layer's order, shorter if the budget says so."""
+    """Windows of ``cluster_size`` rows in the layer's order; a budget may shorten them."""
 
     method = "contiguous"
-    read_settings = frozenset({"window", "max_tokens"})
+    read_settings = frozenset({"cluster_size", "max_tokens"})
     anchorable = False  # an insertion moves every window after it
 
     def _cluster(self, grid: Grid, guard: Guard) -> Clusters:  # noqa: ARG002 - the order decides
-        groups = windows(guard.n_tokens, self.settings.window, self.settings.max_tokens)
-        return guard.finish(groups, None, {"window": float(self.settings.window)})
+        size = self.settings.cluster_size
+        groups = windows(guard.n_tokens, size, self.settings.max_tokens)
+        return guard.finish(groups, None, {"cluster_size": float(size)})
 
 
 def windows(n_tokens: NDArray[np.int64], size: int, max_tokens: int) -> list[Rows]:

@@ -21,9 +21,9 @@ from raptor_core.store.base import Edition, Manifest, Where
 from raptor_core.store.store import VectorStore
 from raptor_core.tokens import TokenCounter
 from raptor_core.tree.build import build_trees
+from raptor_core.tree.cache import NodeCache
 from raptor_core.tree.components import Components
 from raptor_core.tree.publish import make_manifest
-from raptor_core.tree.sqlite_cache import SqliteCache
 from raptor_lab.datasets.base import Dataset
 
 TREES_AT_ONCE = 16
@@ -95,7 +95,7 @@ def open_index(
     settings = StoreSettings(corpus=_CORPUS, lock_seconds=components.settings.store.lock_seconds)
     identity = replace(components.store_identity, corpus=_CORPUS)
     place = cache / index_key(dataset, components, counter)
-    components = components.with_cache(SqliteCache(place))
+    components = components.with_cache(NodeCache(place))
     with open_store(settings, place, identity) as store:
         _build_missing(dataset, components, counter, store, progress)
         yield Index(dataset, store, components)

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from raptor_core.evaluation.golden import Runs, find_runs, runs, words
+from raptor_core.evaluation.golden import Runs, find_runs, runs
 from raptor_core.evaluation.golden_file import Question
-from raptor_core.models.summarizing.sentence import STOPWORDS
 from raptor_core.nodes import Node
+from raptor_core.text.vocabulary import STOPWORDS
+from raptor_core.text.words import folded_words
 from raptor_core.vectors import Vectors
 from raptor_lab.comparison.contexts import Context, ContextScores
 from raptor_lab.comparison.index import Index
@@ -128,9 +129,9 @@ def nearest_option(options: Vectors, passages: Sequence[Vectors]) -> int:
 
 def content_recall(question: Question, context: str) -> float | None:
     """Compute the largest share of an answer's content words in the context; None without any."""
-    common = STOPWORDS.union(words(question.text))
-    content = [set(words(answer)) - common for answer in question.answers]
-    present = set(words(context))
+    common = STOPWORDS.union(folded_words(question.text))
+    content = [set(folded_words(answer)) - common for answer in question.answers]
+    present = set(folded_words(context))
     shares = [len(answer & present) / len(answer) for answer in content if answer]
     return max(shares, default=None)
 

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.slow
 
 SETTINGS = {
     "chunking": {"max_tokens": 24},
-    "clustering": {"method": "contiguous", "window": 2},
+    "clustering": {"method": "contiguous", "cluster_size": 2},
     "tree": {"max_layers": 2},
 }
 

@@ -13,9 +13,8 @@ from raptor_core.models.money.ledger import Ledger
 from raptor_core.settings import Settings
 from raptor_core.settings.base import BudgetSettings
 from raptor_core.settings.models import ReaderSettings
-from raptor_core.tree.cache import MemoryCache
+from raptor_core.tree.cache import NodeCache
 from raptor_core.tree.components import Components
-from raptor_core.tree.sqlite_cache import SqliteCache
 from raptor_lab.comparison.compare import compare
 from raptor_lab.comparison.index import open_index
 from raptor_lab.comparison.systems import make_system
@@ -71,7 +70,7 @@ def test_unifiedqa_reads_the_question_first_in_lower_case():
 def test_answers_are_scored_strategy_by_strategy(endpoint, tmp_path):
     dataset = load_dataset(write_lines(tmp_path / "q.jsonl", quality()))
     components = Components(Settings.model_validate(TREES), embedder=HashingEmbedder())
-    measurer = AnswerMeasurer(dataset.name, chat(endpoint), SqliteCache(tmp_path / "read"))
+    measurer = AnswerMeasurer(dataset.name, chat(endpoint), NodeCache(tmp_path / "read"))
     systems = [make_system("collapsed@0"), make_system("title-abstract")]
     with open_index(dataset, components, tmp_path) as index:
         found = compare(index, systems, [4000], measurer=measurer)
@@ -88,7 +87,7 @@ def test_answers_are_scored_strategy_by_strategy(endpoint, tmp_path):
 
 
 def test_equal_asks_are_asked_once_and_other_readers_again(endpoint, tmp_path):
-    log = SqliteCache(tmp_path)
+    log = NodeCache(tmp_path)
     asks = [Ask(WHEEL, "a smith"), Ask(WHEEL, "nobody"), Ask(WHEEL, "a smith")]
     assert read_answers(chat(endpoint), asks, log) == ["1", "2", "1"]
     assert endpoint.n_requests == 2
@@ -97,7 +96,7 @@ def test_equal_asks_are_asked_once_and_other_readers_again(endpoint, tmp_path):
 
 
 def test_the_budget_stops_and_what_was_answered_is_kept(endpoint, tmp_path):
-    log = SqliteCache(tmp_path)
+    log = NodeCache(tmp_path)
     asks = [Ask(WHEEL, f"context {at}") for at in range(5)]
     ledger = Ledger(BudgetSettings(calls=2))
     with pytest.raises(BudgetError, match=r"budget\.calls"):
@@ -184,7 +183,7 @@ def test_a_t5_that_is_not_there_is_told(tmp_path):
 def test_answers_of_records_are_scored_by_f1(endpoint, tmp_path):
     dataset = load_dataset(write_lines(tmp_path / "village.jsonl", records()))
     components = Components(Settings.model_validate(TREES), embedder=HashingEmbedder())
-    measurer = AnswerMeasurer(dataset.name, chat(endpoint), MemoryCache())
+    measurer = AnswerMeasurer(dataset.name, chat(endpoint), NodeCache())
     with open_index(dataset, components, tmp_path) as index:
         found = compare(index, [make_system("collapsed")], [4000], measurer=measurer)
     scores = {item.question.id: item.measures["answer_f1"] for item in found.scores}

@@ -28,7 +28,7 @@ from raptor_lab.paper.tables import scaling_tables
 
 SETTINGS = {
     "chunking": {"max_tokens": 24},
-    "clustering": {"method": "contiguous", "window": 2},
+    "clustering": {"method": "contiguous", "cluster_size": 2},
 }
 
 

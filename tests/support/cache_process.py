@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from raptor_core.errors import StoreError
-from raptor_core.tree.sqlite_cache import SqliteCache
+from raptor_core.tree.cache import NodeCache
 
 
 def say(line):
@@ -21,26 +21,25 @@ def say(line):
 
 def keep_one(folder):
     """Leave an answer and end."""
-    SqliteCache(folder).keep_texts({"b": "of the other"})
+    NodeCache(folder).keep_texts({"b": "of the other"})
 
 
 def keep_many(folder):
     """Keep answers and vectors until killed, and say which are kept."""
-    cache = SqliteCache(folder)
-    with cache:
-        for number in count():
-            key = f"{number:06}"
-            cache.want([("t", key)])
-            if number % 2:
-                cache.keep_texts({key: key * 50})
-            else:
-                cache.keep_vectors({key: np.full(384, number, dtype=np.float32)})
-            say(key)
+    cache = NodeCache(folder)
+    for number in count():
+        key = f"{number:06}"
+        cache.want([("t", key)])
+        if number % 2:
+            cache.keep_texts({key: key * 50})
+        else:
+            cache.keep_vectors({key: np.full(384, number, dtype=np.float32)})
+        say(key)
 
 
 def forget_and_keep(folder):
     """Keep a layer and forget it, again and again."""
-    cache = SqliteCache(folder)
+    cache = NodeCache(folder)
     texts = {f"{number:03}": "text " * 100 for number in range(200)}
     while True:
         cache.want(("t", key) for key in texts)
@@ -51,7 +50,7 @@ def forget_and_keep(folder):
 
 def keep_on_full_disk(folder):
     """Keep while no file may grow over some KB: writes fail as they do on a full disk."""
-    cache = SqliteCache(folder)
+    cache = NodeCache(folder)
     resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, 200_000))
     try:
         for number in range(1000):

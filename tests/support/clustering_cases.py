@@ -21,7 +21,7 @@ def tokens(n, each=80):
     return np.full(n, each, dtype=np.int64)
 
 
-def assert_valid(clusters, n_tokens, max_tokens):
+def assert_valid(clusters, n_tokens, max_tokens, min_members=2):
     n = len(n_tokens)
     if n < 2:
         assert clusters.members == ()
@@ -32,7 +32,7 @@ def assert_valid(clusters, n_tokens, max_tokens):
     for rows in clusters.members:
         assert list(rows) == sorted(set(rows))
         assert all(type(row) is int for row in rows)
-        assert len(rows) >= 2
+        assert len(rows) >= min_members
         assert n_tokens[list(rows)].sum() <= max_tokens
     assert all(type(value) is float for value in clusters.details.values())
     told = getattr(clusters, "responsibilities", ())  # anchored ones have none

@@ -19,7 +19,7 @@ from raptor_core.tree.publish import make_manifest
 from raptor_core.tree.published import PublishedTrees, published_tree
 
 SMALL = {
-    "chunking": {"max_tokens": 24, "context": False},
+    "chunking": {"max_tokens": 24, "max_context_tokens": 0},
     "clustering": {"max_tokens": 400, "dimensions": 3},
     "rebuild": {"max_members": 8},
 }

@@ -5,7 +5,6 @@ Called as ``python lock_process.py HOME STORE``; ``STORE`` has a published tree.
 
 import json
 import sys
-from contextlib import ExitStack
 from pathlib import Path
 
 from support.stores import open_at
@@ -13,21 +12,12 @@ from support.stores import open_at
 from raptor_assets.home.folder import Home
 from raptor_assets.local.dagster import open_instance
 from raptor_core.errors import RaptorError
-from raptor_core.tree.sqlite_cache import SqliteCache
-
-
-def cache(folder):
-    cache = SqliteCache(folder)
-    with cache:
-        cache.keep_texts({"key": "text"})
-    return ExitStack()
 
 
 def locks(home, store):
     """Functions that take a lock, by name."""
     return {
         "store": lambda: open_at(store, "edge"),
-        "cache": lambda: cache(home.answers),
         "records": lambda: open_instance(home),
     }
 

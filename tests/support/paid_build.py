@@ -16,8 +16,8 @@ from raptor_core.documents.base import Document
 from raptor_core.settings import Settings
 from raptor_core.store import open_store
 from raptor_core.tree.build import build_tree
+from raptor_core.tree.cache import NodeCache
 from raptor_core.tree.components import Components
-from raptor_core.tree.sqlite_cache import SqliteCache
 
 WORDS = [
     *("river", "mountain", "castle", "dragon", "engine", "window", "paper", "forest", "winter"),
@@ -32,7 +32,7 @@ CONCURRENCY = 4
 def paid_settings(url, **parts):
     """Small trees; summaries from the endpoint at ``url``; ``parts`` go over them."""
     values = {
-        "chunking": {"max_tokens": 24, "context": False},
+        "chunking": {"max_tokens": 24, "max_context_tokens": 0},
         "clustering": {"method": "contiguous", "window": 4, "max_tokens": 400},
         "summarizer": {
             "kind": "openai",
@@ -53,7 +53,7 @@ def make_components(settings, folder=None, **parts):
     if settings.embedder.kind == "bundled":
         parts.setdefault("embedder", HashingEmbedder())
     if folder is not None:
-        parts["cache"] = SqliteCache(folder)
+        parts["cache"] = NodeCache(folder)
     components = Components(settings, **parts)
     components.counter = WordCounter()
     return components

@@ -13,7 +13,7 @@ from raptor_core.identity import (
 )
 from raptor_core.nodes import Fit
 from raptor_core.transfer.exporting import export_trees, finish_export
-from raptor_core.transfer.values import ExportFolder
+from raptor_core.transfer.format import ExportFolder
 from raptor_core.tree.publish import build_id
 
 ODD = "häfen/../../ % '\" 水.md"

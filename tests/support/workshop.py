@@ -33,7 +33,7 @@ WORDS = [
 
 SMALL = {
     "chunking": {"max_tokens": 24},
-    "clustering": {"method": "contiguous", "window": 4},
+    "clustering": {"method": "contiguous", "cluster_size": 4},
     "tree": {"max_layers": 2},
     "store": {"lock_seconds": 0.2},
 }

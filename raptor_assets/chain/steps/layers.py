@@ -21,9 +21,9 @@ from raptor_assets.shown.metadata import (
 from raptor_core.documents.base import Document
 from raptor_core.errors import EmptySourceError, SourceError, TableError
 from raptor_core.nodes import Node
-from raptor_core.quality.checks import CheckedClusters, CheckedLayer, CheckResult, LayerMeans
+from raptor_core.quality.checks import CheckedClusters, CheckedLayer, CheckResult
 from raptor_core.quality.document_text import document_text
-from raptor_core.quality.registry import VECTOR_CHECKS, cluster_checks, cluster_means
+from raptor_core.quality.registry import VECTOR_CHECKS, cluster_checks
 from raptor_core.quality.sizes import chunk_length
 from raptor_core.quality.stored import embedding
 from raptor_core.tables.values import clusterings_to_table, documents_to_table, nodes_to_table
@@ -143,11 +143,7 @@ class ClustersStep(Step):
             done = {tree: state.cluster(self.layer, tree) for tree in state.nodes(self.layer - 1)}
             state.put_clusterings(self.layer, done)
             version = clusters_version(list(done.values()))
-            past = list(record.history if record else ())
-            n_kept = state.context.settings.checks.history_builds
-            means = cluster_means(self._checked(state))
-            history = [*past[-n_kept:], means] if means else past
-            state.save(self.asset, clusterings_to_table(done.values()), version, inputs, history)
+            state.save(self.asset, clusterings_to_table(done.values()), version, inputs)
         reused = record is not None and record.data_version == version
         clusterings = list(state.clusterings(self.layer).values())
         below = {} if reused else state.layers(self.layer - 1)
@@ -157,18 +153,14 @@ class ClustersStep(Step):
 
     def _check(self, state: PartitionState) -> list[CheckResult]:
         """See ``Step._check``."""
-        record = state.recorded(self.asset)
-        checked = self._checked(state, record.history[:-1] if record else ())
-        return [check(checked) for check in cluster_checks(state.context.settings.checks)]
-
-    def _checked(self, state: PartitionState, past: Sequence[LayerMeans] = ()) -> CheckedClusters:
         below = state.nodes_by_id(self.layer - 1)
         clusters = [
             [below[node_id] for node_id in group]
             for clustering in state.clusterings(self.layer).values()
             for group in clustering.groups
         ]
-        return CheckedClusters(clusters, state.context.settings, past)
+        checked = CheckedClusters(clusters, state.context.settings)
+        return [check(checked) for check in cluster_checks(checked.settings.checks)]
 
     def _input(self, state: PartitionState) -> list[str]:
         """Return vectors, tokens, order and published clusters, on which the clusters depend."""
@@ -222,8 +214,8 @@ class EmbeddingsStep(Step):
             for layer in known
             for node, vector in zip(layer.nodes, layer.vectors, strict=True)
         }
-        identity, bounds = context.components.store_identity, context.settings.checks
-        sound = embedding(state.flat_nodes(self.layer), vectors, identity, bounds)
+        identity = context.components.store_identity
+        sound = embedding(state.flat_nodes(self.layer), vectors, identity)
         if not self.layer:
             return [sound]
         layers = [*state.layers(self.layer - 1).values(), *state.layers(self.layer).values()]

@@ -3,13 +3,13 @@
 ``findings`` audits them.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import count
 
 from raptor_assets.assets.names import listed
 from raptor_assets.assets.versions import clusters_version, nodes_version
 from raptor_assets.chain.context import KnownStore, RunContext
-from raptor_assets.chain.state import PartitionState, Record, StepResult
+from raptor_assets.chain.state import PartitionState, StepResult
 from raptor_assets.chain.steps.base import Step, inputs_digest
 from raptor_assets.shown.metadata import summaries_metadata, usage_metadata
 from raptor_core.errors import SummaryError
@@ -18,7 +18,7 @@ from raptor_core.models.money.usage import Usage
 from raptor_core.models.summarizing.base import FailedSummary, remedy_of
 from raptor_core.nodes import Node
 from raptor_core.quality.checks import CheckedLayer, CheckResult
-from raptor_core.quality.registry import check_layer, layer_means
+from raptor_core.quality.registry import check_layer
 from raptor_core.tables.values import nodes_to_table
 from raptor_core.tree.naming import name_summaries
 from raptor_core.tree.summarize import Summarized, summarize_clusters
@@ -32,10 +32,8 @@ class SummariesStep(Step):
     def run(self, context: RunContext, states: Sequence[PartitionState]) -> list[StepResult]:
         """See ``Step.run``."""
         inputs = {state.name: self._inputs(state) for state in states}
-        records = {state.name: state.recorded(self.asset) for state in states}
         versions = {
-            name: record.data_version if record and record.inputs == inputs[name] else None
-            for name, record in records.items()
+            state.name: state.recorded_version(self.asset, inputs[state.name]) for state in states
         }
         summarized = self._summarize(context, [s for s in states if versions[s.name] is None])
         results = []
@@ -43,7 +41,7 @@ class SummariesStep(Step):
             version, known = versions[state.name], None
             if version is None:
                 known = summarized.known
-                version = self._keep(state, summarized, inputs[state.name], records[state.name])
+                version = self._keep(state, summarized, inputs[state.name])
             if version is not None:
                 results.append(self._result(state, version, known))
         return results
@@ -78,9 +76,7 @@ class SummariesStep(Step):
 
         return summarize_clusters(pairs, context.components, KnownStore(context.store), report)
 
-    def _keep(
-        self, state: PartitionState, summarized: Summarized, inputs: str, record: Record | None
-    ) -> str | None:
+    def _keep(self, state: PartitionState, summarized: Summarized, inputs: str) -> str | None:
         """Save the new layer and return its version; None if a summary of it failed."""
         trees = state.clusterings(self.layer)
         if failed := [failure for tree in trees for failure in summarized.failed.get(tree, ())]:
@@ -94,24 +90,14 @@ class SummariesStep(Step):
         ]
         version = nodes_version(nodes)
         state.put_nodes(self.layer, nodes)
-        history = self._history(state, nodes, record)
         # The next build of a layer with refused summaries asks the model again.
         reusable = not any(FALLBACK in node.quality for node in nodes)
-        state.save(self.asset, nodes_to_table(nodes), version, inputs if reusable else "", history)
+        state.save(self.asset, nodes_to_table(nodes), version, inputs if reusable else "")
         return version
 
     def _named(self, state: PartitionState, tree: str, nodes: Sequence[Node]) -> Sequence[Node]:
         below = [state.nodes(layer).get(tree, ()) for layer in range(self.layer)]
         return name_summaries(nodes, below, state.earlier_trees()[tree], state.context.components)
-
-    def _history(
-        self, state: PartitionState, nodes: Sequence[Node], record: Record | None
-    ) -> Sequence[Mapping[str, float]]:
-        """Return the means of the last builds, and of this one if it has any."""
-        settings, below = state.context.settings, state.nodes_by_id(self.layer - 1)
-        means = layer_means(CheckedLayer(nodes, below, settings))
-        kept = list(record.history if record else ())[-settings.checks.history_builds :]
-        return [*kept, means] if means else kept
 
     def _result(
         self, state: PartitionState, version: str, known: frozenset[str] | None
@@ -132,9 +118,7 @@ class SummariesStep(Step):
         """See ``Step._check``."""
         settings, quotes = state.context.settings, state.context.components.quotes
         nodes, below = state.flat_nodes(self.layer), state.nodes_by_id(self.layer - 1)
-        record = state.recorded(self.asset)
-        past = record.history[:-1] if record else ()
-        return check_layer(CheckedLayer(nodes, below, settings, past, quotes))
+        return check_layer(CheckedLayer(nodes, below, settings, quotes))
 
 
 def _summary_error(failed: Sequence[FailedSummary]) -> SummaryError:

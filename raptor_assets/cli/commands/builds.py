@@ -16,7 +16,7 @@ from raptor_assets.cli.options import (
     home_and_json,
     home_settings,
 )
-from raptor_assets.cli.output import duration_text, join_reasons, print_json
+from raptor_assets.cli.output import join_reasons, print_json
 from raptor_assets.corpus.changes import Changes
 from raptor_assets.home.access import CorpusAccess
 from raptor_assets.home.folder import Home
@@ -45,8 +45,7 @@ def plan_command(
     """Say what the next build will do and cost. Nothing is built, and no endpoint is called.
 
     SOURCES are added to those of the home's settings. The plan is exact for a tree that is updated,
-    and an estimate for a tree that is built from scratch. The first plan with a local model
-    measures its speed, and the home keeps it.
+    and an estimate for a tree that is built from scratch.
     """
     opened, settings, scan = _scan_sources(home, sources)
     keys = _partition_keys(partitions, scan.inventory, settings)
@@ -70,7 +69,6 @@ def _plan_values(planned: Forecast) -> dict[str, Any]:
         "refused": sorted(changes.refused),
         "odd": dict(planned.odd),
         **planned.plan.as_dict(),
-        "seconds": planned.seconds,
     }
 
 
@@ -96,12 +94,6 @@ def _print_plan(planned: Forecast) -> None:
     if n_same := len(plan.trees) - len(affected):
         say(f"{counted(n_same, 'tree')} of these partitions without a change", dim=True)
     _print_total(plan)
-    if planned.speed and planned.seconds:
-        read, written = planned.speed
-        say(
-            f"time: about {duration_text(planned.seconds)}; the model reads {read:.0f} and writes "
-            f"{written:.0f} tokens a second on this machine"
-        )
 
 
 def _print_tree(tree: TreePlan) -> None:

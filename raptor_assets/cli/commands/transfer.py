@@ -13,8 +13,8 @@ from raptor_core.home.folder import hint
 from raptor_core.home.published import open_published
 from raptor_core.redaction import hide_credentials
 from raptor_core.tables.curation import KEY
+from raptor_core.transfer.format import ExportFolder
 from raptor_core.transfer.importing import read_export
-from raptor_core.transfer.values import ExportFolder
 from raptor_core.tree.components import Components
 
 

@@ -45,11 +45,6 @@ class Engine:
         socket = str(Path(folder) / "llama.sock")  # the ending makes it a socket's path
         self._server = _load(part, socket, header.context_tokens)
 
-    def complete(self, body: Mapping[str, Any]) -> dict[str, Any]:
-        """Return llama.cpp's answer to the body of a chat request."""
-        answer: dict[str, Any] = self._server.handle_chat_completions(body)
-        return answer
-
     def stream(self, body: Mapping[str, Any], stop: threading.Event) -> list[Any]:
         """Return the events of a streamed answer; after ``stop`` none follows."""
         events: list[Any] = []

@@ -1,4 +1,4 @@
-"""Records about the files of local models: their digests, and their speeds on machines.
+"""Digests of the files of local models.
 
 A home keeps them in one JSON file. Everything in it can be computed again, so a damaged file counts
 as empty, and a file that cannot be written is no error.
@@ -19,24 +19,22 @@ _digests: dict[str, str] = {}
 """SHA-256 of files by path, size and time of the last change, in this process."""
 
 
-def read_record(records: Path | None, kind: str) -> dict[str, Any]:
-    """Return the records of one kind; empty if there are none."""
+def read_digests(records: Path | None) -> dict[str, Any]:
+    """Return the kept digests by the state of their file; empty if there are none."""
     if records is None:
         return {}
     try:
-        values: dict[str, Any] = json.loads(records.read_text(encoding="utf-8"))[kind]
-        return dict(values)
+        return dict(json.loads(records.read_text(encoding="utf-8"))["digests"])
     except (OSError, ValueError, LookupError, TypeError, RecursionError):
         return {}
 
 
-def add_record(records: Path | None, kind: str, key: str, value: object) -> None:
-    """Add a value to the file of records, if its folder exists."""
+def _keep_digest(records: Path | None, key: str, digest: str) -> None:
+    """Add a digest to the file of records, if its folder exists."""
     if records is None or not records.parent.is_dir():
         return
-    values = {name: read_record(records, name) for name in ("digests", "speeds")}
-    values[kind][key] = value
     with suppress(OSError):
+        values = {"digests": {**read_digests(records), key: digest}}
         replace_file(records, json.dumps(values, indent=1).encode())
 
 
@@ -45,11 +43,11 @@ def digest_of(path: Path, records: Path | None = None) -> str:
     state = path.stat()
     key = f"{path.absolute()} {state.st_size} {state.st_mtime_ns}"
     if key not in _digests:
-        kept = read_record(records, "digests").get(key)
+        kept = read_digests(records).get(key)
         if not isinstance(kept, str):
             with path.open("rb") as file:
                 kept = hashlib.file_digest(file, "sha256").hexdigest()
-            add_record(records, "digests", key, kept)
+            _keep_digest(records, key, kept)
         _digests[key] = kept
     return _digests[key]
 

@@ -20,6 +20,8 @@ from raptor_core.models.reading.citations import renumber, replace_marks
 from raptor_core.nodes import Node, format_pages, labelled
 from raptor_core.retrying import RetryPolicy
 from raptor_core.settings.models import ReaderSettings
+from raptor_core.text.sentence_ends import ends_sentence
+from raptor_core.text.words import is_unspaced, words
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,9 +171,6 @@ MIN_WORDS = 5
 MIN_LETTERS = 10
 """Minimum number of letters of a quote in a script without spaces."""
 
-_LETTERS = re.compile(r"[^\W\d_]+")
-_UNSPACED = re.compile("[\u3040-\u30ff\u3400-\u9fff\u0e01-\u0eff]")
-_END = re.compile(r"[.!?…:;。！？।؟։።][\"'”’»›)\]」』）*_`]*\Z")
 _HEADING = re.compile(r"#{1,6}\s|\|")
 _UNDERLINE = re.compile(r"[ \t]*\n[ \t]*([=~^\"'#*+.`:_-])\1{2,}[ \t]*(?:\n|\Z)")
 
@@ -194,14 +193,14 @@ class Quote:
 def _is_sentence(passage: Passage, start: int, end: int) -> bool:
     """Return whether a span is a sentence: no heading, row of a table, rule or scrap."""
     text = passage.text[start:end]
-    words = _LETTERS.findall(text)
+    all_words = words(text)
     if _HEADING.match(text) or _UNDERLINE.match(passage.text, end):
         return False
     if text in passage.label.split(" > "):
         return False
-    if _UNSPACED.search(text):
-        return sum(map(len, words)) >= MIN_LETTERS
-    return len(words) >= (MIN_WORDS if _END.search(text) else 2 * MIN_WORDS)
+    if is_unspaced(text):
+        return sum(map(len, all_words)) >= MIN_LETTERS
+    return len(all_words) >= (MIN_WORDS if ends_sentence(text) else 2 * MIN_WORDS)
 
 
 def best_sentences(

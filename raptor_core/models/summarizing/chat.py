@@ -19,9 +19,9 @@ from raptor_core.models.money.ledger import Ledger
 from raptor_core.models.money.usage import SUMMARIES
 from raptor_core.models.summarizing import prompts
 from raptor_core.models.summarizing.base import FailedSummary, Summary, SummaryRequest, Unfit
-from raptor_core.models.summarizing.sentence import ends_sentence
 from raptor_core.retrying import RetryPolicy
 from raptor_core.settings.models import SummarizerSettings
+from raptor_core.text.sentence_ends import ends_sentence
 from raptor_core.tokens.base import TokenCounter
 
 UnfitCheck = Callable[[str, Sequence[str]], Unfit | None]

@@ -16,11 +16,11 @@ from raptor_core.models.summarizing.sentence import (
     COMPLETE,
     JUNK,
     PARTIAL,
-    UNSPACED,
     SummarySentence,
     split_sentences,
 )
 from raptor_core.settings.models import SummarizerSettings
+from raptor_core.text.words import UNSPACED
 from raptor_core.tokens.base import TokenCounter
 
 VERSION = 1

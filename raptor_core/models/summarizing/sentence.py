@@ -6,21 +6,12 @@ The boundaries of sentences are in ``raptor_core.chunking.sentences``.
 import re
 from dataclasses import dataclass
 from itertools import pairwise
-from pathlib import Path
 
 from raptor_core.chunking.sentences import sentences
+from raptor_core.text.sentence_ends import ends_sentence
+from raptor_core.text.vocabulary import STOPWORDS, singular
+from raptor_core.text.words import is_paired, is_unspaced, pairs, words
 
-STOPWORDS = frozenset(Path(__file__).with_name("stopwords.txt").read_text("utf-8").split())
-
-# Scripts without spaces between words: a pair of characters counts as a word.
-UNSPACED = (
-    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
-)
-_WORD = re.compile(rf"[{UNSPACED}]+|[^\W_{UNSPACED}]+")
-_ASCII_WORD = re.compile(r"[A-Za-z0-9]+")
-_UNSPACED_RUN = re.compile(rf"[{UNSPACED}]")
-_TERMINAL = re.compile(r"[.!?…。！？؟।۔｡][\"'”’»)\]」』）]*(?:\s*\[[\d,; ]+\])?$")
-_END_CHARS = 16
 _CODE = re.compile(r"[{};=<>|\\$#`~^_]|::|->|\(\)")
 _DIGIT = re.compile(r"\d")
 _URL = re.compile(r"(?:https?://|www\.)\S+")
@@ -73,11 +64,6 @@ def split_sentences(text: str, n_tokens: int) -> tuple[SummarySentence, ...]:
     return tuple(_describe(piece, rate) for piece in folded if piece)
 
 
-def ends_sentence(text: str) -> bool:
-    """Return whether a text ends with a mark that closes a sentence."""
-    return _TERMINAL.search(text.rstrip()[-_END_CHARS:]) is not None
-
-
 def _split_headings(text: str) -> list[str]:
     """Separate headings: lines without a stop that had room for the next line's capital word."""
     if "\n" not in text:
@@ -85,72 +71,57 @@ def _split_headings(text: str) -> list[str]:
     lines = text.strip().splitlines()
     n_headings = 0
     for line, following in pairwise(lines):
-        words = following.split(maxsplit=1)
-        if words and not words[0][0].isupper():
+        first = "".join(following.split(maxsplit=1)[:1])
+        if first and not first[0].isupper():
             break
         room = 0.8 * max(map(len, lines)) - len(line) - 1
-        if words and (len(words[0]) > room or _TERMINAL.search(line.rstrip()) or "," in line[-1:]):
+        if first and (len(first) > room or ends_sentence(line) or "," in line[-1:]):
             break
         n_headings += 1
     return [*lines[:n_headings], "\n".join(lines[n_headings:])]
 
 
 def _describe(text: str, tokens_per_char: float) -> SummarySentence:
-    words = (_ASCII_WORD if text.isascii() else _WORD).findall(text)
-    joined = " ".join(words)
-    n_letters = len(joined) - max(0, len(words) - 1)
+    all_words = words(text)
+    n_letters = sum(map(len, all_words))
     n_chars = len(text) - text.count(" ")
-    terms = _terms(joined)
-    tier = _tier(text, len(words), n_letters, n_chars)
+    terms = _terms(all_words)
+    tier = _tier(text, len(all_words), n_letters, n_chars)
     return SummarySentence(
         text=text,
         n_tokens=max(1.0, n_chars * tokens_per_char),
         terms=terms,
-        names=_terms(" ".join([word for word in words[1:] if not word.islower()])),
+        names=_terms([word for word in all_words[1:] if not word.islower()]),
         tier=tier,
-        weight=_weight(text, len(words), len(terms)) * _TIER_WEIGHTS[tier],
-        dependent=bool(words) and words[0].casefold() in _LEANING,
+        weight=_weight(text, len(all_words), len(terms)) * _TIER_WEIGHTS[tier],
+        dependent=bool(all_words) and all_words[0].casefold() in _LEANING,
     )
 
 
 def content_terms(text: str) -> frozenset[str]:
     """Return the content words of a text, as ``SummarySentence.terms`` has those of a sentence."""
-    return _terms(" ".join((_ASCII_WORD if text.isascii() else _WORD).findall(text)))
+    return _terms(words(text))
 
 
-def _terms(words: str) -> frozenset[str]:
-    """Return the content words, folded; runs of an unspaced script become pairs of characters."""
-    distinct = set(words.casefold().split()) - STOPWORDS
-    if words.isascii():
-        return frozenset([stem(term) for term in distinct if len(term) > 1])
+def _terms(all_words: list[str]) -> frozenset[str]:
+    """Return the content words, folded; a word of an unspaced script gives pairs of letters."""
     terms: set[str] = set()
-    for term in distinct:
-        if _UNSPACED_RUN.match(term):
-            terms.update(term[i : i + 2] for i in range(max(1, len(term) - 1)))
+    for term in {word.casefold() for word in all_words} - STOPWORDS:
+        if is_paired(term):
+            terms.update(pairs(term))
         elif len(term) > 1 or not term.isascii():
-            terms.add(stem(term))
+            terms.add(singular(term))
     return frozenset(terms)
 
 
-def stem(term: str) -> str:
-    """Return the singular of a plural, so that both count as one word."""
-    if term[-1] != "s" or len(term) < 4 or term[-2] == "s":
-        return term
-    return f"{term[:-3]}y" if len(term) > 4 and term.endswith("ies") else term[:-1]
-
-
 def _tier(text: str, n_words: int, n_letters: int, n_chars: int) -> int:
-    if _is_unspaced(text):
+    if is_unspaced(text):
         n_words = n_letters // 2
     if n_words < 2 or n_letters < 0.6 * n_chars or _is_junk(text, n_letters, n_chars):
         return JUNK
-    if n_words < 4 or not _TERMINAL.search(text[-_END_CHARS:]):
+    if n_words < 4 or not ends_sentence(text):
         return PARTIAL
     return PARTIAL if _starts_inside(text) or _is_unbalanced(text) else COMPLETE
-
-
-def _is_unspaced(text: str) -> bool:
-    return not text.isascii() and _UNSPACED_RUN.search(text) is not None
 
 
 def _is_junk(text: str, n_letters: int, n_chars: int) -> bool:
@@ -180,7 +151,7 @@ def _is_unbalanced(text: str) -> bool:
 def _weight(text: str, n_words: int, n_terms: int) -> float:
     """Return how well the form of a sentence suits a summary, in (0, 1]."""
     weight = 1.0
-    if n_terms < 4 and not _is_unspaced(text):
+    if n_terms < 4 and not is_unspaced(text):
         weight *= 0.4 + 0.15 * n_terms
     if text.rstrip("\"'”’»)").endswith(("?", "？", "؟")):
         weight *= 0.6  # a question without its answer says little

@@ -3,6 +3,8 @@
 import re
 from unicodedata import normalize
 
+from raptor_core.text.words import IDEOGRAPHIC
+
 _PHRASES = {
     "count": (
         r"how (many|often)|(total|exact) number of|number of times|count (all|the|every)|"
@@ -29,7 +31,7 @@ _PHRASES = {
         r"가장 (큰|작은|긴|짧은|오래된|높은|낮은)"
     ),
 }
-_WORD_START = r"(?<![^\W\u3040-\u9fff])"  # Chinese and Japanese words begin anywhere
+_WORD_START = rf"(?<![^\W{IDEOGRAPHIC}])"  # Chinese and Japanese words begin anywhere
 _PATTERNS = {kind: re.compile(f"{_WORD_START}(?:{text})") for kind, text in _PHRASES.items()}
 
 

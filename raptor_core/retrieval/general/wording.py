@@ -20,11 +20,10 @@ from itertools import pairwise
 from pathlib import Path
 from unicodedata import normalize
 
+from raptor_core.text.words import is_unspaced, words
+
 UNSPACED = ("Chinese", "Japanese")
 """Languages whose words have no spaces between them."""
-
-_WORD = re.compile(r"[^\W_]+")
-_UNSPACED_RUN = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff]")
 
 
 @dataclass(slots=True)
@@ -94,10 +93,12 @@ def languages() -> tuple[Language, ...]:
 
 def read_wording(question: str) -> Wording:
     """Read a question in the language in which it has the fewest names."""
-    words = _WORD.findall(normalize("NFKC", question).casefold())
-    is_unspaced = any(map(_UNSPACED_RUN.search, words))
+    question_words = words(normalize("NFKC", question).casefold())
+    unspaced = is_unspaced(question)
     readings = [
-        language.classify(words) for language in languages() if language.is_unspaced == is_unspaced
+        language.classify(question_words)
+        for language in languages()
+        if language.is_unspaced == unspaced
     ]
     wording = Wording()
     for word, kind in min(readings, key=_name_chars):

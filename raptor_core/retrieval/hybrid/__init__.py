@@ -2,7 +2,7 @@
 
 General questions are the work of ``raptor_core.retrieval.general``. For details ``pool`` gathers
 candidates and scores them, ``reranking`` may score the best again, ``passages`` forms paragraphs of
-chunks, and ``context_packing`` fills the budget. ``docs/retrieval.md`` says how the weights were
+chunks, and ``context_packing`` fills the budget. ``docs/research.md`` says how the weights were
 tuned. Read ``pool`` next.
 """
 

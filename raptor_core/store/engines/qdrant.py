@@ -44,8 +44,7 @@ class ClientEngine(Engine):
         self._client = client
         self._collection = collection
         self._place = place
-        self._consistency = layout.consistency() if layout else {}
-        self._params = layout.search_params() if layout else None
+        self._params = layout.search_params if layout else None
         self._has_graph = layout is not None
         # By default a server counts deleted points until it compacts them.
         live = models.IdfCorpusParams(corpus=_filter(Condition((LIVE,))))
@@ -60,20 +59,19 @@ class ClientEngine(Engine):
 
     def fetch(self, ids: Sequence[str], fields: Fields) -> list[Point]:
         """See ``Engine``."""
-        options = {"with_payload": _selected(fields), **self._consistency}
         records: list[Point] = []
+        selected = _selected(fields)
         for at in range(0, len(ids), READ_POINTS):
             part = list(ids[at : at + READ_POINTS])
             with self._place.errors():
-                records += map(_record, self._client.retrieve(self._collection, part, **options))
+                records += map(_record, self._client.retrieve(self._collection, part, selected))
         return records
 
     def scroll(self, condition: Condition, fields: Fields, *, dense: bool = False) -> list[Point]:
         """See ``Engine``."""
-        options = {
+        options: dict[str, Any] = {
             "with_payload": _selected(fields),
             "with_vectors": [DENSE] if dense else False,
-            **self._consistency,
         }
         records: list[Point] = []
         offset: Any = None
@@ -92,9 +90,7 @@ class ClientEngine(Engine):
         """See ``Engine``; all searches are one request."""
         queries = [self._query(request, limit, fields) for request in requests]
         with self._place.errors():
-            answers = self._client.query_batch_points(
-                self._collection, queries, **self._consistency
-            )
+            answers = self._client.query_batch_points(self._collection, queries)
         return [[Scored(str(p.id), p.payload or {}, p.score) for p in a.points] for a in answers]
 
     def _query(self, request: SearchRequest, limit: int, fields: Fields) -> models.QueryRequest:

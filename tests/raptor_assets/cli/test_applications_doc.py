@@ -39,7 +39,7 @@ def test_an_example_runs_and_prints(number, capsys):
 
 
 def test_all_examples_are_looked_at():
-    assert len(EXAMPLES) == 6
+    assert len(EXAMPLES) == 5
 
 
 def test_the_clients_configuration_starts_our_command():

@@ -1,7 +1,6 @@
 """The settings file that a new home gets, and how sources are added to it."""
 
 import re
-from pathlib import Path
 
 import pytest
 import tomlkit
@@ -57,16 +56,12 @@ def test_a_new_file_shows_the_settings_that_people_change_and_no_others():
     assert complete.count("(advanced)") > 100
 
 
-def test_advanced_settings_are_marked_in_the_schema():
-    schema = Settings.model_json_schema()["$defs"]
-    assert "advanced" not in schema["ChunkingSettings"]["properties"]["max_tokens"]
-    assert schema["ChunkingSettings"]["properties"]["context"]["advanced"] is True
-
-
-def test_the_page_of_settings_is_what_init_all_writes():
-    page = (Path(__file__).parents[3] / "docs/settings.md").read_text(encoding="utf-8")
-    text = settings_text(sources=[], preset="default", group_by="document", is_complete=True)
-    assert page.partition("```toml\n")[2].partition("```")[0] == text
+def test_the_schema_says_which_settings_are_common_and_which_make_another_tree():
+    shown = Settings.model_json_schema()["$defs"]["ChunkingSettings"]["properties"]
+    assert shown["max_tokens"]["common"]
+    assert shown["max_tokens"]["rebuilds"]
+    assert not shown["max_context_tokens"]["common"]
+    assert shown["max_context_tokens"]["rebuilds"]
 
 
 def _section(text, name):

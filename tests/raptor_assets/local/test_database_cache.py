@@ -10,7 +10,7 @@ from support.servers import keep_records_in
 from support.summarizers import ScriptedSummarizer
 from support.workshop import Workshop, prose
 
-from raptor_assets.home.database_cache import DatabaseCache
+from raptor_assets.home.records import shared_cache
 from raptor_assets.local.forecast import forecast
 from raptor_core.documents.catalog.scan import scan_source
 from raptor_core.errors import RecordsError
@@ -31,14 +31,13 @@ def workshop(postgres, tmp_path, monkeypatch):
 def test_it_keeps_what_the_file_in_a_home_keeps(workshop):
     vector = np.array([0.6, 0.8], dtype=np.float32)
     with workshop.instance() as instance:
-        one, other = (DatabaseCache(instance, name) for name in ("one", "other"))
+        one, other = (shared_cache(instance, name) for name in ("one", "other"))
         assert (one.texts(["a"]), one.unfinished()) == ({}, [])
         for cache in (one, other):
             cache.want([("t", "a"), ("t", "a"), ("t", "v")])
-        with one:
-            one.keep_texts({"a": "first", "b": "beside"})
-            one.keep_texts({"a": TEXT})
-            one.keep_vectors({"v": vector})
+        one.keep_texts({"a": "first", "b": "beside"})
+        one.keep_texts({"a": TEXT})
+        one.keep_vectors({"v": vector})
         assert other.texts(["a", "v"]) == {"a": TEXT}
         assert other.vectors(["a", "v"])["v"].tobytes() == vector.tobytes()
         one.forget(["t"])
@@ -54,7 +53,7 @@ def test_a_tree_whose_name_has_the_length_of_the_bound_is_kept_and_forgotten(wor
     letters = random.Random(1).choices(printable, k=MAX_ID_BYTES)  # an index packs them hardly
     tree = "".join(letters)
     with workshop.instance() as instance:
-        cache = DatabaseCache(instance, "c" * 64)
+        cache = shared_cache(instance, "c" * 64)
         cache.want([(tree, "k" * 32)])
         assert cache.unfinished() == [tree]
         cache.forget([tree])
@@ -63,7 +62,7 @@ def test_a_tree_whose_name_has_the_length_of_the_bound_is_kept_and_forgotten(wor
 
 def test_runs_at_once_make_its_tables_and_lose_nothing(workshop):
     with workshop.instance() as instance:
-        caches = [DatabaseCache(instance, "corpus") for _ in range(4)]
+        caches = [shared_cache(instance, "corpus") for _ in range(4)]
         names = [f"{run} {number}" for run in range(4) for number in range(20)]
 
         def work(run):
@@ -83,7 +82,7 @@ def test_runs_at_once_make_its_tables_and_lose_nothing(workshop):
 
 def unfinished(workshop):
     with workshop.instance() as instance:
-        return DatabaseCache(instance, "corpus").unfinished()
+        return shared_cache(instance, "corpus").unfinished()
 
 
 def test_another_machine_goes_on_with_what_a_run_left(workshop):
@@ -124,8 +123,7 @@ def test_a_plan_knows_what_a_run_left(workshop):
 
 def test_a_database_that_does_not_answer_is_told(postgres, workshop):
     with workshop.instance() as instance:
-        cache = DatabaseCache(instance, "corpus")
-        cache.keep_texts({"a": "text"})
+        shared_cache(instance, "corpus").keep_texts({"a": "text"})
         instance.event_log_storage.postgres_url = postgres.new_database() + "_that_is_not_there"
-        with pytest.raises(RecordsError, match="cache of unfinished work cannot be opened"):
-            cache.texts(["a"])
+        with pytest.raises(RecordsError, match="cache of unfinished work cannot be used"):
+            shared_cache(instance, "corpus").texts(["a"])

@@ -90,7 +90,7 @@ def test_every_layer_and_the_tree_carry_their_checks(definitions):
             "language_switch",
         }
         on_clusters = {name for key, name in found if key == CHAIN_NAMES.clusters(layer).key}
-        assert on_clusters == {"cluster_size", "cluster_size_drift", "token_budget"}
+        assert on_clusters == {"cluster_size", "token_budget"}
         assert (CHAIN_NAMES.findings(layer).key, "hallucination_audit") in found
     for layer in range(6):
         assert (CHAIN_NAMES.embeddings(layer).key, "embedding") in found
@@ -103,9 +103,7 @@ def test_structural_checks_block_and_statistical_ones_do_not():
         "document_text": False,
         "chunk_length": False,
         "compression_ratio": False,
-        "compression_drift": False,
         "cluster_size": False,
-        "cluster_size_drift": False,
         "language_switch": False,
         "near_duplicates": False,
         "model_answers": False,

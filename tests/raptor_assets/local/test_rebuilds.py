@@ -117,7 +117,7 @@ def test_changed_settings_rebuild_and_unrelated_ones_do_not(workshop):
     workshop.build()
     workshop.configure(checks={"max_children": 20}, embedder={"batch_size": 8})
     assert workshop.build().run_ids == []
-    workshop.configure(clustering={"window": 3})
+    workshop.configure(clustering={"cluster_size": 3})
     assert workshop.build().built == ["a.md", "b.md"]
 
 

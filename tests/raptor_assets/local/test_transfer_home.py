@@ -13,8 +13,8 @@ from raptor_core.errors import StoreMismatchError
 from raptor_core.retrieval import trace
 from raptor_core.store import Where
 from raptor_core.tables.curation import KEY, decide, read_decisions, take_back
+from raptor_core.transfer.format import ExportFolder
 from raptor_core.transfer.importing import read_export
-from raptor_core.transfer.values import ExportFolder
 
 pytestmark = pytest.mark.slow
 

@@ -7,11 +7,11 @@ from itertools import pairwise
 import pytest
 
 from raptor_core.chunking import make_chunker
-from raptor_core.chunking.overlong import Measure, cut_sentence
 from raptor_core.chunking.sections import SectionPaths
+from raptor_core.chunking.sentences import Measure, cut_sentence
 from raptor_core.documents.base import Document, Section
 from raptor_core.settings.models import ChunkingSettings, EmbedderSettings, TokensSettings
-from raptor_core.tokens import WordCounter, make_counter
+from raptor_core.tokens import make_counter
 
 COUNTER = make_counter(TokensSettings(), EmbedderSettings())
 
@@ -145,17 +145,6 @@ def test_short_paragraphs_fill_chunks():
     assert sum(counts) / len(counts) >= 75
 
 
-def test_greedy_chunks_may_end_with_any_line_where_the_settings_say_so():
-    text = "One two three\n  four five six seven.\n\nEight nine ten."
-    settings = ChunkingSettings(method="greedy", max_tokens=8, line_ends=True)
-    chunker = make_chunker(settings, WordCounter())
-    chunks = [chunk.text for chunk in chunker.chunk(Document("d", text))]
-    assert chunks == ["One two three\n  four five six seven.", "Eight nine ten."]
-    long = "\n".join(["word " * 5] * 4)
-    chunks = chunker.chunk(Document("d", long))
-    assert [chunk.n_tokens for chunk in chunks] == [5, 5, 5, 5]
-
-
 def test_greedy_chunks_take_every_sentence_that_fits_across_paragraphs():
     text = "\n\n".join(f"Line {n} says {n * 7919 % 997}." for n in range(200))
     settings = ChunkingSettings(method="greedy")
@@ -191,7 +180,7 @@ def test_the_fingerprint_names_what_changes_chunks_only():
     def fingerprint(**values):
         return make_chunker(ChunkingSettings(**values), COUNTER).fingerprint
 
-    assert fingerprint(max_tokens=100) == fingerprint(max_tokens=100, context=False)
+    assert fingerprint(max_tokens=100) == fingerprint(max_tokens=100, max_context_tokens=0)
     assert fingerprint(max_tokens=100) != fingerprint(max_tokens=101)
     assert fingerprint(max_tokens=100) != fingerprint(max_tokens=100, method="greedy")
 

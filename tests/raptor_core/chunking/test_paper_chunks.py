@@ -63,31 +63,8 @@ def test_whole_sentences_across_line_ends_fill_each_chunk(counter):
     assert [chunk.n_tokens for chunk in chunks] == counter.count([chunk.text for chunk in chunks])
 
 
-def test_line_ends_count_so_no_chunk_is_halved(counter):
-    chunks = chunks_of(wrapped_prose(300), counter, line_ends=True)
-    assert min(chunk.n_tokens for chunk in chunks[:-1]) > LIMIT - 30
-
-
-def test_with_line_ends_as_ends_of_sentences_there_are_about_as_many_chunks_as_the_authors(counter):
-    text = wrapped_prose(300)
-    ours = len(chunks_of(text, counter, line_ends=True))
-    assert 1.0 <= ours / count_as_the_authors_do(text, counter) < 1.15
-
-
 def test_a_sentence_over_the_limit_is_cut_and_nothing_is_lost(counter):
     text = f"Short one. {'harbour, ' * 150}end. Short two.\nShort three."
     chunks = chunks_of(text, counter)
     assert "".join("".join(c.text.split()) for c in chunks) == "".join(text.split())
     assert max(chunk.n_tokens for chunk in chunks) <= LIMIT
-
-
-def test_the_setting_of_line_ends_is_part_of_the_greedy_fingerprint_alone(counter):
-    settings = preset("paper").chunking
-    with_lines = settings.model_copy(update={"line_ends": True})
-    greedy = [make_chunker(values, counter).fingerprint for values in (settings, with_lines)]
-    assert len(set(greedy)) == 2
-    packed = [
-        make_chunker(values.model_copy(update={"method": "sentences"}), counter).fingerprint
-        for values in (settings, with_lines)
-    ]
-    assert len(set(packed)) == 1

@@ -132,7 +132,7 @@ def test_the_same_layer_gives_the_same_clusters(method):
 CHANGES = {
     "raptor": {"dimensions": 5, "local_neighbors": 5, "threshold": 0.2, "max_components": 9}
     | {"patience": 0, "epochs": 0, "max_tokens": 900, "seed": 1},
-    "contiguous": {"window": 5, "max_tokens": 900},
+    "contiguous": {"cluster_size": 5, "max_tokens": 900},
     "kmeans": {"cluster_size": 5, "max_tokens": 900, "seed": 1},
     "gmm": {"threshold": 0.2, "max_tokens": 900, "seed": 1},
     "linkage": {"cluster_size": 5, "max_tokens": 900},

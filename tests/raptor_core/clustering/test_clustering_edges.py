@@ -78,7 +78,7 @@ def test_many_duplicates_among_distinct_rows(method):
 @by_method
 def test_two_distinct_vectors_only(method):
     vectors = unit(np.repeat(np.eye(4)[:2], 20, axis=0))
-    clusters = clustered(method, vectors, tokens(40), window=5, cluster_size=20)
+    clusters = clustered(method, vectors, tokens(40), cluster_size=20)
     assert_valid(clusters, tokens(40), 3500)
     assert all(max(rows) < 20 or min(rows) >= 20 for rows in clusters.members)
 

@@ -1,4 +1,4 @@
-"""Engine "reference": clusters of umap-learn and scikit-learn, as fitted."""
+"""Method "reference": clusters of umap-learn and scikit-learn, as fitted."""
 
 import warnings
 
@@ -23,7 +23,7 @@ EXACT = {"patience": 0, "epochs": 0}
 
 
 def clustered(vectors, n_tokens, **changes):
-    settings = ClusteringSettings(engine="reference", **EXACT | changes)
+    settings = ClusteringSettings(method="reference", **EXACT | changes)
     return make_clusterer(settings).cluster(vectors, n_tokens)
 
 
@@ -55,31 +55,28 @@ def test_clusters_are_those_of_the_two_libraries():
 
 
 def test_clusters_inside_others_and_many_small_ones_stay(monkeypatch):
-    """The default engine would drop the first and merge the second."""
+    """The default method would drop the first and merge the second."""
     fitted = [np.arange(12), np.arange(3), *np.arange(12, 28).reshape(8, 2), np.array([5])]
     monkeypatch.setattr(
         "raptor_core.clustering.raptor._LayerClustering.global_then_local", lambda *_: list(fitted)
     )
     vectors, _ = topics(4, 7)
     assert {*clustered(vectors, tokens(28)).members} == {tuple(rows) for rows in fitted}
-    joined = clustered(vectors, tokens(28), join_lone_nodes=True)
-    assert {*joined.members} == {tuple(rows) for rows in fitted[:-1]}
 
 
-@pytest.mark.parametrize("joined", [False, True])
-def test_a_lone_node_has_a_summary_of_its_own_unless_it_is_joined(monkeypatch, joined):
+def test_a_lone_node_has_a_summary_of_its_own(monkeypatch):
     monkeypatch.setattr(
         "raptor_core.clustering.raptor._LayerClustering.global_then_local",
         lambda _, rows: [rows[:-1], rows[-1:]],
     )
-    values = {"clustering": {"engine": "reference", "join_lone_nodes": joined}}
+    values = {"clustering": {"method": "reference"}}
     settings = Settings.model_validate(values | {"tree": {"max_layers": 1}})
     text = "\n\n".join(f"# Part {n}\n\n" + f"Gauge {n} rose again. " * 22 for n in range(12))
     components = Components(settings, embedder=HashingEmbedder())
     tree = build_tree([Document("a.md", text)], components=components)
     leaves, summaries = (layer.nodes for layer in tree.layers)
     alone = [node.children for node in summaries if len(node.children) == 1]
-    assert alone == ([] if joined else [(leaves[-1].id,)])
+    assert alone == [(leaves[-1].id,)]
     assert tree_coverage(CheckedTrees([tree], settings)).passed
 
 
@@ -88,16 +85,15 @@ def test_what_a_tree_needs_is_kept(max_tokens):
     vectors, _ = topics(4, 20)
     vectors = unit(np.concatenate([vectors, vectors[:5], -vectors[:3]]))
     n_tokens = np.random.default_rng(3).integers(20, 101, size=len(vectors))
-    bounds = {"max_tokens": max_tokens, "join_lone_nodes": True}
-    clusters = clustered(vectors, n_tokens, **bounds)
-    assert_valid(clusters, n_tokens, max_tokens)
-    assert clustered(vectors, n_tokens, **bounds) == clusters
+    clusters = clustered(vectors, n_tokens, max_tokens=max_tokens)
+    assert_valid(clusters, n_tokens, max_tokens, min_members=1)
+    assert clustered(vectors, n_tokens, max_tokens=max_tokens) == clusters
 
 
 def test_it_has_a_fingerprint_of_its_own_and_the_default_keeps_its_own():
     plain, reference = (
-        make_clusterer(ClusteringSettings(engine=engine)).fingerprint
-        for engine in ("compiled", "reference")
+        make_clusterer(ClusteringSettings(method=method)).fingerprint
+        for method in ("raptor", "reference")
     )
     assert plain != reference
     assert plain == "279aac76d1b3785cb60e13e18c8eb9b4"

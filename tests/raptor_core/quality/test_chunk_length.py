@@ -4,7 +4,6 @@ import pytest
 
 from raptor_core import Components, Document, Settings
 from raptor_core.quality.sizes import chunk_length
-from raptor_core.settings import CheckSettings
 from raptor_core.tree.leaves import make_leaves
 
 TEXT = (
@@ -48,8 +47,7 @@ def test_windows_cut_by_their_nature():
 def test_a_chunk_over_the_limit_is_told_though_a_chunker_of_ones_own_made_it():
     settings = Settings(tokens={"counter": "words"})
     leaves = make_leaves("t", [Document("log.md", TEXT)], Components(settings))
-    strict = Settings(chunking={"max_tokens": 8}, checks=CheckSettings(max_cut_sentences=1))
-    found = chunk_length(leaves, {}, strict)
+    found = chunk_length(leaves, {}, Settings(chunking={"max_tokens": 8}))
     assert not found.passed
     assert found.numbers["over_limit_share"] == pytest.approx(1)
     assert "contract" in found.remedy

@@ -20,7 +20,7 @@ WHOLE = "Agnes Moor lit the lamp; a January storm broke windows; forty children 
 def checked(text, vectors=None, quotes=False, **quality):
     node = summary("top", [child.id for child in CHILDREN], text)
     node = node.__class__(**{**{f: getattr(node, f) for f in node.__slots__}, "quality": quality})
-    layer = CheckedLayer([node], by_id(*CHILDREN), Settings(), (), quotes, vectors or {})
+    layer = CheckedLayer([node], by_id(*CHILDREN), Settings(), quotes, vectors or {})
     return summary_coverage(layer)
 
 

@@ -17,7 +17,7 @@ from raptor_core.nodes import Layer
 from raptor_core.rebuild import plan_rebuild
 from raptor_core.settings import Settings
 from raptor_core.tree.build import build_tree, build_trees
-from raptor_core.tree.cache import MemoryCache
+from raptor_core.tree.cache import NodeCache
 from raptor_core.tree.cluster import cluster_top, cohesion
 from raptor_core.tree.components import Components
 
@@ -60,14 +60,14 @@ class RefusingEmbedder(HashingEmbedder):
 
 
 def test_a_plan_asks_no_summarizer_and_keeps_nothing():
-    summarizer, cache = FailingSummarizer(), MemoryCache()
+    summarizer, cache = FailingSummarizer(), NodeCache()
     components = make_components(maker=summarizer)
     documents = {"a": [Document("a", text(120, changed=[50]))]}
     plan = plan_rebuild({"a": built()}, documents, components=components, known=cache)
     assert plan.exact
     assert summarizer.n_made == 0
     assert not cache.vectors(["x"])
-    assert cache.__dict__ == MemoryCache().__dict__
+    assert (cache.unfinished(), cache.count_texts()) == ([], 0)
 
 
 def test_nothing_changed_is_nothing_to_do():

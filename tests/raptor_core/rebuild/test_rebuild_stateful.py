@@ -107,7 +107,7 @@ class Rebuilds(RuleBasedStateMachine):
             "chunking": {"max_tokens": 44 - self.value("chunking", "max_tokens", 24)},
             "clustering": {"seed": 1 - self.value("clustering", "seed", 1)},
             "summarizer": {"ratio": 0.7 - self.value("summarizer", "ratio", 0.3)},
-            "rebuild": {"max_placed": 1.1 - self.value("rebuild", "max_placed", 0.5)},
+            "rebuild": {"max_members": 44 - self.value("rebuild", "max_members", 24)},
         }
         self.library.configure(**{part: values[part]})
         self.bring_in_step()

@@ -114,7 +114,7 @@ def handbook():
 
 @pytest.fixture(scope="module")
 def components():
-    settings = Settings.model_validate({"chunking": {"max_tokens": 24, "context": False}})
+    settings = Settings.model_validate({"chunking": {"max_tokens": 24, "max_context_tokens": 0}})
     return Components(settings, embedder=HashingEmbedder())
 
 

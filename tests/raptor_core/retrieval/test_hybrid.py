@@ -292,7 +292,10 @@ def book(name, n_paragraphs, needle_at=None):
 @pytest.fixture(scope="module")
 def retriever():
     settings = Settings.model_validate(
-        {"chunking": {"max_tokens": 24, "context": False}, "retrieval": {"strategy": "hybrid"}}
+        {
+            "chunking": {"max_tokens": 24, "max_context_tokens": 0},
+            "retrieval": {"strategy": "hybrid"},
+        }
     )
     components = Components(settings, embedder=HashingEmbedder())
     documents = [book("a.md", 30), book("b.md", 60, needle_at=40), book("c.md", 5)]

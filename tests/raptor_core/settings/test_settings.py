@@ -28,7 +28,7 @@ def test_the_paper_preset_has_the_papers_figures():
     paper = preset("paper")
     assert (paper.chunking.method, paper.chunking.max_tokens) == ("greedy", 100)
     assert (paper.tokens.counter, paper.tokens.encoding) == ("tiktoken", "cl100k_base")
-    assert (paper.clustering.engine, paper.clustering.patience) == ("reference", 0)
+    assert (paper.clustering.method, paper.clustering.patience) == ("reference", 0)
     assert paper.clustering.threshold == 0.1
     assert paper.clustering.max_tokens == 3500
     assert paper.tree.top_nodes == 11
@@ -39,7 +39,7 @@ def test_a_file_overrides_its_preset_and_the_environment_overrides_the_file(tmp_
     path = write(tmp_path, 'preset = "paper"\n[chunking]\nmax_tokens = 80\n')
     settings = load_settings(path, {"RAPTOR_CLUSTERING__THRESHOLD": "0.25"})
     assert settings.chunking.max_tokens == 80
-    assert settings.chunking.context is False
+    assert settings.chunking.max_context_tokens == 0
     assert settings.clustering.threshold == 0.25
 
 

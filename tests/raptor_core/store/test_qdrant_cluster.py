@@ -12,7 +12,7 @@ from raptor_core.errors import StoreError
 pytestmark = pytest.mark.slow
 
 NAME = "corpus-ab12cd34"
-COPIES = {"replication_factor": 3, "write_consistency_factor": 2, "read_consistency": "quorum"}
+COPIES = {"collection": {"replication_factor": 3, "write_consistency_factor": 2}}
 
 
 class Traffic:

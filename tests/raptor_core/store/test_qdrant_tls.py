@@ -7,15 +7,15 @@ from support.stores import faults, make_tree, open_at, publish
 from raptor_core.errors import StoreError
 
 
-@pytest.mark.parametrize("grpc", [False, True])
-def test_keys_go_over_the_server_s_own_tls(tmp_path, authority, monkeypatch, grpc):
+@pytest.mark.parametrize("by_grpc", [False, True])
+def test_keys_go_over_the_server_s_own_tls(tmp_path, authority, monkeypatch, by_grpc):
     server = QdrantServer(
         tmp_path / "server",
         service__enable_tls="true",
         tls__cert=str(authority / "ca.pem"),
         tls__key=str(authority / "key.pem"),
     )
-    settings = {"url": server.url, "grpc": grpc, "grpc_port": server.grpc_port}
+    settings = {"url": server.url, "grpc_port": server.grpc_port if by_grpc else 0}
     trusted = {**settings, "tls_ca": str(authority / "ca.pem")}
     try:
         server.start()

@@ -7,7 +7,7 @@ import pytest
 from support.stores import PROCESS_PATH
 
 CALLS = {
-    "an export": "from raptor_core.transfer.rows import decode_rows; decode_rows(data, 'here')",
+    "an export": "from raptor_core.transfer.format import decode_rows; decode_rows(data, 'here')",
     "a source": (
         "from raptor_core.documents.formats.records import TableOrigin, read_parquet;"
         "from raptor_core.settings import SourceSettings;"

@@ -15,6 +15,7 @@ from raptor_core.errors import (
 )
 from raptor_core.store import Where
 from raptor_core.transfer.exporting import export_trees
+from raptor_core.transfer.format import ExportFolder, decode, encode
 from raptor_core.transfer.importing import (
     differing_trees,
     import_trees,
@@ -22,8 +23,6 @@ from raptor_core.transfer.importing import (
     select_trees,
     verify,
 )
-from raptor_core.transfer.manifest import decode, encode
-from raptor_core.transfer.values import ExportFolder
 
 
 def test_what_a_store_exports_another_imports_without_loss(open_kind, tmp_path):
@@ -131,7 +130,7 @@ def test_every_tree_is_read_by_itself(one, monkeypatch):
 
 
 def test_nodes_may_have_no_vectors_all_or_some():
-    from raptor_core.transfer.rows import decode_rows, encode_rows
+    from raptor_core.transfer.format import decode_rows, encode_rows
 
     nodes = make_tree("t", 4)
     data = encode_rows(nodes, {nodes[0].embedding_key: np.eye(1, N_DIMS)[0]})

@@ -17,7 +17,7 @@ from raptor_core.errors import EmptySourceError, InvariantError, SummaryError
 from raptor_core.models.summarizing.base import Summary
 from raptor_core.settings import Settings
 from raptor_core.tree.build import build_tree, build_trees
-from raptor_core.tree.cache import MemoryCache
+from raptor_core.tree.cache import NodeCache
 from raptor_core.tree.cluster import end_reason
 from raptor_core.tree.components import Components
 
@@ -48,7 +48,7 @@ METHODS = st.sampled_from(["raptor", "contiguous", "kmeans"])
 def make_settings(method="raptor", **tree):
     return Settings.model_validate(
         {
-            "chunking": {"max_tokens": 24, "context": False},
+            "chunking": {"max_tokens": 24, "max_context_tokens": 0},
             "summarizer": {"max_tokens": 40, "min_tokens": 8},
             "clustering": {"method": method, "max_tokens": 200},
             "tree": tree,
@@ -100,7 +100,7 @@ def test_the_same_documents_give_the_same_tree_byte_for_byte(documents, method):
 @examples(10)
 @given(CORPORA)
 def test_a_second_build_on_the_same_cache_embeds_and_summarizes_nothing(documents):
-    cache = MemoryCache()
+    cache = NodeCache()
     build_tree(documents, components=make_components().with_cache(cache))
     again = make_components()
     summarizer = Refusing(again.summarizer.fingerprint)
@@ -121,7 +121,7 @@ class Refusing:
 
 def test_a_renamed_document_has_the_same_content_keys():
     text = "\n\n".join(f"Paragraph {number} about the vault and its seeds." for number in range(40))
-    cache = MemoryCache()
+    cache = NodeCache()
     first_tools = make_components().with_cache(cache)
     first = build_tree([Document("a.md", text)], components=first_tools, name="a.md")
     components = make_components().with_cache(cache)
@@ -235,10 +235,10 @@ class Apologizing:
 
 def test_junk_that_a_summarizer_lets_through_fails_by_name_and_is_never_cached():
     documents = [Document("a", "\n\n".join(f"Gauge {n} reads {n} cm." for n in range(30)))]
-    cache = MemoryCache()
+    cache = NodeCache()
     broken = Components(
         make_settings(), embedder=HashingEmbedder(), summarizer=Apologizing(), cache=cache
     )
     with pytest.raises(SummaryError, match=r"node [0-9a-f-]{36} of tree 'a'.*junk \(refusal\)"):
         build_tree(documents, components=broken)
-    assert cache._texts == {}
+    assert cache.count_texts() == 0

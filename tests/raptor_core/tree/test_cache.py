@@ -1,6 +1,5 @@
 """The cache of unfinished work: it loses no value, and forgets values that no tree needs."""
 
-import os
 import random
 import signal
 import sqlite3
@@ -9,17 +8,14 @@ import sys
 import time
 from contextlib import closing
 
-import filelock
 import numpy as np
 import pytest
 from support import cache_process
 from support.stores import PROCESS_PATH
 
 from raptor_core.errors import StoreError
-from raptor_core.tree import sqlite_cache
-from raptor_core.tree.cache import ChainedKnown, MemoryCache
-from raptor_core.tree.sql_cache import KEEP, _row
-from raptor_core.tree.sqlite_cache import FILE, SqliteCache
+from raptor_core.tree import cache as cache_module
+from raptor_core.tree.cache import FILE, ChainedKnown, NodeCache
 
 ODD = "Grüße 世界 😀,\ttwo\nlines"
 VECTOR = np.array([0.6, 0.8], dtype=np.float32)
@@ -40,17 +36,16 @@ def fill(cache, tree, keys, text="text"):
 
 
 both_kinds = pytest.mark.parametrize(
-    "made", [lambda _: MemoryCache(), SqliteCache], ids=["memory", "sqlite"]
+    "made", [lambda _: NodeCache(), NodeCache], ids=["memory", "sqlite"]
 )
 
 
 @both_kinds
 def test_what_is_kept_is_found_by_key_until_it_is_discarded(tmp_path, made):
     cache = made(tmp_path)
-    with cache:
-        cache.keep_texts({"a": "one", "b": ODD})
-        cache.keep_vectors({"v": VECTOR})
-        cache.keep_texts({"a": "another"})
+    cache.keep_texts({"a": "one", "b": ODD})
+    cache.keep_vectors({"v": VECTOR})
+    cache.keep_texts({"a": "another"})
     assert cache.texts(["a", "b", "v", "unknown"]) == {"a": "another", "b": ODD}
     found = cache.vectors(["a", "v"])
     assert found.keys() == {"v"}
@@ -60,33 +55,30 @@ def test_what_is_kept_is_found_by_key_until_it_is_discarded(tmp_path, made):
 
 
 @pytest.mark.parametrize("text", ["with a \0", "half a pair \ud83d"])
-def test_a_text_that_no_store_takes_is_not_kept_and_one_that_is_there_heals(tmp_path, text):
-    cache = SqliteCache(tmp_path)
+def test_a_text_that_no_store_takes_is_not_kept(tmp_path, text):
+    cache = NodeCache(tmp_path)
     fill(cache, "t", ["a"], text)
-    assert cache.texts(["a"]) == {}
-    cache._write([_row("a", text.encode("utf-8", "surrogatepass"), None)], KEEP)
     assert cache.texts(["a"]) == {}
     cache.keep_texts({"a": "made again"})
     assert cache.texts(["a"]) == {"a": "made again"}
 
 
 def test_a_cache_that_keeps_nothing_makes_no_file(tmp_path):
-    cache = SqliteCache(tmp_path / "answers")
-    with cache:
-        assert cache.texts(["a"]) == cache.vectors(["a"]) == {}
-        assert cache.unfinished() == []
+    cache = NodeCache(tmp_path / "answers")
+    assert cache.texts(["a"]) == cache.vectors(["a"]) == {}
+    assert cache.unfinished() == []
     cache.forget(["t"])
     assert not (tmp_path / "answers").exists()
 
 
 @pytest.mark.slow
 def test_what_another_run_leaves_while_one_is_open_is_not_lost(tmp_path):
-    with SqliteCache(tmp_path) as cache:
-        assert cache.texts(["a"]) == {}
-        with start("keep_one", tmp_path) as other:
-            assert other.wait() == 0
-        cache.keep_texts({"a": "of this one"})
-    assert SqliteCache(tmp_path).texts(["a", "b"]) == {"a": "of this one", "b": "of the other"}
+    cache = NodeCache(tmp_path)
+    assert cache.texts(["a"]) == {}
+    with start("keep_one", tmp_path) as other:
+        assert other.wait() == 0
+    cache.keep_texts({"a": "of this one"})
+    assert NodeCache(tmp_path).texts(["a", "b"]) == {"a": "of this one", "b": "of the other"}
 
 
 @both_kinds
@@ -107,7 +99,7 @@ def test_a_tree_takes_along_what_no_other_unfinished_tree_wants(tmp_path, made):
 
 
 def test_trees_of_one_name_in_two_corpora_are_two(tmp_path):
-    one, other = SqliteCache(tmp_path, "one"), SqliteCache(tmp_path, "other")
+    one, other = NodeCache(tmp_path, "one"), NodeCache(tmp_path, "other")
     for cache in (one, other):
         fill(cache, "t", ["a"])
     one.forget(["t"])
@@ -119,7 +111,7 @@ def test_trees_of_one_name_in_two_corpora_are_two(tmp_path):
 
 
 def test_forgotten_text_leaves_no_bytes_and_its_room_is_given_back(tmp_path):
-    cache = SqliteCache(tmp_path)
+    cache = NodeCache(tmp_path)
     fill(cache, "t", [f"{number}" for number in range(900)], "xylophone " * 50)
     full = (tmp_path / FILE).stat().st_size
     cache.forget(["t"])
@@ -128,31 +120,18 @@ def test_forgotten_text_leaves_no_bytes_and_its_room_is_given_back(tmp_path):
     assert len(left) < full / 5
 
 
-def test_a_row_that_the_disk_changed_is_unknown(tmp_path):
-    cache = SqliteCache(tmp_path)
-    cache.keep_texts({"a": "one", "b": "two"})
-    cache.keep_vectors({"v": VECTOR})
-    with closing(sqlite3.connect(tmp_path / FILE)) as connection, connection:
-        connection.execute("update kept set text = cast('too' as blob) where key = 'b'")
-        connection.execute("update kept set vector = zeroblob(8) where key = 'v'")
-    assert cache.texts("abv") == {"a": "one"}
-    assert cache.vectors("v") == {}
-    cache.keep_texts({"b": "two"})
-    assert cache.texts("b") == {"b": "two"}
-
-
 def test_a_damaged_file_is_named_and_may_be_moved_away(tmp_path):
-    SqliteCache(tmp_path).keep_texts({"a": "one"})
+    NodeCache(tmp_path).keep_texts({"a": "one"})
     (tmp_path / FILE).write_bytes(b"no database" * 999)
     with pytest.raises(StoreError, match=r"cache\.sqlite.*move it away.*unfinished work only"):
-        SqliteCache(tmp_path).texts("a")
+        NodeCache(tmp_path).texts("a")
     (tmp_path / FILE).unlink()
-    assert SqliteCache(tmp_path).texts("a") == {}
+    assert NodeCache(tmp_path).texts("a") == {}
 
 
 def test_a_file_that_another_process_locks_is_named(tmp_path, monkeypatch):
-    monkeypatch.setattr(sqlite_cache, "WAIT_SECONDS", 0.05)
-    cache = SqliteCache(tmp_path)
+    monkeypatch.setattr(cache_module, "WAIT_SECONDS", 0.05)
+    cache = NodeCache(tmp_path)
     cache.keep_texts({"a": "one"})
     with closing(sqlite3.connect(tmp_path / FILE, isolation_level=None)) as other:
         other.execute("begin immediate")
@@ -160,30 +139,12 @@ def test_a_file_that_another_process_locks_is_named(tmp_path, monkeypatch):
             cache.keep_texts({"b": "two"})
         assert cache.texts("ab") == {"a": "one"}
     cache.keep_texts({"b": "two"})
-    with filelock.FileLock(tmp_path / "cache.lock"), pytest.raises(StoreError, match="end it"):
-        cache.texts("a")
 
 
-def test_a_folder_that_cannot_be_written_is_named_and_can_be_read(tmp_path, monkeypatch):
+def test_a_folder_that_cannot_be_made_is_named(tmp_path):
     (tmp_path / "file").write_text("a file")
     with pytest.raises(StoreError, match="file"):
-        SqliteCache(tmp_path / "file").keep_texts({"a": "one"})
-    SqliteCache(tmp_path).keep_texts({"a": "one"})
-    before = sorted(tmp_path.iterdir())
-    monkeypatch.setattr(os, "access", lambda *_: False)
-    assert SqliteCache(tmp_path).texts("a") == {"a": "one"}
-    assert SqliteCache(tmp_path / "none").texts("a") == {}
-    assert sorted(tmp_path.iterdir()) == before
-
-
-def test_a_disk_without_room_is_refused_before_anything_is_written(tmp_path, monkeypatch):
-    cache = SqliteCache(tmp_path)
-    cache.keep_texts({"a": "one"})
-    usage = type("Usage", (), {"free": 10 * 2**20})
-    monkeypatch.setattr("raptor_core.disk.shutil.disk_usage", lambda _: usage)
-    with pytest.raises(StoreError, match="10 MB are free"):
-        cache.keep_texts({"b": "two"})
-    assert cache.texts("ab") == {"a": "one"}
+        NodeCache(tmp_path / "file").keep_texts({"a": "one"})
 
 
 @pytest.mark.slow
@@ -192,7 +153,7 @@ def test_a_disk_that_fills_up_is_named_and_what_was_kept_stays(tmp_path):
         *kept, error = process.stdout.read().splitlines()
     assert f"StoreError: {tmp_path}" in error
     assert len(kept) > 10
-    assert SqliteCache(tmp_path).texts(kept).keys() == set(kept)
+    assert NodeCache(tmp_path).texts(kept).keys() == set(kept)
 
 
 @pytest.mark.slow
@@ -205,7 +166,7 @@ def test_nothing_that_was_kept_is_lost_by_a_kill_at_any_time(tmp_path):
             time.sleep(rng.uniform(0, 0.2))
             process.send_signal(signal.SIGKILL)
             kept = [f"{0:06}", *process.stdout.read().split()]
-        cache = SqliteCache(folder)
+        cache = NodeCache(folder)
         found = cache.texts(kept) | cache.vectors(kept)
         assert found.keys() == set(kept)
         assert cache.unfinished() == ["t"]
@@ -221,14 +182,14 @@ def test_a_kill_while_a_tree_is_forgotten_leaves_all_of_it_or_nothing(tmp_path):
             process.stdout.readline()
             time.sleep(rng.uniform(0, 0.1))
             process.send_signal(signal.SIGKILL)
-        cache = SqliteCache(folder)
+        cache = NodeCache(folder)
         assert len(cache.texts(keys)) in (0, 200)
         cache.forget(["t"])
         assert (cache.texts(keys), cache.unfinished()) == ({}, [])
 
 
 def test_the_first_place_that_knows_a_key_is_taken():
-    one, two = MemoryCache(), MemoryCache()
+    one, two = NodeCache(), NodeCache()
     one.keep_texts({"a": "one"})
     two.keep_texts({"a": "two", "b": "two"})
     two.keep_vectors({"v": VECTOR})

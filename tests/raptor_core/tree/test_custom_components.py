@@ -9,7 +9,7 @@ from raptor_core import Components, Document, Settings, build_tree
 from raptor_core.errors import SettingsError, SummaryError
 from raptor_core.models.reading import Passage
 from raptor_core.tokens import WordCounter
-from raptor_core.tree.cache import MemoryCache
+from raptor_core.tree.cache import NodeCache
 from raptor_core.tree.custom_components import custom_component, custom_fingerprints, reader_of
 from raptor_core.tree.publish import (
     BUILD_GROUPS,
@@ -169,13 +169,13 @@ def test_the_module_of_manifests_imports_no_package_of_components():
 def test_copies_share_what_is_made_but_not_summarizer_and_cache():
     components = Components(Settings(tokens={"counter": "words"}))
     counter, summarizer = components.counter, components.summarizer
-    cache = MemoryCache()
+    cache = NodeCache()
     copy = components.with_cache(cache)
     assert (copy.ledger, copy.counter) == (components.ledger, counter)
     assert copy.cache is cache
     assert (copy.forgets, components.forgets) == (False, True)
     assert copy.summarizer is not summarizer
-    assert Components(cache=cache).with_cache(MemoryCache()).cache is cache
+    assert Components(cache=cache).with_cache(NodeCache()).cache is cache
 
 
 def test_the_corpus_tree_shares_the_embedder_and_takes_the_chunker_of_its_settings(named):

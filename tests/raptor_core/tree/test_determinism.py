@@ -14,7 +14,7 @@ from support.examples import examples
 
 from raptor_core.documents.base import Document
 from raptor_core.tree.build import build_tree
-from raptor_core.tree.cache import MemoryCache
+from raptor_core.tree.cache import NodeCache
 
 EMBEDDERS = ["hashing", pytest.param("default", marks=pytest.mark.slow)]
 PARAGRAPHS = (HANDBOOK / "vault" / "operating-the-cold-store.md").read_text().split("\n\n")
@@ -45,7 +45,7 @@ def test_a_tree_is_the_same_beside_others_of_the_same_paragraphs(texts):
 
 
 def test_a_tree_is_the_same_where_another_has_left_its_summaries():
-    parts, components, cache = PARAGRAPHS[1:4], make_components("hashing"), MemoryCache()
+    parts, components, cache = PARAGRAPHS[1:4], make_components("hashing"), NodeCache()
     documents = [Document("a.md", a_text(parts, "\n\n", " "))]
     alone = build_tree(documents, components=components)
     other = Document("b.md", a_text(parts[::-1], "\n\n", " "))

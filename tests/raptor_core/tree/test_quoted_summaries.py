@@ -28,7 +28,7 @@ NASTY = (
 )
 SETTINGS = Settings.model_validate(
     {
-        "chunking": {"max_tokens": 16, "context": False},
+        "chunking": {"max_tokens": 16, "max_context_tokens": 0},
         "summarizer": {"ratio": 0.9, "max_tokens": 40, "min_tokens": 8},
         "clustering": {"method": "contiguous", "max_tokens": 200},
         "tree": {"top_nodes": 1},

@@ -10,7 +10,7 @@ from raptor_core.quality.checks import CheckedLayer
 from raptor_core.quality.refused import model_answers
 from raptor_core.rebuild import plan_rebuild
 from raptor_core.tree.build import build_tree
-from raptor_core.tree.cache import MemoryCache
+from raptor_core.tree.cache import NodeCache
 
 
 @pytest.fixture
@@ -93,7 +93,7 @@ def test_a_refusal_fails_the_tree_where_the_settings_say_so(server):
 
 def test_the_next_build_asks_again_for_a_refused_summary_and_those_above_it(server):
     refuse(server, 1)
-    cache = MemoryCache()
+    cache = NodeCache()
     components = components_of(server, cache, method="raptor")
     tree = build(components)
     assert len(marked(tree)) == 1
@@ -109,7 +109,7 @@ def test_the_next_build_asks_again_for_a_refused_summary_and_those_above_it(serv
 
 def test_a_summary_that_is_refused_again_stays_and_so_do_those_above_it(server):
     refuse(server, 1)
-    cache = MemoryCache()
+    cache = NodeCache()
     tree = build(components_of(server, cache))
     n_before = server.n_requests
     again = build(components_of(server, cache), previous=tree)
@@ -131,7 +131,7 @@ def test_the_check_counts_and_names_refused_summaries_and_warns(server):
 
 def test_a_cut_answer_is_marked_and_never_paid_for_again(server):
     server.fail(Fault.answering("The river ran past the mill. The keeper then went", "length"))
-    cache = MemoryCache()
+    cache = NodeCache()
     components = components_of(server, cache, method="raptor", on_cut_off="sentence")
     tree = build(components)
     (cut,) = (node for node in tree.nodes() if CUT_OFF in node.quality)

@@ -18,10 +18,9 @@ from support.stores import PROCESS_PATH
 
 from raptor_core.errors import BudgetError
 from raptor_core.tree.build import build_tree
-from raptor_core.tree.cache import MemoryCache
+from raptor_core.tree.cache import NodeCache
 from raptor_core.tree.embed import embed_nodes
 from raptor_core.tree.leaves import make_leaves
-from raptor_core.tree.sqlite_cache import SqliteCache
 
 
 def test_answers_of_a_build_that_ended_are_not_asked_for_again(tmp_path):
@@ -33,7 +32,7 @@ def test_answers_of_a_build_that_ended_are_not_asked_for_again(tmp_path):
         assert server.n_requests == 5
         tree = build_tree(DOCUMENTS, components=make_components(settings, tmp_path))
         assert len(tree.layers[1].nodes) == server.n_requests
-    cache = SqliteCache(tmp_path)
+    cache = NodeCache(tmp_path)
     assert cache.unfinished() == ["a.md"]
     cache.forget(["a.md"])
     assert cache.texts(node.content_key for node in tree.nodes()) == {}
@@ -48,8 +47,9 @@ def test_tools_without_a_cache_keep_nothing_of_a_finished_build():
             build_tree(DOCUMENTS, components=components)
         assert components.cache.unfinished() == ["a.md"]
         components = make_components(paid_settings(server.base_url))
-        build_tree(DOCUMENTS, components=components)
-    assert vars(components.cache) == vars(MemoryCache())
+        tree = build_tree(DOCUMENTS, components=components)
+    keys = [node.embedding_key for node in tree.nodes()]
+    assert (components.cache.unfinished(), components.cache.vectors(keys)) == ([], {})
 
 
 def test_vectors_of_a_build_that_ended_are_not_asked_for_again(tmp_path):
@@ -63,9 +63,9 @@ def test_vectors_of_a_build_that_ended_are_not_asked_for_again(tmp_path):
         )
         leaves = make_leaves("t", DOCUMENTS, make_components(bounded))
         with pytest.raises(BudgetError):
-            embed_nodes(leaves, make_components(bounded, tmp_path), MemoryCache())
+            embed_nodes(leaves, make_components(bounded, tmp_path), NodeCache())
         components = make_components(paid_settings(server.base_url, **values), tmp_path)
-        embedded = embed_nodes(leaves, components, MemoryCache())
+        embedded = embed_nodes(leaves, components, NodeCache())
         assert len(embedded.reused) == 27
         np.testing.assert_array_equal(
             embedded.vectors, components.embedder.embed([leaf.embedding_text for leaf in leaves])
@@ -80,7 +80,7 @@ def test_junk_in_the_cache_becomes_no_summary(tmp_path):
         tree = build_tree(DOCUMENTS, components=make_components(settings, tmp_path))
         n_paid = server.n_requests
         key = tree.layers[1].nodes[0].content_key
-        SqliteCache(tmp_path).keep_texts({key: "I'm sorry, but I can't assist with that request."})
+        NodeCache(tmp_path).keep_texts({key: "I'm sorry, but I can't assist with that request."})
         again = build_tree(DOCUMENTS, components=make_components(settings, tmp_path))
         assert server.n_requests == n_paid + 1
     assert list(again.nodes()) == list(tree.nodes())

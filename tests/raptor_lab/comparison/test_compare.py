@@ -28,7 +28,7 @@ from raptor_lab.datasets.load import load_dataset
 
 SETTINGS = {
     "chunking": {"max_tokens": 24},
-    "clustering": {"method": "contiguous", "window": 2},
+    "clustering": {"method": "contiguous", "cluster_size": 2},
     "tree": {"max_layers": 2},
 }
 

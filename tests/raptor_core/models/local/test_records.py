@@ -9,8 +9,7 @@ from support.gguf import CHAT, write_gguf
 from raptor_core.errors import ModelError
 from raptor_core.home.folder import HomeFolder
 from raptor_core.models.local.engine import engine_of
-from raptor_core.models.local.records import add_record, digest_of, read_record, resolve_models
-from raptor_core.models.local.speed import Speed, machine_key, speed_of
+from raptor_core.models.local.records import digest_of, read_digests, resolve_models
 from raptor_core.settings import Settings
 from raptor_core.tree.components import Components
 
@@ -30,7 +29,7 @@ def test_a_digest_is_kept_in_the_home_until_the_file_changes(model, tmp_path):
     records = tmp_path / "models.json"
     first = digest_of(model, records)
     assert first == hashlib.sha256(model.read_bytes()).hexdigest()
-    assert list(read_record(records, "digests").values()) == [first]
+    assert list(read_digests(records).values()) == [first]
     write_gguf(model, {**CHAT, "general.name": "Other"})
     assert digest_of(model, records) == hashlib.sha256(model.read_bytes()).hexdigest() != first
 
@@ -46,7 +45,7 @@ def test_damaged_records_count_as_none(model, tmp_path, content):
 def test_a_home_knows_the_digest_of_its_model(model, tmp_path):
     home = HomeFolder.at(tmp_path)
     assert home.resolve(settings(model)).summarizer.sha256 == digest_of(model)
-    assert read_record(home.models, "digests")
+    assert read_digests(home.models)
 
 
 def test_a_summary_depends_on_the_file_and_not_on_its_path(model, tmp_path):
@@ -74,14 +73,6 @@ def test_settings_without_the_file_serve_readers_and_fail_writers(tmp_path):
 def test_another_file_than_the_expected_one_is_not_loaded(model):
     with pytest.raises(ModelError, match="expected 0000"):
         engine_of(settings(model, sha256="0" * 64).summarizer)
-
-
-def test_a_known_speed_is_not_measured_again(model, tmp_path):
-    part = resolve_models(settings(model, threads=2)).summarizer
-    home = HomeFolder.at(tmp_path)
-    add_record(home.models, "speeds", machine_key(part), [50.0, 20.0])
-    assert speed_of(part, home.models) == Speed(50.0, 20.0)
-    assert Speed(50.0, 20.0).seconds(100, 40) == 4.0
 
 
 def test_a_model_that_llama_cpp_cannot_load_is_an_error_in_words(model):

@@ -13,7 +13,7 @@ from support.summarizers import ScriptedSummarizer
 from raptor_core.errors import BudgetError
 from raptor_core.models.money.usage import EMBEDDINGS, SUMMARIES, Usage
 from raptor_core.tree.build import build_tree
-from raptor_core.tree.cache import MemoryCache
+from raptor_core.tree.cache import NodeCache
 from raptor_core.tree.embed import embed_nodes
 from raptor_core.tree.leaves import make_leaves
 
@@ -43,10 +43,10 @@ def asked(server):
 @pytest.mark.parametrize("concurrency", [1, 8])
 def test_runs_of_a_few_calls_end_in_the_tree_and_repeat_none(server, concurrency):
     with FakeOpenAI() as other:
-        whole, ended = run(other, MemoryCache())
+        whole, ended = run(other, NodeCache())
     assert ended is None
     assert whole.calls > 14
-    cache, calls = MemoryCache(), []
+    cache, calls = NodeCache(), []
     for _ in range(whole.calls):
         spent, ended = run(
             server, cache, budget={"calls": 7}, summarizer={"concurrency": concurrency}
@@ -63,7 +63,7 @@ def test_runs_of_a_few_calls_end_in_the_tree_and_repeat_none(server, concurrency
 
 @pytest.mark.parametrize("budget", [{"tokens": 900}, {"usd": 0.0008}])
 def test_tokens_and_dollars_are_not_passed_by_what_the_endpoint_counts(server, budget):
-    cache, ended, n_runs = MemoryCache(), "not yet", 0
+    cache, ended, n_runs = NodeCache(), "not yet", 0
     while ended is not None:
         spent, ended = run(server, cache, budget=budget)
         n_runs += 1
@@ -77,31 +77,29 @@ def test_tokens_and_dollars_are_not_passed_by_what_the_endpoint_counts(server, b
 def test_answers_under_way_when_the_budget_ends_are_kept(server):
     started = threading.Barrier(4, timeout=60)
     server.hold = lambda _body: started.wait()  # four at once, all there when a fifth is refused
-    cache = MemoryCache()
+    cache = NodeCache()
     spent, ended = run(server, cache, budget={"calls": 4}, summarizer={"concurrency": 8})
     assert ended is not None
-    assert (spent.calls, server.n_requests, len(cache._texts)) == (4, 4, 4)
+    assert (spent.calls, server.n_requests, cache.count_texts()) == (4, 4, 4)
 
 
 def test_no_budget_at_all_pays_nothing(server):
-    spent, ended = run(server, MemoryCache(), budget={"calls": 0})
+    spent, ended = run(server, NodeCache(), budget={"calls": 0})
     assert (spent, server.n_requests) == (Usage(), 0)
     assert "budget.calls = 0" in ended
 
 
 def test_a_refused_attempt_is_no_call_and_one_without_an_answer_is(server):
     server.fail(Fault.rate_limited(), times=2)
-    spent, _ = run(server, MemoryCache(), budget={"calls": 5}, summarizer={"concurrency": 1})
+    spent, _ = run(server, NodeCache(), budget={"calls": 5}, summarizer={"concurrency": 1})
     assert (spent.calls, spent.retries, server.n_requests) == (5, 2, 7)
     server.fail(Fault.cut_connection(), times=2)
-    spent, _ = run(server, MemoryCache(), budget={"calls": 5}, summarizer={"concurrency": 1})
+    spent, _ = run(server, NodeCache(), budget={"calls": 5}, summarizer={"concurrency": 1})
     assert (spent.calls, server.n_requests) == (3, 12)
 
 
 def test_extractive_summaries_are_no_calls(server):
-    spent, ended = run(
-        server, MemoryCache(), summarizer={"kind": "extractive"}, budget={"calls": 0}
-    )
+    spent, ended = run(server, NodeCache(), summarizer={"kind": "extractive"}, budget={"calls": 0})
     assert (spent, ended, server.n_requests) == (Usage(), None, 0)
 
 
@@ -120,7 +118,7 @@ def test_what_a_custom_summarizer_reports_is_counted(server):
 
 def test_local_embeddings_count_nothing(server):
     components = make_components(paid_settings(server.base_url, budget={"calls": 0, "tokens": 0}))
-    embedded = embed_nodes(make_leaves("t", DOCUMENTS, components), components, MemoryCache())
+    embedded = embed_nodes(make_leaves("t", DOCUMENTS, components), components, NodeCache())
     assert embedded.vectors.any()
     assert (embedded.usage, components.ledger.spendings) == (Usage(), ())
 
@@ -142,14 +140,14 @@ def embedding_tools(server, cache, **budget):
 
 
 def test_embeddings_of_an_endpoint_are_counted_and_bounded_batch_by_batch(server):
-    cache = MemoryCache()
+    cache = NodeCache()
     components = embedding_tools(server, cache)
     leaves = make_leaves("t", DOCUMENTS, components)
     bounded = embedding_tools(server, cache, calls=4)
     with pytest.raises(BudgetError, match=r"budget\.calls = 4"):
-        embed_nodes(leaves, bounded, MemoryCache())
-    assert (server.n_requests, len(cache._vectors)) == (4, 16)
-    embedded = embed_nodes(leaves, components, MemoryCache())
+        embed_nodes(leaves, bounded, NodeCache())
+    assert (server.n_requests, len(cache.vectors(leaf.embedding_key for leaf in leaves))) == (4, 16)
+    embedded = embed_nodes(leaves, components, NodeCache())
     assert len(embedded.reused) == 16
     sent = Counter(text for body in server.bodies for text in body["input"])
     assert max(sent.values()) == 1

@@ -8,7 +8,6 @@ from support.word_counter import WordCounter
 
 from raptor_core.models.summarizing.prompts import prompt_of, prompt_overhead, prompt_tokens
 from raptor_core.settings import Settings, SummarizerSettings
-from raptor_core.tree.publish import content_settings
 
 
 @pytest.mark.parametrize("prompt", ["bounded", "paper", "simple"])
@@ -61,4 +60,3 @@ def test_titles_are_asked_for_only_where_they_are_wanted():
     assert titled.question(["a"], 200).startswith(plain.question(["a"], 200))
     assert "title" in titled.question(["a"], 200)
     assert titled.version != plain.version
-    assert content_settings(Settings(), "summarizer", {}).keys().isdisjoint({"titles"})

@@ -1,0 +1,114 @@
+"""The tokenizer of words, the folding of words, and scripts that have no spaces between them.
+
+All rooms find words here. Token counters for models are in ``tokens``, stems and stop words in
+``vocabulary``, and ends of sentences in ``sentence_ends``.
+
+- A word is a run of letters, digits and combining marks. A change between a script in pairs and
+  another one ends it.
+- Scripts without spaces (Chinese, Japanese, Thai, Lao, Burmese, Khmer), and Korean, whose particles
+  have none, give overlapping pairs of letters, each with its vowels and marks.
+- Folding removes what writers leave out: case, accents, harakat, niqqud, nuktas, joiners, the form
+  of a letter or digit.
+"""
+
+import re
+import unicodedata
+from itertools import pairwise
+
+IDEOGRAPHIC = (
+    "\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
+)
+"""Chinese and Japanese; like the next ones, the inside of a class of characters."""
+SYLLABIC = (
+    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u1950-\u19df\u1a20-\u1aaf\u1b00-\u1b7f\ua980-\ua9ff"
+    "\uaa60-\uaa7f"
+)
+"""Thai, Lao, Burmese, Khmer and their neighbours."""
+UNSPACED = f"{IDEOGRAPHIC}{SYLLABIC}"
+"""Scripts without spaces between words."""
+_PAIRED = f"{UNSPACED}\u1100-\u11ff\u3130-\u318f\ua960-\ua97f\uac00-\ud7ff"
+_HAS_UNSPACED = re.compile(f"[{UNSPACED}]")
+_HAS_PAIRED = re.compile(f"[{_PAIRED}]")
+_ASCII_WORD = re.compile(r"[A-Za-z0-9]+")
+_WORD = re.compile(f"[{_PAIRED}]+|[^ {_PAIRED}]+")
+_LETTER = re.compile(
+    "[\u0e40-\u0e44\u0ec0-\u0ec4]?."
+    "(?:[\u0e30-\u0e3a\u0e45\u0e47-\u0e4e\u0eb0-\u0ebc\u0ec8-\u0ecd\u102b-\u1038\u103a-\u103e"
+    "\u1056-\u1060\u17b4-\u17d1\u17d3]|[\u1039\u17d2].)*"
+)
+"""Letter with the vowels before and after it, its marks, and the letters that stack below it."""
+_KOREAN_PARTICLES = frozenset("은는이가을를에의도로와과만")
+
+_OMITTED = re.compile(
+    "[\u0300-\u036f\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a\u0640"
+    "\u064b-\u065f\u0670\u06d6-\u06dc\u06df-\u06e8\u06ea-\u06ed\u0730-\u074a"
+    "\u093c\u09bc\u0a3c\u0abc\u0b3c\u0cbc"
+    "\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufeff]"
+)
+"""Accents, harakat, niqqud, nuktas, and characters that are not seen, in decomposed text."""
+_LETTER_FORMS = str.maketrans(
+    {**dict(zip("łđøħıŧƙ", "ldohitk", strict=True)), "æ": "ae", "œ": "oe", "ð": "d", "þ": "th"}
+    | dict(zip("ىیکةہھ", "ييكههه", strict=True))
+)
+
+
+class _WordCharacters(dict[int, str]):
+    """Translation table: letters, digits and marks stay, everything else becomes a space."""
+
+    def __missing__(self, code: int) -> str:
+        character = chr(code)
+        kept = character.isalnum() or unicodedata.category(character)[0] == "M"
+        self[code] = character if kept else " "
+        return self[code]
+
+
+_WORD_CHARACTERS = _WordCharacters()
+
+
+def fold(text: str) -> str:
+    """Return a text without what its writers may leave out: case, accents, marks, joiners."""
+    folded = unicodedata.normalize("NFKC", text).casefold()
+    if folded.isascii():
+        return folded
+    bare = _OMITTED.sub("", unicodedata.normalize("NFD", folded))
+    return unicodedata.normalize("NFC", bare).translate(_LETTER_FORMS)
+
+
+def find_words(text: str) -> list[re.Match[str]]:
+    """Return the words of a text as matches, whose spans are characters of the text."""
+    if text.isascii():
+        return list(_ASCII_WORD.finditer(text))
+    return list(_WORD.finditer(text.translate(_WORD_CHARACTERS)))
+
+
+def words(text: str) -> list[str]:
+    """Return the words of a text in order, as written."""
+    if text.isascii():
+        return _ASCII_WORD.findall(text)
+    return _WORD.findall(text.translate(_WORD_CHARACTERS))
+
+
+def folded_words(text: str) -> list[str]:
+    """Return the folded words of a text in order, with pairs for each word of a script in pairs."""
+    return [part for word in words(fold(text)) for part in pairs(word)]
+
+
+def is_unspaced(text: str) -> bool:
+    """Return whether a text has a letter of a script without spaces between words."""
+    return not text.isascii() and _HAS_UNSPACED.search(text) is not None
+
+
+def is_paired(word: str) -> bool:
+    """Return whether a word is of a script that gives pairs of letters."""
+    return not word.isascii() and _HAS_PAIRED.match(word) is not None
+
+
+def pairs(word: str) -> list[str]:
+    """Return the pairs of letters of a word, or the word itself for scripts with spaces."""
+    if not is_paired(word):
+        return [word]
+    letters = _LETTER.findall(word)
+    parts = [*map("".join, pairwise(letters))] if len(letters) > 1 else [word]
+    if len(letters) == 2 and letters[1] in _KOREAN_PARTICLES:
+        parts.append(letters[0])
+    return parts
