@@ -221,21 +221,6 @@ class RunsSettings(Part):
     """Most partitions of a run that the sensor requests. With workers on several machines a
     smaller number spreads a change over them.
     """
-    keep: int = Field(50, ge=0)
-    """Number of the newest runs that stay in the records of a home. An older run stays while a
-    partition has no newer build. 0 keeps all. A project's own instance is never changed.
-    """
-
-
-class ReportSettings(Part):
-    """Contents and address of the reports."""
-
-    rebuilds: int = Field(3, ge=0, le=50)
-    """Number of rebuilds of a tree whose old and new texts are kept; 0 keeps none."""
-    url: str = Field("", pattern="^(https?://[^\\s()<>|\\\\\\[\\]]+)?$")
-    """Address of the home's folder ``reports`` on a web server, such as
-    ``https://team.example/raptor``. With it, nodes in the Dagster UI link into the pages.
-    """
 
 
 class ReaderSettings(ChatPart):
@@ -272,7 +257,6 @@ class Settings(Part):
     store: StoreSettings = StoreSettings()
     tables: TablesSettings = TablesSettings()
     runs: RunsSettings = RunsSettings()
-    report: ReportSettings = ReportSettings()
     retrieval: RetrievalSettings = RetrievalSettings()
     hybrid: HybridSettings = HybridSettings()
     reader: ReaderSettings = ReaderSettings()

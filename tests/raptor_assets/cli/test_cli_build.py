@@ -8,8 +8,8 @@ from support.command import Place, raptor
 from support.openai_faults import Fault
 from support.openai_server import FakeOpenAI
 
-from raptor_assets.project.home import Home
-from raptor_assets.standalone.instance import open_instance
+from raptor_assets.home.folder import Home
+from raptor_assets.local.dagster import open_instance
 
 pytestmark = pytest.mark.slow
 
