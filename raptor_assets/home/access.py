@@ -13,18 +13,15 @@ from raptor_assets.assets.names import CorpusNames
 from raptor_assets.assets.versions import build_version
 from raptor_assets.home.folder import Home
 from raptor_assets.home.published import Published, read_published
-from raptor_assets.home.source_state import load_catalog, save_catalog
+from raptor_assets.home.source_state import keep_look, look
 from raptor_assets.shown.pages import ReportFolder
 from raptor_core.curation import Curation
 from raptor_core.documents import (
     Corpus,
     Inventory,
     Scan,
-    document_partition,
     load_documents,
-    read_documents,
     read_scanned,
-    scan_source,
     tree_name,
 )
 from raptor_core.documents.base import MEGABYTE
@@ -163,20 +160,11 @@ class SourceAccess:
         source, grouping = self.settings, self._settings.grouping
         if partitions is None:
             return load_documents(settings=source)
-        chosen = set(partitions)
-        if self._scan is not None:
-            scanned = self.inventory().partitions(grouping)
-            groups = (scanned.get(name, {}) for name in chosen)
-            ids = {entry.id for trees in groups for entries in trees.values() for entry in entries}
-            return read_scanned(self._scan, ids)
-        previous = load_catalog(self._access.tables, source)
-        corpus, catalog = read_documents(
-            source,
-            previous,
-            lambda document_id: document_partition(document_id, grouping) in chosen,
-        )
-        save_catalog(self._access.tables, source, catalog, previous)
-        return corpus
+        scan = self._look()
+        scanned = scan.inventory.partitions(grouping)
+        groups = (scanned.get(name, {}) for name in set(partitions))
+        ids = {entry.id for trees in groups for entries in trees.values() for entry in entries}
+        return read_scanned(scan, ids)
 
     def trees(self) -> set[str]:
         """Return the names of all trees of the source."""
@@ -185,13 +173,15 @@ class SourceAccess:
 
     def inventory(self) -> Inventory:
         """Scan the source for changes, without documents that people set aside."""
-        scan = self._scan
-        if scan is None:
-            source = self.settings
-            previous = load_catalog(self._access.tables, source)
-            scan = scan_source(source, previous)
-            save_catalog(self._access.tables, source, scan.catalog, previous)
-        return scan.inventory.without(self._access.curation().documents)
+        return self._look().inventory.without(self._access.curation().documents)
+
+    def _look(self) -> Scan:
+        """Return the scan that was given, or a new one, whose catalog is kept."""
+        if self._scan is not None:
+            return self._scan
+        scan = look(self._access.tables, self.settings)
+        keep_look(self._access.tables, self.settings, scan)
+        return scan
 
 
 class StoreAccess:

@@ -1,7 +1,7 @@
-"""Cache of the last scan of the source, next to the tables, for the next tick or process.
+"""Cache of the last scans of the source, next to the tables, for the next tick or process.
 
 It may be deleted, and several machines may write it: an entry is valid for a file with the stamp
-that it names. Files of a missing or damaged table are read again.
+that it names. Files of a missing or damaged cache are read again.
 """
 
 from raptor_core.documents import Catalog, Scan, parser_fingerprint, scan_source
@@ -16,7 +16,6 @@ _READINGS = Schema(
     ("file", "bytes"),
     ("stamp", "string"),
     ("content", "string"),
-    ("first_seen", "float"),
     ("is_final", "int"),
     ("documents", "json"),
     ("skipped", "json"),
@@ -25,7 +24,7 @@ _PARSERS = "parsers"
 
 
 def load_catalog(tables: TableStore, settings: SourceSettings) -> Catalog:
-    """Return the kept catalog, an empty one where it is damaged or of other settings."""
+    """Return the kept catalog; an empty one if it is missing, damaged or of other settings."""
     catalog = Catalog()
     try:
         table = tables.read(KEY, _NAME)
@@ -42,16 +41,7 @@ def look(tables: TableStore, settings: SourceSettings) -> Scan:
 
 
 def keep_look(tables: TableStore, settings: SourceSettings, scan: Scan) -> None:
-    """Keep the catalog of a ``look`` for the next one."""
+    """Keep the catalog of a scan for the next one, if it differs from the previous catalog."""
     if scan.is_new:
-        save_catalog(tables, settings, scan.catalog, scan.previous)
-
-
-def save_catalog(
-    tables: TableStore, settings: SourceSettings, catalog: Catalog, previous: Catalog
-) -> None:
-    """Write a catalog that differs from the previous one."""
-    if catalog is previous or catalog == previous:
-        return
-    rows = catalog.rows(sorted(catalog))
-    tables.write(KEY, _NAME, _READINGS.table(rows), {_PARSERS: parser_fingerprint(settings)})
+        table = _READINGS.table(scan.catalog.rows())
+        tables.write(KEY, _NAME, table, {_PARSERS: parser_fingerprint(settings)})

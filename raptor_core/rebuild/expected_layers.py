@@ -209,8 +209,6 @@ def _layer_plan(
         n_reused=len({node.content_key for node in added}) - len(to_make),
         lower_bound=bound,
         cost=_cost(list(to_make.values()), below, components, overhead),
-        drift=fit.n_placed / len(below) if fit else 0.0,
-        cohesion=fit.cohesion if fit else 0.0,
     )
 
 

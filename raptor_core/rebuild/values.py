@@ -43,8 +43,6 @@ class LayerPlan:
             make; an estimate where ``error`` is not 0.
         cost: cost of the summaries to make.
         error: largest relative error of the calls to expect; 0.0 if they are known.
-        drift: share of the nodes below that were placed one by one since the last fit.
-        cohesion: mean cosine of a member to its cluster's centre; 0.0 if unknown.
     """
 
     layer: int
@@ -60,8 +58,6 @@ class LayerPlan:
     lower_bound: int = 0
     cost: Cost = NOTHING
     error: float = 0.0
-    drift: float = 0.0
-    cohesion: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -170,19 +170,11 @@ class SummarizerSettings(ChatPart):
     """Prompts of your own. The user prompt must hold {context}, where the texts go, and may hold
     {max_words}, the desired length.
     """
-    on_failure: Literal["extractive", "fail"] = "extractive"
-    """What happens to a summary to which the model gives no usable answer after its retries: it is
-    refused, filtered, cut off, empty or a loop again and again. "extractive" writes it of its
-    children's sentences, marks it, and lets the next build ask again. "fail" fails its tree. An
-    endpoint that is down never leads there.
-    """
     max_fallback: float = Field(0.1, ge=0, le=1)
-    """Share of a tree's layer that may be written extractively, one summary at the least; above it
-    the tree fails.
-    """
-    on_cut_off: Literal["sentence", "retry"] = setting("sentence", rebuilds=True)
-    """"sentence" keeps an answer that is cut off or too long up to its last sentence that fits,
-    and marks the summary. "retry" asks again for a shorter answer.
+    """Share of a tree's layer, one summary at the least, that may be written extractively where the
+    model gives no usable answer after its retries: it is refused, filtered, cut off, empty or a
+    loop. Such a summary is marked, and the next build asks again. Above the share the tree fails; 0
+    fails at the first. An endpoint that is down never leads there.
     """
     titles: bool = setting(False, is_common=True, rebuilds=True)
     """Let a chat model begin each summary with a title, which becomes its name. Without it a name

@@ -197,7 +197,7 @@ def test_a_failing_partition_exits_with_5_and_is_named(own):
     with FakeOpenAI() as server:
         own.configure(
             f'[summarizer]\nkind = "openai"\nmax_retries = 0\nbase_url = "{server.base_url}"\n'
-            'on_failure = "fail"'
+            "max_fallback = 0.0"
         )
         server.fail(
             Fault.refusing(), times=None, when=lambda body: "lamp" in json.dumps(body["messages"])

@@ -89,7 +89,7 @@ def test_clusters_over_unchanged_nodes_stay_whatever_their_vectors_are():
     assert kept.fit.reason == ""
 
 
-CONTIGUOUS = {"clustering": {"method": "contiguous", "window": 4}}
+CONTIGUOUS = {"clustering": {"method": "contiguous", "cluster_size": 4}}
 
 
 @pytest.mark.parametrize(
