@@ -9,7 +9,7 @@ TORCH := torch==2.13.0
 # Where an environment forbids bytecode, every process of the tests compiles everything anew.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: demo test test-quick test-power test-lowest test-neighbours lint ui install browser servers audit build docs clean
+.PHONY: demo test test-all test-quick test-power test-lowest test-neighbours lint ui install browser servers audit build docs clean
 .DEFAULT_GOAL := install
 
 install: $(STAMP)
@@ -33,12 +33,19 @@ browser: $(STAMP)
 servers: $(STAMP)
 	$(BIN)/python tests/support/install_servers.py
 
-# Three workers for two cores: many of the long tests wait for daemons and servers of their own.
-test: $(STAMP) browser servers
-	$(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder
+# Three workers for two cores, as many of the long tests wait for processes of their own.
+PYTEST := -m pytest -n 3 --dist worksteal
+
+# All that guards data, results and interfaces; needs the Python packages alone.
+test: $(STAMP)
+	$(BIN)/python $(PYTEST) -m 'not rare'
+
+# Every test: servers, daemons, all points of a kill, real models, more examples of each law.
+test-all: $(STAMP) browser servers
+	$(BIN)/python $(PYTEST)
 
 test-quick: $(STAMP)
-	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder -m 'not slow'
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m 'not slow and not rare'
 
 # Planted faults, each with the tests that must fail: does the suite still see?
 test-power: $(STAMP)
@@ -54,7 +61,7 @@ test-lowest: $(STAMP)
 	$(LOWEST)/bin/python -m pip install --quiet $(TORCH)
 	$(BIN)/uv pip install --quiet --python $(LOWEST)/bin/python --requirement build/lowest.txt
 	$(BIN)/uv pip install --quiet --python $(LOWEST)/bin/python --no-deps --editable .
-	$(LOWEST)/bin/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder -m 'not slow'
+	$(LOWEST)/bin/python -m pytest -n 2 --dist worksteal -m 'not slow and not rare'
 
 # Packages that stand beside this one in a team's project; each has to resolve together with it.
 NEIGHBOURS := dbt-core==1.10.* dbt-core==1.11.* dbt-core==1.12.* dagster-dbt dagster-dlt langchain \

@@ -19,7 +19,7 @@ from random_embedder import RandomEmbedder
 def run_phase(arguments: argparse.Namespace) -> dict[str, Any]:
     """One phase in this process; the seconds and memory before it are told apart."""
     from raptor_assets.home.folder import Home
-    from raptor_assets.local import code_location, execute, forecast  # noqa: F401 - imports are not measured
+    from raptor_assets.local import build, code_location, forecast  # noqa: F401 - imports are not measured
 
     home = Home(arguments.root / "home")
     if not home.settings.exists():

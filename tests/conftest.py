@@ -18,13 +18,16 @@ MEMORY = Path("/dev/shm")
 NEEDED_BYTES = 6 << 30
 """What all tests take at the most at one time, with room to spare."""
 
-QUICK = "not slow"
+QUICK = "not slow and not rare"
 """The marks of `make test-quick`."""
+USUAL = "not rare"
+"""The marks of `make test`."""
 ALL_SLOW = re.compile(r"^pytestmark = \[?pytest\.mark\.slow\b", re.MULTILINE)
 """Stands in a file of long tests only."""
 
 # A deadline would be a timing assertion: the first example often pays an import.
 hypothesis.settings.register_profile("raptor", deadline=None)
+hypothesis.settings.register_profile("usual", deadline=None, max_examples=25)
 hypothesis.settings.register_profile("quick", deadline=None, max_examples=20)
 
 remember_certificates()
@@ -38,7 +41,8 @@ def pytest_configure(config):
     # A shell's background jobs ignore SIGINT. Processes of tests would inherit that, and Dagster
     # treats SIGTERM alike: each of them would be waited for in vain before it is killed.
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    hypothesis.settings.load_profile("quick" if config.option.markexpr == QUICK else "raptor")
+    profiles = {QUICK: "quick", USUAL: "usual"}
+    hypothesis.settings.load_profile(profiles.get(config.option.markexpr, "raptor"))
     # Half of the time of small builds is waiting for a disk that is to hold nothing.
     if MEMORY.is_dir() and shutil.disk_usage(MEMORY).free > NEEDED_BYTES:
         os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))

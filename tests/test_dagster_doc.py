@@ -20,6 +20,7 @@ from raptor_assets import corpus_partitions
 
 pytestmark = [
     pytest.mark.slow,
+    pytest.mark.rare,
     pytest.mark.timeout(900),
     pytest.mark.filterwarnings("ignore:Function `Definitions.map_:dagster.PreviewWarning"),
 ]

@@ -47,6 +47,7 @@ def package_files():
 
 
 @pytest.mark.slow
+@pytest.mark.rare
 def test_the_archives_hold_the_packages_and_nothing_else(archives):
     source, wheel = archives
     with zipfile.ZipFile(wheel) as archive:
@@ -59,6 +60,7 @@ def test_the_archives_hold_the_packages_and_nothing_else(archives):
 
 
 @pytest.mark.slow
+@pytest.mark.rare
 def test_the_wheel_works_beside_a_package_called_dagster_project(archives, tmp_path):
     """The environment takes dependencies from ours by a path file, which hides the checkout."""
     environment = tmp_path / "fresh"

@@ -104,7 +104,8 @@ def _damage_named(folder: Path) -> Iterator[None]:
     try:
         yield
     except (sqlite3.DatabaseError, DBAPIError) as error:
-        if isinstance(error, database_errors()):
+        is_file = isinstance(getattr(error, "orig", error), sqlite3.Error)
+        if not is_file and isinstance(error, database_errors()):
             raise RecordsError(explain_database_error(error)) from error
         reason = str(getattr(error, "orig", error)).splitlines()[0]
         raise RecordsError(

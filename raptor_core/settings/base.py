@@ -97,6 +97,8 @@ class ChatPart(EndpointPart):
     """Most tokens of a prompt and its answer together that a local model holds. The model's own
     limit applies, too. More tokens need more memory.
     """
+    threads: int = Field(0, ge=0, le=512)
+    """Processor cores for a local model; 0 is all of the machine's."""
 
 
 NO_BOUND = "none"

@@ -13,7 +13,7 @@ FOLDER = Path(__file__).parents[2] / ".venv" / "conformance"
 PACKAGE = "npm"
 MISSING = (
     "npm was not found and could not be installed; it installs the protocol's conformance tests. "
-    "Install it (Debian: npm); `make test-quick` does without"
+    "Install it (Debian: npm); `make test` does without"
 )
 
 

@@ -21,7 +21,7 @@ PLACES = ("usr/lib/postgresql/*/bin", "opt/homebrew/opt/postgresql*/bin", "usr/l
 PACKAGE = "postgresql"
 MISSING = (
     "no PostgreSQL server was found and none could be installed. Install it, or name the folder "
-    f"of its programs with {VARIABLE}=/path/to/bin; `make test-quick` does without"
+    f"of its programs with {VARIABLE}=/path/to/bin; `make test` does without"
 )
 OPTIONS = {
     "listen_addresses": "127.0.0.1",

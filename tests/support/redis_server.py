@@ -17,7 +17,7 @@ VARIABLE = "REDIS_SERVER"
 PACKAGE = "redis-server"
 MISSING = (
     "no Redis server was found and none could be installed. Install it, or name its program with "
-    f"{VARIABLE}=/path/to/redis-server; `make test-quick` does without"
+    f"{VARIABLE}=/path/to/redis-server; `make test` does without"
 )
 
 

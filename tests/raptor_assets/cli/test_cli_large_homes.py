@@ -14,7 +14,7 @@ from raptor_assets.serving.window import corpus_values
 from raptor_core.store import open_store
 from raptor_core.store.store import VectorStore
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.rare]
 
 N_DOCUMENTS = 24
 

@@ -116,6 +116,7 @@ APPLICABLE = [
 their own, or ask for logging, sampling and elicitation, which this server does not offer."""
 
 
+@pytest.mark.rare
 def test_the_protocols_own_tests_pass(built):
     with serving(built.home, "mcp") as address:
         told = {name: check_server(f"{address}/mcp", name) for name in APPLICABLE}

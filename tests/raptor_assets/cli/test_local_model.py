@@ -31,7 +31,7 @@ from raptor_core.settings import AuditSettings, SummarizerSettings
 from raptor_core.settings.models import ReaderSettings
 from raptor_core.vectors import Vectors
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.slow, pytest.mark.rare, pytest.mark.timeout(600)]
 
 CONTEXT_TOKENS = 1024
 THREADS = 1  # two would wait for each other beside other tests
@@ -82,7 +82,7 @@ def new_place(tmp_path_factory):
     printed = place.call("init", place.docs, "--local", model_file())
     assert (printed.code, "Smollm2 135M" in printed.out) == (0, True), printed.err
     place.configure("[chunking]\nmax_tokens = 24")
-    place.configure('[clustering]\nmethod = "contiguous"\nwindow = 4')
+    place.configure('[clustering]\nmethod = "contiguous"\ncluster_size = 4')
     place.configure("[tree]\nmax_layers = 1")
     small = f"context_tokens = {CONTEXT_TOKENS}\nmax_tokens = 64\nthreads = {THREADS}"
     place.configure(f"[summarizer]\n{small}")

@@ -12,7 +12,7 @@ import pytest
 from support.command import raptor
 from support.ports import free_port
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.rare]
 
 CODE = """
 import sys

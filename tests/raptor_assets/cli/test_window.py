@@ -256,6 +256,7 @@ def test_a_server_with_a_key_asks_for_it_once(built, show):
     show.troubles.clear()
 
 
+@pytest.mark.rare
 def test_people_decide_with_the_key_to_write_and_take_it_back(own, show):
     with serving(own.home, RAPTOR_API_KEY=KEY, RAPTOR_WRITING_KEY="to write") as keyed:
         page = show(f"#tree={LIGHTHOUSE}", at=keyed)
@@ -292,6 +293,7 @@ def apart(call, *arguments):
         return pool.submit(call, *arguments).result()
 
 
+@pytest.mark.rare
 def test_the_tree_above_the_trees_is_shown_and_walked(own, show):
     own.configure("[corpus_tree]\nenabled = true")
     assert apart(own.call, "build", "--json").json["corpus_tree"]["failed"] == {}
@@ -315,6 +317,7 @@ def give_key(page, key):
     page.get_by_role("button", name="Continue").click()
 
 
+@pytest.mark.rare
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("size", SIZES)
 def test_no_view_has_a_serious_fault_or_scrolls_sideways(show, scheme, size):

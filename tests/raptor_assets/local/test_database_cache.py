@@ -16,7 +16,7 @@ from raptor_core.documents.catalog.scan import scan_source
 from raptor_core.errors import RecordsError
 from raptor_core.identity import MAX_ID_BYTES
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.rare]
 
 TEXT = "Grüße 世界, a pair 🕯"
 

@@ -14,6 +14,7 @@ from raptor_assets import RaptorCorpusComponent, failure_reason
 
 pytestmark = [
     pytest.mark.slow,
+    pytest.mark.rare,
     pytest.mark.filterwarnings("ignore:Parameter `owners` of initializer:dagster.BetaWarning"),
 ]
 

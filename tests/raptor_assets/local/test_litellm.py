@@ -7,7 +7,7 @@ from support.workshop import Workshop, prose
 from raptor_assets.local.build import look_up_endpoints
 from raptor_core.errors import EndpointError
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.rare]
 
 TOLD = "The lamp was lit in the autumn and kept through the winter by its keepers."
 MODELS = {

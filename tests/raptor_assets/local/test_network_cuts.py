@@ -22,7 +22,7 @@ from raptor_core.retrying import RetryPolicy
 from raptor_core.store import Where, open_store
 from raptor_core.store.engines import retries
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.rare]
 
 NAMES = ["a.md", "b.md"]
 CONCURRENCY = 3

@@ -23,7 +23,7 @@ from raptor_assets.home.records import URL_VARIABLE, is_postgres, open_records
 from raptor_assets.local.status import read_costs, read_status
 from raptor_core.errors import RecordsError, SettingsError
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.rare]
 
 
 @pytest.fixture

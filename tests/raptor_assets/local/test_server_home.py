@@ -7,7 +7,7 @@ from support.qdrant_stand_in import Fault
 from support.stand_ins import qdrant_stand_in
 from support.workshop import Workshop, prose, settings_text
 
-from raptor_assets.local import execute
+from raptor_assets.local import build
 from raptor_assets.local.transfer import export_home, import_home
 from raptor_core import HomeRetriever
 from raptor_core.errors import StoreError, StoreMismatchError
@@ -73,7 +73,7 @@ def test_a_run_that_dagster_starts_is_told_of_the_key_as_soon(served, monkeypatc
     workshop, server = served
     server.keyed = True
     monkeypatch.setenv("QDRANT_API_KEY", READING_KEY)
-    monkeypatch.setattr(execute, "check_writable", lambda _settings: None)  # as no command looks
+    monkeypatch.setattr(build, "check_writable", lambda _settings: None)  # as no command looks
     assert "403" in workshop.build().failed["a.md"].reason
     assert workshop.embedder.n_embedded == 0
 

@@ -10,7 +10,7 @@ from support.workshop import Workshop, prose, settings_text
 
 from raptor_assets.assets.names import BUILD, CHAIN_NAMES, DROP
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.slow, pytest.mark.rare, pytest.mark.timeout(900)]
 
 COMMAND = [sys.executable, "-m", "dagster._daemon", "run", "-m", "support.daemon_location"]
 MARKER = "The zebra Quixotl signed here."

@@ -6,7 +6,7 @@ from support.hashing import HashingEmbedder
 from support.object_store import SECRET, forget_connections
 from support.workshop import prose, settings_text
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.rare]
 
 
 @pytest.fixture

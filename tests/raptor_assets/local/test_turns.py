@@ -11,7 +11,7 @@ from support.workshop import Workshop, prose
 
 from raptor_assets.chain.runs import PROCESS_TAG, fail_dead_runs
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.rare]
 
 
 @pytest.fixture

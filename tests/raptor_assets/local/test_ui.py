@@ -14,7 +14,7 @@ from support.processes import process_of, wait_until
 from support.summarizers import ScriptedSummarizer
 from support.workshop import Workshop, prose, settings_text
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.slow, pytest.mark.rare, pytest.mark.timeout(900)]
 
 COMMAND = "from raptor_assets.cli import main; main()"
 GROUPS = ("source", "layer_0", "layer_1", "layer_2", "published")

@@ -21,7 +21,7 @@ from raptor_assets.home.folder import Home
 from raptor_assets.home.records import BROKER_VARIABLE, URL_VARIABLE, open_records
 from raptor_assets.local.status import read_status
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.slow, pytest.mark.rare, pytest.mark.timeout(900)]
 
 INSTANCE = Path(__file__).parents[3] / "deploy" / "dagster-workers.yaml"
 DAEMON = [sys.executable, "-m", "dagster._daemon", "run", "-m", "support.worker_location"]

@@ -9,7 +9,7 @@ from raptor_core.audit.base import AuditedSummary
 from raptor_core.errors import ModelError
 from raptor_core.settings import AuditSettings
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.rare]
 
 LABELS = {0: "contradiction", 1: "entailment", 2: "neutral"}
 CHILDREN = (leaf("a", "the pump failed"), leaf("b", "the bridge is open"))

@@ -28,6 +28,7 @@ def many(n_leaves):
 
 
 @pytest.mark.slow
+@pytest.mark.rare
 def test_a_hundred_thousand_nodes_are_drawn_zoomed_and_clicked(show):
     nodes, document, vectors = many(86_000)
     assert len(nodes) > 100_000

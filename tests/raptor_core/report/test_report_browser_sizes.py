@@ -4,7 +4,7 @@ import pytest
 from support.report_cases import large, lighthouse, node_id
 from support.report_page import focused, items, n_elements, press
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.rare]
 
 FEW_ELEMENTS = 1500
 """Far fewer than a page with an element for each of 10,000 nodes would have."""

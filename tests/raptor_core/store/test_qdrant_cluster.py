@@ -9,7 +9,7 @@ from support.stores import IDENTITY, faults, open_at, publish, rebuild
 
 from raptor_core.errors import StoreError
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.rare]
 
 NAME = "corpus-ab12cd34"
 COPIES = {"collection": {"replication_factor": 3, "write_consistency_factor": 2}}

@@ -7,6 +7,8 @@ from support.stores import faults, make_tree, open_at, publish
 from raptor_core.errors import StoreError
 
 
+@pytest.mark.slow
+@pytest.mark.rare
 @pytest.mark.parametrize("by_grpc", [False, True])
 def test_keys_go_over_the_server_s_own_tls(tmp_path, authority, monkeypatch, by_grpc):
     server = QdrantServer(

@@ -9,7 +9,7 @@ from raptor_core.errors import MissingExtraError, SettingsError, TableError
 from raptor_core.tables.curation import decide, read_curation, read_decisions, take_back
 from raptor_core.tables.files import TableStore
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.rare]
 
 AT = (["layer_1", "summaries"], "a/b c")
 

@@ -123,6 +123,7 @@ def start(server, folder):
 
 
 @pytest.mark.slow
+@pytest.mark.rare
 @pytest.mark.parametrize(("layer", "n_answered"), [(1, 1), (1, 10), (2, 2)])
 def test_a_killed_build_has_lost_no_answer_that_it_received(tmp_path, layer, n_answered):
     with FakeOpenAI() as other:

@@ -70,6 +70,7 @@ def assert_curve(pages):
 
 
 @pytest.mark.slow
+@pytest.mark.rare
 def test_the_curve_is_drawn_by_the_answers_of_a_reader(call, village, tmp_path):
     quick = ("--no-contiguous", "--no-timing", "--max-calls", "60")
     with FakeOpenAI(answer=lambda _body: "twelve minutes") as server:
