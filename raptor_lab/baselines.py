@@ -21,7 +21,7 @@ from raptor_core.errors import SettingsError
 from raptor_core.nodes import Node
 from raptor_core.retrieval import Query, Retrieval
 from raptor_core.retrieval.base import fit_budget
-from raptor_core.retrieval.nearest import chunks_only
+from raptor_core.retrieval.paper import chunks_only
 from raptor_core.store.base import Hit, Where
 from raptor_core.store.lexical import Sparse, passage_vector, query_vector
 from raptor_core.tree.components import Components

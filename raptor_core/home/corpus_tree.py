@@ -12,7 +12,7 @@ from raptor_core.models.reading.reader import Answer, Passage, read_parts
 from raptor_core.nodes import Node, grouped
 from raptor_core.retrieval import Query
 from raptor_core.retrieval.general import decide
-from raptor_core.retrieval.general.exhaustive import exhaustive_kind
+from raptor_core.retrieval.general.wording import exhaustive_kind
 from raptor_core.settings import Settings
 from raptor_core.store.base import Where
 from raptor_core.tree.corpus_tree import CORPUS_TREE_NAME, TREE

@@ -1,7 +1,7 @@
 """Queries, retrievals, and the interface of a strategy.
 
-Filling a token budget from candidates belongs here too. The strategies are in the modules beside;
-``retriever`` lists them. Read ``nearest`` next, the simplest of them.
+Filling a token budget from candidates belongs here too. The strategies are in ``hybrid`` and
+``paper``; ``retriever`` lists them. Read ``paper`` next, the simpler ones.
 """
 
 from collections.abc import Callable, Sequence
@@ -14,7 +14,7 @@ from raptor_core.errors import QuestionError
 from raptor_core.nodes import Node
 from raptor_core.settings import HybridSettings, Settings
 from raptor_core.store.base import Hit, Where
-from raptor_core.store.protocols import Searcher
+from raptor_core.store.store import VectorStore
 from raptor_core.tracing import span
 from raptor_core.vectors import Vectors
 
@@ -183,7 +183,7 @@ def shares_paragraph(node: Node, following: Node) -> bool:
 class Strategy(Protocol):
     """Interface of a strategy: it selects the nodes of a context for each question."""
 
-    def retrieve(self, questions: Questions, query: Query, store: Searcher) -> list[Retrieval]:
+    def retrieve(self, questions: Questions, query: Query, store: VectorStore) -> list[Retrieval]:
         """Return a retrieval for each question, in their order."""
 
 

@@ -10,7 +10,7 @@ from raptor_core.models.embedding.base import Embedder
 from raptor_core.retrieval.base import Query, Questions, Retrieval
 from raptor_core.retrieval.general.wording import read_wording
 from raptor_core.store.lexical import tokens
-from raptor_core.store.protocols import Searcher
+from raptor_core.store.store import VectorStore
 from raptor_core.vectors import Vectors
 
 EVERYDAY = (
@@ -63,7 +63,7 @@ def warn_of_chance(
     questions: Questions,
     retrievals: list[Retrieval],
     query: Query,
-    store: Searcher,
+    store: VectorStore,
     embedder: Embedder,
 ) -> list[str]:
     """Return a note for each question that is no nearer to any node than chance, else ""."""

@@ -11,7 +11,7 @@ from itertools import accumulate
 from raptor_core.models.embedding.base import Embedder, WindowingEmbedder
 from raptor_core.retrieval.base import Questions, Retrieval
 from raptor_core.store.base import Where
-from raptor_core.store.protocols import Searcher
+from raptor_core.store.store import VectorStore
 from raptor_core.vectors import Vectors
 
 
@@ -37,7 +37,7 @@ class QuestionWindows:
         vectors = embedder.embed_queries([window for part in windows for window in part])
         return cls(tuple(questions), windows, vectors)
 
-    def best(self, store: Searcher, where: Where) -> Questions:
+    def best(self, store: VectorStore, where: Where) -> Questions:
         """Return the window of each question that is nearest to any node; the first of equals."""
         texts, rows = [], []
         ends = accumulate(map(len, self.windows))

@@ -1,6 +1,6 @@
 """The retriever that applications query, over an open store or over trees in memory.
 
-The strategies are in the modules beside; ``raptor_core.home`` searches a home by its settings.
+The strategies are in ``hybrid`` and ``paper``; ``raptor_core.home`` searches a home.
 """
 
 import asyncio
@@ -20,13 +20,11 @@ from raptor_core.nodes import Tree
 from raptor_core.retrieval.base import Query, Questions, Retrieval, Strategy, require_words
 from raptor_core.retrieval.chance import warn_of_chance
 from raptor_core.retrieval.hybrid import Hybrid
-from raptor_core.retrieval.nearest import Nearest
+from raptor_core.retrieval.paper import Nearest, Traversal
 from raptor_core.retrieval.questions import QuestionWindows
 from raptor_core.retrieval.trace import Trace, trace
-from raptor_core.retrieval.walks import Traversal
 from raptor_core.settings import StoreSettings
 from raptor_core.store import Where, open_store
-from raptor_core.store.protocols import Searcher
 from raptor_core.store.store import VectorStore
 from raptor_core.tracing import record_documents, span
 from raptor_core.tree.components import Components
@@ -91,7 +89,7 @@ class Retriever(AsyncSearch):
         embedder: the embedder that the store was built with.
     """
 
-    def __init__(self, store: Searcher, embedder: Embedder) -> None:
+    def __init__(self, store: VectorStore, embedder: Embedder) -> None:
         self._store = store
         self._embedder = embedder
 
@@ -204,7 +202,7 @@ def run_traced(
         return retrievals
 
 
-def _unknown_keys(where: Where, store: Searcher) -> str:
+def _unknown_keys(where: Where, store: VectorStore) -> str:
     """Return a note on keys of metadata that a filter names and no document has, or ""."""
     exclude = where.exclude.metadata if where.exclude else {}
     keys = dict.fromkeys((*where.metadata, *exclude))

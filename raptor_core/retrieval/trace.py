@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from raptor_core.errors import InvariantError, UnknownTreeError
 from raptor_core.nodes import Node
 from raptor_core.store.base import Where
-from raptor_core.store.protocols import Searcher
+from raptor_core.store.store import VectorStore
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class Trace:
         return f"<Trace of {self.node.id}: {len(self.spans)} spans of {n_documents} documents>"
 
 
-def trace(store: Searcher, node_id: str) -> Trace:
+def trace(store: VectorStore, node_id: str) -> Trace:
     """Trace a published node, layer by layer, to the leaves under it.
 
     Raises:
@@ -52,7 +52,7 @@ def trace(store: Searcher, node_id: str) -> Trace:
     return Trace(nodes[0], tuple(_span(leaf) for leaf in leaves))
 
 
-def nodes_under(store: Searcher, node_id: str) -> list[Node]:
+def nodes_under(store: VectorStore, node_id: str) -> list[Node]:
     """Return a published node and the nodes under it, each once, layer by layer down.
 
     Raises:
@@ -81,7 +81,7 @@ class Family:
     children: tuple[Node, ...]
 
 
-def family(store: Searcher, node_id: str) -> Family:
+def family(store: VectorStore, node_id: str) -> Family:
     """Return a published node with its parents and children, in document order.
 
     Parents share a document with the node, so only such summaries of the next layer are read.
@@ -96,7 +96,7 @@ def family(store: Searcher, node_id: str) -> Family:
     return Family(node, tuple(parents), tuple(children))
 
 
-def published_node(store: Searcher, node_id: str) -> Node:
+def published_node(store: VectorStore, node_id: str) -> Node:
     """Return the published node with this id.
 
     Raises:

@@ -15,7 +15,6 @@ from raptor_core.settings.stores import StoreSettings
 from raptor_core.store.base import Edition, Hit, Manifest, PublicationCounts, StoreIdentity, Where
 from raptor_core.store.corpus import CorpusCollections
 from raptor_core.store.folder import StoreFolder
-from raptor_core.store.protocols import Searcher
 from raptor_core.store.store import VectorStore
 
 __all__ = [
@@ -23,7 +22,6 @@ __all__ = [
     "Hit",
     "Manifest",
     "PublicationCounts",
-    "Searcher",
     "StoreIdentity",
     "VectorStore",
     "Where",

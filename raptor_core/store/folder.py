@@ -110,10 +110,7 @@ class StoreFolder(CorpusCollections):
     def _stored(self, name: str, *aliases: Path) -> Collection | None:
         """Return the collection that a folder's own file describes; ``aliases`` name it."""
         place = self.root / name
-        collection = self._read(place / "identity.json", place, *aliases)
-        if collection and collection.name != name:
-            raise StoreError(f"{place} says that it is {collection.name!r}; {_move_away(place)}")
-        return collection
+        return self._read(place / "identity.json", place, *aliases)
 
     def _read(self, path: Path, *damaged: Path) -> Collection | None:
         """Return the collection of a file, if any; ``damaged`` are the paths to move away."""
@@ -124,7 +121,7 @@ class StoreFolder(CorpusCollections):
             data = path.read_bytes()
         try:
             stored = json.loads(data)
-        except (ValueError, RecursionError) as error:
+        except ValueError as error:
             raise StoreError(f"{path} is damaged or not of this program; {remedy}") from error
         return read_collection(stored, self.name, SCHEMA, str(path), remedy)
 

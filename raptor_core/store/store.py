@@ -68,10 +68,7 @@ MAX_OUTLINES = 100_000
 
 
 class VectorStore(AbstractContextManager["VectorStore"]):
-    """Open collection, from ``open_store``. An embedded engine is locked while it is open.
-
-    It is a ``Searcher``.
-    """
+    """Open collection, from ``open_store``. An embedded engine is locked while it is open."""
 
     def __init__(
         self,
@@ -125,14 +122,21 @@ class VectorStore(AbstractContextManager["VectorStore"]):
     def search(
         self, vectors: Vectors, limit: int, where: Where = EVERYWHERE, *, exact: bool = False
     ) -> list[list[Hit]]:
-        """See ``Searcher``."""
+        """Return the nearest nodes by cosine to each row of shape ``(n_questions, n_dims)``.
+
+        Hits are best first, ties by node id. ``exact`` compares every vector, where an engine
+        would look along a graph and may miss some.
+
+        Raises:
+            StoreMismatchError: the rows' length is not the store's.
+        """
         units = query_units(vectors, self._identity)
         return self._hits([_request(unit, where, exact=exact) for unit in units], limit)
 
     def search_text(
         self, texts: Sequence[str], limit: int, where: Where = EVERYWHERE
     ) -> list[list[Hit]]:
-        """See ``Searcher``."""
+        """Return the best nodes for each text by BM25; none for a text without words."""
         return self._hits([_request(query_vector(text), where) for text in texts], limit)
 
     def _hits(self, requests: Sequence[SearchRequest | None], limit: int) -> list[list[Hit]]:
@@ -147,7 +151,11 @@ class VectorStore(AbstractContextManager["VectorStore"]):
         limit: int,
         where: Where | Sequence[Where] = EVERYWHERE,
     ) -> list[tuple[Candidates, Candidates]]:
-        """See ``Searcher``."""
+        """Return what ``search`` and ``search_text`` would for each row and text, to be ranked.
+
+        Candidates have outlines and scores; whole nodes are read by id. ``where`` is one filter
+        for all, or one for each.
+        """
         filters = [where] * len(texts) if isinstance(where, Where) else where
         queries = [*query_units(vectors, self._identity), *map(query_vector, texts)]
         requests = list(map(_request, queries, [*filters, *filters]))
@@ -190,7 +198,7 @@ class VectorStore(AbstractContextManager["VectorStore"]):
         return rows
 
     def nodes(self, where: Where = EVERYWHERE) -> list[Node]:
-        """See ``Searcher``."""
+        """Return live nodes by tree, layer, ``Node.order``."""
         records = self._points(live_condition(where), None)
         nodes = [payload_to_node(record.payload) for record in records]
         return sorted(nodes, key=lambda n: (n.tree, n.layer, *n.order))
@@ -251,12 +259,12 @@ class VectorStore(AbstractContextManager["VectorStore"]):
             return self._engine.count(Condition((MANIFEST,)))
 
     def manifests(self, trees: Sequence[str] | None = None) -> list[Manifest]:
-        """See ``Searcher``."""
+        """Return the manifests of these trees, or of all, by tree name."""
         records = self._manifests(trees, None)
         return sorted((payload_to_manifest(r.payload) for r in records), key=attrgetter("tree"))
 
     def marks(self, trees: Sequence[str] | None = None) -> list[Mark]:
-        """See ``Searcher``."""
+        """Return short forms of these manifests, or of all, by tree name; they cost less."""
         records = self._manifests(trees, ("mark",))
         return sorted((payload_to_mark(r.payload) for r in records), key=attrgetter("tree"))
 

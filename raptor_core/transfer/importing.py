@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from raptor_core.errors import ExportError, StoreMismatchError, UnknownTreeError
 from raptor_core.nodes import Node
 from raptor_core.store.base import Edition, Manifest, PublicationCounts, StoreIdentity
-from raptor_core.store.protocols import Searcher
 from raptor_core.store.store import VectorStore
 from raptor_core.transfer.format import (
     MANIFEST,
@@ -99,7 +98,7 @@ def import_trees(store: VectorStore, folder: ExportFolder, export: Export) -> li
     return imported
 
 
-def differing_trees(store: Searcher, export: Export) -> list[str]:
+def differing_trees(store: VectorStore, export: Export) -> list[str]:
     """Return the trees of the export that are published with other content, sorted."""
     exported = {file.manifest.tree: _content(file.manifest) for file in export.trees}
     live = store.manifests(sorted(exported))

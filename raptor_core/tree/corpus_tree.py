@@ -13,7 +13,7 @@ from raptor_core.identity import MAX_ID_BYTES, fingerprint, shorten_name
 from raptor_core.nodes import TOP_NODE, Node, Tree, grouped
 from raptor_core.settings import CorpusTreeGrouping, Settings, SourceSettings
 from raptor_core.store.base import Where
-from raptor_core.store.protocols import Searcher
+from raptor_core.store.store import VectorStore
 from raptor_core.tokens.base import TokenCounter
 from raptor_core.tree.build import build_tree
 from raptor_core.tree.cache import Known
@@ -91,7 +91,7 @@ def _top_id(tree: str, number: int) -> str:
     return shorten_name(name, "top node", name, MAX_ID_BYTES)
 
 
-def published_tops(store: Searcher) -> list[Node]:
+def published_tops(store: VectorStore) -> list[Node]:
     """Return the top nodes of all trees of a store."""
     by_layer: dict[int, list[str]] = {}
     for manifest in store.manifests():

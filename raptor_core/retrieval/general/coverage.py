@@ -10,7 +10,7 @@ from raptor_core.retrieval.base import Query, Retrieval, sort_by_document
 from raptor_core.retrieval.general.kinds import Decision
 from raptor_core.retrieval.general.terms import Mask, TermTable, read_terms
 from raptor_core.store.base import Hit
-from raptor_core.store.protocols import Searcher
+from raptor_core.store.store import VectorStore
 from raptor_core.tracing import span
 
 TOKENS_POWER = 0.8
@@ -24,7 +24,7 @@ PART_SHARE = 2 / 3
 
 
 @span("packing")
-def cover(question: str, decision: Decision, query: Query, store: Searcher) -> Retrieval:
+def cover(question: str, decision: Decision, query: Query, store: VectorStore) -> Retrieval:
     """Return nodes of all layers that cover the text, or the part of it that a question names."""
     where = query.where
     if decision.documents:

@@ -14,7 +14,7 @@ from raptor_core.retrieval.base import Query
 from raptor_core.retrieval.general.terms import read_terms
 from raptor_core.retrieval.general.wording import Wording, read_wording
 from raptor_core.store.lexical import tokens
-from raptor_core.store.protocols import Searcher
+from raptor_core.store.store import VectorStore
 
 SUBJECT_SHARE = 0.15
 """A topic word that this share of the chunks has names what the text is about."""
@@ -52,7 +52,7 @@ class Decision:
     documents: frozenset[str] = frozenset()
 
 
-def decide(question: str, query: Query, store: Searcher) -> Decision:
+def decide(question: str, query: Query, store: VectorStore) -> Decision:
     """Decide whether a question is about a detail or general."""
     if query.kind == "detail":
         return Decision(False, "is about a detail, as the query says")
@@ -64,7 +64,7 @@ def decide(question: str, query: Query, store: Searcher) -> Decision:
     return Decision(False, "asks for nothing general")
 
 
-def _decide_by_names(wording: Wording, query: Query, store: Searcher) -> Decision:
+def _decide_by_names(wording: Wording, query: Query, store: VectorStore) -> Decision:
     names = [*wording.names, *_subjects(wording, query, store)]
     chunks = _search_chunks(names, query, store) if names else []
     if not chunks:
@@ -86,7 +86,7 @@ def _decide_by_names(wording: Wording, query: Query, store: Searcher) -> Decisio
     return Decision(False, f"names what stands in the text: {', '.join(names)}")
 
 
-def _subjects(wording: Wording, query: Query, store: Searcher) -> list[str]:
+def _subjects(wording: Wording, query: Query, store: VectorStore) -> list[str]:
     """Return the topic words that the text is about, such as "plot" in a book on gardens."""
     if not wording.topic:
         return []
@@ -94,7 +94,7 @@ def _subjects(wording: Wording, query: Query, store: Searcher) -> list[str]:
     return [word for word in wording.topic if table.share(word) >= SUBJECT_SHARE]
 
 
-def _search_chunks(names: Sequence[str], query: Query, store: Searcher) -> list[Node]:
+def _search_chunks(names: Sequence[str], query: Query, store: VectorStore) -> list[Node]:
     where = replace(query.where, layers=(0,))
     return [hit.node for hit in store.search_text([" ".join(names)], PART_CHUNKS, where)[0]]
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from raptor_core.nodes import Node
 from raptor_core.store.base import Manifest, Where
 from raptor_core.store.lexical import words
-from raptor_core.store.protocols import Searcher
+from raptor_core.store.store import VectorStore
 
 MAX_NODES = 4096
 """Number of nodes that are read of a scope: its layers from the top, then a spread of chunks."""
@@ -170,7 +170,7 @@ _tables: OrderedDict[object, TermTable] = OrderedDict()
 _lock = Lock()
 
 
-def read_terms(where: Where, store: Searcher) -> TermTable:
+def read_terms(where: Where, store: VectorStore) -> TermTable:
     """Return the terms of the nodes that match a filter, in all layers.
 
     Of a scope over ``MAX_NODES`` nodes it has the layers from the top and a spread of chunks.
@@ -191,7 +191,7 @@ def read_terms(where: Where, store: Searcher) -> TermTable:
     return table
 
 
-def _read_nodes(where: Where, manifests: Sequence[Manifest], store: Searcher) -> Iterator[Node]:
+def _read_nodes(where: Where, manifests: Sequence[Manifest], store: VectorStore) -> Iterator[Node]:
     """Read layers from the top, as many as fit, and all nodes under some of the lowest layer.
 
     Where even the top layers do not fit, trees are read at equal distances in the order of names.
@@ -217,7 +217,7 @@ def _read_nodes(where: Where, manifests: Sequence[Manifest], store: Searcher) ->
         yield from below
 
 
-def _count_nodes(where: Where, manifests: Sequence[Manifest], store: Searcher) -> int:
+def _count_nodes(where: Where, manifests: Sequence[Manifest], store: VectorStore) -> int:
     if where.is_selective:
         return store.count(where)
     return sum(sum(manifest.layer_sizes) for manifest in manifests)

@@ -12,7 +12,7 @@ from raptor_core.retrieval.hybrid.context_packing import Packing
 from raptor_core.retrieval.hybrid.passages import Passages, prefer_words
 from raptor_core.retrieval.hybrid.pool import Pool, Ranked, add_surroundings, gather
 from raptor_core.retrieval.hybrid.reranking import rerank
-from raptor_core.store.protocols import Searcher
+from raptor_core.store.store import VectorStore
 from raptor_core.tracing import span
 
 
@@ -28,7 +28,7 @@ class Hybrid:
     document order.
     """
 
-    def retrieve(self, questions: Questions, query: Query, store: Searcher) -> list[Retrieval]:
+    def retrieve(self, questions: Questions, query: Query, store: VectorStore) -> list[Retrieval]:
         """Return a retrieval for each question; see ``Strategy.retrieve``."""
         decisions = [decide(text, query, store) for text in questions.texts]
         details = [row for row, decision in enumerate(decisions) if not decision.is_general]
@@ -43,7 +43,7 @@ class Hybrid:
 
 @span("packing")
 def _retrieval(
-    question: Questions, decision: Decision, pool: Pool, query: Query, store: Searcher
+    question: Questions, decision: Decision, pool: Pool, query: Query, store: VectorStore
 ) -> Retrieval:
     weights = query.hybrid
     leaves = Ranked.from_pool(pool.leaves, weights.lexical)

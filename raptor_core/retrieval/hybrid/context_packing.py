@@ -13,7 +13,7 @@ from raptor_core.retrieval.hybrid.passages import Filling, Passages, cut
 from raptor_core.retrieval.hybrid.pool import Numbers, Ranked, Scores, group_numbers
 from raptor_core.store.base import Hit, Where
 from raptor_core.store.outlines import Outlines
-from raptor_core.store.protocols import Searcher
+from raptor_core.store.store import VectorStore
 
 MIN_PASSAGE_TOKENS = 8
 """Least tokens, some five words, of a passage that may follow one that did not fit."""
@@ -125,7 +125,7 @@ class Packing:
             self.ids.append(node_id)
             self.scores.append(round(score, 6))
 
-    def hits(self, store: Searcher) -> list[Hit]:
+    def hits(self, store: VectorStore) -> list[Hit]:
         """Return the nodes in document order, without those that the store removed meanwhile."""
         score_of = dict(zip(self.ids, self.scores, strict=True))
         nodes = store.nodes(Where(ids=tuple(self.ids)))

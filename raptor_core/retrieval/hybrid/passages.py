@@ -12,7 +12,7 @@ from raptor_core.retrieval.hybrid.pool import Numbers, Ranked, Scores, group_num
 from raptor_core.store.base import Where
 from raptor_core.store.lexical import passage_vector, query_vector
 from raptor_core.store.outlines import Outlines
-from raptor_core.store.protocols import Searcher
+from raptor_core.store.store import VectorStore
 
 N_READ = 20
 """Number of the best passages whose chunks are read to compare words."""
@@ -83,7 +83,7 @@ class Passages:
         return scores
 
 
-def prefer_words(question: str, leaves: Ranked, passages: Passages, store: Searcher) -> Scores:
+def prefer_words(question: str, leaves: Ranked, passages: Passages, store: VectorStore) -> Scores:
     """Return what orders the passages of a chunk: the share of the question's words in each.
 
     Passages of one chunk have its score in common, so a small budget would take the first of them.

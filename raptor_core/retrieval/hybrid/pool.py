@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from raptor_core.retrieval.base import Query, Questions
 from raptor_core.settings.retrieval import HybridSettings
 from raptor_core.store.outlines import Candidates, Keys, Outlines, Rows, full_id
-from raptor_core.store.protocols import Searcher
+from raptor_core.store.store import VectorStore
 
 Scores = NDArray[np.float64]
 Numbers = NDArray[np.int64]
@@ -62,7 +62,7 @@ class Pool:
         return Pool(self.outlines.take(mask), self.dense[mask], self.lexical[mask])
 
 
-def gather(questions: Questions, query: Query, store: Searcher) -> list[Pool]:
+def gather(questions: Questions, query: Query, store: VectorStore) -> list[Pool]:
     """Search for the candidates of each question, first in all nodes, then in the best documents.
 
     There is no second search if the first one returned every node that the filter allows.
@@ -75,7 +75,7 @@ def gather(questions: Questions, query: Query, store: Searcher) -> list[Pool]:
 
 
 def _complete_pool(
-    question: Questions, query: Query, first: CandidatePair, store: Searcher
+    question: Questions, query: Query, first: CandidatePair, store: VectorStore
 ) -> Pool:
     """Add nodes of the best documents and children of the best summaries to the first search."""
     dense, lexical = first

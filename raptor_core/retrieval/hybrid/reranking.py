@@ -10,13 +10,13 @@ from raptor_core.errors import ModelError
 from raptor_core.retrieval.base import Query
 from raptor_core.retrieval.hybrid.pool import Numbers, Ranked, Scores, standardize
 from raptor_core.store.base import Where
-from raptor_core.store.protocols import Searcher
+from raptor_core.store.store import VectorStore
 
 N_CHUNKS = 48
 """Number of chunks that a cross-encoder reads: about twice what 2,000 tokens hold."""
 
 
-def rerank(question: str, leaves: Ranked, query: Query, store: Searcher) -> Ranked:
+def rerank(question: str, leaves: Ranked, query: Query, store: VectorStore) -> Ranked:
     """Add the scores of a cross-encoder to the best chunks, in standard deviations.
 
     Raises:

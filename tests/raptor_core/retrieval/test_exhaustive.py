@@ -2,7 +2,7 @@
 
 import pytest
 
-from raptor_core.retrieval.general.exhaustive import exhaustive_kind
+from raptor_core.retrieval.general.wording import exhaustive_kind
 
 
 @pytest.mark.parametrize(

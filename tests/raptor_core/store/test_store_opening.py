@@ -4,12 +4,14 @@ import sys
 from dataclasses import replace
 
 import pytest
-from support.stores import IDENTITY, make_tree, open_at, publish
+from qdrant_client import models
+from support.stores import IDENTITY, NEWER, make_tree, open_at, publish
 
 from raptor_core.errors import StoreError, StoreMismatchError
 from raptor_core.settings.stores import StoreSettings
 from raptor_core.store import open_store, stored_identity
 from raptor_core.store.folder import SCHEMA
+from raptor_core.store.server import IDENTITY_ID
 
 
 def test_a_store_is_as_it_was_when_it_is_opened_again(tmp_path):
@@ -175,3 +177,42 @@ def test_a_machine_without_a_wheel_of_edge_is_named(tmp_path, monkeypatch):
     monkeypatch.setattr("raptor_core.store.folder.find_spec", lambda _: None)
     with pytest.raises(StoreError, match=r"no wheel for this machine.*store\.url"):
         open_at(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"retired": ["../../victim"]},
+        {"retired": ["victim"]},
+        {"retired": ["corpus-archive-ab12cd34"]},
+        {"collection": "../../victim"},
+    ],
+)
+def test_a_record_that_names_anything_else_removes_nothing(tmp_path, change):
+    root = tmp_path / "home" / "qdrant"
+    open_at(root).close()
+    for place in (tmp_path / "victim", root / "victim", root / "corpus-archive-ab12cd34"):
+        place.mkdir()
+    stored = json.loads((root / "corpus.json").read_text())
+    (root / "corpus.json").write_text(json.dumps(stored | change))
+    files = sorted(tmp_path.rglob("*"))
+    for identity, successor in ((IDENTITY, False), (None, False), (NEWER, True)):
+        with pytest.raises(StoreError, match=r"corpus\.json names .*move .* away"):
+            open_at(root, identity=identity, successor=successor)
+    assert [path for path in files if not path.exists()] == []
+
+
+@pytest.mark.slow
+def test_a_server_s_record_removes_no_collection_of_others(stand_in):
+    server = {"kind": "server", "url": stand_in.url}
+    open_at(None, **server).close()
+    name = "corpus-archive-ab12cd34"
+    stand_in.client.create_collection(name, vectors_config={})
+    stand_in.client.set_payload("corpus-ab12cd34", {"retired": [name]}, points=[IDENTITY_ID])
+    with pytest.raises(StoreError, match=f"names '{name}'"):
+        open_at(None, **server)
+    create = models.CreateAlias(collection_name=name, alias_name="corpus")
+    stand_in.client.update_collection_aliases([models.CreateAliasOperation(create_alias=create)])
+    with pytest.raises(StoreError, match=r"not made by this program.*store\.corpus"):
+        open_at(None, identity=NEWER, successor=True, **server)
+    assert stand_in.client.collection_exists(name)

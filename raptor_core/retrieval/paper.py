@@ -1,19 +1,59 @@
-"""Strategies that walk down the trees, layer by layer from the top.
+"""Strategies of the paper, and searches of chunks only, as without a tree.
 
-Paper: section 3 and Algorithm 1. Strategies that search all layers at once are in ``nearest``.
+Paper: section 3, Algorithms 1 and 2. The default strategy is in ``hybrid``.
 """
 
-from collections.abc import Iterable
-from dataclasses import replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 
 from raptor_core.errors import SettingsError
-from raptor_core.retrieval.base import Query, Questions, Retrieval, fit_budgets
+from raptor_core.retrieval.base import Query, Questions, Retrieval, fill_budgets, fit_budgets
 from raptor_core.store.base import Hit, Where
-from raptor_core.store.protocols import Searcher
+from raptor_core.store.store import VectorStore
 from raptor_core.vectors import Vectors
 
 MAX_OVER_THRESHOLD = 10_000
 """Maximum number of nodes that a layer may have over ``Query.threshold``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Nearest:
+    """Strategy that takes the nodes most similar to the question.
+
+    Over all layers it is collapsed tree retrieval (paper, section 3 and Algorithm 2).
+
+    Attributes:
+        by_words: match the words of the question (BM25) instead of its vector.
+        only_chunks: search layer 0 only: the baseline that a tree has to improve on.
+    """
+
+    by_words: bool = False
+    only_chunks: bool = False
+
+    def retrieve(self, questions: Questions, query: Query, store: VectorStore) -> list[Retrieval]:
+        """Return a retrieval for each question; see ``Strategy.retrieve``."""
+        where = chunks_only(query) if self.only_chunks else query.where
+
+        def search(limit: int) -> Sequence[Sequence[Hit]]:
+            if self.by_words:
+                return store.search_text(questions.texts, limit, where)
+            return store.search(questions.vectors, limit, where)
+
+        return fill_budgets(questions, query, search)
+
+
+def chunks_only(query: Query) -> Where:
+    """Restrict the query's filter to chunks.
+
+    Raises:
+        SettingsError: the filter names other layers.
+    """
+    if set(query.where.layers or ()) - {0}:
+        raise SettingsError(
+            f"{query.strategy} retrieves chunks only, which are layer 0; omit the filter on "
+            "layers, or use the strategy collapsed"
+        )
+    return query.where.narrowed(layers=(0,))
 
 
 class Traversal:
@@ -23,7 +63,7 @@ class Traversal:
     ``top_k`` nodes of all trees together.
     """
 
-    def retrieve(self, questions: Questions, query: Query, store: Searcher) -> list[Retrieval]:
+    def retrieve(self, questions: Questions, query: Query, store: VectorStore) -> list[Retrieval]:
         """Return a retrieval for each question; nodes of higher layers come first."""
         starts = _start_filters(query, store)
         rows = (questions.select(row).vectors for row in range(len(questions.texts)))
@@ -31,7 +71,7 @@ class Traversal:
         return fit_budgets(questions, query, candidates)
 
     def _walk(
-        self, vector: Vectors, query: Query, starts: list[Where], store: Searcher
+        self, vector: Vectors, query: Query, starts: list[Where], store: VectorStore
     ) -> list[Hit]:
         layers = [_layer(vector, query, starts, store)]
         while query.n_layers is None or len(layers) < query.n_layers:
@@ -42,7 +82,7 @@ class Traversal:
         return [hit for layer in layers for hit in layer]
 
 
-def _layer(vector: Vectors, query: Query, filters: list[Where], store: Searcher) -> list[Hit]:
+def _layer(vector: Vectors, query: Query, filters: list[Where], store: VectorStore) -> list[Hit]:
     """Return the nodes that a walk keeps of a layer: the best, or all over the threshold."""
     limit, least = query.limit, -2.0
     if query.threshold is not None:
@@ -57,7 +97,7 @@ def _children_of(hits: Iterable[Hit], query: Query) -> Where:
     return query.where.narrowed(ids=sorted(children))
 
 
-def _start_filters(query: Query, store: Searcher) -> list[Where]:
+def _start_filters(query: Query, store: VectorStore) -> list[Where]:
     """Return a filter per start layer: trees of equal height are searched together.
 
     Under a filter a walk starts at each matching node that no matching node is above.
@@ -87,7 +127,7 @@ def _start_filters(query: Query, store: Searcher) -> list[Where]:
     ]
 
 
-def _highest_matches(where: Where, top: int, store: Searcher) -> Where:
+def _highest_matches(where: Where, top: int, store: VectorStore) -> Where:
     """Return the filter of the matching nodes up to a layer that no matching node is above."""
     summaries = store.nodes(where.narrowed(layers=range(1, top + 1)))
     children = {child for node in summaries for child in node.children}
