@@ -13,7 +13,7 @@ from raptor_assets.names import CorpusNames
 from raptor_assets.project.changes import Changes, Published, find_changes
 from raptor_assets.project.home import Home
 from raptor_assets.project.published import read_published
-from raptor_assets.project.source_state import load_catalog, save_catalog
+from raptor_assets.project.source_state import keep_look, look
 from raptor_assets.report_pages import ReportFolder
 from raptor_assets.versions import build_version
 from raptor_core.curation import Curation
@@ -21,11 +21,8 @@ from raptor_core.documents import (
     Corpus,
     Inventory,
     Scan,
-    document_partition,
     load_documents,
-    read_documents,
     read_scanned,
-    scan_source,
     tree_name,
 )
 from raptor_core.documents.base import MEGABYTE
@@ -182,20 +179,11 @@ class SourceResource:
         source, grouping = self.settings, self._settings.grouping
         if partitions is None:
             return load_documents(settings=source)
-        chosen = set(partitions)
-        if self._scan is not None:
-            scanned = self.inventory().partitions(grouping)
-            groups = (scanned.get(name, {}) for name in chosen)
-            ids = {entry.id for trees in groups for entries in trees.values() for entry in entries}
-            return read_scanned(self._scan, ids)
-        previous = load_catalog(self._resources.tables, source)
-        corpus, catalog = read_documents(
-            source,
-            previous,
-            lambda document_id: document_partition(document_id, grouping) in chosen,
-        )
-        save_catalog(self._resources.tables, source, catalog, previous)
-        return corpus
+        scan = self._look()
+        scanned = scan.inventory.partitions(grouping)
+        groups = (scanned.get(name, {}) for name in set(partitions))
+        ids = {entry.id for trees in groups for entries in trees.values() for entry in entries}
+        return read_scanned(scan, ids)
 
     def trees(self) -> set[str]:
         """Return the names of all trees of the source."""
@@ -204,13 +192,15 @@ class SourceResource:
 
     def inventory(self) -> Inventory:
         """Scan the source for changes, without documents that people set aside."""
-        scan = self._scan
-        if scan is None:
-            source = self.settings
-            previous = load_catalog(self._resources.tables, source)
-            scan = scan_source(source, previous)
-            save_catalog(self._resources.tables, source, scan.catalog, previous)
-        return scan.inventory.without(self._resources.curation().documents)
+        return self._look().inventory.without(self._resources.curation().documents)
+
+    def _look(self) -> Scan:
+        """Return the scan that was given, or a new one, whose catalog is kept."""
+        if self._scan is not None:
+            return self._scan
+        scan = look(self._resources.tables, self.settings)
+        keep_look(self._resources.tables, self.settings, scan)
+        return scan
 
 
 class StoreResource:

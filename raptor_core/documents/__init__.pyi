@@ -8,7 +8,6 @@ from .catalog.catalog import FileReading as FileReading
 from .catalog.catalog import parser_fingerprint as parser_fingerprint
 from .catalog.scan import Inventory as Inventory
 from .catalog.scan import Scan as Scan
-from .catalog.scan import read_documents as read_documents
 from .catalog.scan import read_scanned as read_scanned
 from .catalog.scan import scan_source as scan_source
 from .grouping import Partitions as Partitions

@@ -2,12 +2,9 @@
 
 import sys
 import unicodedata
-from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Generic, TypeVar
-
-import numpy as np
 
 from raptor_core.documents.base import Document, Entry
 from raptor_core.identity import digest, percent_encode, shorten_name
@@ -60,47 +57,23 @@ def _escape(name: str) -> str:
 
 
 class Partitions(Mapping[str, Mapping[str, tuple[Identifiable, ...]]], Generic[Identifiable]):
-    """Documents, or their entries, by partition and tree; keys are sorted, documents by id.
-
-    It keeps the keys and 4 bytes for each document, and looks documents up at each access.
-    """
+    """Documents, or their entries, by partition and tree; keys are sorted, documents by id."""
 
     def __init__(self, documents: Sequence[Identifiable], grouping: GroupingSettings) -> None:
-        self._documents: Sequence[Identifiable] = documents
         self._grouping = grouping
-        numbers: dict[str, int] = {}
-        numbered = array("I", _numbers(documents, grouping, numbers))
-        of_document = np.asarray(numbered)
-        self._rows = np.argsort(of_document, kind="stable").astype(np.uint32)
-        ends = np.cumsum(np.bincount(of_document, minlength=len(numbers)))
-        self._starts = np.concatenate(([0], ends))
-        self._numbers = {name: numbers[name] for name in sorted(numbers)}
+        groups: dict[str, list[Identifiable]] = {}
+        for document in documents:
+            groups.setdefault(document_partition(document.id, grouping), []).append(document)
+        self._groups: Mapping[str, Sequence[Identifiable]] = dict(sorted(groups.items()))
 
     def __getitem__(self, name: str) -> dict[str, tuple[Identifiable, ...]]:
-        number = self._numbers[name]
         trees: dict[str, list[Identifiable]] = {}
-        for row in self._rows[self._starts[number] : self._starts[number + 1]].tolist():
-            document = self._documents[row]
+        for document in self._groups[name]:
             trees.setdefault(tree_name(document.id, self._grouping), []).append(document)
         return {tree: tuple(trees[tree]) for tree in sorted(trees)}
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._numbers)
+        return iter(self._groups)
 
     def __len__(self) -> int:
-        return len(self._numbers)
-
-
-def _numbers(
-    documents: Sequence[Identifiable], grouping: GroupingSettings, numbers: dict[str, int]
-) -> Iterator[int]:
-    """Yield the number of each document's partition, and add new keys to ``numbers``."""
-    by_tree: dict[str, int] = {}
-    for document_id in (document.id for document in documents):
-        tree = tree_name(document_id, grouping)
-        number = by_tree.get(tree)
-        if number is None:
-            number = numbers.setdefault(partition_key(tree, grouping), len(numbers))
-            if tree != document_id:  # no further document has such a tree
-                by_tree[tree] = number
-        yield number
+        return len(self._groups)

@@ -8,13 +8,6 @@ from pydantic import Field, field_validator, model_validator
 from raptor_core.redaction import hide_secrets
 from raptor_core.settings.base import Part, setting
 
-PROTOCOLS = (
-    *("s3", "s3a", "gs", "gcs", "abfs", "abfss", "az", "adl"),
-    *("http", "https", "sftp", "ssh", "ftp", "github", "hf"),
-    *("file", "memory", "zip", "tar", "simplecache", "filecache", "blockcache"),
-)
-"""Storages of documents, and archives and caches of them."""
-
 
 class DatabaseTable(Part):
     """A table or a query of a database, one document for each row."""
@@ -38,8 +31,8 @@ class DatabaseTable(Part):
     title_field: str = setting("title", is_common=True)
     """Column with the title; it may be missing."""
     updated_field: str = setting("updated_at", is_common=True)
-    """Column that changes whenever a row does, such as a time or a counter; empty reads every row
-    every time.
+    """Column that changes with every write of a row, such as a counter or a precise time; empty
+    reads every row every time.
     """
 
     @model_validator(mode="after")
@@ -74,16 +67,12 @@ class SourceSettings(Part):
     """
     exclude: tuple[str, ...] = setting((), is_common=True)
     """Patterns of relative paths, as in .gitignore, of files and folders to leave out."""
-    protocols: tuple[str, ...] = PROTOCOLS
-    """Protocols of fsspec URLs that may be read, in chained URLs too."""
     timeout_seconds: float = Field(60.0, gt=0, le=3600)
-    """Seconds that a storage may be silent. A file, or 500 rows of a database, may take 10 times
-    as long in all, and a listing 60 times.
+    """Seconds that a storage may be silent. A file may take 10 times as long in all, and a listing
+    60 times.
     """
     max_file_mb: float = setting(50.0, gt=0, is_common=True)
     """Most megabytes of a file; larger files are reported and skipped."""
-    whole_pages: bool = False
-    """Read web pages with the navigation, sidebars and footers around their content."""
     encoding: str = ""
     """Encoding of text files and mails that begin with no byte order mark, such as ``cp1250``;
     empty recognizes it file by file.

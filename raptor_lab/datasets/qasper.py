@@ -4,11 +4,11 @@ from pathlib import Path
 
 from raptor_core.documents.base import Document
 from raptor_core.documents.formats.parsed import clean_text, one_line
-from raptor_core.documents.formats.records import find_sections
 from raptor_core.evaluation.golden_file import Question
 from raptor_lab.datasets.base import Dataset
 from raptor_lab.datasets.records import UNANSWERABLE, text_evidence
 from raptor_lab.datasets.rows import Row, parse_row
+from raptor_lab.datasets.sections import find_sections
 
 REMEDY = (
     "expected QASPER as it is published, such as qasper-dev-v0.3.json: an object of papers, each "

@@ -3,28 +3,19 @@
 ``docs/evaluation.md`` has the fields of a document with its questions; each is one line of JSON.
 """
 
-import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from raptor_core.documents.base import Document, Section
-from raptor_core.documents.formats.parsed import Heading, UnreadableError, nest
+from raptor_core.documents.base import Document
+from raptor_core.documents.formats.parsed import UnreadableError
 from raptor_core.documents.formats.records import TableOrigin, row_document
 from raptor_core.errors import SourceError
 from raptor_core.evaluation.golden_file import Question, load_golden
 from raptor_core.settings import SourceSettings
 from raptor_lab.datasets.base import Dataset
 from raptor_lab.datasets.rows import Row, json_lines
-
-HEADING = re.compile(r"^[A-Z0-9][^\n]{1,78}[^\s.?!:;,]$", re.MULTILINE)
-"""A line of 3 to 80 characters that starts with a capital or a digit and ends without a stop."""
-
-
-def line_sections(text: str) -> tuple[Section, ...]:
-    """Find sections that begin with a short line without a full stop."""
-    lines = HEADING.finditer(text)
-    return nest([Heading(line.group(), 1, line.start()) for line in lines], len(text))
+from raptor_lab.datasets.sections import find_sections, line_sections
 
 
 def load_own(path: Path, documents: Sequence[Document]) -> Dataset:
@@ -79,9 +70,10 @@ def _document(row: Row) -> Document:
     except UnreadableError as error:
         raise SourceError(f"{row.where}: it {error}; {row.remedy}") from error
     document = replace(read, source=read.id, metadata={})
-    if _PAPER not in row.values or row.values.get("sections"):
-        return document
-    return replace(document, sections=line_sections(document.text))
+    listed, text = row.values.get("sections"), document.text
+    if listed or _PAPER not in row.values:
+        return replace(document, sections=find_sections(text, listed))
+    return replace(document, sections=line_sections(text))
 
 
 def _question(number: str, document: str, row: Row) -> Question:

@@ -38,10 +38,9 @@ def built(tmp_path_factory):
 @pytest.fixture
 def later(monkeypatch):
     """The source is looked at an hour after it was written, whatever times its files carry."""
-    from raptor_core.documents import read_documents, scan_source
+    from raptor_core.documents import scan_source
 
-    for function in (scan_source, read_documents):
-        monkeypatch.setitem(function.__kwdefaults__, "clock", lambda: time.time() + 3600)
+    monkeypatch.setitem(scan_source.__kwdefaults__, "clock", lambda: time.time() + 3600)
 
 
 @pytest.fixture

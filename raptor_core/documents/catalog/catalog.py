@@ -14,7 +14,12 @@ from typing import Any
 from raptor_core.documents.base import Entry, Skipped
 from raptor_core.documents.formats.parser_process import PARSER_FIELDS
 from raptor_core.documents.formats.records import Named
-from raptor_core.documents.sources.base import Content, SourceFile, brief_digest
+from raptor_core.documents.sources.base import (
+    CLOCK_SECONDS,
+    Content,
+    SourceFile,
+    brief_digest,
+)
 from raptor_core.documents.sources.load import split
 from raptor_core.identity import fingerprint
 from raptor_core.settings import SourceSettings
@@ -35,14 +40,12 @@ class FileReading:
     Attributes:
         stamp: see ``SourceFile.stamp``.
         content: digest of the content; empty for a file that could not be read.
-        first_seen: time at which a scan first saw this stamp, in seconds since 1970 UTC.
         is_final: no later write can have the same stamp.
         documents: entries of its documents in the order of the file, each with its name for people.
     """
 
     stamp: str
     content: str
-    first_seen: float
     is_final: bool
     documents: tuple[tuple[str, Entry], ...] = ()
     skipped: tuple[Skipped, ...] = ()
@@ -71,19 +74,18 @@ class Catalog(dict[bytes, FileReading]):
         rows = list(rows)
         decoded = json.loads(f"[{','.join(row[-2] for row in rows)}]")  # faster than one by one
         for row, documents in zip(rows, decoded, strict=True):
-            key, stamp, content, first_seen, is_final, _, skipped = row
+            key, stamp, content, is_final, _, skipped = row
             named = tuple((name, Entry(*values)) for name, *values in documents)
             problems = tuple(Skipped(*values) for values in json.loads(skipped)) if skipped else ()
-            reading = FileReading(stamp, content, first_seen, bool(is_final), named, problems)
+            reading = FileReading(stamp, content, bool(is_final), named, problems)
             self[key] = reading
 
-    def rows(self, keys: Iterable[bytes]) -> Iterator[tuple[Any, ...]]:
-        """Yield the readings of these keys as rows of a table."""
-        for key in keys:
-            reading = self[key]
+    def rows(self) -> Iterator[tuple[Any, ...]]:
+        """Yield the readings as rows of a table, ordered by key."""
+        for key, reading in sorted(self.items()):
             entries = [(name, e.id, e.content_hash, e.version) for name, e in reading.documents]
             skipped = json.dumps([*map(astuple, reading.skipped)]) if reading.skipped else ""
-            head = key, reading.stamp, reading.content, reading.first_seen, int(reading.is_final)
+            head = key, reading.stamp, reading.content, int(reading.is_final)
             yield *head, json.dumps(entries), skipped
 
 
@@ -101,39 +103,17 @@ def parser_fingerprint(settings: SourceSettings) -> str:
     return fingerprint("parsers", {PARSERS: values, "tables": tables, "libraries": libraries})
 
 
-def is_final(file: SourceFile, first_seen: float, read_at: float) -> bool:
-    """Return whether no write after ``read_at`` can leave the same stamp.
-
-    That is so with an etag, if the file's time was old when it was read, or if the stamp had been
-    there for longer than a tick of the storage's clock.
-    """
-    if file.etag:
-        return True
-    if file.modified is None and not file.mark:
-        return False  # a write of the same size leaves the same stamp
-    written = file.modified if file.written is None else file.written
-    if written is not None and written < read_at - file.clock_seconds:
-        return True
-    return read_at - first_seen > file.clock_seconds
-
-
 def make_reading(
-    file: SourceFile,
-    content: Content,
-    previous: FileReading | None,
-    started: float,
-    *,
-    parse: bool = False,
+    file: SourceFile, content: Content, previous: FileReading | None, started: float
 ) -> tuple[FileReading, list[Named]]:
-    """Return the reading of a file, and its documents if it was parsed.
+    """Return the reading of a file, and its documents if its bytes changed since ``previous``.
 
-    It is parsed if ``parse`` demands it, or if its bytes changed since the ``previous`` reading.
-    ``started`` is the start of the scan, in seconds since 1970 UTC.
+    ``started`` is the start of the scan, in seconds since 1970 UTC. The reading is final if the
+    storage has a version of the content, or if the file's time was old.
     """
-    has_same_stamp = previous is not None and previous.stamp == file.stamp
-    first_seen = previous.first_seen if previous and has_same_stamp else started
-    head = file.stamp, content.digest, first_seen, is_final(file, first_seen, started)
-    if previous and previous.content == content.digest and not parse:
+    is_old = file.written is not None and file.written < started - CLOCK_SECONDS
+    head = file.stamp, content.digest, bool(file.etag) or is_old
+    if previous and previous.content == content.digest:
         return FileReading(*head, previous.documents, previous.skipped), []
     skipped: list[Skipped] = []
     named = split(content.parse(), skipped)

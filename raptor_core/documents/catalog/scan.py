@@ -1,15 +1,15 @@
 """Scans of a source, which read only files whose stamp changed.
 
-A scan lists documents by hashes, for the decision on what to build; ``read_documents`` reads those
-to build. Both take a catalog and return the next one, so that each uses the readings of both.
+A scan lists documents by hashes, for the decision on what to build; ``read_scanned`` reads those to
+build. A scan takes a catalog and returns the next one.
 """
 
 import time
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field, replace
 
 from raptor_core.documents.base import Corpus, Document, Entry, Skipped
-from raptor_core.documents.catalog.catalog import Catalog, FileReading, catalog_key, make_reading
+from raptor_core.documents.catalog.catalog import Catalog, catalog_key, make_reading
 from raptor_core.documents.formats.records import Named
 from raptor_core.documents.grouping import Partitions
 from raptor_core.documents.sources.base import SourceFile
@@ -108,118 +108,47 @@ def scan_source(
         EmptySourceError: there is no document.
         MissingExtraError: a file or URL needs an extra that is not installed.
     """
-    scan = _RunningScan(settings, catalog or Catalog(), clock())
-    scan.read()
-    return scan.result()
-
-
-@dataclass
-class _RunningScan:
-    """Scan in progress; ``readings`` is the next catalog, with unread files in it."""
-
-    settings: SourceSettings
-    catalog: Catalog
-    started: float
-    readings: Catalog = field(default_factory=Catalog)
-    skipped: list[Skipped] = field(default_factory=list)
-    queue: Listed = field(default_factory=list)
-    parsed: Parsed = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        self.listed = list_sources(named_sources((), self.settings), self.skipped)
-        self.keys = [list(map(catalog_key, files)) for _, files in self.listed]
-        self.empty_sources = tuple(source.name for source, files in self.listed if not files)
-
-    def read(self) -> None:
-        """Read all files that changed."""
-        for (source, files), keys in zip(self.listed, self.keys, strict=True):
-            changed = []
-            for file, key in zip(files, keys, strict=True):
-                if self.catalog.is_current(key, file.stamp):
-                    self.readings[key] = self.catalog[key]
-                else:
-                    changed.append(file)
-            self.queue.append((source, changed))
-        n_free_chars = KEPT_CHARS
-        for file, content in loaded(self.queue):
-            key = catalog_key(file)
-            reading, named = make_reading(file, content, self.catalog.get(key), self.started)
-            self.readings[key] = reading
-            n_chars = sum(len(document.text) for _, document in named)
-            if 0 < n_chars <= n_free_chars:
-                self.parsed[key, content.digest] = named
-                n_free_chars -= n_chars
-
-    def result(self) -> Scan:
-        """Return the finished scan.
-
-        Raises:
-            EmptySourceError: there is no document.
-        """
-        if self.readings == self.catalog:
-            self.readings = self.catalog  # frees the equal copy
-        skipped = [*self.skipped]
-        entries: Unique[Entry] = Unique(skipped)
-        read: dict[bytes, Sequence[tuple[str, Entry]]] = {}  # a source may be named twice
-        for file, key, reading in self._file_readings():
-            entries.add(read.setdefault(key, reading.documents), file.path)
-            skipped += reading.skipped
-        documents = entries.ordered()
-        if not documents:
-            raise explain_empty((), self.settings, skipped)
-        inventory = Inventory(documents, tuple(skipped), self.empty_sources)
-        n_read = sum(len(files) for _, files in self.queue)
-        self.readings.forget_unread()
-        return Scan(inventory, self.readings, n_read, self.listed, self.catalog, self.parsed)
-
-    def _file_readings(self) -> Iterator[tuple[SourceFile, bytes, FileReading]]:
-        for (_, files), keys in zip(self.listed, self.keys, strict=True):
-            for file, key in zip(files, keys, strict=True):
-                reading = self.readings.get(key)
-                if reading:
-                    yield file, key, reading
-
-
-def read_documents(
-    settings: SourceSettings,
-    catalog: Catalog,
-    is_needed: Callable[[str], bool],
-    *,
-    clock: Callable[[], float] = time.time,
-) -> tuple[Corpus, Catalog]:
-    """Read the documents whose ids are needed; return them and the next catalog.
-
-    Tables are read if they changed, or held such a document. Raises as ``scan_source`` does, but
-    for an empty source.
-    """
-    scan = _RunningScan(settings, catalog, clock())
-    queue: Listed = [
-        (source, [file for file in files if _may_hold(catalog, file, is_needed)])
-        for source, files in scan.listed
+    previous, started = catalog or Catalog(), clock()
+    skipped: list[Skipped] = []
+    listed = list_sources(named_sources((), settings), skipped)
+    keyed = [(source, [(catalog_key(file), file) for file in files]) for source, files in listed]
+    changed: Listed = [
+        (source, [file for key, file in pairs if not previous.is_current(key, file.stamp)])
+        for source, pairs in keyed
     ]
-    listed = (key for keys in scan.keys for key in keys if key in catalog)
-    readings = Catalog({key: catalog[key] for key in listed})
-    skipped = [*scan.skipped]
-    corpus: Unique[Document] = Unique(skipped)
-    for file, content in loaded(queue):
-        key = catalog_key(file)
-        previous = catalog.get(key)
-        reading, named = make_reading(file, content, previous, scan.started, parse=True)
-        readings[key] = reading
-        corpus.add([item for item in named if is_needed(item[1].id)], file.path)
-    skipped += [item for reading in readings.values() for item in reading.skipped]
+    read, parsed = _read(changed, previous, started)
+    readings = Catalog()
+    entries: Unique[Entry] = Unique(skipped)
+    for key, file in (pair for _, pairs in keyed for pair in pairs):
+        reading = readings[key] = read[key] if key in read else previous[key]
+        entries.add(reading.documents, file.path)
+        skipped += reading.skipped
+    documents = entries.ordered()
+    if not documents:
+        raise explain_empty((), settings, skipped)
+    empty = tuple(source.name for source, files in listed if not files)
     readings.forget_unread()
-    return Corpus(corpus.ordered(), tuple(skipped)), readings
+    return Scan(
+        inventory=Inventory(documents, tuple(skipped), empty),
+        catalog=previous if readings == previous else readings,
+        n_read=sum(len(files) for _, files in changed),
+        listed=listed,
+        previous=previous,
+        parsed=parsed,
+    )
 
 
-def _may_hold(catalog: Catalog, file: SourceFile, is_needed: Callable[[str], bool]) -> bool:
-    """Return whether a file may hold a needed document."""
-    if file.only_id is not None:
-        return is_needed(file.only_id)
-    key = catalog_key(file)
-    if not catalog.is_current(key, file.stamp):
-        return True
-    return any(map(is_needed, catalog[key].ids))
+def _read(changed: Listed, previous: Catalog, started: float) -> tuple[Catalog, Parsed]:
+    """Return the readings of changed files, and some of their documents."""
+    readings, parsed, n_free_chars = Catalog(), Parsed(), KEPT_CHARS
+    for file, content in loaded(changed):
+        key = catalog_key(file)
+        readings[key], named = make_reading(file, content, previous.get(key), started)
+        n_chars = sum(len(document.text) for _, document in named)
+        if 0 < n_chars <= n_free_chars:
+            parsed[key, content.digest] = named
+            n_free_chars -= n_chars
+    return readings, parsed
 
 
 def read_scanned(scan: Scan, ids: Collection[str]) -> Corpus:

@@ -1,7 +1,7 @@
 """Files that a command of the user turns into Markdown, such as RTF by pandoc.
 
 The command is run without a shell, on a copy of the file in a temporary folder, and is bounded in
-time and output. ``parsers`` reads its output.
+time. ``parsers`` reads its output.
 """
 
 import os
@@ -9,12 +9,9 @@ import shlex
 import signal
 import subprocess
 import tempfile
-from collections import deque
 from contextlib import suppress
 from pathlib import Path
-from threading import Thread, Timer
 
-from raptor_core.documents.base import MEGABYTE
 from raptor_core.documents.formats.kinds import FileName
 from raptor_core.documents.formats.parsed import UnreadableError, check_size, one_line
 from raptor_core.errors import SourceError
@@ -29,7 +26,7 @@ def convert(name: FileName, data: bytes, settings: SourceSettings) -> bytes:
     """Return the Markdown that the command of a file's type writes to its standard output.
 
     The command reads the file at its standard input, or at the path that replaces ``{}``. It may
-    take ``parse_seconds``, and write ``max_file_mb``.
+    take ``parse_seconds``.
 
     Raises:
         SourceError: the program is missing.
@@ -48,15 +45,19 @@ def convert(name: FileName, data: bytes, settings: SourceSettings) -> bytes:
                 "or remove it"
             ) from error
         with process:
-            text, reason, is_late = _read(process, settings)
-    if is_late:
-        raise UnreadableError(
-            f"took more than {settings.parse_seconds:g} s to convert by {command!r}; raise "
-            "source.parse_seconds, or leave it out by source.exclude"
-        )
+            try:
+                text, errors = process.communicate(timeout=settings.parse_seconds)
+            except subprocess.TimeoutExpired as error:
+                with suppress(ProcessLookupError):
+                    os.killpg(process.pid, signal.SIGKILL)  # with all that it started
+                raise UnreadableError(
+                    f"took more than {settings.parse_seconds:g} s to convert by {command!r}; raise "
+                    "source.parse_seconds, or leave it out by source.exclude"
+                ) from error
     check_size(len(text), settings.max_file_mb)
-    if process.returncode:
-        code = process.returncode
+    if code := process.returncode:
+        lines = [one_line(line) for line in errors.decode(errors="replace").splitlines()]
+        reason = next(filter(None, reversed(lines)), "")
         raise UnreadableError(f"{command!r} failed (exit code {code}): {reason}; {_REMEDY}")
     if not text.strip():
         raise UnreadableError(f"{command!r} wrote no text; {_REMEDY}")
@@ -76,35 +77,3 @@ def _start(command: str, path: Path) -> "subprocess.Popen[bytes]":
             stderr=subprocess.PIPE,
             start_new_session=True,
         )
-
-
-def _read(process: "subprocess.Popen[bytes]", settings: SourceSettings) -> tuple[bytes, str, bool]:
-    """Return the output, the last line of errors, and whether the time was exceeded."""
-    assert process.stdout and process.stderr  # noqa: PT018, S101
-    errors, problems = process.stderr, deque([""], maxlen=1)
-    is_late: list[bool] = []
-
-    def end() -> None:
-        is_late.append(True)
-        _kill(process)
-
-    def watch() -> None:
-        for line in iter(lambda: errors.readline(1000), b""):
-            problems.extend(filter(None, [one_line(line.decode(errors="replace"))]))
-
-    timer, watcher = Timer(settings.parse_seconds, end), Thread(target=watch, daemon=True)
-    timer.start()
-    watcher.start()
-    text = process.stdout.read(int(settings.max_file_mb * MEGABYTE) + 1)
-    if len(text) > settings.max_file_mb * MEGABYTE:
-        _kill(process)
-    process.wait()
-    watcher.join()
-    timer.cancel()
-    return text, problems[0], bool(is_late)
-
-
-def _kill(process: "subprocess.Popen[bytes]") -> None:
-    """End the command with all that it started."""
-    with suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)

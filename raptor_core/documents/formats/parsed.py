@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 from raptor_core.documents.base import MEGABYTE, Document, MetadataValue, Section
 from raptor_core.documents.blocks import Block, is_rule, join_cells, pack, unpack
 from raptor_core.documents.formats.plain import read_plain, title_starts
+from raptor_core.text.words import SYLLABIC
 
 _TO_CLEAN = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u200b\u2060-\u2064\ufeff\ud800-\udfff]")
 _ZERO_WIDTH = r"[\xad\u200b\u2060-\u2064\ufeff]"
-_WITHOUT_SPACES = r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff]"
 _INVISIBLE = re.compile(  # longer runs hide a message, which the check of injections finds
-    rf"(?<!{_WITHOUT_SPACES})(?<!{_ZERO_WIDTH}){_ZERO_WIDTH}{{1,7}}(?!{_ZERO_WIDTH})"
+    rf"(?<![{SYLLABIC}])(?<!{_ZERO_WIDTH}){_ZERO_WIDTH}{{1,7}}(?!{_ZERO_WIDTH})"
     r"|\x1b\[[0-9;?]*[A-Za-z]"  # colours of a terminal
 )
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")

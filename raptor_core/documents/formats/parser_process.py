@@ -32,9 +32,7 @@ from raptor_core.settings import SourceSettings
 MEMORY_BYTES = 2 * 2**30
 """Memory limit of a process; a file that unpacks to more ends it."""
 
-PARSER_FIELDS = frozenset(
-    {"encoding", "id_field", "max_file_mb", "text_field", "title_field", "whole_pages"}
-)
+PARSER_FIELDS = frozenset({"encoding", "id_field", "max_file_mb", "text_field", "title_field"})
 """Settings that decide how a file is parsed."""
 
 EXIT_SECONDS = 10

@@ -33,7 +33,7 @@ _PARSERS: Mapping[str, Callable[[bytes, SourceSettings], Parsed]] = {
     "markdown": lambda data, _: parse_markdown(data),
     "mdx": lambda data, _: parse_markdown(data, is_mdx=True),
     "rst": lambda data, _: parse_rst(data),
-    "html": lambda data, settings: parse_html(data, is_whole=settings.whole_pages),
+    "html": lambda data, _: parse_html(data),
     "pdf": lambda data, _: parse_pdf(data),
     "docx": lambda data, settings: parse_docx(data, settings.max_file_mb),
     "pptx": lambda data, settings: parse_pptx(data, settings.max_file_mb),

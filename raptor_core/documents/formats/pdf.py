@@ -25,7 +25,7 @@ from raptor_core.documents.formats.parsed import (
     one_line,
 )
 from raptor_core.documents.formats.pdf_blocks import read_print
-from raptor_core.documents.formats.pdf_layer import IDEOGRAM, name_contents, read_page
+from raptor_core.documents.formats.pdf_layer import IDEOGRAM, read_page
 from raptor_core.documents.formats.pdf_sections import (
     HEADING_SIZE,
     find_larger_lines,
@@ -56,6 +56,7 @@ _FIRST_WORD = re.compile(r"\w+")
 _IDEOGRAM = re.compile(f"[{IDEOGRAM}]")
 _OPEN_END = re.compile(r"[^\W\d_A-Z],?\Z")
 _BULLET = re.compile(r"[•◦▪‣·–*-]\Z")
+_NO_TEXT = "holds no text; it needs OCR first, such as by ocrmypdf, if its pages show letters"
 _NO_TITLE = re.compile(r"untitled|microsoft word - |.*\.(?:docx?|tex|indd|pdf)\Z", re.IGNORECASE)
 
 
@@ -93,7 +94,7 @@ def parse_pdf(data: bytes) -> Parsed:
             lines += [PrintedLine(note, 0, at * _NOTE_BASE) for at, note in enumerate(page.notes)]
         flow = reflow(printed)
         if not flow.text.strip():
-            raise UnreadableError(name_contents(document, any(page.has_fields for page in read)))
+            raise UnreadableError(_NO_TEXT)
     except pdfium.PdfiumError as error:
         raise UnreadableError(_problem(str(error))) from error
     headings = place_outline(outline, printed, flow.lines, flow.pages)

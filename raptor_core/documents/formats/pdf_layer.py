@@ -14,14 +14,12 @@ from typing import Any, NamedTuple
 
 from raptor_core.documents.formats.pages import DIVIDED, PrintedLine
 from raptor_core.documents.formats.parsed import one_line
+from raptor_core.text.words import IDEOGRAPHIC
 
 WORD_GAP_EMS = 0.15
 """Distance of two letters from which on they are in different words, in font sizes."""
 
-MAX_PAGES_TO_NAME = 50
-"""Maximum number of pages that are searched for the contents of a file without text."""
-
-IDEOGRAM = "\u3000-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff01-\uff60"
+IDEOGRAM = f"\u3000-\u303f{IDEOGRAPHIC}\uff01-\uff60"
 """Letters and marks of Chinese and Japanese, as a range of a regular expression."""
 
 _FILLER = "\uffff"
@@ -52,7 +50,6 @@ class PageText(NamedTuple):
     lines: list[PrintedLine]
     notes: list[str]
     n_unknown: int
-    has_fields: bool
 
 
 def read_page(document: Any, at: int) -> PageText:
@@ -61,7 +58,6 @@ def read_page(document: Any, at: int) -> PageText:
 
     page = document[at]
     kinds, notes = _annotations(document, page)
-    has_fields = pdfium.FPDF_ANNOT_WIDGET in kinds
     if kinds - {pdfium.FPDF_ANNOT_LINK, pdfium.FPDF_ANNOT_POPUP}:
         pdfium.FPDFPage_Flatten(page, pdfium.FLAT_NORMALDISPLAY)
         page.close()
@@ -73,7 +69,7 @@ def read_page(document: Any, at: int) -> PageText:
         lines = list(glyphs.lines())
         shown = _solid("".join(line.text for line in lines)) if notes else ""
         notes = [note for note in notes if _solid(note) not in shown]
-        return PageText(lines, notes, n_unknown, has_fields)
+        return PageText(lines, notes, n_unknown)
     finally:
         layer.close()
         page.close()
@@ -239,23 +235,3 @@ class _Glyphs:
         gap = self._sides(last + 1)[0] - self._sides(first - 1)[1]
         is_word = abs(gap) < WORD_GAP_EMS * max(self._size(last + 1), 1.0)
         return range(first, last + 1) if is_word else range(0)
-
-
-def name_contents(document: Any, has_fields: bool) -> str:
-    """Return why a file without text has none, and what to do."""
-    import pypdfium2.raw as pdfium
-
-    kinds: set[int] = set()
-    for at in range(min(len(document), MAX_PAGES_TO_NAME)):
-        page = document[at]
-        kinds |= {item.type for item in page.get_objects()}
-        page.close()
-    if pdfium.FPDF_PAGEOBJ_IMAGE in kinds:
-        return "holds no text, only images; it needs OCR first, such as by ocrmypdf"
-    if pdfium.FPDF_PAGEOBJ_TEXT in kinds:
-        return "holds only letters without a meaning; it needs OCR first, or print it to PDF again"
-    if has_fields:
-        return "holds no text, only form fields without a value; fill it in, or leave it out"
-    if kinds:
-        return "holds no text, only drawings; if they show letters, it needs OCR first"
-    return "holds no text: its pages are empty; leave it out, or export it again"

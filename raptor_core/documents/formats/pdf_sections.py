@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from raptor_core.documents.formats.pages import PrintedLine
 from raptor_core.documents.formats.parsed import Heading, one_line
+from raptor_core.text.words import IDEOGRAPHIC
 
 HEADING_SIZE = 1.1
 """Multiple of the usual size from which lines are headings, in a file without an outline."""
@@ -29,7 +30,7 @@ _ACROSS = 0.25
 
 _NUMBER = re.compile(r"\A[\W\d_]+(?=.)")
 _SIGN = re.compile(r"[\W_]+")
-_NAME = re.compile(r"[^\W\d_]{3}|[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]{2}")
+_NAME = re.compile(rf"[^\W\d_]{{3}}|[{IDEOGRAPHIC}\uac00-\ud7af]{{2}}")
 _ADDRESS = re.compile(
     r"@|://|www\.|\.{4}|\b\d{5}\b|\b[A-Z]{1,2}\d[\dA-Z]? \d[A-Z]{2}\b|\+?\d[\d ()/-]{6,}\d|"
     r"\b(?:street|st\.|road|rd\.|avenue|ave\.|p\.?\s?o\.? box|stra(?:ß|ss)e|str\.|rue|calle|via)\b",

@@ -2,34 +2,27 @@
 
 import json
 import math
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from raptor_core.documents.base import Document, MetadataScalar, MetadataValue, Section, Skipped
+from raptor_core.documents.base import Document, MetadataScalar, MetadataValue, Skipped
 from raptor_core.documents.formats.archive import refuse_damage
 from raptor_core.documents.formats.encoding import decode
 from raptor_core.documents.formats.parsed import (
     EmptyFileError,
-    Heading,
     UnreadableError,
     check_size,
     clean_text,
-    nest,
     number_as_written,
     one_line,
 )
 from raptor_core.identity import digest
 from raptor_core.settings import SourceSettings
 
-NESTED_NAME = " ::: "
-"""Separator of the names of nested sections in the ``sections`` field of a row."""
-
 Named = tuple[str, Document]
 """Document with the name of its place, for people."""
 
-_SECTION_NAMES = ("name", "title", "heading")
 _BIGGEST_INTEGER = 2**63 - 1
 
 
@@ -117,7 +110,7 @@ def row_document(row: Mapping[str, Any], table: TableOrigin, settings: SourceSet
         raise EmptyFileError("holds no text")
     id_field, row_id = _identify(row, settings.id_field)
     title = row.get(settings.title_field)
-    used = {id_field, settings.text_field, settings.title_field, "metadata", "sections"}
+    used = {id_field, settings.text_field, settings.title_field, "metadata"}
     fields = {key: value for key, value in row.items() if key not in used}
     nested = row.get("metadata")
     return Document(
@@ -125,7 +118,6 @@ def row_document(row: Mapping[str, Any], table: TableOrigin, settings: SourceSet
         text=text,
         title=one_line(title) if isinstance(title, str) else "",
         source=table.source,
-        sections=find_sections(text, row.get("sections")),
         metadata={
             **table.metadata,
             **metadata_values(fields),
@@ -183,54 +175,10 @@ def _single(value: object) -> MetadataScalar | None:
     return str(moment()) if moment else None
 
 
-def find_sections(text: str, listed: object) -> tuple[Section, ...]:
-    """Return the sections of a row from its list of objects that have a ``name``.
-
-    Every name must be a complete line of the text, in order; else there are no sections. The name
-    "Data ::: Sources" is "Sources" nested in a preceding "Data".
-    """
-    names = _section_names(listed)
-    headings: list[Heading] = []
-    path: list[str] = []
-    at = 0
-    for name in names:
-        start = _find_line(text, name, at)
-        if start < 0:
-            return ()
-        while path and not name.startswith(path[-1] + NESTED_NAME):
-            path.pop()
-        title = name.removeprefix(path[-1] + NESTED_NAME) if path else name
-        path.append(name)
-        headings.append(Heading(title, len(path), start))
-        at = start + len(name)
-    return nest(headings, len(text))
-
-
-def _section_names(listed: object) -> list[str]:
-    names: list[str] = []
-    for item in listed if isinstance(listed, list) else ():
-        values = [item.get(key) for key in _SECTION_NAMES] if isinstance(item, Mapping) else []
-        name = next((value for value in values if isinstance(value, str)), None)
-        if name is None:
-            return []
-        cleaned = clean_text(name).strip()
-        if cleaned:
-            names.append(cleaned)
-    return names
-
-
-def _find_line(text: str, line: str, at: int) -> int:
-    """Return the start of the first complete line from ``at`` on that equals ``line``, or -1."""
-    pattern = re.compile(rf"^[ \t]*({re.escape(line)})[ \t]*$", re.MULTILINE)
-    match = pattern.search(text, at)
-    return match.start(1) if match else -1
-
-
 MAX_EXPANSION = 20
 """Multiple of ``max_file_mb`` that limits an uncompressed table, and the sum of its texts."""
 
 _ROWS_PER_BATCH = 1024
-_NESTED_FIELDS = ("metadata", "sections")
 
 
 def read_parquet(
@@ -263,15 +211,13 @@ def read_parquet(
 
 
 def _columns(schema: Any, settings: SourceSettings) -> list[str]:
-    """Return the names of the columns of values, of lists of them, and of the nested fields."""
+    """Return the names of the columns of values, of lists of them, and of the metadata."""
     if settings.text_field not in schema.names:
         raise UnreadableError(
             f"has no column {settings.text_field!r} (source.text_field); "
             f"its columns: {', '.join(schema.names)}"
         )
-    return [
-        field.name for field in schema if field.name in _NESTED_FIELDS or _holds_values(field.type)
-    ]
+    return [field.name for field in schema if field.name == "metadata" or _holds_values(field.type)]
 
 
 def _holds_values(type_: Any) -> bool:

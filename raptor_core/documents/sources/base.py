@@ -38,7 +38,7 @@ READING_TIMES, LISTING_TIMES = 10, 60
 """Multiples of ``source.timeout_seconds`` that limit the reading of a file, and a listing."""
 
 CLOCK_SECONDS = 2.0
-"""Tick of the clock of the coarsest file systems."""
+"""Tick of the clock of the coarsest file systems; two writes in one tick have the same time."""
 
 
 def brief_digest(*values: object) -> bytes:
@@ -53,11 +53,9 @@ class SourceFile:
     Attributes:
         id: POSIX path relative to the source folder; its name if the file is the source.
         path: local path or URL.
-        modified: seconds since 1970 UTC.
+        written: time of the last write, in seconds since 1970 UTC.
         etag: the storage's version of the content; equal ones mean equal content.
         mark: any further value that changes with a write.
-        clock_seconds: two writes that are closer may have the same time.
-        written: time of the last write; ``modified`` may be set by a person.
         is_named: the source is this file.
         command: command of ``source.convert`` that reads it; "" without one.
     """
@@ -65,11 +63,9 @@ class SourceFile:
     id: str
     path: str
     size_bytes: int | None
-    modified: float | None = None
+    written: float | None = None
     etag: str = ""
     mark: str = ""
-    clock_seconds: float = CLOCK_SECONDS
-    written: float | None = None
     is_named: bool = False
     command: str = ""
 
@@ -81,7 +77,7 @@ class SourceFile:
     @property
     def stamp(self) -> str:
         """Digest of everything that a listing shows; a new write changes it."""
-        values = self.path, self.size_bytes, self.modified, self.etag, self.mark
+        values = self.path, self.size_bytes, self.written, self.etag, self.mark
         return brief_digest(*values, *filter(None, [self.command])).hex()
 
     @property

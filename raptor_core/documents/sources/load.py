@@ -67,7 +67,7 @@ def named_sources(paths: Sequence[str | Path], settings: SourceSettings) -> list
     if not paths and settings.tables:
         from raptor_core.documents.sources.sql import SqlSource
 
-        opened += [SqlSource(table, settings.timeout_seconds) for table in settings.tables]
+        opened += map(SqlSource, settings.tables)
     return opened
 
 

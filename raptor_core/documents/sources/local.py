@@ -136,8 +136,7 @@ def _file(path: str, name: str, *, is_named: bool = False) -> SourceFile | Skipp
         return Skipped(name, "is not a regular file")
     # A copy may keep an old time of modification; its inode and the inode's time differ.
     mark = f"{status.st_mtime_ns}.{status.st_ctime_ns}.{status.st_ino}"
-    size, modified, written = status.st_size, status.st_mtime, status.st_ctime
-    return SourceFile(name, path, size, modified, mark=mark, written=written, is_named=is_named)
+    return SourceFile(name, path, status.st_size, status.st_ctime, mark=mark, is_named=is_named)
 
 
 def _unstorable(name: str) -> Skipped | None:

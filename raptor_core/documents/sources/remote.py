@@ -1,6 +1,6 @@
 """Files behind any fsspec URL, such as s3://, gs://, abfs://, https:// and memory://."""
 
-from collections.abc import Iterable, Iterator, Mapping, MutableSequence, Sequence
+from collections.abc import Iterator, Mapping, MutableSequence, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from functools import partial
@@ -29,7 +29,7 @@ Info = Mapping[str, Any]
 Infos = dict[str, Info]
 """Metadata of files in fsspec's form, by path."""
 
-_MODIFIED = ("mtime", "modified", "LastModified", "last_modified", "updated", "created")
+_WRITTEN = ("mtime", "modified", "LastModified", "last_modified", "updated", "created")
 _ETAGS = ("ETag", "etag", "md5Hash", "content_md5", "content_hash", "blob_id", "sha", "hex")
 """Names of the version of a file's content in several storages."""
 
@@ -38,7 +38,6 @@ class RemoteSource:
     """File or folder at an fsspec URL, chained URLs included; see ``Source``."""
 
     def __init__(self, url: str, settings: SourceSettings) -> None:
-        _check_protocols(url, settings)
         self.name = hide_secrets(url)
         self._url = url
         self._settings = settings
@@ -90,7 +89,7 @@ class RemoteSource:
     def _folder(self, omitted: MutableSequence[Skipped]) -> Iterator[SourceFile | Skipped]:
         """Yield the files that pass the rules, and add the rest to ``omitted``."""
         base = self._base
-        listed, unlisted = _list_below(self._fs, self._root)
+        listed = _list_below(self._fs, self._root)
         # Some storages list keys without the leading slash that their root has.
         prefix = base if all(path.startswith(base) for path in listed) else base.lstrip("/")
         path = f"{prefix}{IGNORE_FILE}"
@@ -108,97 +107,53 @@ class RemoteSource:
             for folder in homes
             if not _omission(rules, folder, is_folder=True)
         )
-        for path in sorted([*listed, *unlisted]):
+        for path in sorted(listed):
             name = path.removeprefix(prefix)
-            is_folder = path in unlisted
-            omission = _omission(rules, name, is_folder=is_folder) if name else ""
-            is_own = any(name.startswith(f"{folder}/") for folder in homes)
-            if not name or (is_own and not omission):
-                continue
-            if omission:
-                omitted.append(Skipped(f"{name}/" if is_folder else name, omission))
-            elif is_folder:
-                yield Skipped(name, f"cannot be listed: {unlisted[path]}")
-            else:
+            if omission := _omission(rules, name) if name else "":
+                omitted.append(Skipped(name, omission))
+            elif name and not any(name.startswith(f"{folder}/") for folder in homes):
                 yield _file(name, f"{self._url.rstrip('/')}/{name}", listed[path])
 
 
-def _check_protocols(url: str, settings: SourceSettings) -> None:
-    """Raise SourceError for a URL, or a part of a chained one, whose protocol is not allowed."""
-    from fsspec import available_protocols
+def _list_below(files: Any, root: str) -> Infos:
+    """Return all files below a folder.
 
-    known = set(available_protocols())
-    for part in url.split("::"):  # a part may be a protocol alone, or the path of a file
-        protocol, mark, _ = part.partition("://")
-        protocol = protocol if mark or part in known else "file"
-        if protocol not in settings.protocols:
-            raise SourceError(
-                f"{hide_secrets(url)} is read by {protocol!r}, which source.protocols does not "
-                f"allow; it allows {', '.join(settings.protocols)}. Add it there if you trust it"
-            )
-
-
-def _list_below(files: Any, root: str) -> tuple[Infos, dict[str, str]]:
-    """Return all files below a folder, and the folders that the storage refuses to list.
-
-    fsspec's ``find`` takes a folder that it cannot list for an empty folder. So each folder is
-    listed alone, unless the storage lists all files itself and then fails completely.
+    Storages that list all files themselves, such as object stores, fail as a whole. Of others each
+    folder is listed alone, since fsspec's ``find`` takes one that it cannot list for an empty one.
 
     Raises:
-        OSError: the root cannot be listed, or the storage failed.
+        OSError: a folder cannot be listed, or the storage failed.
     """
-    if _lists_all_files(files):
-        return files.find(root, detail=True), {}
-    listed: Infos = {}
-    unlisted: dict[str, str] = {}
-    folders = [root]
-    while folders:
-        folder = folders.pop()
-        try:
-            inner, infos = _list_folder(files, folder)
-        except (FileNotFoundError, PermissionError) as error:
-            if folder == root or isinstance(error.__cause__, SourceError):
-                raise
-            unlisted[folder] = type(error).__name__
-        else:
-            folders += (info["name"] for info in inner)
-            listed |= {info["name"]: info for info in infos}
-    return listed, unlisted
-
-
-def _lists_all_files(files: Any) -> bool:
-    """Return whether a storage replaces fsspec's ``find``, as object stores and archives do."""
     from fsspec import AbstractFileSystem
     from fsspec.asyn import AsyncFileSystem
 
     find = getattr(files._find if files.async_impl else files.find, "__func__", None)  # noqa: SLF001
-    return find not in (None, AbstractFileSystem.find, AsyncFileSystem._find)  # noqa: SLF001
-
-
-def _list_folder(files: Any, folder: str) -> tuple[Iterable[Info], Iterable[Info]]:
-    """Return the metadata of the folders and of the files in a folder.
-
-    Raises:
-        PermissionError: FTP, whose client returns an empty listing after a refusal.
-    """
-    walk = files.walk(folder, maxdepth=1, detail=True, on_error="raise")
-    _, folders, infos = next(walk)
+    if find not in (None, AbstractFileSystem.find, AsyncFileSystem._find):  # noqa: SLF001
+        return files.find(root, detail=True)  # type: ignore[no-any-return]
     is_ftp = type(getattr(files, "fs", files)).__name__ == "FTPFileSystem"
-    if is_ftp and not (folders or infos) and folder not in files.dircache:
-        raise PermissionError(folder)
-    return folders.values(), infos.values()
+    listed: Infos = {}
+    folders = [root]
+    while folders:
+        folder = folders.pop()
+        _, inner, infos = next(files.walk(folder, maxdepth=1, detail=True, on_error="raise"))
+        # The client of FTP returns an empty listing after a refusal.
+        if is_ftp and not (inner or infos) and folder not in files.dircache:
+            raise PermissionError(folder)
+        folders += (info["name"] for info in inner.values())
+        listed |= {info["name"]: info for info in infos.values()}
+    return listed
 
 
 def _file(name: str, path: str, info: Mapping[str, Any], *, is_named: bool = False) -> SourceFile:
-    modified = next((info[key] for key in _MODIFIED if info.get(key) is not None), None)
-    if isinstance(modified, datetime):
-        modified = modified.timestamp()
-    known = float(modified) if isinstance(modified, int | float) else None
+    written = next((info[key] for key in _WRITTEN if info.get(key) is not None), None)
+    if isinstance(written, datetime):
+        written = written.timestamp()
+    known = float(written) if isinstance(written, int | float) else None
     etag = next((str(info[key]) for key in _ETAGS if info.get(key)), "")
     return SourceFile(name, path, info.get("size"), known, etag, is_named=is_named)
 
 
-def _omission(rules: Rules, name: str, *, is_folder: bool) -> str:
+def _omission(rules: Rules, name: str, *, is_folder: bool = False) -> str:
     """Return why a path, or a folder above it, is left out; "" if neither is."""
     steps = (at for at, char in enumerate(name) if char == "/")
     folders = (rules.omission(name[:at], is_folder=True) for at in steps)

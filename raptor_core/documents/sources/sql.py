@@ -9,7 +9,6 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from datetime import date
 from decimal import Decimal
 from functools import partial
 from typing import Any
@@ -21,39 +20,28 @@ from raptor_core.documents.base import FOLDER, MetadataValue, Skipped
 from raptor_core.documents.formats.parsed import UnreadableError, one_line
 from raptor_core.documents.formats.records import Named, TableOrigin, row_document
 from raptor_core.documents.sources.base import (
-    CLOCK_SECONDS,
-    LISTING_TIMES,
-    READING_TIMES,
     Content,
     SourceFile,
     SourceListing,
 )
 from raptor_core.errors import SourceError
 from raptor_core.identity import digest
-from raptor_core.places import TIMEOUT_SECONDS, answer_within
 from raptor_core.settings import DatabaseTable, SourceSettings
 
 ROWS_PER_READ = 500
 """Ids in a SELECT; databases limit the parameters of a statement."""
 
-_DAY_SECONDS = 2 * 86_400.0  # a day lasts until it is over everywhere
-
 
 class SqlSource:
     """Table or query whose rows are documents; see ``Source``."""
 
-    def __init__(self, table: DatabaseTable, timeout_seconds: float = TIMEOUT_SECONDS) -> None:
+    def __init__(self, table: DatabaseTable) -> None:
         self.name = f"table {table.label!r}"
         self._table = table
-        self._timeout_seconds = timeout_seconds
         self._raw_ids: dict[str, Any] = {}
 
     def list(self) -> SourceListing:
         """List the rows; see ``Source.list``."""
-        seconds = LISTING_TIMES * self._timeout_seconds
-        return answer_within(seconds, f"the {self.name}", SourceError, self._list)
-
-    def _list(self) -> SourceListing:
         table = self._table
         fields = [table.id_field, *([table.updated_field] if table.updated_field else [])]
         columns: Any = [sa.column(name) for name in fields]
@@ -61,50 +49,25 @@ class SqlSource:
         files: dict[str, SourceFile] = {}
         skipped: list[Skipped] = []
         with self._connected() as connection:
-            self._require_columns(connection)
             for number, row in enumerate(connection.execute(query), start=1):
                 name = _id_text(row[0])
-                file = self._file(name, row[1] if table.updated_field else None)
-                if not name or file.id in files:
+                version = "" if len(row) < 2 or row[1] is None else str(row[1])
+                place = f"{table.label}/{name}", f"{table.label}:{name}"
+                if not name or place[0] in files:
                     problem = "holds the id of a different row" if name else "holds no id"
                     skipped.append(Skipped(f"{table.label}:{number}", f"{problem}: {row[0]!r:.60}"))
                     continue
-                files[file.id] = file
-                self._raw_ids[file.id] = row[0]
+                files[place[0]] = SourceFile(*place, size_bytes=None, etag=version)
+                self._raw_ids[place[0]] = row[0]
         return SourceListing([files[name] for name in sorted(files)], tuple(skipped))
-
-    def _require_columns(self, connection: sa.Connection) -> None:
-        """Raise SourceError for a table that lacks a column of the settings."""
-        table = self._table
-        columns = list(connection.execute(self._rows(sa.false())).keys())
-        needed = {"id_field": table.id_field, "text_field": table.text_field}
-        if table.updated_field:
-            needed["updated_field"] = table.updated_field
-        missing = [f"{name!r} ({key})" for key, name in needed.items() if name not in columns]
-        if missing:
-            raise SourceError(
-                f"the table {table.label!r} has no column {', '.join(missing)}; its columns: "
-                f"{', '.join(columns)}. Correct the fields under [[source.tables]]; nothing is "
-                "removed"
-            )
 
     def load(self, files: Sequence[SourceFile]) -> Iterator[Content]:
         """Read listed rows; see ``Source.load``. A row that is gone since then is skipped."""
-        seconds = READING_TIMES * self._timeout_seconds
         for start in range(0, len(files), ROWS_PER_READ):
             batch = files[start : start + ROWS_PER_READ]
-            read = partial(self._read, [self._raw_ids[file.id] for file in batch])
-            rows = answer_within(seconds, f"the {self.name}", SourceError, read)
+            rows = self._read([self._raw_ids[file.id] for file in batch])
             for file in batch:
                 yield self._content(file, rows.get(file.id))
-
-    def _file(self, name: str, updated: Any) -> SourceFile:
-        """Return a row; writes of one day have the same value in a column of days."""
-        label, mark = self._table.label, "" if updated is None else str(updated)
-        seconds = _DAY_SECONDS if _is_day(updated) else CLOCK_SECONDS
-        return SourceFile(
-            f"{label}/{name}", f"{label}:{name}", None, mark=mark, clock_seconds=seconds
-        )
 
     def _read(self, ids: Sequence[Any]) -> dict[str, Mapping[str, Any]]:
         condition = sa.column(self._table.id_field).in_(ids)
@@ -210,11 +173,3 @@ def _plain(value: Any) -> Any:
         is_integer = value.is_finite() and value == value.to_integral_value()
         return int(value) if is_integer else float(value)
     return value
-
-
-def _is_day(value: object) -> bool:
-    """Return whether a value names a day without a time."""
-    try:
-        return date.fromisoformat(str(value)) is not None
-    except ValueError:
-        return False

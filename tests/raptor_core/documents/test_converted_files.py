@@ -53,7 +53,7 @@ def test_a_settings_file_names_a_command(tmp_path):
         ("true", "wrote no text"),
         ("sh -c 'echo x; sleep 60'", r"took more than 0\.5 s to convert .* source\.parse_seconds"),
         ("sh -c 'sleep 60 & wait'", r"took more than 0\.5 s to convert"),
-        ("yes", r"over the limit of 1 MB \(source\.max_file_mb\)"),
+        ("head -c 2000000 /dev/zero", r"over the limit of 1 MB \(source\.max_file_mb\)"),
         ("head -c 100000 /dev/zero", "holds binary data"),
     ],
 )

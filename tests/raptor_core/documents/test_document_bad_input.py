@@ -78,7 +78,7 @@ def make_pdf(text):
 
 
 def test_pdf_with_empty_pages_is_named(tmp_path):
-    assert "its pages are empty" in skipped(tmp_path, "a.pdf", make_pdf(""))["a.pdf"]
+    assert "holds no text" in skipped(tmp_path, "a.pdf", make_pdf(""))["a.pdf"]
 
 
 def test_encrypted_pdf(tmp_path):

@@ -114,27 +114,12 @@ class TestTables:
         assert (document.id, document.text, document.title) == ("k", "B.", "N")
         assert document.metadata["id"] == "x"
 
-    def test_sections_are_found_as_whole_lines(self, tmp_path):
-        row = (
-            '{"id": "a", "text": "Data\\nThe Data.\\nData ::: Sources\\nS.\\nEnd ::: A\\nE.", '
-            '"sections": [{"name": "Data"}, {"name": "Data ::: Sources"}, {"name": "End ::: A"}]}'
-        )
-        document = read(tmp_path, "a.jsonl", row)
-        assert outline(document) == [(1, "Data"), (2, "Sources"), (1, "End ::: A")]
-        assert governed(document, "Sources") == "Data ::: Sources\nS.\n"
-
-    @pytest.mark.parametrize("sections", ['[{"name": "No"}]', "[1]", '"Data"', "{}", "null"])
-    def test_sections_that_cannot_be_found_are_left_out(self, tmp_path, sections):
-        row = f'{{"id": "a", "text": "Data\\nNo more.", "sections": {sections}}}'
-        assert read(tmp_path, "a.jsonl", row).sections == ()
-
     def test_parquet_reads_like_json_lines(self, tmp_path):
         table = pa.table(
             {
                 "id": [1, 2],
                 "text": ["First\nText.", "Second."],
                 "metadata": [{"kind": "a"}, {"kind": "b"}],
-                "sections": [[{"name": "First"}], None],
                 "day": pa.array([0, 1], pa.date32()),
                 "raw": [b"x", b"y"],
                 "list": [[1], [2]],
@@ -143,7 +128,6 @@ class TestTables:
         pq.write_table(table, tmp_path / "a.parquet")
         first, second = load_documents(tmp_path / "a.parquet").documents
         assert (first.id, second.id) == ("1", "2")
-        assert outline(first) == [(1, "First")]
         assert second.metadata == {
             "folder": ".",
             "format": "parquet",

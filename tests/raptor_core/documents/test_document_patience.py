@@ -4,7 +4,6 @@ import contextlib
 import errno
 import gzip
 import socket
-import sqlite3
 import tarfile
 import threading
 import zipfile
@@ -132,19 +131,6 @@ def test_what_a_call_raises_or_returns_comes_back():
     with pytest.raises(SourceError, match=r"here did not finish .* source\.timeout_seconds"):
         answer_within(0.01, "here", SourceError, done.wait)
     done.set()
-
-
-def test_a_database_that_is_slow_is_given_up_by_the_name_of_its_table(tmp_path):
-    path = tmp_path / "wiki.db"
-    endless = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n WHERE x < 3000000)"
-    with contextlib.closing(sqlite3.connect(path)) as connection:
-        connection.execute("CREATE TABLE wiki (id, text)")
-        connection.commit()
-    query = f"{endless} SELECT max(x) AS id, 'text' AS text FROM n"
-    table = {"name": "slow", "url": f"sqlite:///{path}", "query": query, "updated_field": ""}
-    settings = SourceSettings(tables=(table,), timeout_seconds=0.0001)
-    with pytest.raises(SourceError, match="the table 'slow' did not finish"):
-        load_documents(settings=settings)
 
 
 def archives(folder):

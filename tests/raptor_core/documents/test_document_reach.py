@@ -1,4 +1,4 @@
-"""What a source's URL may reach: the protocols that the settings name."""
+"""What a source's URL reaches, and what it sends there."""
 
 import os
 import subprocess
@@ -89,20 +89,7 @@ def test_a_redirect_within_is_followed(site):
     assert read(url) == [TEXT]
 
 
-@pytest.mark.parametrize(
-    "url", ["jupyter://x/y.md", "simplecache::jupyter://x/y.md", "reference::s3://b/x.json"]
-)
-def test_other_protocols_are_refused_before_they_are_opened(url):
-    with pytest.raises(SourceError, match=r"source\.protocols"):
-        read(url)
-
-
-def test_protocols_may_be_narrowed(site):
-    with pytest.raises(SourceError, match="'http'"):
-        read(f"http://127.0.0.1:{site.server_port}/page.md", protocols=("s3",))
-
-
 def test_a_refused_address_shows_no_password():
     with pytest.raises(SourceError) as refused:
-        read("jupyter://user:hunter2@host/page.md")
+        read("nope://user:hunter2@host/page.md")
     assert "hunter2" not in str(refused.value)

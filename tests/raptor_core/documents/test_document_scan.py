@@ -16,7 +16,6 @@ from raptor_core.documents import (
     list_files,
     load_documents,
     parser_fingerprint,
-    read_documents,
     read_scanned,
 )
 from raptor_core.documents import scan_source as scan_at
@@ -249,19 +248,6 @@ def test_a_write_in_the_same_tick_of_the_clock_is_found(memory, reads):
     assert reads == []
 
 
-def test_a_clock_that_runs_ahead_costs_one_more_look(memory, reads):
-    kb = of("memory://kb")
-    stamped(memory, LATER)
-    first = scan_source(kb, clock=at(NOW))
-    memory.pipe("/kb/a.md", b"Fresh.")
-    stamped(memory, LATER)
-    second = scan_source(kb, first.catalog, clock=at(NOW + 30))
-    assert hashes(second) != hashes(first)
-    reads.clear()
-    scan_source(kb, second.catalog, clock=at(NOW + 60))
-    assert reads == []
-
-
 def test_a_storage_s_own_version_is_believed(memory, reads, monkeypatch):
     versions = {"/kb/a.md": "1", "/kb/b.md": "1"}
     found = type(memory).find
@@ -383,51 +369,9 @@ def test_a_catalog_is_good_for_the_same_fields_only():
     assert given_by(tables=({"url": "sqlite://", **table},)) == given_by(
         tables=({"url_env": "X", **table},)
     )
-    different = [{}, {"text_field": "body"}, {"max_file_mb": 1}, {"whole_pages": True}]
+    different = [{}, {"text_field": "body"}, {"max_file_mb": 1}, {"encoding": "cp1250"}]
     different.append({"tables": ({"url": "sqlite://", **table, "text_field": "body"},)})
     assert len({given_by(**values) for values in different}) == 5
-
-
-class TestReadingWhatIsWanted:
-    def test_only_files_that_may_hold_it_are_read(self, folder, reads):
-        write(folder / "t.jsonl", json.dumps({"id": "row", "text": "First."}))
-        scan = scan_source(of(folder))
-        reads.clear()
-        corpus, catalog = read_documents(
-            of(folder), scan.catalog, {"a.md"}.__contains__, clock=at(LATER)
-        )
-        assert ([d.id for d in corpus.documents], reads) == (["a.md"], ["a.md"])
-        assert catalog == scan.catalog
-        reads.clear()
-        corpus, _ = read_documents(of(folder), catalog, {"row"}.__contains__, clock=at(LATER))
-        assert ([d.text for d in corpus.documents], reads) == (["First."], ["t.jsonl"])
-
-    def test_without_a_catalog_tables_are_searched(self, folder, reads):
-        write(folder / "t.jsonl", json.dumps({"id": "row", "text": "First."}))
-        corpus, catalog = read_documents(
-            of(folder), Catalog(), {"b.txt", "row"}.__contains__, clock=at(LATER)
-        )
-        assert [d.id for d in corpus.documents] == ["b.txt", "row"]
-        assert reads == ["b.txt", "t.jsonl"]
-        assert scan_source(of(folder), catalog).n_read == 2
-
-    def test_what_it_finds_is_in_the_next_catalog(self, folder):
-        scan = scan_source(of(folder))
-        write(folder / "a.md", "Edited.", modified=2000.0)
-        corpus, catalog = read_documents(
-            of(folder), scan.catalog, {"a.md"}.__contains__, clock=at(LATER)
-        )
-        assert corpus.documents[0].text == "Edited."
-        again = scan_source(of(folder), catalog)
-        assert again.n_read == 0
-        assert hashes(again)["a.md"] == corpus.documents[0].content_hash
-
-    def test_what_is_gone_is_not_among_it(self, folder):
-        scan = scan_source(of(folder))
-        (folder / "a.md").unlink()
-        corpus, catalog = read_documents(of(folder), scan.catalog, {"a.md"}.__contains__)
-        assert corpus.documents == ()
-        assert len(catalog) == 2
 
 
 NAMES = ["a.md", "b.md", "sub/a.md", "t.jsonl"]

