@@ -185,8 +185,8 @@ def _dagster(documents: Sequence[Document], rounds: int) -> None:
 
 
 def _beside(documents: Sequence[Document]) -> tuple[float, float]:
-    from raptor_assets.project.home import Home
-    from raptor_assets.standalone.execute import build
+    from raptor_assets.home.folder import Home
+    from raptor_assets.local.build import build
 
     with tempfile.TemporaryDirectory() as folder, _timed_embedder() as embedding:
         source = Path(folder) / "source"

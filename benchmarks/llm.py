@@ -115,7 +115,7 @@ def ours(url: str, trees: int, leaves: int, concurrency: int) -> tuple[list[int]
 
     settings = paid_settings(
         url,
-        clustering={"window": 7},
+        clustering={"cluster_size": 7},
         summarizer={"concurrency": concurrency},
     )
     sizes: list[int] = []

@@ -18,8 +18,8 @@ from random_embedder import RandomEmbedder
 
 def run_phase(arguments: argparse.Namespace) -> dict[str, Any]:
     """One phase in this process; the seconds and memory before it are told apart."""
-    from raptor_assets.project.home import Home
-    from raptor_assets.standalone import code_location, execute, forecast  # noqa: F401 - imports are not measured
+    from raptor_assets.home.folder import Home
+    from raptor_assets.local import code_location, execute, forecast  # noqa: F401 - imports are not measured
 
     home = Home(arguments.root / "home")
     if not home.settings.exists():
@@ -64,23 +64,23 @@ def _components(home: Any, arguments: argparse.Namespace) -> tuple[Any, Any]:
 
 
 def _run(phase: str, home: Any, settings: Any, components: Any) -> dict[str, Any]:
-    from raptor_assets.project.resources import Resources
+    from raptor_assets.home.access import CorpusAccess
 
     if phase.startswith("look"):
-        changes = Resources(settings, home, components=components).changes()
+        changes = CorpusAccess(settings, home, components=components).changes()
         return {"n_unchanged": len(changes.unchanged), "n_to_build": len(changes.to_build)}
     if phase == "plan":
-        from raptor_assets.project.source_state import look
-        from raptor_assets.standalone.forecast import forecast
+        from raptor_assets.home.source_state import look
+        from raptor_assets.local.forecast import forecast
 
-        tables = Resources(settings, home).tables
+        tables = CorpusAccess(settings, home).tables
         plan = forecast(home, settings, look(tables, settings.source), components=components).plan
         return {"n_calls": plan.summaries.calls}
     return _build(home, settings, components)
 
 
 def _build(home: Any, settings: Any, components: Any) -> dict[str, Any]:
-    from raptor_assets.standalone.execute import build
+    from raptor_assets.local.build import build
 
     with FixedWork() as work:
         watch = Watch(home.path.parent / "source", work)

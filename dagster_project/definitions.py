@@ -1,5 +1,5 @@
 """Definitions that ``workspace.yaml`` and ``dagster dev`` load from this repository."""
 
-from raptor_assets.standalone.definitions import defs
+from raptor_assets.local.definitions import defs
 
 __all__ = ["defs"]

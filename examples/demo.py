@@ -10,10 +10,10 @@ from collections import Counter
 from pathlib import Path
 
 from raptor_assets.cli.progress import build_progress
-from raptor_assets.project.home import Home
-from raptor_assets.standalone.execute import build
-from raptor_assets.standalone.status import HomeStatus, read_status
-from raptor_assets.tables_markdown import shorten
+from raptor_assets.home.folder import Home
+from raptor_assets.local.build import build
+from raptor_assets.local.status import HomeStatus, read_status
+from raptor_assets.shown.markdown import shorten
 from raptor_core import Components, Query, Retriever, Settings, open_store
 from raptor_core.models.reading.reader import Passage, best_sentences
 

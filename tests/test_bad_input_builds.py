@@ -19,8 +19,8 @@ from support.hashing import HashingEmbedder
 from support.openai_server import FakeOpenAI
 from support.workshop import prose
 
-from raptor_assets.project.home import Home
-from raptor_assets.standalone.instance import open_instance
+from raptor_assets.home.folder import Home
+from raptor_assets.local.dagster import open_instance
 from raptor_core.errors import ModelError
 
 pytestmark = pytest.mark.slow

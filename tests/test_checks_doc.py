@@ -4,9 +4,9 @@ import re
 
 from support.fenced import ROOT
 
-from raptor_assets import keys, names
-from raptor_assets.specs import build_check_specs
-from raptor_assets.versions import code_versions
+from raptor_assets.assets.names import CHAIN_NAMES
+from raptor_assets.assets.specs import build_check_specs
+from raptor_assets.assets.versions import code_versions
 from raptor_core.quality.document_text import unread_rows
 from raptor_core.settings import CheckSettings, Settings
 
@@ -17,18 +17,19 @@ ON_SOURCE, *ON_ASSETS = (ROW.findall(part) for part in TEXT.split("\n## On ")[1:
 
 def test_the_page_lists_the_checks_of_each_asset_with_their_severities():
     assert [(unread_rows.name, unread_rows.severity)] == ON_SOURCE
-    specs = build_check_specs(Settings(checks=CheckSettings(golden="questions.jsonl")))
+    settings = Settings(checks=CheckSettings(golden="questions.jsonl"))
+    specs = build_check_specs(settings, CHAIN_NAMES)
     assets = (
-        names.DOCUMENTS,
-        names.CHUNKS,
-        names.clusters(1),
-        names.summaries(1),
-        names.findings(1),
-        names.embeddings(1),
-        names.TREE,
+        CHAIN_NAMES.documents,
+        CHAIN_NAMES.chunks,
+        CHAIN_NAMES.clusters(1),
+        CHAIN_NAMES.summaries(1),
+        CHAIN_NAMES.findings(1),
+        CHAIN_NAMES.embeddings(1),
+        CHAIN_NAMES.tree,
     )
     for asset, rows in zip(assets, ON_ASSETS, strict=True):
-        checks = [(s.name, bool(s.blocking)) for s in specs if s.asset_key == keys.of(asset)]
+        checks = [(s.name, bool(s.blocking)) for s in specs if s.asset_key == asset.key]
         listed = [(name, severity == "error") for name, severity in rows]
         assert sorted(checks) == sorted(listed), asset
 

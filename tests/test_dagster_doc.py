@@ -18,7 +18,11 @@ from support.workshop import prose
 
 from raptor_assets import corpus_partitions
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.timeout(900),
+    pytest.mark.filterwarnings("ignore:Function `Definitions.map_:dagster.PreviewWarning"),
+]
 
 PAGE = "docs/dagster.md"
 DAEMON = [sys.executable, "-m", "dagster._daemon", "run", "-m", "support.page_location"]

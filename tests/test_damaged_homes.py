@@ -6,7 +6,7 @@ import shutil
 import pytest
 from support.workshop import Workshop, prose
 
-from raptor_assets import names
+from raptor_assets.assets.names import CHAIN_NAMES
 from raptor_core.errors import DamagedTableError, RaptorError
 
 pytestmark = pytest.mark.slow
@@ -34,7 +34,7 @@ def home(kept):
 
 
 def seen(workshop):
-    with workshop.resources().store.open() as store:
+    with workshop.access().store.open() as store:
         nodes = store.nodes()
         vectors = store.vectors(node.embedding_key for node in nodes)
         builds = [(manifest.tree, manifest.build_id) for manifest in store.manifests()]
@@ -98,7 +98,7 @@ def test_a_table_that_changed_is_named_and_made_anew_once_it_is_removed(home):
     for path in tables:
         change(path, 1 << rng.randrange(8))
     with pytest.raises(DamagedTableError, match="force"):
-        workshop.resources().tables.read(names.DOCUMENTS.split("/"), "a.md")
+        workshop.access().tables.read(CHAIN_NAMES.documents.path, "a.md")
     report = workshop.build(force=True)
     assert set(report.failed) == {"a.md", "b.md"}
     for path in tables:
@@ -106,8 +106,8 @@ def test_a_table_that_changed_is_named_and_made_anew_once_it_is_removed(home):
     report = workshop.build(force=True)
     assert (report.built, report.failed) == (["a.md", "b.md"], {})
     assert seen(workshop) == before
-    tables = workshop.resources().tables
-    assert len(tables.read(names.DOCUMENTS.split("/"), "a.md"))
+    tables = workshop.access().tables
+    assert len(tables.read(CHAIN_NAMES.documents.path, "a.md"))
 
 
 def test_a_removed_document_goes_though_its_tables_are_damaged(home):

@@ -9,7 +9,7 @@ import pytest
 import yaml
 from dagster._core.instance.config import dagster_instance_config
 
-from raptor_assets.project.records import BROKER_VARIABLE, URL_VARIABLE
+from raptor_assets.home.records import BROKER_VARIABLE, URL_VARIABLE
 from raptor_core.settings import Settings
 
 DEPLOY = Path(__file__).parents[1] / "deploy"

@@ -7,11 +7,11 @@ import pytest
 from support.build_process import Starter
 from support.workshop import Workshop, prose
 
-from raptor_assets import keys, names
+from raptor_assets.assets.names import CHAIN_NAMES
 
 pytestmark = pytest.mark.slow
 
-ASSETS = [key.to_user_string() for key in keys.chain_keys(2) if key != keys.of(names.REPORT)]
+ASSETS = [each.name for each in CHAIN_NAMES.chain(2) if each != CHAIN_NAMES.report]
 
 
 def finished(root):

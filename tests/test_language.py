@@ -38,9 +38,6 @@ ALLOWED = {
     "raptor_assets/serving/answers.py": {
         "names": "a field of the answers over HTTP and MCP",
     },
-    "raptor_core/report/values.py": {
-        "names": "stored fields of pages: the words of a node before and after a rebuild",
-    },
 }
 """Files with exceptions, by kind, each with its reason."""
 

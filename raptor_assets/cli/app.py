@@ -18,7 +18,7 @@ from typing import Any, NoReturn
 import click
 
 from raptor_assets.cli.exits import EXITS, fail
-from raptor_assets.cli.terminal import clean_streams, say_text
+from raptor_assets.shown.terminal import clean_streams, say_text
 from raptor_core.errors import MissingExtraError
 from raptor_core.tracing import set_up, span
 

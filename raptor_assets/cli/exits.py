@@ -2,11 +2,10 @@
 
 import functools
 import json
-import sys
 from collections.abc import Callable, Collection
 from typing import Any, NoReturn
 
-from raptor_assets.cli.terminal import say_json, say_text
+from raptor_assets.shown.terminal import say_json, say_text
 from raptor_core import errors
 from raptor_core.disk import disk_remedy
 from raptor_core.errors import RaptorError
@@ -78,31 +77,8 @@ def reported(function: Callable[..., Any]) -> Callable[..., Any]:
             fail(type(error).__name__, str(error), code, as_json=as_json)
         except BrokenPipeError:
             raise
-        except _database_errors() as error:
-            from raptor_assets.project.records import explain_database_error
-
-            fail("RecordsError", explain_database_error(error), 1, as_json=as_json)
         except OSError as error:
             message = f"{error}; {disk_remedy(error)}, and repeat. What was published stays"
             fail(type(error).__name__, message, 1, as_json=as_json)
-        except _sqlite_errors() as error:
-            reason = str(error).splitlines()[0]
-            message = (
-                f"Dagster's database refused: {reason}. Free space, or make {kwargs.get('home')} "
-                "writable for this user, and repeat; what was published stays"
-            )
-            fail(type(error).__name__, message, 1, as_json=as_json)
 
     return wrapper
-
-
-def _database_errors() -> tuple[type[Exception], ...]:
-    """Return the errors of PostgreSQL, if Dagster's records were opened."""
-    records = sys.modules.get("raptor_assets.project.records")
-    return () if records is None else records.database_errors()
-
-
-def _sqlite_errors() -> tuple[type[Exception], ...]:
-    """Return the errors of SQLite, if a module for it was imported."""
-    databases = (sys.modules.get(name) for name in ("sqlite3", "sqlalchemy.exc"))
-    return tuple(module.OperationalError for module in databases if module is not None)

@@ -10,7 +10,7 @@ from typing import Any, get_args
 import click
 
 from raptor_assets.cli.exits import reported
-from raptor_assets.project.home import Home
+from raptor_assets.home.folder import Home
 from raptor_assets.serving.parameters import Filters
 from raptor_core.home.folder import DEFAULT_HOME, HOME_VARIABLE
 from raptor_core.models.money.ledger import Ledger

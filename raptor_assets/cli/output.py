@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic_core import to_json
 
-from raptor_assets.cli.terminal import say_json
+from raptor_assets.shown.terminal import say_json
 from raptor_core.nodes import Node
 from raptor_core.redaction import printable
 

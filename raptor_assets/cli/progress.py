@@ -18,9 +18,9 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from raptor_assets.names import counted, layer_of
-from raptor_assets.progress import Progress as Step
-from raptor_assets.progress import describe_step, speed_phrases, usage_phrases
+from raptor_assets.assets.names import ChainAsset, counted
+from raptor_assets.shown.progress import Progress as Step
+from raptor_assets.shown.progress import describe_step, speed_phrases, usage_phrases
 from raptor_core.models.money.usage import Usage
 
 LONG_STEP_SECONDS = 2.0  # without a terminal, steps of this length are printed on a line
@@ -44,10 +44,11 @@ class BuildProgress:
         self._n_published = 0
         self._spent: Usage | None = None
 
-    def plan(self, partitions: Collection[str], steps: Sequence[str]) -> None:
-        """Start with the partitions to build and the steps of each."""
-        ends = list(accumulate(_weight(step) for step in steps))
-        self._spans = dict(zip(steps, pairwise([0.0, *ends]), strict=True))
+    def plan(self, partitions: Collection[str], chain: Sequence[ChainAsset]) -> None:
+        """Start with the partitions to build and the assets of each."""
+        ends = list(accumulate(map(_weight, chain)))
+        spans = pairwise([0.0, *ends])
+        self._spans = dict(zip((asset.name for asset in chain), spans, strict=True))
         self._total = ends[-1]
         self._done = dict.fromkeys(partitions, 0.0)
         self._n_published = 0
@@ -83,8 +84,8 @@ class BuildProgress:
         return f"{self._n_published} of {counted(len(self._done), 'partition')} published"
 
 
-def _weight(step: str) -> float:
-    return _WEIGHTS.get(step.rpartition("/")[2], 1.0) * _SHRINK ** layer_of(step)
+def _weight(asset: ChainAsset) -> float:
+    return _WEIGHTS.get(asset.kind, 1.0) * float(_SHRINK**asset.layer)
 
 
 @contextmanager

@@ -12,7 +12,7 @@ from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict
 
-from raptor_assets.tables_markdown import shorten
+from raptor_assets.shown.markdown import shorten
 from raptor_core.documents.base import MetadataValue
 from raptor_core.models.reading.reader import Answer as ReaderAnswer
 from raptor_core.nodes import Node, grouped
@@ -266,14 +266,6 @@ class BrowseResponse(NamedNode):
         shown = family.children[offset : offset + limit]
         values = {"offset": offset, "children": list(map(NamedNode.of, shown))}
         return cls.of(family.node, texts=[node.text for node in shown if texts], **values)
-
-
-class CompareResponse(ApiModel):
-    """Hits of two searches for a question, and the ids of nodes that both have."""
-
-    first: SearchResponse
-    second: SearchResponse
-    shared_nodes: list[str]
 
 
 class Span(ApiModel):

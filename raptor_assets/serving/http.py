@@ -1,22 +1,22 @@
-"""HTTP API of a home: routes, keys, decisions, and the page that describes them.
+"""HTTP API of a home: routes, keys, decisions, and the page on the trees.
 
 It needs the extra ``http``, which is imported here. Calls that read a home are in ``reading``,
 the server itself is in ``connections``.
 """
 
-import hashlib
 import json
 import secrets
-from base64 import b64encode
 from collections.abc import Callable, Sequence
+from functools import wraps
 from http import HTTPStatus
 from importlib.metadata import version
 from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
+from pydantic_core import to_json
 
+from raptor_assets.local.curate import Author, Curator
 from raptor_assets.serving.answers import ApiModel, SearchResponse
-from raptor_assets.serving.calls import BusyError, Calls
 from raptor_assets.serving.parameters import (
     Limit,
     Line,
@@ -27,7 +27,6 @@ from raptor_assets.serving.parameters import (
     WithinParameters,
 )
 from raptor_assets.serving.reading import HomeReader
-from raptor_assets.standalone.curating import Author, Curator
 from raptor_core.curation import Decision, Kind
 from raptor_core.errors import (
     CurationError,
@@ -45,10 +44,8 @@ try:
     from fastapi import APIRouter, Depends, FastAPI, Request
     from fastapi.exceptions import RequestValidationError
     from fastapi.middleware.trustedhost import TrustedHostMiddleware
-    from fastapi.openapi.docs import get_swagger_ui_html
-    from fastapi.responses import HTMLResponse, JSONResponse
+    from fastapi.responses import HTMLResponse, JSONResponse, Response
     from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
-    from fastapi_offline import FastAPIOffline
     from starlette.exceptions import HTTPException
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 except ModuleNotFoundError as error:
@@ -59,20 +56,12 @@ _STATUS: tuple[tuple[type[RaptorError], int, str], ...] = (
     (UnknownTreeError, 404, "UnknownTreeError"),
     (CurationError, 422, "CurationError"),
     (StoreLockedError, 503, "StoreLockedError"),
-    (BusyError, 503, "BusyError"),
     (SettingsError, 422, "InvalidRequestError"),
     (MissingKeyError, 501, "NoReaderError"),
     (EndpointError, 502, "ReaderError"),
 )
 """Status and name of each error that a request may cause; others are 500, with their text in the
 log alone."""
-
-SWAGGER_FILES = "docs/files"  # path of the Swagger UI's files
-SWAGGER_POLICY = (
-    "default-src 'none'; script-src 'self' 'sha256-{digest}'; style-src 'self' 'unsafe-inline'; "
-    "img-src 'self' data:; connect-src 'self'; frame-ancestors 'none'; form-action 'none'"
-)
-"""Content security policy of the Swagger UI, which sets styles of single elements."""
 
 _SCHEME = HTTPBearer(auto_error=False, description="The key of the server's environment.")
 
@@ -114,10 +103,9 @@ def make_app(
         curator: source of the decisions; None for an API without them.
         writing_key: key for requests that decide, which also reads; None refuses decisions.
     """
-    app = FastAPIOffline(
-        docs_url=None,  # ``_pages`` serves the page, with a content security policy
+    app = FastAPI(
+        docs_url=None,  # the page would load scripts from other hosts
         redoc_url=None,
-        static_url=f"/{SWAGGER_FILES}",
         title="RAPTOR",
         summary="Reads published trees of chunks and summaries.",
         version=version("raptor-assets"),
@@ -130,15 +118,14 @@ def make_app(
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(HTTPException, _refused)
     app.get("/health")(health)
-    app.include_router(_pages(app))
+    app.include_router(_pages())
     reads = [] if key is None else [_guard(*filter(None, (key, writing_key)))]
     reads.append(Depends(_refuse_unknown))
-    app.state.calls = calls = Calls()
-    app.include_router(_router(reader, calls), dependencies=reads)
-    app.include_router(_window(reader, calls), dependencies=reads)
+    app.include_router(_router(reader), dependencies=reads)
+    app.include_router(_window(reader), dependencies=reads)
     if curator is not None:
         writes = [_guard(writing_key)] if writing_key else []
-        app.include_router(_decisions(curator, calls, reads, writes))
+        app.include_router(_decisions(curator, reads, writes))
     return app
 
 
@@ -147,7 +134,7 @@ async def health() -> Health:  # async, so that it needs no thread: searches may
     return Health(status="ok", version=version("raptor-assets"))
 
 
-def _pages(app: FastAPI) -> APIRouter:
+def _pages() -> APIRouter:
     """Make the routes of the pages, which need no key and hold no published text."""
     router = APIRouter(include_in_schema=False, default_response_class=HTMLResponse)
 
@@ -157,25 +144,25 @@ def _pages(app: FastAPI) -> APIRouter:
         framing = {"Content-Security-Policy": "frame-ancestors 'none'"}
         return HTMLResponse(render_window(), headers=framing)
 
-    @router.get("/docs")
-    async def description() -> HTMLResponse:
-        page = get_swagger_ui_html(
-            openapi_url="openapi.json",
-            title=f"{app.title} over HTTP",
-            swagger_js_url=f"{SWAGGER_FILES}/swagger-ui-bundle.js",
-            swagger_css_url=f"{SWAGGER_FILES}/swagger-ui.css",
-            swagger_favicon_url=f"{SWAGGER_FILES}/favicon.png",
-            swagger_ui_parameters={"validatorUrl": None},  # else it is sent the description
-        )
-        script = bytes(page.body).partition(b"<script>")[2].partition(b"</script>")[0]
-        digest = b64encode(hashlib.sha256(script).digest()).decode()
-        page.headers["Content-Security-Policy"] = SWAGGER_POLICY.format(digest=digest)
-        return page
-
     return router
 
 
-def _router(reader: HomeReader, calls: Calls) -> APIRouter:
+def _endpoint(call: Callable[..., Any]) -> Callable[..., Response]:
+    """Return an endpoint that makes the response in the thread of its call.
+
+    FastAPI would wait for a second thread to make the response of a model.
+    """
+
+    @wraps(call)
+    def endpoint(**values: Any) -> Response:
+        value = call(**values)
+        content = value if isinstance(value, bytes) else to_json(value)
+        return Response(content, media_type="application/json")
+
+    return endpoint
+
+
+def _router(reader: HomeReader) -> APIRouter:
     router = APIRouter(responses=_PROBLEMS)
 
     def search_within(node_id: NodeId, parameters: WithinParameters) -> SearchResponse:
@@ -185,11 +172,10 @@ def _router(reader: HomeReader, calls: Calls) -> APIRouter:
     failures: dict[int | str, Any] = {status: {"model": Problem} for status in (501, 502)}
     for path, call in (
         ("/search", reader.search),
-        ("/compare", reader.compare),
         ("/nodes/{node_id}/search", search_within),
     ):
-        router.post(path)(calls.endpoint(call))
-    router.post("/ask", responses=failures)(calls.endpoint(reader.ask))
+        router.post(path)(_endpoint(call))
+    router.post("/ask", responses=failures)(_endpoint(reader.ask))
     for path, read in (
         ("/outline", reader.outline),
         ("/nodes/{node_id}", reader.read_node),
@@ -197,11 +183,11 @@ def _router(reader: HomeReader, calls: Calls) -> APIRouter:
         ("/nodes/{node_id}/spans", reader.trace),
         ("/trees", reader.list_trees),
     ):
-        router.get(path)(calls.endpoint(read))
+        router.get(path)(_endpoint(read))
     return router
 
 
-def _window(reader: HomeReader, calls: Calls) -> APIRouter:
+def _window(reader: HomeReader) -> APIRouter:
     """Make the routes that the first page calls, which are no part of the description."""
     router = APIRouter(prefix="/window", include_in_schema=False)
 
@@ -223,7 +209,7 @@ def _window(reader: HomeReader, calls: Calls) -> APIRouter:
         ("/map", map_of),
         ("/find", find),
     ):
-        router.get(path, response_model=None)(calls.endpoint(call))
+        router.get(path, response_model=None)(_endpoint(call))
     return router
 
 
@@ -255,7 +241,7 @@ class Decisions(ApiModel):
     decisions: list[Decision]
 
 
-def _decisions(curator: Curator, calls: Calls, reads: list[Any], writes: list[Any]) -> APIRouter:
+def _decisions(curator: Curator, reads: list[Any], writes: list[Any]) -> APIRouter:
     """Make the routes under /decisions; without guards in ``writes`` none of them decides."""
     router = APIRouter(prefix="/decisions", responses=_PROBLEMS)
 
@@ -263,7 +249,7 @@ def _decisions(curator: Curator, calls: Calls, reads: list[Any], writes: list[An
         """List the decisions: texts set aside, summaries corrected, findings marked."""
         return Decisions(can_decide=bool(writes), decisions=curator.decisions())
 
-    router.get("", dependencies=reads)(calls.endpoint(decisions))
+    router.get("", dependencies=reads)(_endpoint(decisions))
     if not writes:
         return router
 
@@ -284,13 +270,19 @@ def _decisions(curator: Curator, calls: Calls, reads: list[Any], writes: list[An
         """Undo a decision, from the next build on."""
         return curator.take_back(decision_id, Author(who, why))
 
-    router.post("", dependencies=writes)(calls.endpoint(decide))
-    router.delete("/{decision_id}", dependencies=writes)(calls.endpoint(take_back))
+    router.post("", dependencies=writes)(_endpoint(decide))
+    router.delete("/{decision_id}", dependencies=writes)(_endpoint(take_back))
     return router
 
 
 async def _refuse_unknown(request: Request) -> None:
-    """Refuse a query parameter that the route does not take: it could be meant as a filter."""
+    """Refuse a query parameter that the route does not take, and a body that is not JSON.
+
+    The parameter could be meant as a filter. Pages of other sites may send other bodies unasked.
+    """
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if request.method == "POST" and kind != "application/json":
+        raise HTTPException(415, f"expected the type application/json, got {kind[:80]!r}")
     known = {parameter.alias for parameter in request.scope["route"].dependant.query_params}
     if unknown := sorted(set(request.query_params) - known):
         raise SettingsError(
@@ -327,7 +319,8 @@ def _refused(_request: Request, error: Exception) -> JSONResponse:
     if not isinstance(error, HTTPException):
         raise error
     phrase = HTTPStatus(error.status_code).phrase.title().replace(" ", "")
-    name = "WrongKey" if error.status_code == 401 else phrase
+    names = {401: "WrongKey", 413: "TooLarge"}
+    name = names.get(error.status_code, phrase)
     return _answer(error.status_code, f"{name}Error", str(error.detail), dict(error.headers or {}))
 
 
@@ -343,31 +336,16 @@ class BodyLimit:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Read the body into memory, then let the application serve the request."""
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
-        headers = dict(scope["headers"])
-        kind = headers.get(b"content-type", b"").partition(b";")[0].strip().lower()
-        if scope["method"] == "POST" and kind != b"application/json":
-            message = f"expected the content type application/json, got {kind.decode()[:80]!r}"
-            await _answer(415, "ContentTypeError", message, {})(scope, receive, send)
-            return
-        body, more = bytearray(), True
-        while more:
-            part = await receive()
-            if part["type"] != "http.request":
-                return  # the client disconnected
-            body += part.get("body", b"")
-            more = part.get("more_body", False)
-            if len(body) > MAX_BODY_BYTES:
-                message = f"a request holds at most {MAX_BODY_BYTES:,} bytes"
-                refusal = _answer(413, "TooLargeError", message, {"connection": "close"})
-                await refusal(scope, receive, send)
-                return
-        messages = [{"type": "http.request", "body": bytes(body), "more_body": False}]
+        """Serve the request with a body that is counted while it is read."""
+        n_bytes = 0
 
-        async def replay() -> Message:
-            return messages.pop() if messages else await receive()
+        async def bounded() -> Message:
+            nonlocal n_bytes
+            message = await receive()
+            n_bytes += len(message.get("body", b""))
+            if n_bytes > MAX_BODY_BYTES:
+                text = f"a request holds at most {MAX_BODY_BYTES:,} bytes"
+                raise HTTPException(413, text, {"connection": "close"})
+            return message
 
-        await self._app(scope, replay, send)
+        await self._app(scope, bounded, send)

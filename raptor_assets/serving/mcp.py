@@ -10,7 +10,6 @@ from typing import Annotated, Any, get_type_hints
 from pydantic import BaseModel
 
 from raptor_assets.serving.parameters import (
-    CompareParameters,
     NodeSearchParameters,
     SearchParameters,
 )
@@ -24,8 +23,7 @@ summaries of ever more of them. Use `search` to answer a question: chunks give d
 give overviews. `read_node` goes up to broader summaries or down to the nodes of a summary, `trace`
 gives the exact characters of the documents under a node, to quote and to cite. `list_trees` lists
 all trees. To look around first, at few tokens: `outline` lists the names in a tree, `browse` the
-children of a node, and `search_within` searches under a node. `compare` searches twice, in two
-trees or by two strategies.
+children of a node, and `search_within` searches under a node.
 """
 
 
@@ -48,7 +46,6 @@ def make_server(retriever: HomeRetriever) -> Any:
     searches: dict[Callable[..., Any], type[BaseModel]] = {
         reader.search: SearchParameters,
         reader.search_within: NodeSearchParameters,
-        reader.compare: CompareParameters,
     }
     looks = (reader.outline, reader.browse, reader.read_node, reader.trace, reader.list_trees)
     calls: list[Callable[..., Any]] = [_flat(*pair) for pair in searches.items()]

@@ -39,7 +39,6 @@ Tokens = Annotated[int, Field(ge=1, le=1_000_000), BeforeValidator(_refuse_truth
 Question = Annotated[
     str, Field(min_length=1, max_length=MAX_QUESTION_CHARS, description="A question, or words.")
 ]
-OneTree = Annotated[Name | None, Field(description="Only this tree; by default all trees.")]
 ChosenStrategy = Annotated[
     Strategy | None, Field(description="How to search; by default the home's setting.")
 ]
@@ -132,14 +131,6 @@ class NodeSearchParameters(WithinParameters):
     """Parameters of a search under a node."""
 
     node_id: NodeId
-
-
-class CompareParameters(WithinParameters):
-    """Question, two trees or strategies, and options; the second default to the first."""
-
-    tree: OneTree = None
-    second_tree: OneTree = None
-    second_strategy: ChosenStrategy = None
 
 
 NameContains = Annotated[

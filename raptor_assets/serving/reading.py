@@ -7,11 +7,10 @@ Their parameters are in ``parameters``, the values that they return in ``answers
 from dataclasses import replace
 from typing import Any
 
-from raptor_assets.project.home import Home
+from raptor_assets.home.folder import Home
 from raptor_assets.serving.answers import (
     AskResponse,
     BrowseResponse,
-    CompareResponse,
     OutlineResponse,
     PublishedTree,
     ReadNode,
@@ -20,7 +19,6 @@ from raptor_assets.serving.answers import (
     TreeList,
 )
 from raptor_assets.serving.parameters import (
-    CompareParameters,
     Limit,
     NameContains,
     NodeId,
@@ -39,7 +37,6 @@ from raptor_core.home.store_retriever import StoreRetriever
 from raptor_core.models.reading.reader import Answer, Passage
 from raptor_core.report.data import report_values
 from raptor_core.retrieval import Query, Retrieval
-from raptor_core.settings.retrieval import Strategy
 from raptor_core.store.base import Hit
 from raptor_core.tree.corpus_tree import CORPUS_TREE_NAME
 from raptor_core.tree.custom_components import reader_of, require_reader
@@ -96,20 +93,6 @@ class HomeReader:
         query = self._query(parameters)
         question, node_id = parameters.question, parameters.node_id
         return SearchResponse.of(self._retriever.search_within(question, node_id, query))
-
-    def compare(self, parameters: CompareParameters) -> CompareResponse:
-        """Compare two trees, or two strategies: what a search of each gives within the budget."""
-        tree, strategy = parameters.tree, parameters.strategy
-        sides = (
-            (tree, strategy),
-            (parameters.second_tree or tree, parameters.second_strategy or strategy),
-        )
-        first, second = (
-            SearchResponse.of(self._search(_narrowed(parameters, *side))) for side in sides
-        )
-        ids = {node.id for node in second.nodes}
-        shared = [node.id for node in first.nodes if node.id in ids]
-        return CompareResponse(first=first, second=second, shared_nodes=shared)
 
     def outline(
         self, tree: TreeName, offset: Offset = 0, budget_tokens: OutlineBudget = 1000
@@ -182,13 +165,3 @@ class HomeReader:
         matches = [manifest for manifest in manifests if part in manifest.tree.casefold()]
         shown = [PublishedTree.of(manifest) for manifest in matches[offset : offset + limit]]
         return TreeList(n_trees=len(matches), offset=offset, trees=shown)
-
-
-def _narrowed(
-    parameters: CompareParameters, tree: str | None, strategy: Strategy | None
-) -> WithinParameters:
-    """Return the parameters of a search of one side; a tree must be among the filtered ones."""
-    trees = parameters.trees
-    if tree is not None:
-        trees = [tree] if trees is None or tree in trees else []
-    return parameters.model_copy(update={"trees": trees, "strategy": strategy})

@@ -12,11 +12,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from raptor_assets import names
-from raptor_assets.project.home import Home
-from raptor_assets.report import TreeRecord, read_findings, read_records
-from raptor_assets.report_pages import ReportFolder
-from raptor_assets.standalone.status import (
+from raptor_assets.assets.names import CHAIN_NAMES
+from raptor_assets.home.folder import Home
+from raptor_assets.local.status import (
     LISTED_TREES,
     PartitionStatus,
     TreeStatus,
@@ -24,6 +22,8 @@ from raptor_assets.standalone.status import (
     read_tree_records,
     status_of,
 )
+from raptor_assets.shown.pages import ReportFolder
+from raptor_assets.shown.report_records import TreeRecord, read_findings, read_records
 from raptor_core.disk import replace_file
 from raptor_core.documents import partition_key
 from raptor_core.home.published import has_corpus_tree, require_trees
@@ -74,7 +74,7 @@ def corpus_values(
 
 
 def _trees_of(home: Home, settings: Settings, partition: str) -> list[str]:
-    table = home.table_store(settings).find(names.TREE.split("/"), partition, ["tree"])
+    table = home.table_store(settings).find(CHAIN_NAMES.tree.path, partition, ["tree"])
     return [] if table is None else table.column(0).to_pylist()
 
 
@@ -124,7 +124,6 @@ def _row(
             "previous": record.change.previous,
             "removed": record.change.n_removed,
             "added": len(record.change.added),
-            "rebuilds": len(record.rebuilds),
         },
     }
 
@@ -150,7 +149,7 @@ def read_report(
     nodes = store.nodes(Where(trees=(tree,)))
     tables = home.table_store(settings)
     partition = partition_key(tree, settings.grouping)
-    table = tables.find(names.DOCUMENTS.split("/"), partition)
+    table = tables.find(CHAIN_NAMES.documents.path, partition)
     documents = {} if table is None else table_to_documents(table)
     layers = range(1, len(manifest.layer_sizes))
     record = read_records(tables, partition).get(tree)
@@ -164,7 +163,6 @@ def read_report(
         nodes=tuple(nodes),
         documents=documents.get(tree, ()),
         change=record.change if record else None,
-        rebuilds=record.rebuilds if record else (),
     )
     return Report(
         name=tree,

@@ -1,7 +1,7 @@
 """Decision on what may be dropped: only documents that are known to be gone.
 
 ``decide_removals`` is the only place where absence is judged. The command, the sensor, upstream
-assets and `raptor plan` act on its answer (``raptor_assets.project.plan``), runs of the chain on
+assets and `raptor plan` act on its answer (``raptor_assets.corpus.changes``), runs of the chain on
 ``Unread``. How a source lists and reads is in ``sources``.
 
 | published document | state | action |

@@ -1,6 +1,6 @@
 """The folder of a home: paths and settings that reading its published trees needs.
 
-The files that builds write are in ``raptor_assets.project.home``.
+The files that builds write are in ``raptor_assets.home.folder``.
 """
 
 import json
@@ -75,9 +75,9 @@ class HomeFolder:
             return {}
         try:
             values: dict[str, Any] = json.loads(self.declaration.read_text(encoding="utf-8"))
-            corpus, assets, _ = values["corpus"], values["assets"], dict(values["settings"])
-            texts = [text for pair in assets.items() for text in pair]
-            is_sound = _NAME.fullmatch(corpus) and all(isinstance(text, str) for text in texts)
+            corpus, prefix, _ = values["corpus"], values["prefix"], dict(values["settings"])
+            is_prefix = isinstance(prefix, str) and isinstance(values["follows"], bool)
+            is_sound = _NAME.fullmatch(corpus) and is_prefix
         except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
             is_sound = False
         if not is_sound:

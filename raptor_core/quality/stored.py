@@ -198,14 +198,3 @@ def staleness(published: Hashes, source: Hashes) -> CheckMeasurement:
     ]
     remedy = "Materialize the partition from `documents` on, or run `raptor build`."
     return CheckMeasurement(not changes, summary, numbers, worst, remedy)
-
-
-READ_ANEW = staleness.result(
-    CheckMeasurement(
-        False,
-        "The documents were read anew, and no tree of them was published since.",
-        {},
-        remedy="Run `raptor build`, or launch the run again that ended before.",
-    )
-)
-"""Result of ``staleness`` while changed documents are read and not published."""

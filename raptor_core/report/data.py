@@ -5,7 +5,6 @@ Names are short, as every node repeats them. Read ``web/model.js`` next, which u
 
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import asdict
 from typing import Any
 
 from raptor_core.identity import CUT_OFF, FALLBACK
@@ -91,7 +90,6 @@ def _tree(tree: ReportTree, titles: Mapping[str, str]) -> Values:
         "ended": tree.ended,
         "layers": layer_values(tree.nodes),
         "change": _change(tree.change),
-        "rebuilds": [asdict(rebuild) | {"cost": _cost(rebuild.cost)} for rebuild in tree.rebuilds],
     }
 
 

@@ -38,7 +38,6 @@ _SCRIPTS = (
     "plane.js",
     "icicle.js",
     "atlas.js",
-    "changes.js",
     "corpus.js",
     "ask.js",
     "save.js",

@@ -1,4 +1,4 @@
-"""Values that a report shows: trees, rebuilds, findings, costs.
+"""Values that a report shows: trees, changes, findings, costs.
 
 ``data`` turns them into JSON. Read ``Report`` first, the last class.
 """
@@ -33,50 +33,13 @@ class RebuildChange:
 
 
 @dataclass(frozen=True, slots=True)
-class ReplacedNode:
-    """Node that a rebuild added, changed or removed: its texts before and after it.
-
-    ``layer`` is 0 for a chunk. The text is empty before for a new node, and after for a removed
-    one. ``n_before`` and ``n_after`` count children. ``documents`` are ids of the documents of
-    both, sorted; the pair is deleted with any of them.
-    """
-
-    layer: int
-    before: str
-    after: str
-    n_before: int
-    n_after: int
-    documents: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Rebuild:
-    """Rebuild of a tree.
-
-    ``previous`` and ``published`` are ISO 8601 times when the trees were published.
-    ``sizes_before`` and ``sizes_after`` are numbers of nodes by layer, empty if unknown.
-    ``replaced`` are changed nodes, from the top layer down, at most ``MAX_REPLACED``, without
-    those of removed documents. ``cost`` has figures of the build, as in ``Report``.
-    """
-
-    previous: str
-    published: str
-    sizes_before: tuple[int, ...]
-    sizes_after: tuple[int, ...]
-    n_added: int
-    n_removed: int
-    replaced: tuple[ReplacedNode, ...]
-    cost: Mapping[str, Figure] | None
-
-
-@dataclass(frozen=True, slots=True)
 class ReportTree:
     """Published tree of a report.
 
     ``build_id`` is that of ``Manifest``; ``published_at`` is an ISO 8601 time in UTC. ``ended``
     says why the tree ended at its top layer. ``nodes`` come layer by layer, in document order.
     ``documents`` are those with known texts; a span of any other shows only its own text.
-    ``change`` is that of the last build, None if unknown. ``rebuilds`` come newest first.
+    ``change`` is that of the last build, None if unknown.
     """
 
     name: str
@@ -86,7 +49,6 @@ class ReportTree:
     nodes: tuple[Node, ...]
     documents: tuple[Document, ...] = ()
     change: RebuildChange | None = None
-    rebuilds: tuple[Rebuild, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -53,13 +53,9 @@ class EndpointPart(Part):
     model: str = setting("gpt-4o-mini", rebuilds=True)
     """Name of the model at the endpoint; for Azure the name of the deployment."""
     base_url: str = "https://api.openai.com/v1"
-    """Address of the endpoint; for Azure's dated API the address of the resource."""
+    """Address of the endpoint."""
     api_key_env: str = "OPENAI_API_KEY"
     """Environment variable that holds the key."""
-    api_version: str = Field("", pattern="^[A-Za-z0-9.-]*$")
-    """Version of Azure's dated API, such as "2024-10-21"; empty for all other endpoints, Azure's
-    v1 API included.
-    """
     timeout_seconds: float = Field(300.0, gt=0)
     """Longest silence of the endpoint, in seconds: before an answer, and between two parts of it.
     """
@@ -101,8 +97,6 @@ class ChatPart(EndpointPart):
     """Most tokens of a prompt and its answer together that a local model holds. The model's own
     limit applies, too. More tokens need more memory.
     """
-    threads: int = Field(0, ge=0, le=512)
-    """Processor cores for a local model; 0 is all of the machine's."""
 
 
 NO_BOUND = "none"

@@ -170,19 +170,11 @@ class SummarizerSettings(ChatPart):
     """Prompts of your own. The user prompt must hold {context}, where the texts go, and may hold
     {max_words}, the desired length.
     """
-    on_failure: Literal["extractive", "fail"] = "extractive"
-    """What happens to a summary to which the model gives no usable answer after its retries: it is
-    refused, filtered, cut off, empty or a loop again and again. "extractive" writes it of its
-    children's sentences, marks it, and lets the next build ask again. "fail" fails its tree. An
-    endpoint that is down never leads there.
-    """
     max_fallback: float = Field(0.1, ge=0, le=1)
-    """Share of a tree's layer that may be written extractively, one summary at the least; above it
-    the tree fails.
-    """
-    on_cut_off: Literal["sentence", "retry"] = setting("sentence", rebuilds=True)
-    """"sentence" keeps an answer that is cut off or too long up to its last sentence that fits,
-    and marks the summary. "retry" asks again for a shorter answer.
+    """Share of a tree's layer, one summary at the least, that may be written extractively where the
+    model gives no usable answer after its retries: it is refused, filtered, cut off, empty or a
+    loop. Such a summary is marked, and the next build asks again. Above the share the tree fails; 0
+    fails at the first. An endpoint that is down never leads there.
     """
     titles: bool = setting(False, is_common=True, rebuilds=True)
     """Let a chat model begin each summary with a title, which becomes its name. Without it a name
@@ -229,21 +221,6 @@ class RunsSettings(Part):
     """Most partitions of a run that the sensor requests. With workers on several machines a
     smaller number spreads a change over them.
     """
-    keep: int = Field(50, ge=0)
-    """Number of the newest runs that stay in the records of a home. An older run stays while a
-    partition has no newer build. 0 keeps all. A project's own instance is never changed.
-    """
-
-
-class ReportSettings(Part):
-    """Contents and address of the reports."""
-
-    rebuilds: int = Field(3, ge=0, le=50)
-    """Number of rebuilds of a tree whose old and new texts are kept; 0 keeps none."""
-    url: str = Field("", pattern="^(https?://[^\\s()<>|\\\\\\[\\]]+)?$")
-    """Address of the home's folder ``reports`` on a web server, such as
-    ``https://team.example/raptor``. With it, nodes in the Dagster UI link into the pages.
-    """
 
 
 class ReaderSettings(ChatPart):
@@ -280,7 +257,6 @@ class Settings(Part):
     store: StoreSettings = StoreSettings()
     tables: TablesSettings = TablesSettings()
     runs: RunsSettings = RunsSettings()
-    report: ReportSettings = ReportSettings()
     retrieval: RetrievalSettings = RetrievalSettings()
     hybrid: HybridSettings = HybridSettings()
     reader: ReaderSettings = ReaderSettings()

@@ -198,7 +198,7 @@ class Components:
     @cached_property
     def fallback(self) -> Summarizer | None:
         """Extractive summarizer for what the model refuses; None where a refusal is a failure."""
-        if self.settings.summarizer.on_failure == "fail" or not self.calls_model:
+        if not self.settings.summarizer.max_fallback or not self.calls_model:
             return None
         extractive = self.settings.summarizer.model_copy(update={"kind": "extractive"})
         return make_summarizer(extractive, self.counter, self.embedder.fingerprint)

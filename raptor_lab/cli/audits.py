@@ -10,9 +10,8 @@ import click
 from raptor_assets.cli.commands.golden import ask_published
 from raptor_assets.cli.options import home_and_json, home_settings, make_query, query_options
 from raptor_assets.cli.output import print_json
-from raptor_assets.cli.terminal import say
-from raptor_assets.manual_findings import keep_manual_findings
-from raptor_assets.project.home import Home
+from raptor_assets.home.folder import Home
+from raptor_assets.shown.terminal import say
 from raptor_core.audit import make_judge
 from raptor_core.audit.base import Judge, SentenceFinding
 from raptor_core.disk import replace_file
@@ -30,6 +29,7 @@ from raptor_lab import sheet
 from raptor_lab.comparison.bootstrap import interval_text
 from raptor_lab.comparison.tables import Table, print_table
 from raptor_lab.labelled import DatasetScore, load_labelled, score_judge
+from raptor_lab.manual_findings import keep_manual_findings
 from raptor_lab.pages import render_sheet
 from raptor_lab.readers import ChatReader, PairedAnswers, read_pairs
 

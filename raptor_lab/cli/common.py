@@ -9,8 +9,8 @@ import click
 
 from raptor_assets.cli.options import Command, home_settings, together
 from raptor_assets.cli.output import print_json
-from raptor_assets.cli.terminal import say
-from raptor_assets.project.home import Home
+from raptor_assets.home.folder import Home
+from raptor_assets.shown.terminal import say
 from raptor_core.models.money.ledger import Ledger
 from raptor_core.settings import preset, with_preset
 from raptor_core.settings.trees import ClusteringSettings

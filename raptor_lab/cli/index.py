@@ -6,8 +6,8 @@ import click
 
 from raptor_assets.cli.options import home_and_json
 from raptor_assets.cli.output import print_json
-from raptor_assets.cli.terminal import say
-from raptor_assets.project.home import Home
+from raptor_assets.home.folder import Home
+from raptor_assets.shown.terminal import say
 from raptor_core.home.published import open_published
 from raptor_lab.search_recall import search_recall
 

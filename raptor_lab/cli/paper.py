@@ -13,7 +13,7 @@ from markdown_it import MarkdownIt
 
 from raptor_assets.cli.options import bounded, budget_options, home_and_json
 from raptor_assets.cli.output import print_json
-from raptor_assets.cli.terminal import say
+from raptor_assets.shown.terminal import say
 from raptor_core.errors import SettingsError
 from raptor_core.models.money.ledger import Ledger
 from raptor_core.settings import Settings

@@ -8,7 +8,7 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from raptor_assets.batches import (
+from raptor_assets.chain.context import (
     BATCH_CHARS,
     BATCH_PARTITIONS,
     BATCH_TREES,

@@ -4,17 +4,16 @@ from dataclasses import replace
 
 import pytest
 
-from raptor_assets import keys
-from raptor_assets.steps import build_steps
-from raptor_assets.versions import (
+from raptor_assets.assets.names import CHAIN_NAMES
+from raptor_assets.assets.versions import (
+    TreeVersion,
     audited_version,
     build_version,
     clusters_version,
     code_versions,
     documents_version,
-    inputs_version,
-    published_version,
 )
+from raptor_assets.chain.steps import build_steps
 from raptor_core.documents.base import Document
 from raptor_core.nodes import End
 from raptor_core.settings import Settings
@@ -23,34 +22,30 @@ from raptor_core.tree.cluster import Clustering
 
 
 def changed_by(**settings):
-    """Assets whose code version a setting changes, as text."""
+    """Kinds of assets whose code version a setting changes."""
     plain = code_versions(Settings(), {})
     other = code_versions(Settings.model_validate(settings), {})
-    return {key.to_user_string() for key in plain if plain[key] != other[key]}
-
-
-def all_of(name):
-    return {key.to_user_string() for key in keys.chain_keys(5) if key.path[-1] == name}
+    return {kind for kind in plain if plain[kind] != other[kind]}
 
 
 @pytest.mark.parametrize("max_layers", [1, 5, 12])
 def test_every_asset_comes_after_what_it_is_made_from(max_layers):
-    chain = keys.chain_keys(max_layers)
-    depends = keys.dependencies(max_layers)
+    chain = CHAIN_NAMES.chain(max_layers)
+    depends = CHAIN_NAMES.parents(max_layers)
     assert set(depends) == set(chain)
     for at, key in enumerate(chain):
         assert set(depends[key]) <= set(chain[:at])
-    assert [step.key for step in build_steps(max_layers)] == list(chain)
+    assert [step.asset for step in build_steps(chain)] == chain
 
 
 def test_a_setting_makes_exactly_its_dependents_stale():
-    assert changed_by(clustering={"threshold": 0.2}) == all_of("clusters") | {"tree"}
-    assert changed_by(tree={"top_nodes": 11}) == all_of("clusters") | {"tree"}
-    assert changed_by(summarizer={"ratio": 0.2}) == all_of("summaries") | {"tree"}
+    assert changed_by(clustering={"threshold": 0.2}) == {"clusters", "tree"}
+    assert changed_by(tree={"top_nodes": 11}) == {"clusters", "tree"}
+    assert changed_by(summarizer={"ratio": 0.2}) == {"summaries", "tree"}
     assert changed_by(chunking={"max_tokens": 80}) == {"chunks", "tree"}
     assert changed_by(store={"corpus": "other"}) == {"tree"}
     assert changed_by(embedder={"kind": "sentence-transformers", "model": "m"}) == (
-        {"chunks", "tree"} | all_of("embeddings") | all_of("summaries")
+        {"chunks", "tree", "embeddings", "summaries"}
     )
 
 
@@ -79,12 +74,13 @@ def test_a_documents_version_depends_on_content_and_tree_not_on_order():
 
 def test_a_published_version_depends_on_inputs_contents_and_findings():
     one, two = (Manifest(n, n, (1,), 9, {}, "end", "f", "") for n in ("one", "two"))
-    inputs = inputs_version("p", "d" * 32, "b" * 32)
-    found = published_version(inputs, [one, two])
-    assert found.startswith(inputs)
-    assert found == published_version(inputs, [two, one])
-    assert found != published_version(inputs, [one, replace(two, quarantined=("x",))])
-    assert audited_version(found, ["one"]) != audited_version(found, ["two"])
+    inputs = TreeVersion.of("p", "d" * 32, "b" * 32)
+    assert TreeVersion.parse(inputs.text) == inputs
+    found = inputs.published_as([one, two])
+    assert found.text.startswith(inputs.text)
+    assert found == inputs.published_as([two, one])
+    assert found != inputs.published_as([one, replace(two, quarantined=("x",))])
+    assert audited_version(found.text, ["one"]) != audited_version(found.text, ["two"])
 
 
 def test_clusters_that_ended_have_a_version_of_their_own():

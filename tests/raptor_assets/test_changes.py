@@ -2,8 +2,9 @@
 
 import pytest
 
-from raptor_assets.project.changes import Published, find_changes
-from raptor_assets.versions import documents_version, inputs_version
+from raptor_assets.assets.versions import TreeVersion, documents_version
+from raptor_assets.corpus.changes import find_changes
+from raptor_assets.home.published import Published
 from raptor_core.curation import Curation
 from raptor_core.documents import Document, Entry, Inventory, PublishedDocument, Skipped
 from raptor_core.settings import Settings
@@ -19,7 +20,7 @@ def document(name, text=""):
 
 def mark(of, build=BUILD, inputs=None, is_refused=False):
     if inputs is None:
-        inputs = inputs_version(of.id, documents_version({of.id: [of]}), build)
+        inputs = TreeVersion.of(of.id, documents_version({of.id: [of]}), build).text
     return Mark(of.id, "build", inputs, is_refused)
 
 

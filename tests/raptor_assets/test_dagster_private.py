@@ -7,7 +7,8 @@ import dagster as dg
 from dagster._core.definitions import data_version
 
 import raptor_assets
-from raptor_assets import dagster_private, provenance
+from raptor_assets import dagster_private
+from raptor_assets.chain import provenance
 
 ROOT = Path(raptor_assets.__file__).parents[1]
 PACKAGES = ("raptor_core", "raptor_assets", "raptor_lab", "dagster_project")

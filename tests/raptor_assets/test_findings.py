@@ -3,8 +3,8 @@
 import dagster as dg
 import pytest
 
-from raptor_assets import keys, names
-from raptor_assets.evaluations import evaluation, past_top
+from raptor_assets.assets.names import CHAIN_NAMES
+from raptor_assets.chain.events import evaluation, past_top
 from raptor_core.quality.checks import CheckResult, WorstNode
 from raptor_core.quality.registry import LAYER_CHECKS
 
@@ -20,7 +20,7 @@ FAILED = CheckResult(
 
 
 def test_a_failure_shows_numbers_worst_nodes_and_the_remedy():
-    found = evaluation(keys.of(names.summaries(1)), "a.md", FAILED, blocking=True)
+    found = evaluation(CHAIN_NAMES.summaries(1).key, "a.md", FAILED, blocking=True)
     assert (found.partition, found.passed, found.blocking) == ("a.md", False, True)
     assert found.severity == dg.AssetCheckSeverity.ERROR
     assert found.description == "1 of 4 summaries is junk. Look at the endpoint."
@@ -35,14 +35,12 @@ def test_a_failure_shows_numbers_worst_nodes_and_the_remedy():
 def test_the_severity_is_the_checks(severity, shown):
     verdict = CheckResult("cluster_size", True, severity, "Fine.", {})
     assert (
-        evaluation(keys.of(names.summaries(2)), "p", verdict, blocking=False).severity.value
+        evaluation(CHAIN_NAMES.summaries(2).key, "p", verdict, blocking=False).severity.value
         == shown
     )
 
 
 def test_a_layer_that_no_tree_has_any_more_passes_every_check_and_says_why():
-    found = past_top(
-        [dg.AssetCheckKey(keys.of(names.summaries(4)), check.name) for check in LAYER_CHECKS]
-    )
+    found = past_top([check.name for check in LAYER_CHECKS])
     assert [verdict.name for verdict in found] == [check.name for check in LAYER_CHECKS]
     assert all(verdict.passed and "above the top" in verdict.summary for verdict in found)

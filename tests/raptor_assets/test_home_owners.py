@@ -12,9 +12,9 @@ from support.stores import IDENTITY, NEWER, make_tree, open_at, publish
 from support.workshop import SMALL, prose
 
 from raptor_assets import build_raptor_corpus
-from raptor_assets.names import CorpusNames
-from raptor_assets.project.home import Home
-from raptor_assets.project.resources import Resources
+from raptor_assets.assets.names import CorpusNames
+from raptor_assets.home.access import CorpusAccess
+from raptor_assets.home.folder import Home
 from raptor_core.errors import SettingsError, StoreMismatchError
 from raptor_core.settings import Settings
 
@@ -25,7 +25,7 @@ __all__ = ["stand_in"]
 def home(tmp_path):
     """A home that the corpus "handbook" of a project has built into."""
     home = Home(tmp_path / "home")
-    home.declare(CorpusNames("handbook", {"tree": "handbook/tree"}), Settings())
+    home.declare(CorpusNames("handbook", "handbook"), Settings())
     return home
 
 
@@ -95,7 +95,7 @@ def test_a_run_writes_nothing_into_a_home_that_became_another_s(tmp_path):
     with embedder_made_by(lambda *_: HashingEmbedder()), dg.instance_for_test() as instance:
         corpus = build_raptor_corpus("wiki", home=tmp_path / "home", source=source, **SMALL)
         home = Home(tmp_path / "home")
-        home.declare(CorpusNames("handbook", {}), Settings())
+        home.declare(CorpusNames("handbook"), Settings())
         before = files_of(home)
         instance.add_dynamic_partitions("wiki_trees", ["a.md"])
         job = corpus.resolve_job_def("wiki_build")
@@ -109,7 +109,7 @@ def test_a_run_writes_nothing_into_a_home_that_became_another_s(tmp_path):
 
 @pytest.mark.parametrize("text", ["[]", "{", '{"corpus": "../a"}', "[" * 10**5, '{"corpus": []}'])
 def test_a_forged_declaration_is_named(home, text):
-    forged = {"corpus": "../../a", "assets": {}, "settings": {}}
+    forged = {"corpus": "../../a", "prefix": "", "follows": False, "settings": {}}
     for content in (text, json.dumps(forged)):
         home.declaration.write_text(content)
         with pytest.raises(SettingsError, match=r"corpus\.json is damaged; remove it"):
@@ -143,6 +143,6 @@ def test_builds_and_drops_of_another_corpus_leave_a_shared_collection(stand_in, 
     with open_at(None, **store, owner="handbook") as opened:
         publish(opened, make_tree())
     settings = Settings.model_validate({"store": store})
-    wiki = Resources(settings, Home(tmp_path), names=CorpusNames("wiki"))
+    wiki = CorpusAccess(settings, Home(tmp_path), names=CorpusNames("wiki"))
     with pytest.raises(StoreMismatchError, match="'handbook'"):
         list(wiki.store.open_each())

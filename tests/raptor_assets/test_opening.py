@@ -4,7 +4,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from raptor_assets.run_context import HeldStore, KnownStore
+from raptor_assets.chain.context import HeldStore, KnownStore
 
 
 class Opener:

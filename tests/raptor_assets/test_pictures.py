@@ -4,8 +4,8 @@ from xml.etree import ElementTree as ET
 
 import numpy as np
 
-from raptor_assets.cluster_map import map_svg
-from raptor_assets.tables_markdown import markdown_table
+from raptor_assets.shown.cluster_map import map_svg
+from raptor_assets.shown.markdown import markdown_table
 
 SVG = "{http://www.w3.org/2000/svg}"
 

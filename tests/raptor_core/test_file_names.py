@@ -9,7 +9,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from raptor_assets.report_pages import ReportFolder
+from raptor_assets.shown.pages import ReportFolder
 from raptor_core.identity import MAX_ID_BYTES, n_bytes, safe_name
 from raptor_core.nodes import Node
 from raptor_core.tables.files import TableStore

@@ -2,7 +2,7 @@
 
 import pytest
 
-from raptor_assets.project.settings_file import settings_text
+from raptor_assets.home.settings_file import settings_text
 from raptor_core.errors import SettingsError
 from raptor_core.models.summarizing.prompts import prompt_of
 from raptor_core.settings import Settings, load_settings, preset, with_preset

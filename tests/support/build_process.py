@@ -24,10 +24,10 @@ from support.stores import PROCESS_PATH
 from support.summarizers import ScriptedSummarizer
 from support.workshop import Workshop
 
-from raptor_assets import chain
+from raptor_assets.chain import run
 from raptor_assets.cli import main
-from raptor_assets.project.home import Home
-from raptor_assets.standalone.instance import open_instance
+from raptor_assets.home.folder import Home
+from raptor_assets.local.dagster import open_instance
 from raptor_core.identity import digest
 from raptor_core.settings import StoreSettings
 from raptor_core.store import StoreIdentity, open_store, publishing
@@ -116,14 +116,14 @@ def build_logged(root, point):
     when, _, asset = point.partition(" ")
     if when != "never":
         name = {"before": "_attempt", "after": "_report"}[when]
-        method = getattr(chain.ChainRun, name)
+        method = getattr(run.ChainRun, name)
 
         def dying(self, step, *given):
-            if step.key.to_user_string() == asset:
+            if step.asset.name == asset:
                 die()
             return method(self, step, *given)
 
-        setattr(chain.ChainRun, name, dying)
+        setattr(run.ChainRun, name, dying)
     workshop = Workshop(root, components={"summarizer": LoggedSummarizer(root / "finished.log")})
     workshop.components = Components(
         workshop.settings,

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from support.stores import open_at
 
-from raptor_assets.project.home import Home
-from raptor_assets.standalone.instance import open_instance
+from raptor_assets.home.folder import Home
+from raptor_assets.local.dagster import open_instance
 from raptor_core.errors import RaptorError
 
 

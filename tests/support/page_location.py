@@ -3,9 +3,9 @@
 import importlib.util
 import os
 
-from raptor_assets.project import sensors
+from raptor_assets.corpus import sensor
 
-sensors.INTERVAL_SECONDS = 1
+sensor.INTERVAL_SECONDS = 1
 
 spec = importlib.util.spec_from_file_location("page_project", os.environ["PROJECT_FILE"])
 module = importlib.util.module_from_spec(spec)

@@ -33,7 +33,7 @@ def paid_settings(url, **parts):
     """Small trees; summaries from the endpoint at ``url``; ``parts`` go over them."""
     values = {
         "chunking": {"max_tokens": 24, "max_context_tokens": 0},
-        "clustering": {"method": "contiguous", "window": 4, "max_tokens": 400},
+        "clustering": {"method": "contiguous", "cluster_size": 4, "max_tokens": 400},
         "summarizer": {
             "kind": "openai",
             "model": "small",

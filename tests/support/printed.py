@@ -66,7 +66,7 @@ def pdf_of(
     for at, (number, content) in enumerate(zip(numbers, pages, strict=True)):
         items.append(
             b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 500 700]/Contents %d 0 R/Annots[%s]"
-            b"/Resources<</Font<</F1 3 0 R/F2 4 0 R>>%s>>>>"
+            b"/CorpusAccess<</Font<</F1 3 0 R/F2 4 0 R>>%s>>>>"
             % (number + 1, notes if at == 0 else b"", resources)
         )
         items.append(_stream(content))

@@ -5,8 +5,8 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from raptor_assets.project.home import Home
-from raptor_assets.project.records import URL_VARIABLE
+from raptor_assets.home.folder import Home
+from raptor_assets.home.records import URL_VARIABLE
 
 INSTANCE = Path(__file__).parents[2] / "deploy" / "dagster.yaml"
 

@@ -12,13 +12,13 @@ from pathlib import Path
 from support.hashing import HashingEmbedder
 from support.summarizers import ScriptedSummarizer
 
-from raptor_assets.project import sensors
-from raptor_assets.project.home import Home
-from raptor_assets.project.resources import Resources
-from raptor_assets.standalone.code_location import build_definitions
+from raptor_assets.corpus import sensor
+from raptor_assets.home.access import CorpusAccess
+from raptor_assets.home.folder import Home
+from raptor_assets.local.code_location import build_definitions
 from raptor_core.tree.components import Components
 
-sensors.INTERVAL_SECONDS = 1
+sensor.INTERVAL_SECONDS = 1
 PATIENCE_SECONDS = 120
 
 
@@ -54,4 +54,4 @@ components = Components(
     embedder=HashingEmbedder(),
     summarizer=MeetingSummarizer(Path(os.environ["MEETING"])),
 )
-defs = build_definitions(settings, home, resources=Resources(settings, home, components=components))
+defs = build_definitions(settings, home, access=CorpusAccess(settings, home, components=components))

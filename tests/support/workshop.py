@@ -14,11 +14,11 @@ from support.hashing import HashingEmbedder
 from support.quick_dagster import make_dagster_quick
 from support.word_judge import WordJudge
 
-from raptor_assets.project.home import Home
-from raptor_assets.project.resources import Resources
-from raptor_assets.standalone.code_location import build_definitions
-from raptor_assets.standalone.execute import BuildReport, build, drop
-from raptor_assets.standalone.instance import open_instance
+from raptor_assets.home.access import CorpusAccess
+from raptor_assets.home.folder import Home
+from raptor_assets.local.build import BuildReport, build, drop
+from raptor_assets.local.code_location import build_definitions
+from raptor_assets.local.dagster import open_instance
 from raptor_core.settings import Settings
 from raptor_core.store import Manifest
 from raptor_core.tree.components import Components
@@ -115,11 +115,11 @@ class Workshop:
         weakref.finalize(self, opened.dispose)
         return opened
 
-    def resources(self) -> Resources:
-        return Resources(self.settings, self.home, components=self.components)
+    def access(self) -> CorpusAccess:
+        return CorpusAccess(self.settings, self.home, components=self.components)
 
     def definitions(self, **options: Any) -> dg.Definitions:
-        options.setdefault("resources", self.resources())
+        options.setdefault("access", self.access())
         return build_definitions(self.settings, self.home, **options)
 
     def materialization(self, key: str, partition: str) -> dg.AssetMaterialization:
@@ -143,18 +143,18 @@ class Workshop:
 
     def manifests(self) -> dict[str, Manifest]:
         """What readers see, by tree."""
-        with self.resources().store.open() as store:
+        with self.access().store.open() as store:
             return {manifest.tree: manifest for manifest in store.manifests()}
 
     def texts(self, tree: str) -> set[str]:
         """Texts of the live nodes of a tree."""
-        with self.resources().store.open() as store:
+        with self.access().store.open() as store:
             return {node.text for node in store.nodes() if node.tree == tree}
 
 
 def live(workshop: Workshop) -> tuple[str, set[str]]:
     """All that readers can see, as one text; and the trees."""
-    with workshop.resources().store.open() as store:
+    with workshop.access().store.open() as store:
         nodes = list(store.nodes())
         text = "\n".join(f"{node.text} {node.source} {node.documents}" for node in nodes)
         return text, {manifest.tree for manifest in store.manifests()}

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from raptor_assets.assets.names import counted, listed
 from raptor_assets.cli.exits import failures_code
 from raptor_assets.cli.options import (
     absolute_sources,
@@ -16,15 +17,14 @@ from raptor_assets.cli.options import (
     home_settings,
 )
 from raptor_assets.cli.output import join_reasons, print_json
-from raptor_assets.cli.terminal import say
-from raptor_assets.names import counted, listed
-from raptor_assets.project.changes import Changes
-from raptor_assets.project.home import Home
-from raptor_assets.project.resources import Resources
-from raptor_assets.project.source_state import look
-from raptor_assets.standalone.execute import BuildReport, build, drop, update_corpus_tree
-from raptor_assets.standalone.forecast import Forecast, forecast
-from raptor_assets.standalone.instance import begun_partitions
+from raptor_assets.corpus.changes import Changes
+from raptor_assets.home.access import CorpusAccess
+from raptor_assets.home.folder import Home
+from raptor_assets.home.source_state import look
+from raptor_assets.local.build import BuildReport, build, drop, update_corpus_tree
+from raptor_assets.local.dagster import begun_partitions
+from raptor_assets.local.forecast import Forecast, forecast
+from raptor_assets.shown.terminal import say
 from raptor_core.documents import Inventory, Scan, partition_key
 from raptor_core.home.folder import hint
 from raptor_core.home.published import refuse_unknown
@@ -308,7 +308,7 @@ def drop_command(trees: tuple[str, ...], yes: bool, home: Path, as_json: bool) -
 def _partitions(trees: tuple[str, ...], home: Home, settings: Settings) -> list[str]:
     grouping = settings.grouping
     by_tree = not grouping.shards
-    known = Resources(settings, home).partitions(begun_partitions(home))
+    known = CorpusAccess(settings, home).partitions(begun_partitions(home))
     keys = {
         name: partition_key(name, grouping) if by_tree and name not in known else name
         for name in trees

@@ -12,8 +12,8 @@ import click
 
 from raptor_assets.cli.options import home_and_json, together
 from raptor_assets.cli.output import print_json
-from raptor_assets.cli.terminal import say, say_text
-from raptor_assets.standalone.curating import Author, Curator
+from raptor_assets.local.curate import Author, Curator
+from raptor_assets.shown.terminal import say, say_text
 from raptor_core.curation import Decision
 
 _author = together(

@@ -8,9 +8,9 @@ import click
 
 from raptor_assets.cli.options import home_and_json, make_query, query_options
 from raptor_assets.cli.output import print_json
-from raptor_assets.cli.terminal import say
-from raptor_assets.project.home import Home
-from raptor_assets.tables_markdown import shorten
+from raptor_assets.home.folder import Home
+from raptor_assets.shown.markdown import shorten
+from raptor_assets.shown.terminal import say
 from raptor_core.errors import SettingsError
 from raptor_core.evaluation.golden import GoldenReport, golden_values, measure_golden
 from raptor_core.evaluation.golden_file import Question, load_golden

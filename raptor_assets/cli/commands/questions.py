@@ -7,6 +7,7 @@ from typing import Any, NoReturn
 
 import click
 
+from raptor_assets.assets.names import counted
 from raptor_assets.cli.exits import exit_code, fail
 from raptor_assets.cli.options import (
     explain_empty,
@@ -15,9 +16,8 @@ from raptor_assets.cli.options import (
     query_options,
 )
 from raptor_assets.cli.output import node_values, print_json, usd_text
-from raptor_assets.cli.terminal import say, say_text
-from raptor_assets.names import counted
-from raptor_assets.tables_markdown import shorten
+from raptor_assets.shown.markdown import shorten
+from raptor_assets.shown.terminal import say, say_text
 from raptor_core.errors import MissingKeyError, UnknownTreeError
 from raptor_core.home import HomeRetriever
 from raptor_core.home.corpus_tree import answer_by, refuse_narrowing, summary_answer

@@ -9,13 +9,12 @@ import click
 
 from raptor_assets.cli.options import home_and_json
 from raptor_assets.cli.output import print_json
-from raptor_assets.cli.terminal import say
-from raptor_assets.project.home import Home
+from raptor_assets.home.folder import Home
+from raptor_assets.local.curate import Curator
+from raptor_assets.local.dagster import CODE_LOCATION, open_instance
 from raptor_assets.serving.mcp import make_server
 from raptor_assets.serving.reading import HomeReader
-from raptor_assets.standalone import CODE_LOCATION
-from raptor_assets.standalone.curating import Curator
-from raptor_assets.standalone.instance import open_instance
+from raptor_assets.shown.terminal import say
 from raptor_core.credentials import check_key, is_loopback
 from raptor_core.errors import MissingKeyError, SettingsError
 from raptor_core.home import HomeRetriever
@@ -99,7 +98,7 @@ def serve_command(
     """Serve the published trees over HTTP: search, answers, nodes, their sources, decisions.
 
     Requests send the key as 'Authorization: Bearer KEY'. Without a key it serves this machine
-    alone. Decisions need a second key. The API is described at /docs and /openapi.json, and in
+    alone. Decisions need a second key. The API is described at /openapi.json, and in
     docs/applications.md. Needs the extra 'http'.
     """
     key, writing_key = _read_key(key_env), _read_key(writing_key_env)
@@ -123,7 +122,7 @@ def serve_command(
     app = make_app(
         HomeReader(retriever), key, hosts, curator=Curator(home), writing_key=writing_key
     )
-    run_server(app, host, port, on_exit=app.state.calls.end)
+    run_server(app, host, port)
 
 
 def _read_key(variable: str) -> str | None:
@@ -142,7 +141,7 @@ def mcp_command(home: Path, port: int | None, as_json: bool) -> None:  # noqa: A
     """Serve the published trees to language models, until standard input ends.
 
     Speaks the Model Context Protocol on standard input and output, or with --port over HTTP at
-    http://127.0.0.1:PORT/mcp; tools: search, search_within, compare, outline, browse, read_node,
+    http://127.0.0.1:PORT/mcp; tools: search, search_within, outline, browse, read_node,
     trace, list_trees. Clients start this command: see docs/applications.md. Needs the extra 'mcp'.
     """
     retriever = HomeRetriever(home)

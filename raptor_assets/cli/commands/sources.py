@@ -10,8 +10,8 @@ import click
 
 from raptor_assets.cli.options import absolute_sources, home_and_json, home_settings, is_missing
 from raptor_assets.cli.output import join_reasons, print_json
-from raptor_assets.cli.terminal import say, say_text
-from raptor_assets.project.home import Home
+from raptor_assets.home.folder import Home
+from raptor_assets.shown.terminal import say, say_text
 from raptor_core.documents.formats.kinds import describe_formats
 from raptor_core.errors import SourceError
 from raptor_core.home.folder import hint

@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from raptor_assets.assets.names import TREE, counted
 from raptor_assets.cli.options import home_and_json
 from raptor_assets.cli.output import print_json, usd_text
-from raptor_assets.cli.terminal import say
-from raptor_assets.names import TREE, counted
-from raptor_assets.project.home import Home
-from raptor_assets.standalone.status import (
+from raptor_assets.home.folder import Home
+from raptor_assets.local.status import (
     CheckResult,
     HomeStatus,
     PartitionStatus,
@@ -23,12 +22,13 @@ from raptor_assets.standalone.status import (
     read_status,
     read_summary,
 )
-from raptor_assets.tables_markdown import shorten
+from raptor_assets.shown.markdown import shorten
+from raptor_assets.shown.terminal import say
 from raptor_core.home.folder import hint
 from raptor_core.store.base import Manifest
 
 if TYPE_CHECKING:
-    from raptor_assets.report import Cost
+    from raptor_assets.shown.report_records import Cost
 
 _TITLE_CHARS = 40
 _FILE = click.Path(dir_okay=False, path_type=Path)

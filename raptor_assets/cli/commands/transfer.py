@@ -4,11 +4,11 @@ from pathlib import Path
 
 import click
 
+from raptor_assets.assets.names import counted
 from raptor_assets.cli.options import home_and_json
 from raptor_assets.cli.output import print_json
-from raptor_assets.cli.terminal import say
-from raptor_assets.names import counted
-from raptor_assets.project.home import Home
+from raptor_assets.home.folder import Home
+from raptor_assets.shown.terminal import say
 from raptor_core.home.folder import hint
 from raptor_core.home.published import open_published
 from raptor_core.redaction import hide_credentials
@@ -29,7 +29,7 @@ def export_command(folder: str, trees: tuple[str, ...], home: Path, as_json: boo
     curate` and a manifest are added. `raptor import` reads the folder into any home or server with
     the same embedder.
     """
-    from raptor_assets.standalone.transfer import export_home
+    from raptor_assets.local.transfer import export_home
 
     opened, settings = Home.open(home)
     with open_published(opened, settings):
@@ -63,7 +63,7 @@ def import_command(
     All files are verified before the first tree is published. A second import changes nothing. The
     home's settings must name the same embedder; a missing home is created with default settings.
     """
-    from raptor_assets.standalone.transfer import import_home
+    from raptor_assets.local.transfer import import_home
 
     target = Home.at(home)
     if not (target.settings.exists() or target.declaration.exists()):

@@ -15,10 +15,10 @@ from raptor_assets.cli.options import (
     home_and_json,
 )
 from raptor_assets.cli.output import node_values, print_json, print_wide
-from raptor_assets.cli.terminal import say
-from raptor_assets.project.home import Home
-from raptor_assets.report_pages import ReportFolder, write_page
-from raptor_assets.tables_markdown import shorten
+from raptor_assets.home.folder import Home
+from raptor_assets.shown.markdown import shorten
+from raptor_assets.shown.pages import ReportFolder, write_page
+from raptor_assets.shown.terminal import say
 from raptor_core.errors import UnknownTreeError
 from raptor_core.home import HomeRetriever
 from raptor_core.home.published import open_published, require_trees

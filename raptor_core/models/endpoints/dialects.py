@@ -53,30 +53,27 @@ _AZURE = (".openai.azure.com", ".services.ai.azure.com", ".cognitiveservices.azu
 
 
 def is_azure(endpoint: EndpointPart) -> bool:
-    """Return whether the endpoint is Azure, by its host or a dated version."""
+    """Return whether the endpoint is Azure, by its host."""
     host = urlsplit(endpoint.base_url).hostname or ""
-    return bool(endpoint.api_version) or host.endswith(_AZURE)
+    return host.endswith(_AZURE)
 
 
 def connect(endpoint: EndpointPart, key: str) -> "OpenAI":
-    """Return a new client of the endpoint; both APIs of Azure take the key in "api-key".
+    """Return a new client of the endpoint; Azure takes the key in "api-key".
 
     It follows no redirect, so that texts and keys reach no other server, and it does not retry,
     since every attempt is counted in the budget first.
     """
-    from openai import AzureOpenAI, DefaultHttpxClient, OpenAI, Timeout
+    from openai import DefaultHttpxClient, OpenAI, Timeout
 
-    common: dict[str, Any] = {
-        "api_key": key,
-        "max_retries": 0,
-        "http_client": DefaultHttpxClient(follow_redirects=False),
-        "timeout": Timeout(endpoint.timeout_seconds, connect=CONNECT_SECONDS),
-    }
-    url, version = endpoint.base_url, endpoint.api_version
-    if version:
-        return AzureOpenAI(api_version=version, azure_endpoint=url, **common)
-    headers = {"api-key": key} if is_azure(endpoint) else None
-    return OpenAI(base_url=url, default_headers=headers, **common)
+    return OpenAI(
+        base_url=endpoint.base_url,
+        api_key=key,
+        default_headers={"api-key": key} if is_azure(endpoint) else None,
+        max_retries=0,
+        http_client=DefaultHttpxClient(follow_redirects=False),
+        timeout=Timeout(endpoint.timeout_seconds, connect=CONNECT_SECONDS),
+    )
 
 
 class Dialect:

@@ -119,10 +119,9 @@ _REFUSED_FIELDS = {
     "temperature": r"\btemperature\b",
     "encoding_format": r"\bencoding_format\b|base64",
     "response_format": r"response_format|json_schema",
-    "api_version": r"\bapi-version\b",
 }
 """Words of a refusal by the field that it refuses."""
-_HINTS = {"response_format": "json_format", "api_version": "api_version"}
+_HINTS = {"response_format": "json_format"}
 """Setting that corrects a refused field, see docs/endpoints.md."""
 _TO_SHORTEN = {
     "summarizer": "lower clustering.max_tokens or summarizer.max_tokens, "

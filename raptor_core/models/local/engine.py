@@ -65,7 +65,7 @@ def _load(part: ChatPart, socket: str, model_tokens: int) -> Any:
     params.n_ctx = min(part.context_tokens, model_tokens or part.context_tokens)
     params.n_parallel = 1
     params.n_batch = params.n_ubatch = _BATCH_TOKENS
-    params.cpuparams.n_threads = params.cpuparams_batch.n_threads = part.threads or n_cores()
+    params.cpuparams.n_threads = params.cpuparams_batch.n_threads = n_cores()
     params.sampling.seed = SEED
     params.enable_reasoning = 0  # else a short limit is used up before the answer begins
     params.cache_ram_mib = 0  # the last prompt is reused where it stands; copies would take memory
@@ -92,7 +92,7 @@ def import_vendor() -> Any:
 
 
 _LOCK = threading.Lock()
-_ENGINES: dict[tuple[str, int, int], Engine] = {}
+_ENGINES: dict[tuple[str, int], Engine] = {}
 atexit.register(_ENGINES.clear)  # ends llama.cpp's threads before its libraries are unloaded
 
 
@@ -106,7 +106,7 @@ def engine_of(part: ChatPart) -> Engine:
                 f"{part.purpose}.model: {path} has the SHA-256 {digest}, expected {part.sha256}; "
                 f"the file changed. Restore it, or remove {part.purpose}.sha256 and start again"
             )
-        key = (digest, part.context_tokens, part.threads)
+        key = (digest, part.context_tokens)
         if key not in _ENGINES:
             _ENGINES[key] = Engine(part)
         return _ENGINES[key]

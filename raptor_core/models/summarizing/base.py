@@ -81,8 +81,8 @@ def remedy_of(failed: Sequence[FailedSummary]) -> str:
     """Return what to do about failures; another build helps if none of them comes again."""
     if n_refused := sum(failure.is_refused for failure in failed):
         return (
-            f"{n_refused} got no usable answer, more than summarizer.on_failure and max_fallback "
-            "let a layer have: set the chunks aside that the model refuses (`raptor curate "
+            f"{n_refused} got no usable answer, more than summarizer.max_fallback lets a "
+            "layer have: set the chunks aside that the model refuses (`raptor curate "
             "set-aside DOCUMENT:START-END`), raise max_fallback, or choose another model"
         )
     if any(failure.comes_again for failure in failed):

@@ -45,9 +45,9 @@ class ChatSummarizer:
 
     An answer that is refused, filtered, empty, cut off, unfit or longer than ``max_tokens`` by the
     tree's own counter leads to a retry at a higher temperature; a long answer also lowers the limit
-    of words. ``on_cut_off`` may keep the whole sentences of a long answer instead. After
-    ``max_retries`` the node fails, and its name is reported. An answer that repeats one text is
-    requested once more. Texts that are too long for the model together are summarized in halves.
+    of words, where no whole sentences of the answer fit. After ``max_retries`` the node fails, and
+    its name is reported. An answer that repeats one text is requested once more. Texts that are
+    too long for the model together are summarized in halves.
     ``keep`` receives each answer first, in the thread of its call.
     """
 
@@ -78,7 +78,6 @@ class ChatSummarizer:
                 "prompt": self._prompt.version,
                 "temperature": settings.temperature,
                 "max_tokens": settings.max_tokens,
-                **({} if settings.on_cut_off == "sentence" else {"on_cut_off": "retry"}),
             },
         )
 
@@ -178,13 +177,11 @@ class ChatSummarizer:
         )
 
     def _trim(self, text: str, is_cut: bool) -> str:
-        """Return the whole sentences of an answer that fit, where the settings keep them."""
-        settings = self._settings
-        if settings.on_cut_off == "retry":
-            return "" if is_cut else text
-        if not is_cut and self._counter.count([text])[0] <= settings.max_tokens:
+        """Return the whole sentences of an answer that fit."""
+        limit = self._settings.max_tokens
+        if not is_cut and self._counter.count([text])[0] <= limit:
             return text
-        kept = whole_sentences(text, self._counter, settings.max_tokens, is_cut=is_cut)
+        kept = whole_sentences(text, self._counter, limit, is_cut=is_cut)
         return kept or ("" if is_cut else text)
 
     def _check(self, request: SummaryRequest, text: str) -> None:

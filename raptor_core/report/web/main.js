@@ -43,7 +43,6 @@ const VIEWS = [
   { name: 'corpus', label: 'Corpus', isThere: () => served || page.corpus, isWhole: true, show: showCorpus },
   { name: 'map', label: 'Map', isThere: () => served || report.atlas, isWhole: served, show: (root, tree) => showAtlas(root, tree, false) },
   { name: 'layers', label: 'Layers', isThere: () => served || report.atlas, isWhole: served, show: (root, tree) => showAtlas(root, tree, true) },
-  { name: 'changes', label: 'Changes', isThere: () => served || page.report, show: showChanges },
   { name: 'decisions', label: 'Decisions', isThere: () => served, isWhole: true, show: showDecisions },
   { name: 'ask', label: 'Ask', isThere: () => served, isWhole: true, show: showAsk },
 ];

@@ -6,7 +6,6 @@ const SAVES = {
   search: ['Save these as CSV', () => ['found.csv', nodesCsv(results.found)]],
   corpus: ['Save the list as CSV', () => ['trees.csv', corpusCsv()]],
   context: ['Save the context as text', () => ['context.txt', contextText()]],
-  changes: ['Save the changes as Markdown', () => ['changes.md', changesMarkdown()]],
 };
 
 function saveButton(name) {

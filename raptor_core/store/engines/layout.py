@@ -63,8 +63,8 @@ def _validated(model: type[Options], setting: str, values: Mapping[str, Any]) ->
     try:
         return model.model_validate(values)
     except ValidationError as error:
-        messages = {".".join(map(str, e["loc"])): e["msg"] for e in error.errors()}
-        place, reason = next(iter(messages.items()))
+        faults = {".".join(map(str, e["loc"])): e["msg"] for e in error.errors()}
+        place, reason = next(iter(faults.items()))
         raise StoreError(
             f"{setting}.{place}: {reason}; the options and values are those of Qdrant's own "
             f"{model.__name__}"

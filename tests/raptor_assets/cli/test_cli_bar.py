@@ -11,8 +11,9 @@ from support.command import Place
 from support.openai_server import FakeOpenAI
 from support.workshop import prose
 
+from raptor_assets.assets.names import CHAIN_NAMES
 from raptor_assets.cli.progress import build_progress
-from raptor_assets.progress import Progress
+from raptor_assets.shown.progress import Progress
 
 ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 
@@ -69,6 +70,6 @@ def test_the_bar_moves_while_a_layer_is_built_and_tells_calls_money_and_time(tmp
 def test_each_plan_is_counted_from_the_beginning(capsys):
     with build_progress(visible=True) as progress:
         for name in ("a.md", "corpus"):
-            progress.plan([name], ["tree"])
+            progress.plan([name], [CHAIN_NAMES.tree])
             progress.step(Progress("tree", (name,), 1, 0.0))
     assert capsys.readouterr().err.count("1 of 1 partition published") == 2

@@ -8,8 +8,8 @@ from support.command import Place, raptor
 from support.openai_faults import Fault
 from support.openai_server import FakeOpenAI
 
-from raptor_assets.project.home import Home
-from raptor_assets.standalone.instance import open_instance
+from raptor_assets.home.folder import Home
+from raptor_assets.local.dagster import open_instance
 
 pytestmark = pytest.mark.slow
 
@@ -197,7 +197,7 @@ def test_a_failing_partition_exits_with_5_and_is_named(own):
     with FakeOpenAI() as server:
         own.configure(
             f'[summarizer]\nkind = "openai"\nmax_retries = 0\nbase_url = "{server.base_url}"\n'
-            'on_failure = "fail"'
+            "max_fallback = 0.0"
         )
         server.fail(
             Fault.refusing(), times=None, when=lambda body: "lamp" in json.dumps(body["messages"])

@@ -8,9 +8,9 @@ from support.browser import chromium
 from support.command import raptor
 from support.serving import serving
 
-from raptor_assets.project.home import Home
+from raptor_assets.home.folder import Home
+from raptor_assets.local import status
 from raptor_assets.serving.window import corpus_values
-from raptor_assets.standalone import status
 from raptor_core.store import open_store
 from raptor_core.store.store import VectorStore
 
@@ -37,7 +37,7 @@ def large(tmp_path_factory):
 @pytest.fixture
 def limited(monkeypatch, large):
     """The home, which has more trees than are listed."""
-    for module in ("raptor_assets.standalone.status", "raptor_assets.serving.window"):
+    for module in ("raptor_assets.local.status", "raptor_assets.serving.window"):
         monkeypatch.setattr(f"{module}.LISTED_TREES", N_DOCUMENTS - 1)
     return large
 
@@ -79,7 +79,7 @@ def test_status_lists_each_tree_of_a_large_home_on_request(limited):
 
 
 def test_status_says_that_the_store_and_the_tables_differ(limited, monkeypatch):
-    monkeypatch.setattr("raptor_assets.standalone.status.LISTED_TREES", N_DOCUMENTS - 2)
+    monkeypatch.setattr("raptor_assets.local.status.LISTED_TREES", N_DOCUMENTS - 2)
     home, settings = Home.open(limited)
     with open_store(settings.store, home.qdrant) as store:
         removed = store.manifests()[0]

@@ -14,15 +14,15 @@ from support.serving import serving
 from support.stores import PROCESS_PATH
 
 from raptor_assets.serving.mcp import make_server
-from raptor_assets.serving.reading import Strategy
 from raptor_core import HomeRetriever
 from raptor_core.errors import MissingExtraError
 from raptor_core.retrieval import STRATEGIES
+from raptor_core.settings.retrieval import Strategy
 from raptor_core.store.locking import StoreLock
 
 pytestmark = pytest.mark.slow
 
-LOOKS = {"outline", "browse", "search_within", "compare"}
+LOOKS = {"outline", "browse", "search_within"}
 TOOLS = {"search", "read_node", "trace", "list_trees", *LOOKS}
 KEEPER = "who kept the lamp burning in the storm?"
 
@@ -284,36 +284,6 @@ def test_a_general_question_within_a_node_is_answered_from_what_lies_under_it(se
     assert {hit["tree"] for hit in hits["nodes"]} == {"soup.md"}
 
 
-def test_two_strategies_or_two_trees_are_compared_for_a_question(server):
-    flat, lexical, strategies, trees = map(
-        values,
-        conversation(
-            server,
-            ("search", {"question": KEEPER, "strategy": "flat", "trees": ["soup.md"]}),
-            ("search", {"question": KEEPER, "strategy": "lexical", "trees": ["soup.md"]}),
-            (
-                "compare",
-                {
-                    "question": KEEPER,
-                    "tree": "soup.md",
-                    "strategy": "flat",
-                    "second_strategy": "lexical",
-                },
-            ),
-            (
-                "compare",
-                {"question": KEEPER, "tree": "soup.md", "second_tree": "farness/lighthouse.md"},
-            ),
-        ),
-    )
-    assert (strategies["first"], strategies["second"]) == (flat, lexical)
-    ids = {node["id"] for node in flat["nodes"]} & {node["id"] for node in lexical["nodes"]}
-    assert set(strategies["shared_nodes"]) == ids
-    sides = [{node["tree"] for node in trees[side]["nodes"]} for side in ("first", "second")]
-    assert sides == [{"soup.md"}, {"farness/lighthouse.md"}]
-    assert trees["shared_nodes"] == []
-
-
 def test_a_long_trace_comes_in_parts(server, built):
     nodes = built.call("tree", "farness/harbour.md", "--json").json["nodes"]
     top = nodes[-1]["id"]
@@ -344,7 +314,6 @@ def test_errors_are_named_with_the_remedy(server):
             ("outline", {"tree": "nosuch"}),
             ("browse", {"node_id": unknown}),
             ("search_within", {"question": "why?", "node_id": unknown}),
-            ("compare", {"question": "why?", "tree": "soup.md", "second_tree": "nosuch"}),
         ),
     )
     assert all("UnknownTreeError" in message for message in looks)

@@ -14,7 +14,7 @@ from raptor_assets.cli.commands.curate import curate_command
 from raptor_assets.cli.commands.eval import LABORATORY
 from raptor_assets.cli.exits import EXITS, exit_code, failures_code
 from raptor_assets.cli.output import print_json
-from raptor_assets.standalone.status import CheckResult
+from raptor_assets.local.status import CheckResult
 from raptor_core import errors
 
 
@@ -116,7 +116,7 @@ def test_an_interrupt_exits_with_130(monkeypatch, tmp_path):
     def interrupt(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("raptor_assets.project.home.Home.create", interrupt)
+    monkeypatch.setattr("raptor_assets.home.folder.Home.create", interrupt)
     printed = raptor("init", "--home", tmp_path, "--json")
     assert printed.code == 130
     assert printed.json["error"] == "Interrupted"

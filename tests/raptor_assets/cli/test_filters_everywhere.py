@@ -106,9 +106,9 @@ def test_filters_of_a_caller_are_intersected_with_a_node_and_a_tree(home):
         query = replace(retriever.query, where=where)
         assert not retriever.search_within(QUESTION, top.id, query).hits
     for filters in ({"trees": []}, {"documents": ["ops/pump.md"], "folders": ["hr"]}):
-        body = {"question": QUESTION, "tree": "corpus", **filters}
-        compared = TestClient(make_app(HomeReader(retriever))).post("/compare", json=body).json()
-        assert compared["first"]["nodes"] == compared["second"]["nodes"] == []
+        body = {"question": QUESTION, **filters}
+        client = TestClient(make_app(HomeReader(retriever)))
+        assert client.post("/search", json=body).json()["nodes"] == []
 
 
 @pytest.mark.parametrize("where", [Where(documents=("a",)), Where(trees=()), Where(layers=())])
@@ -123,7 +123,7 @@ def test_a_blank_question_is_refused_everywhere(home, question):
     retriever = HomeRetriever(home.home)
     client = TestClient(make_app(HomeReader(retriever)))
     top = retriever.nodes("corpus")[-1].id
-    for path in ("/search", "/ask", "/compare", f"/nodes/{top}/search"):
+    for path in ("/search", "/ask", f"/nodes/{top}/search"):
         refused = client.post(path, json={"question": question})
         assert (refused.status_code, "at least one word" in refused.text) == (422, True)
     for command in ("query", "ask") if "\0" not in question else ():

@@ -154,7 +154,7 @@ def test_the_process_and_the_server_write_the_same(server):
 
 
 def test_a_cut_answer_fails_by_name_and_never_becomes_text(server):
-    local = settings(SummarizerSettings, max_tokens=16, max_retries=0, on_cut_off="retry")
+    local = settings(SummarizerSettings, max_tokens=16, max_retries=0)
     remote = local.model_copy(update={"kind": "openai", "base_url": server, "timeout_seconds": 300})
     for part in (local, remote):
         (answer,) = answers(part, (*LIGHT, *DAY)).values()

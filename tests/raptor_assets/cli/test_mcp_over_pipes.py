@@ -20,7 +20,7 @@ def test_tools_answer_and_refuse_unknown_parameters(tmp_path):
     assert hello["serverInfo"]["name"] == "raptor"
     assert "layer 0" in hello["instructions"]
     names = {tool["name"] for tool in tools["tools"]}
-    looks = {"outline", "browse", "search_within", "compare"}
+    looks = {"outline", "browse", "search_within"}
     assert names == {"search", "read_node", "trace", "list_trees", *looks}
     assert all(tool["annotations"]["readOnlyHint"] for tool in tools["tools"])
     assert "nothing is published in" in trees["content"][0]["text"]

@@ -6,8 +6,8 @@ import pytest
 import tomlkit
 from support.command import raptor
 
-from raptor_assets.project.home import Home
-from raptor_assets.project.settings_file import add_sources, settings_text
+from raptor_assets.home.folder import Home
+from raptor_assets.home.settings_file import add_sources, settings_text
 from raptor_core.settings import PRESETS, Settings, load_settings, preset
 
 

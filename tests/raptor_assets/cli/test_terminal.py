@@ -15,7 +15,7 @@ from support.openai_server import FakeOpenAI, Fault
 from support.stores import PROCESS_PATH
 
 import raptor_assets.cli
-from raptor_assets.cli.terminal import CleanStream, say, say_json, say_text
+from raptor_assets.shown.terminal import CleanStream, say, say_json, say_text
 from raptor_core.errors import SourceError
 from raptor_core.redaction import printable
 
@@ -72,7 +72,7 @@ def test_no_error_of_ours_steers_the_terminal_or_the_log_that_shows_it():
 
 def test_logs_warnings_and_tracebacks_keep_their_colours_alone():
     code = (
-        "import logging, sys, warnings; from raptor_assets.cli.terminal import clean_streams\n"
+        "import logging, sys, warnings; from raptor_assets.shown.terminal import clean_streams\n"
         "clean_streams(); clean_streams(); planted = sys.argv[1]\n"
         "logging.warning('%s', planted); warnings.warn(planted)\n"
         "print('\\x1b[31mred\\x1b[0m', file=sys.stderr); raise ValueError(planted)"

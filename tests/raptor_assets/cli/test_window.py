@@ -1,6 +1,5 @@
-"""The page of `raptor serve` in a real browser: corpus, tree, map, layers, changes, ask."""
+"""The page of `raptor serve` in a real browser: corpus, tree, map, layers, ask."""
 
-import re
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -19,7 +18,6 @@ VIEWS = {
     "tree": (f"#tree={LIGHTHOUSE}", "main .top-texts"),
     "map": ("#map", ".plane[data-frames]"),
     "layers": (f"#layers=&tree={LIGHTHOUSE}", ".icicle[data-frames]"),
-    "changes": (f"#changes=&tree={LIGHTHOUSE}", "main .note"),
     "decisions": ("#decisions", "main .note"),
     "ask": ("#ask", "#ask-question"),
 }
@@ -65,25 +63,6 @@ def show(browser, address):
     for context in contexts:
         context.close()
     assert troubles == []
-
-
-def test_a_rebuild_is_told_with_the_words_that_differ(own):
-    text = (own.docs / LIGHTHOUSE).read_text()
-    own.write(LIGHTHOUSE, text.replace("nineteen hours", "twenty-one hours"))
-    assert own.call("build", "--json").code == 0
-    written = own.call("report", LIGHTHOUSE, "--json").json
-    with chromium() as browser:  # a build and the browser of the other tests share no event loop
-        told = _told_changes(browser.new_page(), written["url"])
-    assert re.search(r"\d\nnew nodes|new nodes\n\d", told)
-    assert "summaries made" in told
-
-
-def _told_changes(page, url):
-    page.goto(url + "#changes")
-    card = page.locator(".replaced li", has_text="twenty-one").last
-    assert "twenty-one" in "".join(card.locator("ins").all_inner_texts())
-    assert "nineteen" in "".join(card.locator("del").all_inner_texts())
-    return page.locator("main").inner_text()
 
 
 def test_the_corpus_is_told_and_found_by_title_and_text(show):
@@ -390,12 +369,3 @@ def test_a_tree_s_page_has_its_map_and_layers_without_a_server(own, browser):
     page.goto(written["url"] + "#layers")
     page.locator(".icicle[data-frames]").wait_for()
     page.close()
-
-
-def test_words_of_a_document_that_is_gone_are_forgotten():
-    from raptor_core.report.rebuilds import keep_live
-    from raptor_core.report.values import ReplacedNode
-
-    kept = ReplacedNode(0, "a", "b", 0, 0, ("one.md",))
-    gone = ReplacedNode(1, "a", "b", 2, 2, ("one.md", "two.md"))
-    assert keep_live([kept, gone], {"one.md"}) == (kept,)

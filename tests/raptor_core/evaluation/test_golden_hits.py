@@ -109,7 +109,7 @@ def test_the_check_warns_under_the_bound_and_names_what_was_missed():
 def published():
     """Two trees in a store in memory, and the embedder."""
     settings = Settings.model_validate(
-        {"clustering": {"method": "contiguous", "window": 4}, "chunking": {"max_tokens": 24}}
+        {"clustering": {"method": "contiguous", "cluster_size": 4}, "chunking": {"max_tokens": 24}}
     )
     components = Components(settings, embedder=HashingEmbedder())
     store = open_store(settings.store, None, components.store_identity)

@@ -9,7 +9,6 @@ PARTS = ("embedder", "summarizer", "audit", "reader")
 CHANGED = {
     "base_url": "http://elsewhere/v1",
     "api_key_env": "OTHER_KEY",
-    "api_version": "2024-10-21",
     "timeout_seconds": 7.0,
     "max_retries": 7,
     "concurrency": 77,

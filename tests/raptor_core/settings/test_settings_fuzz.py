@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from raptor_assets.project.settings_file import settings_text
+from raptor_assets.home.settings_file import settings_text
 from raptor_core.errors import SettingsError
 from raptor_core.settings import Settings, load_settings
 

@@ -10,7 +10,7 @@ from support.browser import chromium
 from support.command import raptor
 from support.openai_server import FakeOpenAI
 
-from raptor_assets.names import manual_findings
+from raptor_assets.assets.names import manual_findings
 from raptor_core.tables.files import TableStore
 
 pytestmark = pytest.mark.slow
@@ -165,7 +165,7 @@ def test_what_is_kept_stands_beside_the_judges_findings_until_the_tree_is_droppe
     kept = {path for path in (own.root / "out").rglob("*") if "findings_by_hand" in str(path)}
     assert kept
     tables = TableStore(str(own.home / "tables"))
-    paths = [manual_findings(layer).split("/") for layer in range(1, 6)]
+    paths = [manual_findings(layer).path for layer in range(1, 6)]
     places = [path for path in paths if tables.find(path, tree) is not None]
     assert places
     assert own.call("drop", tree, "--yes").code == 0

@@ -106,21 +106,20 @@ def test_azures_v1_api_is_openais_with_another_key(server):
 
 
 @pytest.mark.parametrize(
-    ("base_url", "version", "azure"),
+    ("base_url", "azure"),
     [
-        ("https://team.openai.azure.com/openai/v1/", "", True),
-        ("https://team.services.ai.azure.com/openai/v1/", "", True),
-        ("https://gateway.team.example", "2024-10-21", True),
-        ("https://openai.azure.com.example.org/v1", "", False),
-        ("http://localhost:8000/v1", "", False),
+        ("https://team.openai.azure.com/openai/v1/", True),
+        ("https://team.services.ai.azure.com/openai/v1/", True),
+        ("https://openai.azure.com.example.org/v1", False),
+        ("http://localhost:8000/v1", False),
     ],
 )
-def test_azure_is_known_by_its_host_or_its_version(base_url, version, azure):
-    endpoint = EndpointPart(base_url=base_url, api_version=version)
+def test_azure_is_known_by_its_host(base_url, azure):
+    endpoint = EndpointPart(base_url=base_url)
     assert is_azure(endpoint) is azure
     body = Dialect(endpoint).chat_body("m", ask(), "Text.")
     assert ("max_completion_tokens" if azure else "max_tokens") in body
-    if azure and not version:
+    if azure:
         with connect(endpoint, "secret") as client:
             assert client.default_headers["api-key"] == "secret"
 

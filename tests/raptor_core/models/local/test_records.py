@@ -58,8 +58,8 @@ def test_a_summary_depends_on_the_file_and_not_on_its_path(model, tmp_path):
     assert changed.settings_fingerprint != first.settings_fingerprint
 
 
-def test_threads_and_context_change_no_summary(model):
-    plain, changed = settings(model), settings(model, threads=3, context_tokens=1024)
+def test_the_size_of_the_context_changes_no_summary(model):
+    plain, changed = settings(model), settings(model, context_tokens=1024)
     assert Components(plain).settings_fingerprint == Components(changed).settings_fingerprint
 
 

@@ -74,10 +74,9 @@ def test_a_lasting_fault_fails_that_node_by_name_and_no_other(server, name):
     assert len(answers) == 5
 
 
-@pytest.mark.parametrize("on_cut_off", ["sentence", "retry"])
-def test_an_answer_over_the_limit_by_our_count_is_never_kept(server, on_cut_off):
+def test_an_answer_over_the_limit_by_our_count_is_never_kept(server):
     server.fail(Fault.answering("word " * 300), times=None)
-    (failed,) = summarizer(server, on_cut_off=on_cut_off).summarize([requested(1)])
+    (failed,) = summarizer(server).summarize([requested(1)])
     assert isinstance(failed, FailedSummary)
     assert failed.is_refused
     assert "the answer has 300 tokens, at most 200 fit" in failed.reason

@@ -1,0 +1,226 @@
+"""Assets of a corpus with their keys, tables and checks; Dagster is imported for keys alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from raptor_core.evaluation.golden import GOLDEN_RETRIEVAL
+from raptor_core.quality.checks import CheckInfo
+from raptor_core.quality.document_text import document_text, unread_rows
+from raptor_core.quality.hallucination import audit_check
+from raptor_core.quality.registry import (
+    LAYER_CHECKS,
+    PUBLISHED_CHECKS,
+    VECTOR_CHECKS,
+    cluster_checks,
+)
+from raptor_core.quality.sizes import chunk_length
+from raptor_core.quality.stored import embedding
+from raptor_core.settings import Settings
+from raptor_core.tree.corpus_tree import CORPUS_TREE
+
+if TYPE_CHECKING:
+    import dagster as dg
+
+PARTITIONS = "trees"
+CHAIN = "raptor"  # the step that makes all assets
+BUILD = "build"
+SYNC = "sync"  # the job that finds changes, builds and drops
+DROP = "drop_partitions"
+POOL = "builds"
+"""Dagster's pool of builds: its limit bounds the builds that run at once on all machines."""
+
+SOURCE = "source"
+TREE = "tree"
+
+MAX_LAYERS = 12  # summary layers that the settings allow
+NOT_EXECUTED = "Not executed."
+"""Beginning of a check's description when its asset's build failed before the check."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChainAsset:
+    """Asset of a corpus.
+
+    Attributes:
+        kind: what it holds, such as "summaries"; the last part of its name.
+        layer: layer of summaries that it belongs to; 0 for all others.
+        name: name in the chain, such as "layer_1/summaries".
+        shown: key in Dagster as text; it is the name unless the corpus has a prefix.
+    """
+
+    kind: str
+    layer: int
+    name: str
+    shown: str
+
+    @property
+    def key(self) -> dg.AssetKey:
+        """Key in Dagster."""
+        import dagster as dg
+
+        return dg.AssetKey.from_user_string(self.shown)
+
+    @property
+    def path(self) -> tuple[str, ...]:
+        """Folders of its tables."""
+        return tuple(self.name.split("/"))
+
+    @property
+    def needed_layer(self) -> int:
+        """Least top layer of trees with this asset; clusters need only the layer below."""
+        return self.layer - 1 if self.kind == "clusters" else self.layer
+
+
+@dataclass(frozen=True)
+class CorpusNames:
+    """Names of one corpus in Dagster, and its assets.
+
+    Attributes:
+        corpus: name of the corpus; jobs and other definitions begin so.
+        prefix: beginning of all asset keys, such as "docs/handbook".
+        follows: whether the documents come from an upstream asset of the team.
+    """
+
+    corpus: str = ""
+    prefix: str = ""
+    follows: bool = False
+
+    def of(self, word: str) -> str:
+        """Return the corpus's name for a job, a sensor, a pool or another definition."""
+        return f"{self.corpus}_{word}" if self.corpus else word
+
+    @property
+    def partitions(self) -> str:
+        """Name of the partitions definition."""
+        return self.of(PARTITIONS)
+
+    def asset(self, kind: str, layer: int | None = None) -> ChainAsset:
+        """Return the asset of a kind, in a layer where the chain has one for each layer."""
+        name = kind if layer is None else f"layer_{layer}/{kind}"
+        shown = f"{self.prefix}/{name}" if self.prefix else name
+        return ChainAsset(kind, layer or 0, name, shown)
+
+    source = property(lambda self: self.asset(SOURCE))
+    documents = property(lambda self: self.asset("documents"))
+    chunks = property(lambda self: self.asset("chunks"))
+    tree = property(lambda self: self.asset(TREE))
+    report = property(lambda self: self.asset("tree_report"))
+
+    def embeddings(self, layer: int) -> ChainAsset:
+        """Return the asset of a layer's nodes with their vectors."""
+        return self.asset("embeddings", layer)
+
+    def clusters(self, layer: int) -> ChainAsset:
+        """Return the clusters over ``layer - 1``, one for each summary of this layer."""
+        return self.asset("clusters", layer)
+
+    def summaries(self, layer: int) -> ChainAsset:
+        """Return the nodes of a layer from 1 on."""
+        return self.asset("summaries", layer)
+
+    def findings(self, layer: int) -> ChainAsset:
+        """Return the audit of a sample of the summaries, a row for each sentence."""
+        return self.asset("findings", layer)
+
+    def nodes(self, layer: int) -> ChainAsset:
+        """Return the asset whose table holds a layer's nodes: chunks for layer 0."""
+        return self.summaries(layer) if layer else self.chunks
+
+    def chain(self, max_layers: int) -> list[ChainAsset]:
+        """Return all assets of the chain in the order in which they are made."""
+        parts = (self.clusters, self.summaries, self.findings, self.embeddings)
+        above = [part(layer) for layer in range(1, max_layers + 1) for part in parts]
+        return [self.documents, self.chunks, self.embeddings(0), *above, self.tree, self.report]
+
+    def find(self, key: dg.AssetKey) -> ChainAsset | None:
+        """Return the asset with a key in Dagster, None outside of the corpus."""
+        shown = key.to_user_string()
+        assets = (self.source, *self.chain(MAX_LAYERS))
+        return next((asset for asset in assets if asset.shown == shown), None)
+
+    def parents(self, max_layers: int) -> dict[ChainAsset, tuple[ChainAsset, ...]]:
+        """Return the assets that each asset of the chain is made of."""
+        layers = range(1, max_layers + 1)
+        parents: dict[ChainAsset, tuple[ChainAsset, ...]] = {
+            self.documents: (self.source,) if self.follows else (),
+            self.chunks: (self.documents,),
+            self.embeddings(0): (self.chunks,),
+            self.tree: tuple(self.embeddings(layer) for layer in (0, *layers)),
+            self.report: (self.tree,),
+        }
+        for layer in layers:
+            below, summaries = self.embeddings(layer - 1), self.summaries(layer)
+            parents[self.clusters(layer)] = (below,)
+            parents[summaries] = below, self.clusters(layer)
+            parents[self.findings(layer)] = (summaries,)
+            parents[self.embeddings(layer)] = summaries, self.findings(layer)
+        return parents
+
+    def corpus_tree(self) -> CorpusNames:
+        """Return the names of the corpus tree: "corpus_tree/tree", "corpus_tree/layer_1/…"."""
+        prefix = f"{self.prefix}/{CORPUS_TREE}" if self.prefix else CORPUS_TREE
+        return CorpusNames(self.of(CORPUS_TREE), prefix, follows=True)
+
+
+CHAIN_NAMES = CorpusNames()
+"""Names of the corpus of a home without a project; its paths are those of any corpus."""
+
+Checks = list[tuple[ChainAsset, CheckInfo]]
+"""Assets, each with one of its checks."""
+
+
+def manual_findings(layer: int) -> ChainAsset:
+    """Return the table of people's findings in a layer's summaries, which no run makes."""
+    return CHAIN_NAMES.asset("findings_by_hand", layer)
+
+
+def table_paths() -> list[tuple[str, ...]]:
+    """Return the paths of all tables that a partition may have, in the order of the chain."""
+    manual = [manual_findings(layer) for layer in range(1, MAX_LAYERS + 1)]
+    return [asset.path for asset in (*CHAIN_NAMES.chain(MAX_LAYERS), *manual)]
+
+
+def corpus_partitions(corpus: str = "") -> dg.DynamicPartitionsDefinition:
+    """Return the partitions of a corpus (``grouping``), for a team's assets downstream of it."""
+    import dagster as dg
+
+    return dg.DynamicPartitionsDefinition(name=CorpusNames(corpus).partitions)
+
+
+def partition_checks(settings: Settings, corpus: CorpusNames = CHAIN_NAMES) -> Checks:
+    """Return the checks of every partition, in the order of the chain."""
+    layers = range(1, settings.tree.max_layers + 1)
+    checks: Checks = [(corpus.documents, document_text), (corpus.chunks, chunk_length)]
+    checks += [(corpus.embeddings(0), embedding)]
+    checks += [(corpus.clusters(n), c) for n in layers for c in cluster_checks(settings.checks)]
+    checks += [(corpus.summaries(layer), check) for layer in layers for check in LAYER_CHECKS]
+    audit = audit_check(settings.audit)
+    checks += [(corpus.findings(layer), audit) for layer in layers]
+    on_vectors: tuple[CheckInfo, ...] = embedding, *VECTOR_CHECKS
+    checks += [(corpus.embeddings(layer), check) for layer in layers for check in on_vectors]
+    return checks + [(corpus.tree, check) for check in PUBLISHED_CHECKS]
+
+
+def corpus_checks(settings: Settings, corpus: CorpusNames) -> Checks:
+    """Return the checks without partitions: of the source and of the golden set."""
+    source: Checks = [(corpus.source, unread_rows)] if corpus.follows else []
+    return [*source, *golden_checks(settings, corpus)]
+
+
+def golden_checks(settings: Settings, corpus: CorpusNames = CHAIN_NAMES) -> Checks:
+    """Return the check of the golden set on all published trees, if the settings name one."""
+    return [] if settings.checks.golden is None else [(corpus.tree, GOLDEN_RETRIEVAL)]
+
+
+def counted(count: int, noun: str, plural: str = "") -> str:
+    """Write a count with its noun, such as "1 partition" or "2,000 partitions"."""
+    return f"{count:,} {noun if count == 1 else plural or f'{noun}s'}"
+
+
+def listed(names: Sequence[str], at_most: int) -> str:
+    """Write the first names, and how many more there are."""
+    more = len(names) - at_most
+    return ", ".join(names[:at_most]) + (f" and {more} more" if more > 0 else "")

@@ -1,0 +1,169 @@
+"""Specs of the assets and checks of the chain, and their columns."""
+
+import warnings
+from collections.abc import Mapping
+from typing import Any
+
+import dagster as dg
+
+from raptor_assets.assets import names
+from raptor_assets.assets.names import ChainAsset, CorpusNames
+from raptor_assets.assets.versions import code_versions
+from raptor_core.settings import Settings
+from raptor_core.tables.schema import Schema
+from raptor_core.tables.values import CLUSTERS, DOCUMENTS, FINDINGS, NODES
+
+TABLES = "tables_io_manager"  # key of the IO manager of tables
+QDRANT = "qdrant_layers_io_manager"  # key of the IO manager of layers with their vectors
+
+TREES = Schema(
+    ("tree", "string", "name of the published tree"),
+    ("build_id", "string", "digest of all nodes"),
+    ("layer_sizes", "json", "nodes by layer, leaves first"),
+    ("n_nodes", "int"),
+    ("n_tokens", "int"),
+    ("ended", "string", "why the tree ended at its top layer"),
+    ("published_at", "string", "ISO 8601, UTC"),
+)
+
+REPORTS = Schema(
+    ("tree", "string", "name of the tree"),
+    ("build_id", "string", "digest of all nodes"),
+    ("published_at", "string", "when these nodes were first published; ISO 8601, UTC"),
+    ("node_ids", "list[string]", "what the next build's change is measured from"),
+    ("change", "json", "new nodes, and the number of those that are gone"),
+    ("cost", "json", "figures of the build that made the tree, where they are known"),
+)
+
+SCHEMAS = {
+    "documents": DOCUMENTS,
+    "chunks": NODES,
+    "summaries": NODES,
+    "clusters": CLUSTERS,
+    "findings": FINDINGS,
+    "tree": TREES,
+    "tree_report": REPORTS,
+}
+"""Schema by kind of asset; ``layer_k/embeddings`` has nodes and vectors."""
+
+
+def column_schema(kind: str) -> dg.TableSchema:
+    """Return the columns that readers of an asset of this kind get."""
+    columns = [
+        dg.TableColumn(column.name, column.kind, description=column.description or None)
+        for column in SCHEMAS.get(kind, NODES).columns
+    ]
+    if kind not in SCHEMAS:
+        columns.append(dg.TableColumn("vector", "list[float]", description="from Qdrant"))
+    return dg.TableSchema(columns)
+
+
+def build_source_spec(corpus: CorpusNames) -> dg.AssetSpec:
+    """Return the spec of the documents of an upstream asset, which are copied at once."""
+    return dg.AssetSpec(
+        corpus.source.key,
+        description="The documents as the upstream asset gave them last. The sensor requests the "
+        "partitions whose documents changed.",
+        kinds={"json"},
+        group_name=corpus.corpus or None,
+        automation_condition=_eager_or_missing(),
+    )
+
+
+def _eager_or_missing() -> dg.AutomationCondition[Any]:
+    """Return Dagster's ``eager``, extended to assets that are missing at its first evaluation."""
+    condition = dg.AutomationCondition
+    return condition.eager() | (
+        condition.missing()
+        & ~condition.any_deps_missing()
+        & ~condition.any_deps_in_progress()
+        & ~condition.in_progress()
+        & ~condition.execution_failed()
+    )
+
+
+def build_asset_specs(
+    settings: Settings, custom: Mapping[str, str], corpus: CorpusNames
+) -> list[dg.AssetSpec]:
+    """Return the specs of the chain in its order; ``custom`` holds fingerprints of components."""
+    versions, kinds = code_versions(settings, custom), _kinds(settings)
+    max_layers = settings.tree.max_layers
+    parents = corpus.parents(max_layers)
+    return [
+        dg.AssetSpec(
+            asset.key,
+            deps=[parent.key for parent in parents[asset]],
+            description=_description(asset, settings),
+            metadata={"dagster/column_schema": column_schema(asset.kind)},
+            skippable=True,
+            group_name=corpus.corpus or _group_name(asset),
+            code_version=versions[asset.kind],
+            kinds=kinds[asset.kind],
+        ).with_io_manager_key(corpus.of(QDRANT if asset.kind == "embeddings" else TABLES))
+        for asset in corpus.chain(max_layers)
+    ]
+
+
+def _group_name(asset: ChainAsset) -> str:
+    groups = {"documents": "source", "chunks": "layer_0", "tree": "published"}
+    groups["tree_report"] = "published"
+    return groups.get(asset.kind, asset.path[0])
+
+
+def _kinds(settings: Settings) -> dict[str, set[str]]:
+    calls = settings.summarizer.kind == "openai" and not settings.components.summarizer
+    return {
+        "documents": {"parquet"},
+        "chunks": {"parquet"},
+        "embeddings": {"qdrant", "openai" if settings.embedder.kind == "openai" else "pytorch"},
+        "clusters": {"parquet", "python"},
+        "summaries": {"parquet", "openai" if calls else "python"},
+        "findings": {"parquet", "openai" if settings.audit.judge == "llm" else "python"},
+        "tree": {"qdrant", "parquet"},
+        "tree_report": {"html"},
+    }
+
+
+def _description(asset: ChainAsset, settings: Settings) -> str:
+    layer, custom = asset.layer, settings.components
+    is_bundled = settings.embedder.kind == "bundled"
+    model = custom.embedder or ("all-MiniLM-L6-v2" if is_bundled else settings.embedder.model)
+    descriptions = {
+        "documents": "The partition's documents as they were read from the source.",
+        "chunks": "The leaves: spans of the documents, cut at sentence ends, of at most "
+        f"{settings.chunking.max_tokens} tokens.",
+        "embeddings": f"Layer {layer} with its vectors (`{model}`), kept until they are published: "
+        "readers see nothing of it before `tree` is published.",
+        "clusters": f"Soft clusters over layer {layer - 1} (`{settings.clustering.method}`): each "
+        f"becomes one summary of layer {layer}. Says where and why a tree ended.",
+        "summaries": f"Summary nodes of layer {layer} "
+        f"(`{custom.summarizer or settings.summarizer.kind}`).",
+        "findings": f"The audit (`{settings.audit.judge}`) of a sample of layer {layer}: sentence "
+        "by sentence, whether the children support it.",
+        "tree": "The published trees: what readers see in Qdrant. A structural check that fails "
+        "keeps the trees that were published before.",
+        "tree_report": "One self-contained HTML page that shows the published trees: to explore "
+        "down to the documents, to search, with findings marked, statistics and cost.",
+    }
+    return descriptions[asset.kind]
+
+
+def build_check_specs(settings: Settings, corpus: CorpusNames) -> list[dg.AssetCheckSpec]:
+    """Return the specs of the checks, on every layer of summaries and on the published trees."""
+    partitions = names.corpus_partitions(corpus.corpus)
+    checks = names.partition_checks(settings, corpus)
+    # Without partitions, since they concern all published trees together.
+    golden = names.golden_checks(settings, corpus)
+    with warnings.catch_warnings():
+        # Partitioned checks are in preview; without them one partition's result counts for all.
+        warnings.simplefilter("ignore", dg.PreviewWarning)
+        return [
+            dg.AssetCheckSpec(
+                check.name,
+                asset=asset.key,
+                description=check.description,
+                blocking=check.blocking,
+                partitions_def=partitions if number < len(checks) else None,
+            )
+            for number, (asset, check) in enumerate((*checks, *golden))
+        ]

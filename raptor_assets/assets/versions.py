@@ -1,0 +1,136 @@
+"""Code versions from the settings, data versions from content.
+
+A code version is the fingerprint of the settings that an asset's result depends on, so that a
+changed setting makes exactly those assets stale. A data version is a digest of the result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from raptor_core.curation import Curation
+from raptor_core.documents.base import Document, Entry
+from raptor_core.identity import digest, fingerprint
+from raptor_core.nodes import Node
+from raptor_core.settings import Settings
+from raptor_core.store.base import Manifest
+from raptor_core.tree.publish import build_id, build_settings_fingerprint, content_settings
+
+if TYPE_CHECKING:
+    from raptor_core.audit.report import AuditReport
+    from raptor_core.tree.cluster import Clustering
+
+METHOD = "1"  # raise it when a step's result changes under the same settings
+PAST_TOP = "past_top"  # data version where no tree has the layer any more
+
+
+def code_versions(settings: Settings, custom: Mapping[str, str]) -> dict[str, str]:
+    """Return the code version of each kind of asset; ``custom`` has components' fingerprints."""
+
+    def version(*groups: str, **values: object) -> str:
+        content = {group: content_settings(settings, group, custom) for group in groups}
+        return fingerprint("asset", {"method": METHOD, **content, **values})
+
+    checks = settings.checks
+    return {
+        "documents": version(),
+        "chunks": version("chunking", "tokens", "embedder"),
+        "embeddings": version("embedder"),
+        "clusters": version("clustering", top_nodes=settings.tree.top_nodes),
+        "summaries": version("summarizer", "tokens", "embedder"),
+        "findings": version("audit", rate=checks.audit_rate, minimum=checks.audit_minimum),
+        "tree": build_version(settings, custom),
+        "tree_report": version(),
+    }
+
+
+def build_version(settings: Settings, custom: Mapping[str, str]) -> str:
+    """Return the fingerprint of all settings of a published tree, its audit and its place."""
+    store = settings.store
+    place = {"kind": store.kind, "corpus": store.corpus, "url": store.url}
+    build = build_settings_fingerprint(settings, custom)
+    audit = content_settings(settings, "audit", custom)
+    values = {"method": METHOD, "build": build, "store": place, "audit": audit}
+    return fingerprint("asset", values)
+
+
+def documents_version(
+    trees: Mapping[str, Sequence[Document | Entry]], curation: Curation | None = None
+) -> str:
+    """Return the digest of a partition's documents, their grouping, and people's decisions."""
+    lines = [
+        f"{tree}\0{document.version}" for tree, documents in trees.items() for document in documents
+    ]
+    decisions = {tree: curation.digest(tree) for tree in trees} if curation else {}
+    lines += [f"{tree}\0curated\0{decision}" for tree, decision in decisions.items() if decision]
+    return digest("documents", *sorted(lines))
+
+
+def nodes_version(nodes: Sequence[Node]) -> str:
+    """Return the digest of all fields of all nodes."""
+    return build_id(nodes)
+
+
+def clusters_version(clusterings: Sequence[Clustering]) -> str:
+    """Return the digest of the groups of every tree, and of where and why a tree ended."""
+    lines = []
+    for done in sorted(clusterings, key=lambda done: done.tree):
+        lines.append(f"{done.tree}\0{done.layer}\0{done.end.reason if done.end else ''}")
+        lines += ["\0".join(group) for group in done.groups]
+    return digest("clusters", *lines)
+
+
+def findings_version(report: AuditReport) -> str:
+    """Return the digest of the audited nodes, of the judge and of its findings."""
+    lines = [f"{node.id}\0{key}" for node, key in zip(report.audited, report.keys, strict=True)]
+    return digest("findings", *lines, *map(repr, report.findings))
+
+
+def audited_version(version: str, findings: Sequence[str]) -> str:
+    """Add the versions of the findings by layer to an asset's version.
+
+    Staleness is not transitive in Dagster, so every asset between findings and page needs it.
+    """
+    return f"{version}-{_short('audited', *findings)}"
+
+
+@dataclass(frozen=True, slots=True)
+class TreeVersion:
+    """Version of a partition's published trees.
+
+    Attributes:
+        documents: digest of the partition's documents, their grouping, and people's decisions.
+        build: beginning of the settings' code version, see ``build_version``.
+        content: digest of the published nodes, and of those that are hidden; "" in a manifest.
+    """
+
+    documents: str
+    build: str
+    content: str = ""
+
+    @classmethod
+    def of(cls, partition: str, documents: str, build: str) -> TreeVersion:
+        """Return the version of trees to publish, from ``documents_version``."""
+        return cls(_short("inputs", partition, documents), build[:16])
+
+    @classmethod
+    def parse(cls, text: str) -> TreeVersion:
+        """Read ``Manifest.inputs``; "" is that of trees that no build published."""
+        documents, _, build = text.partition("-")
+        return cls(documents, build)
+
+    @property
+    def text(self) -> str:
+        """Version as manifests and Dagster keep it."""
+        return "-".join(filter(None, (self.documents, self.build, self.content)))
+
+    def published_as(self, manifests: Iterable[Manifest]) -> TreeVersion:
+        """Return the version with the content of these manifests."""
+        marks = ("\0".join((m.build_id, *m.quarantined)) for m in manifests)
+        return replace(self, content=_short("tree", *sorted(marks)))
+
+
+def _short(*parts: str) -> str:
+    return digest(*parts)[:16]

@@ -1,0 +1,218 @@
+"""Context of a run for its steps: settings, components, tables, the vector store, the source.
+
+Partitions go through all layers in batches, which bound a run's memory.
+"""
+
+import ctypes
+import sys
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, nullcontext
+from dataclasses import dataclass
+from functools import cached_property
+
+from raptor_assets.assets.versions import code_versions
+from raptor_assets.home.access import CorpusAccess, StoreAccess
+from raptor_core.documents.base import Corpus, Document
+from raptor_core.documents.grouping import Partitions
+from raptor_core.documents.removal import Unread
+from raptor_core.errors import SourceError
+from raptor_core.store.store import VectorStore
+from raptor_core.tree.components import Components
+from raptor_core.tree.publish import build_settings_fingerprint
+from raptor_core.tree.published import PublishedTrees
+from raptor_core.vectors import Vectors
+
+Trees = Mapping[str, Sequence[Document]]  # documents of one partition by tree
+
+HELD_NODES = 1000  # for so few, which take seconds, the store stays open
+
+
+BATCH_PARTITIONS = 64  # published before the next batch begins
+BATCH_CHARS = 2_000_000  # of documents, unless one partition has more
+BATCH_TREES = 1_000  # unless one partition has more
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """Size of a partition or a batch: its trees, and the characters of their documents."""
+
+    n_trees: int = 0
+    n_chars: int = 0
+
+    def __add__(self, size: "Size") -> "Size":
+        return Size(self.n_trees + size.n_trees, self.n_chars + size.n_chars)
+
+    @property
+    def fits(self) -> bool:
+        """Whether one batch may have this size."""
+        return self.n_trees <= BATCH_TREES and self.n_chars <= BATCH_CHARS
+
+
+def batches(names: Iterable[str], sizes: Mapping[str, Size]) -> Iterator[list[str]]:
+    """Yield ``names`` in order, in batches; a name without a size counts as empty."""
+    batch: list[str] = []
+    total = Size()
+    for name in names:
+        size = sizes.get(name, Size())
+        if batch and (len(batch) == BATCH_PARTITIONS or not (total + size).fits):
+            yield batch
+            batch, total = [], Size()
+        batch.append(name)
+        total += size
+    if batch:
+        yield batch
+
+
+def release_memory() -> None:
+    """Return freed memory to the system, some 70 MB for each batch, which glibc keeps."""
+    if sys.platform == "linux":
+        trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # other libraries have none
+        if trim is not None:
+            trim(0)
+
+
+class HeldStore:
+    """Store that stays open from its first use between ``hold`` and ``release``.
+
+    Opening an embedded store takes a tenth of a second, and readers in other processes wait while
+    it is open. So it is held for short work; else a reader waits for a call, never for a model.
+    """
+
+    def __init__(self, opener: StoreAccess) -> None:
+        self._opener = opener
+        self._stack: ExitStack | None = None
+        self._store: VectorStore | None = None
+
+    def open(self) -> AbstractContextManager[VectorStore]:
+        """See ``StoreAccess.open``."""
+        if self._stack is None:
+            return self._opener.open()
+        if self._store is None:
+            self._store = self._stack.enter_context(self._opener.open())
+        return nullcontext(self._store)
+
+    def promote(self, trees: Collection[str]) -> bool:
+        """See ``StoreAccess.promote``."""
+        self.release()
+        return self._opener.promote(trees)
+
+    def hold(self) -> None:
+        """Keep the store open from its next use."""
+        if self._stack is None:
+            self._stack = ExitStack()
+
+    def release(self) -> None:
+        """Close the store, and keep it open no longer."""
+        stack, self._stack, self._store = self._stack, None, None
+        if stack is not None:
+            stack.close()
+
+
+class KnownStore:
+    """Vectors and texts of the vector store, which is opened for each look-up."""
+
+    def __init__(self, opener: StoreAccess | HeldStore) -> None:
+        self._opener = opener
+
+    def vectors(self, embedding_keys: Iterable[str]) -> dict[str, Vectors]:
+        """See ``Known.vectors``."""
+        keys = list(embedding_keys)
+        if not keys:
+            return {}
+        with self._opener.open() as store:
+            return store.vectors(keys)
+
+    def texts(self, content_keys: Iterable[str]) -> dict[str, str]:
+        """See ``Known.texts``."""
+        keys = list(content_keys)
+        if not keys:
+            return {}
+        with self._opener.open() as store:
+            return store.texts(keys)
+
+
+class RunContext:
+    """Components and places of one run; ``published`` holds the results of ``look_up``."""
+
+    def __init__(
+        self,
+        access: CorpusAccess,
+        components: Components,
+        names: Callable[[], Collection[str]],
+        *,
+        warn: Callable[[str], None],
+        working: Callable[[int, int], None],
+    ) -> None:
+        self.settings = access.settings
+        self.corpus_names = access.names
+        custom = components.custom_fingerprints
+        self.versions = code_versions(self.settings, custom)
+        self.settings_fingerprint = build_settings_fingerprint(self.settings, custom)
+        self.components = components
+        self.tables = access.tables
+        self.store = HeldStore(access.store)
+        self.source = access.source
+        self._published = access.published
+        self.reports = access.reports
+        self.warn = warn
+        self.working = working
+        self.published = PublishedTrees()
+        self._names = names
+
+    @property
+    def is_quick(self) -> bool:
+        """Whether no step waits for an endpoint or for a custom component."""
+        settings = self.settings
+        custom = settings.components
+        local = settings.embedder.kind != "openai" and settings.summarizer.kind == "extractive"
+        local = local and not (custom.embedder or custom.summarizer or custom.judge)
+        return local and settings.audit.judge == "support"
+
+    @cached_property
+    def corpus(self) -> Corpus:
+        """Documents of the source, read once in a run; unreadable files give warnings."""
+        corpus = self.source.corpus(self._names())
+        for skipped in corpus.skipped:
+            self.warn(f"not read: {skipped.name}: {skipped.reason}")
+        return corpus
+
+    def require_known(self, partition: str, ids: Collection[str]) -> None:
+        """Raise a SourceError if any document of a partition cannot be read now."""
+        unread = Unread(self.corpus.skipped)
+        if not unread:
+            return
+        for document in self._published().documents([partition])[partition]:
+            place = unread.place_of(document.id, document.source)
+            if place and document.id not in ids:
+                raise SourceError(
+                    f"partition {partition!r} stays as published: its document {document.id!r} "
+                    f"cannot be read now, since {place!r} cannot. Make that readable, or remove it "
+                    "from the source"
+                )
+
+    def forget_published(self) -> None:
+        """Forget all look-ups, since other runs may have published."""
+        self.published = PublishedTrees()
+
+    def look_up(self, trees: Trees) -> None:
+        """Look up the published trees that these trees build on, each once."""
+        unknown = self.published.unknown(trees)
+        if unknown:
+            with self.store.open() as store:
+                self.published.look_up(store, unknown)
+
+    @cached_property
+    def partitions(self) -> Partitions[Document]:
+        """Documents of the source by partition and tree."""
+        return Partitions(self.corpus.documents, self.settings.grouping)
+
+    @property
+    def sizes(self) -> dict[str, Size]:
+        """Size of each partition in the source."""
+        return {
+            name: Size(
+                len(trees),
+                sum(len(document.text) for members in trees.values() for document in members),
+            )
+            for name, trees in self.partitions.items()
+        }

@@ -1,0 +1,128 @@
+"""Dagster events of partitions: results of checks, and failures."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import dagster as dg
+
+from raptor_assets.assets.names import NOT_EXECUTED, ChainAsset
+from raptor_assets.chain.context import RunContext
+from raptor_assets.dagster_private import Target
+from raptor_assets.shown.markdown import worst_markdown
+from raptor_assets.shown.progress import Failure
+from raptor_core.errors import RaptorError
+from raptor_core.evaluation.golden import GOLDEN_RETRIEVAL, evaluate_golden, measure_golden
+from raptor_core.evaluation.golden_file import Question
+from raptor_core.quality.checks import CheckResult
+from raptor_core.retrieval import Query
+
+
+def evaluation(
+    key: dg.AssetKey,
+    partition: str | None,
+    verdict: CheckResult,
+    blocking: bool,
+    target: Target | None = None,
+) -> dg.AssetCheckEvaluation:
+    """Return the event of a check result."""
+    return dg.AssetCheckEvaluation(
+        asset_key=key,
+        partition=partition,
+        blocking=blocking,
+        target_materialization_data=target,
+        **_arguments(verdict),
+    )
+
+
+def check_result(verdict: CheckResult) -> dg.AssetCheckResult:
+    """Return the result of an asset's only check, without partitions."""
+    return dg.AssetCheckResult(**_arguments(verdict))
+
+
+def past_top(checks: Iterable[str]) -> list[CheckResult]:
+    """Return results for a layer that no tree of the partition has any more."""
+    summary = "This layer is above the top of every tree of this partition now."
+    return [CheckResult(name, True, "warn", summary, {}) for name in checks]
+
+
+def _arguments(verdict: CheckResult) -> dict[str, Any]:
+    metadata: dict[str, Any] = dict(verdict.numbers)
+    if verdict.remedy:
+        metadata["remedy"] = verdict.remedy
+    if verdict.worst:
+        metadata["worst_nodes"] = dg.MetadataValue.md(worst_markdown(verdict.worst))
+    return {
+        "check_name": verdict.name,
+        "passed": verdict.passed,
+        "severity": dg.AssetCheckSeverity[verdict.severity.upper()],
+        "description": " ".join(filter(None, (verdict.summary, verdict.remedy))),
+        "metadata": metadata,
+    }
+
+
+def golden_events(
+    context: RunContext,
+    cases: Sequence[Question],
+    tree: ChainAsset,
+) -> Iterator[dg.AssetCheckEvaluation]:
+    """Measure the golden set, unless readers see another embedder's trees; errors only warn."""
+    try:
+        with context.store.open() as store:
+            if not store.live:
+                return
+        query = Query.from_settings(context.settings)
+        report = measure_golden(cases, context.components.embedder, context.store.open, query)
+    except RaptorError as error:
+        context.warn(f"the golden set was not measured: {error}")
+        return
+    check = dg.AssetCheckKey(tree.key, GOLDEN_RETRIEVAL.name)
+    verdict = evaluate_golden(report, context.settings.checks)
+    yield evaluation(check.asset_key, None, verdict, blocking=False)
+
+
+NAMED_FAILURES = 20
+
+
+def failure_events(
+    key: dg.AssetKey, name: str, failure: Failure, checks: Iterable[str]
+) -> Iterator[dg.AssetObservation | dg.AssetCheckEvaluation]:
+    """Report a partition's failure on its page of an asset, and in the asset's checks."""
+    description = f"The build of this partition failed at {failure.asset}: {failure.reason}"
+    yield dg.AssetObservation(
+        asset_key=key,
+        partition=name,
+        description=description,
+        metadata={"failed_at": failure.asset, "reason": failure.reason},
+    )
+    for check in checks:
+        yield dg.AssetCheckEvaluation(
+            asset_key=key,
+            check_name=check,
+            partition=name,
+            passed=False,
+            severity=dg.AssetCheckSeverity.WARN,
+            description=f"{NOT_EXECUTED} {description}",
+        )
+
+
+def run_failure(failures: Mapping[str, Failure], n_partitions: int) -> dg.Failure:
+    """Return the error of a step of ``n_partitions``, which names each failed one."""
+    named = [
+        f"- {name}, at {failure.asset}: {failure.reason}" for name, failure in failures.items()
+    ]
+    shown = named[:NAMED_FAILURES]
+    if len(named) > NAMED_FAILURES:
+        shown.append(f"- and {len(named) - NAMED_FAILURES} more, named in the log")
+    return dg.Failure(
+        description=(
+            f"{len(failures)} of {n_partitions} partitions failed; what was published of them "
+            "stays as it was, and the others are finished:\n" + "\n".join(shown)
+        ),
+        metadata={
+            "failed_partitions": dg.MetadataValue.json(sorted(failures)),
+            "reasons": dg.MetadataValue.json(
+                {name: f"{failure.asset}: {failure.reason}" for name, failure in failures.items()}
+            ),
+        },
+        allow_retries=False,
+    )

@@ -1,0 +1,50 @@
+"""Interface of the steps, and the loop over partitions that most of them use."""
+
+from collections.abc import Sequence
+
+from raptor_assets.assets.names import ChainAsset
+from raptor_assets.chain.context import RunContext
+from raptor_assets.chain.state import PartitionState, StepResult
+from raptor_core.errors import RaptorError
+from raptor_core.identity import digest
+from raptor_core.quality.checks import CheckResult
+
+
+class Step:
+    """Step that makes one asset of many partitions, in turn or, with another ``run``, together."""
+
+    def __init__(self, asset: ChainAsset) -> None:
+        self.asset = asset
+        self.layer = asset.layer
+
+    def run(self, _context: RunContext, states: Sequence[PartitionState]) -> list[StepResult]:
+        """Make the asset for every partition; a failed partition is marked and has no result."""
+        results = []
+        for state in states:
+            try:
+                results.append(self.make(state))
+            except RaptorError as error:
+                state.fail(self.asset, error)
+        return results
+
+    def make(self, state: PartitionState) -> StepResult:
+        """Make the asset of a partition; an error says why it failed."""
+        raise NotImplementedError
+
+    def check(self, state: PartitionState) -> list[CheckResult]:
+        """Return the results of the checks on a partition's recorded asset, which is not made.
+
+        A run executes them once.
+        """
+        if self.asset not in state.verdicts:
+            state.verdicts[self.asset] = self._check(state)
+        return state.verdicts[self.asset]
+
+    def _check(self, _state: PartitionState) -> list[CheckResult]:
+        """Execute the checks on a partition's recorded asset."""
+        return []
+
+
+def inputs_digest(context: RunContext, asset: ChainAsset, *parts: str) -> str:
+    """Return the digest of a step's code version and of its inputs."""
+    return digest("inputs", context.versions[asset.kind], *parts)

@@ -1,0 +1,77 @@
+"""``layer_k/findings``: the audit of a sample of a layer's summaries."""
+
+from collections.abc import Sequence
+
+from raptor_assets.assets.versions import findings_version, nodes_version
+from raptor_assets.chain.context import RunContext
+from raptor_assets.chain.state import PartitionState, Record, StepResult
+from raptor_assets.chain.steps.base import Step, inputs_digest
+from raptor_assets.shown.metadata import findings_metadata
+from raptor_assets.shown.report_records import read_findings
+from raptor_core.audit.report import Audit, AuditReport, run_audits
+from raptor_core.models.money.usage import AUDITS, Usage
+from raptor_core.quality.checks import CheckResult
+from raptor_core.quality.hallucination import evaluate_audit
+from raptor_core.tables.values import audit_to_table, known_findings
+
+
+class FindingsStep(Step):
+    """Audits the summaries of all partitions at once; nothing is judged twice."""
+
+    def run(self, context: RunContext, states: Sequence[PartitionState]) -> list[StepResult]:
+        """See ``Step.run``."""
+        spent = context.components.ledger.spent(AUDITS)
+        records = [state.recorded(self.asset) for state in states]
+        audits = [self._audit(*pair) for pair in zip(states, records, strict=True)]
+        reports = _run_audits(audits, context)
+        usage = context.components.ledger.spent(AUDITS) - spent
+        shares = usage.shares([report.n_judged for report in reports])
+        return [
+            self._result(*parts) for parts in zip(states, records, reports, shares, strict=True)
+        ]
+
+    def _check(self, state: PartitionState) -> list[CheckResult]:
+        """See ``Step._check``; findings that no run has made are made and not kept."""
+        context = state.context
+        (report,) = _run_audits([self._audit(state, state.recorded(self.asset))], context)
+        return [evaluate_audit(report.marked(context.components.curation), context.settings)]
+
+    def _audit(self, state: PartitionState, record: Record | None) -> Audit:
+        table = state.context.tables.read(self.asset.path, state.name) if record else None
+        return Audit(
+            nodes=state.flat_nodes(self.layer),
+            below=state.nodes_by_id(self.layer - 1),
+            known={} if table is None else known_findings(table),
+        )
+
+    def _result(
+        self, state: PartitionState, record: Record | None, report: AuditReport, usage: Usage
+    ) -> StepResult:
+        context, nodes = state.context, state.flat_nodes(self.layer)
+        marked = report.marked(context.components.curation)
+        state.audits[self.layer] = marked
+        state.costs.audit_usage += usage
+        judge = f"{report.judge} {report.version}"
+        inputs = inputs_digest(context, self.asset, nodes_version(nodes), judge)
+        version = findings_version(report)
+        if record is None or (record.data_version, record.inputs) != (version, inputs):
+            state.save(self.asset, audit_to_table(report), version, inputs)
+        verdicts = [evaluate_audit(marked, context.settings)]
+        metadata = findings_metadata(marked, usage)
+        n_rows, reused = len(marked.findings), report.n_judged == 0
+        return StepResult(state, version, metadata, n_rows, reused, verdicts)
+
+
+def _run_audits(audits: Sequence[Audit], context: RunContext) -> list[AuditReport]:
+    checks = context.settings.checks
+    return run_audits(audits, context.components.judge, checks.audit_rate, checks.audit_minimum)
+
+
+def quarantined(state: PartitionState) -> set[str]:
+    """Return the ids of the summaries that the settings hide from every search."""
+    context = state.context
+    if context.settings.audit.on_unsupported != "quarantine":
+        return set()
+    curation = context.components.curation
+    findings = read_findings(context.tables, state.name, state.summary_layers, curation) or ()
+    return {finding.node_id for finding in findings if finding.judgement == "unsupported"}

@@ -1,0 +1,255 @@
+"""``tree``: the checks on complete trees, their publication, then the checks on the store."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from raptor_assets.assets.specs import TREES
+from raptor_assets.assets.versions import (
+    TreeVersion,
+    audited_version,
+    documents_version,
+)
+from raptor_assets.chain.context import RunContext
+from raptor_assets.chain.state import PartitionState, StepResult
+from raptor_assets.chain.steps.base import Step
+from raptor_assets.chain.steps.findings import quarantined
+from raptor_assets.chain.steps.layers import ClustersStep, EmbeddingsStep
+from raptor_assets.chain.steps.summaries import SummariesStep
+from raptor_assets.home.published import TreeIndex
+from raptor_assets.shown.metadata import (
+    audit_metadata,
+    drift_metadata,
+    published_metadata,
+    rebuild_metadata,
+)
+from raptor_core.errors import InvariantError, RaptorError, SourceError, StoreRefusedError
+from raptor_core.nodes import End, Layer, Tree
+from raptor_core.quality.checks import CheckedTrees, CheckResult, blocking_failures, require
+from raptor_core.quality.registry import check_trees
+from raptor_core.quality.stored import StoredTree, staleness
+from raptor_core.quality.stored import store as check_store
+from raptor_core.store.base import Edition, Manifest, PublicationCounts
+from raptor_core.store.publishing import PublicationBatch
+from raptor_core.store.store import VectorStore
+from raptor_core.tree.cluster import cluster_top
+from raptor_core.tree.publish import make_manifest
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+@dataclass
+class _Ready:
+    """Partition to publish with its check results; ``removed`` are trees that it lost."""
+
+    state: PartitionState
+    trees: Sequence[Tree]
+    verdicts: list[CheckResult]
+    removed: Sequence[str] = ()
+    version: TreeVersion | None = None
+    manifests: Mapping[str, Manifest] = field(default_factory=dict)
+    published: Sequence[PublicationCounts] = ()
+
+    @property
+    def is_refused(self) -> bool:
+        """Whether a check refuses the publication."""
+        return bool(blocking_failures(self.verdicts))
+
+
+class PublishStep(Step):
+    """Step that publishes the trees of every partition that keeps the laws."""
+
+    def run(self, context: RunContext, states: Sequence[PartitionState]) -> list[StepResult]:
+        """See ``Step.run``."""
+        ready = []
+        for state in states:
+            try:
+                trees = self._trees(state)
+                ready.append(_Ready(state, trees, self._judge(state, trees)))
+            except RaptorError as error:
+                state.fail(self.asset, error)
+        if not ready:
+            return []
+        try:
+            with context.store.open() as store:
+                self._publish(context, store, ready)
+                results = self._results(store, ready)
+                store.optimize()
+                is_live = store.live
+            done = [part for part in ready if part.published and not part.state.failure]
+            finished = [name for part in done for name in (*part.manifests, *part.removed)]
+            context.components.cache.forget(finished)
+        except StoreRefusedError as error:
+            if len(ready) > 1:
+                raise
+            ready[0].state.fail(self.asset, error)
+            return []
+        finally:  # a store whose commit failed must not be used again
+            context.store.release()
+        if not is_live:
+            self._promote(context)
+        return results
+
+    def _check(self, state: PartitionState) -> list[CheckResult]:
+        """See ``Step._check``."""
+        context, trees = state.context, self._trees(state)
+        with context.store.open() as store:
+            live = store.manifests([tree.name for tree in trees])
+            verdicts = [
+                *check_trees(CheckedTrees(trees, context.settings)),
+                _stored_verdict(store, trees),
+            ]
+        manifests = {manifest.tree: manifest for manifest in live}
+        return [*verdicts, *_staleness_verdicts(state, manifests)]
+
+    def _promote(self, context: RunContext) -> None:
+        model = context.components.embedder.model
+        if context.store.promote(context.source.trees()):
+            context.warn(f"readers now see the collection that was built with {model}")
+        else:
+            context.warn(
+                f"readers still see the collection of the embedder before {model}, until every "
+                "tree is built with the new one"
+            )
+
+    def _trees(self, state: PartitionState) -> list[Tree]:
+        layers: dict[str, list[Layer]] = {}
+        for number in (0, *state.summary_layers):
+            for tree, layer in state.layers(number).items():
+                layers.setdefault(tree, []).append(layer)
+        return [self._tree(state, name, of_tree) for name, of_tree in layers.items()]
+
+    def _tree(self, state: PartitionState, name: str, layers: Sequence[Layer]) -> Tree:
+        done = [state.clusterings(number)[name].fit for number in range(1, len(layers))]
+        fits = tuple(fit for fit in done if fit)
+        return Tree(name, tuple(layers), self._end(state, name, layers), fits)
+
+    def _end(self, state: PartitionState, tree: str, layers: Sequence[Layer]) -> End:
+        top = len(layers) - 1
+        if top == state.context.settings.tree.max_layers:
+            end = cluster_top(tree, layers, state.context.components).end
+        else:
+            end = state.clusterings(top + 1)[tree].end
+        if end is None:
+            raise InvariantError(
+                f"tree {tree!r} has no layer above {top} and no reason to end there; build "
+                f"partition {state.name!r} again from layer_{top + 1}/clusters"
+            )
+        return end
+
+    def _judge(self, state: PartitionState, trees: Sequence[Tree]) -> list[CheckResult]:
+        """Execute the checks on the trees; a broken law raises an InvariantError."""
+        corpus = state.context.corpus_names
+        steps: list[Step] = [EmbeddingsStep(corpus.embeddings(0))]
+        for layer in range(1, max(len(tree.layers) for tree in trees)):
+            steps += [
+                ClustersStep(corpus.clusters(layer)),
+                SummariesStep(corpus.summaries(layer)),
+                EmbeddingsStep(corpus.embeddings(layer)),
+            ]
+        for step in steps:
+            require(step.check(state))
+        return check_trees(CheckedTrees(trees, state.context.settings))
+
+    def _publish(self, context: RunContext, store: VectorStore, ready: Sequence[_Ready]) -> None:
+        """Publish all partitions that no check refuses, many in one commit."""
+        grouping = context.settings.grouping
+        unfinished = TreeIndex(context.components.cache.unfinished, grouping)
+        stored = TreeIndex(lambda: [m.tree for m in store.marks() if m.inputs], grouping)
+        with store.publishing() as publishing:
+            for part in ready:
+                name, live = part.state.name, {tree.name for tree in part.trees}
+                try:
+                    part.removed = sorted((stored(name) | unfinished(name)) - live)
+                    if not part.is_refused:
+                        self._publish_partition(publishing, part)
+                except RaptorError as error:
+                    part.state.fail(self.asset, error)
+
+    def _publish_partition(self, publishing: PublicationBatch, part: _Ready) -> None:
+        context, documents = part.state.context, part.state.documents
+        digest = documents_version(documents, context.components.curation)
+        version = TreeVersion.of(part.state.name, digest, context.versions[self.asset.kind])
+        fingerprint, hidden = context.settings_fingerprint, quarantined(part.state)
+        part.version, inputs = version, version.text
+        part.manifests = {
+            tree.name: make_manifest(tree, documents[tree.name], fingerprint, hidden, inputs)
+            for tree in part.trees
+        }
+        part.published = publishing.publish(
+            [
+                Edition(part.manifests[tree.name], list(tree.nodes()), tree.vectors())
+                for tree in part.trees
+            ]
+        )
+        publishing.drop(part.removed)
+
+    def _results(self, store: VectorStore, ready: Sequence[_Ready]) -> list[StepResult]:
+        results = []
+        for part in ready:
+            if part.state.failure:
+                continue
+            try:
+                results.append(self._result(store, part))
+            except RaptorError as error:
+                part.state.fail(self.asset, error)
+        return results
+
+    def _result(self, store: VectorStore, part: _Ready) -> StepResult:
+        state, trees, manifests = part.state, part.trees, part.manifests
+        context = state.context
+        if part.is_refused or part.version is None:
+            return StepResult(state, None, {}, 0, False, part.verdicts)
+        part.verdicts += [_stored_verdict(store, trees), *_staleness_verdicts(state, manifests)]
+        version = part.version.published_as(manifests.values()).text
+        version = audited_version(version, [state.audited(n) for n in state.summary_layers])
+        state.save(self.asset, _table(trees, manifests), version, version)
+        metadata = {
+            **published_metadata(trees, manifests, part.published, part.removed, context.settings),
+            **rebuild_metadata(state.plans, state.costs),
+            **drift_metadata(trees),
+            **audit_metadata(state.audits, state.costs.audit_usage, trees),
+        }
+        reused = not any(done.changed for done in part.published)
+        return StepResult(state, version, metadata, len(trees), reused, part.verdicts)
+
+
+def _table(trees: Sequence[Tree], manifests: Mapping[str, Manifest]) -> pa.Table:
+    return TREES.table(
+        (m.tree, m.build_id, m.layer_sizes, sum(m.layer_sizes), m.n_tokens, m.end, m.published_at)
+        for m in (manifests[tree.name] for tree in trees)
+    )
+
+
+def _staleness_verdicts(
+    state: PartitionState, manifests: Mapping[str, Manifest]
+) -> list[CheckResult]:
+    """Check if the published trees are stale; an unreadable source gives a warning instead."""
+    try:
+        source = state.context.partitions.get(state.name, {})
+    except SourceError as error:
+        state.context.warn(f"whether partition {state.name!r} is stale is not known: {error}")
+        return []
+    published = {tree: manifest.documents for tree, manifest in manifests.items()}
+    textless = state.documents.keys() - published.keys()
+    present = {
+        tree: {document.id: document.content_hash for document in members}
+        for tree, members in source.items()
+        if tree not in textless
+    }
+    return [staleness(published, present)]
+
+
+def _stored_verdict(store: VectorStore, trees: Sequence[Tree]) -> CheckResult:
+    stored = {manifest.tree: manifest for manifest in store.manifests([t.name for t in trees])}
+    return check_store(
+        [
+            StoredTree(
+                stored.get(tree.name), store.point_ids(tree.name), [n.id for n in tree.nodes()]
+            )
+            for tree in trees
+        ]
+    )

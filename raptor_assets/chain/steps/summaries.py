@@ -1,0 +1,135 @@
+"""``layer_k/summaries``: one summary for each cluster.
+
+``findings`` audits them.
+"""
+
+from collections.abc import Sequence
+from itertools import count
+
+from raptor_assets.assets.names import listed
+from raptor_assets.assets.versions import clusters_version, nodes_version
+from raptor_assets.chain.context import KnownStore, RunContext
+from raptor_assets.chain.state import PartitionState, StepResult
+from raptor_assets.chain.steps.base import Step, inputs_digest
+from raptor_assets.shown.metadata import summaries_metadata, usage_metadata
+from raptor_core.errors import SummaryError
+from raptor_core.identity import FALLBACK
+from raptor_core.models.money.usage import Usage
+from raptor_core.models.summarizing.base import FailedSummary, remedy_of
+from raptor_core.nodes import Node
+from raptor_core.quality.checks import CheckedLayer, CheckResult
+from raptor_core.quality.registry import check_layer
+from raptor_core.tables.values import nodes_to_table
+from raptor_core.tree.naming import name_summaries
+from raptor_core.tree.summarize import Summarized, summarize_clusters
+
+NAMED_FAILURES = 3
+
+
+class SummariesStep(Step):
+    """Summarizes the clusters of all partitions at once."""
+
+    def run(self, context: RunContext, states: Sequence[PartitionState]) -> list[StepResult]:
+        """See ``Step.run``."""
+        inputs = {state.name: self._inputs(state) for state in states}
+        versions = {
+            state.name: state.recorded_version(self.asset, inputs[state.name]) for state in states
+        }
+        summarized = self._summarize(context, [s for s in states if versions[s.name] is None])
+        results = []
+        for state in states:
+            version, known = versions[state.name], None
+            if version is None:
+                known = summarized.known
+                version = self._keep(state, summarized, inputs[state.name])
+            if version is not None:
+                results.append(self._result(state, version, known))
+        return results
+
+    def _inputs(self, state: PartitionState) -> str:
+        clusterings = list(state.clusterings(self.layer).values())
+        below = state.flat_nodes(self.layer - 1)
+        curation = state.context.components.curation
+        decided = (curation.digest(clustering.tree) for clustering in clusterings)
+        return inputs_digest(
+            state.context,
+            self.asset,
+            clusters_version(clusterings),
+            nodes_version(below),
+            *(decision for decision in decided if decision),
+        )
+
+    def _summarize(self, context: RunContext, states: Sequence[PartitionState]) -> Summarized:
+        pairs = [
+            (state.layers(self.layer - 1)[tree], clustering)
+            for state in states
+            for tree, clustering in state.clusterings(self.layer).items()
+            if clustering.groups
+        ]
+        n_texts = sum(len(clustering.groups) for _, clustering in pairs)
+        n_done = count(1)
+        costs = {tree: state.costs for state in states for tree in state.clusterings(self.layer)}
+
+        def report(node: Node, usage: Usage) -> None:
+            costs[node.tree].add_summary(self.layer, usage)
+            context.working(next(n_done), n_texts)
+
+        return summarize_clusters(pairs, context.components, KnownStore(context.store), report)
+
+    def _keep(self, state: PartitionState, summarized: Summarized, inputs: str) -> str | None:
+        """Save the new layer and return its version; None if a summary of it failed."""
+        trees = state.clusterings(self.layer)
+        if failed := [failure for tree in trees for failure in summarized.failed.get(tree, ())]:
+            state.fail(self.asset, _summary_error(failed))
+            return None
+        nodes = [
+            node
+            for tree in trees
+            if summarized.layers.get(tree)
+            for node in self._named(state, tree, summarized.layers[tree])
+        ]
+        version = nodes_version(nodes)
+        state.put_nodes(self.layer, nodes)
+        # The next build of a layer with refused summaries asks the model again.
+        reusable = not any(FALLBACK in node.quality for node in nodes)
+        state.save(self.asset, nodes_to_table(nodes), version, inputs if reusable else "")
+        return version
+
+    def _named(self, state: PartitionState, tree: str, nodes: Sequence[Node]) -> Sequence[Node]:
+        below = [state.nodes(layer).get(tree, ()) for layer in range(self.layer)]
+        return name_summaries(nodes, below, state.earlier_trees()[tree], state.context.components)
+
+    def _result(
+        self, state: PartitionState, version: str, known: frozenset[str] | None
+    ) -> StepResult:
+        """Return the result; ``known`` is None for a table that was reused."""
+        settings, nodes, costs = state.context.settings, state.nodes(self.layer), state.costs
+        verdicts = self.check(state)
+        paid = costs.paid[self.layer]
+        metadata = {
+            **summaries_metadata(nodes, state.nodes(self.layer - 1), known),
+            **({"model": settings.summarizer.shown_model} if paid.calls else {}),
+            **usage_metadata(paid),
+        }
+        costs.n_summarized += metadata.get("n_made", 0)
+        return StepResult(state, version, metadata, metadata["n_nodes"], known is None, verdicts)
+
+    def _check(self, state: PartitionState) -> list[CheckResult]:
+        """See ``Step._check``."""
+        settings, quotes = state.context.settings, state.context.components.quotes
+        nodes, below = state.flat_nodes(self.layer), state.nodes_by_id(self.layer - 1)
+        return check_layer(CheckedLayer(nodes, below, settings, quotes))
+
+
+def _summary_error(failed: Sequence[FailedSummary]) -> SummaryError:
+    by_reason: dict[str, list[str]] = {}
+    for failure in failed:
+        by_reason.setdefault(failure.reason, []).append(failure.name)
+    shown = list(by_reason.items())[:NAMED_FAILURES]
+    named = "; ".join(f"{listed(names, NAMED_FAILURES)}: {reason}" for reason, names in shown)
+    more = len(failed) - sum(len(names) for _, names in shown)
+    rest = f"; and {more} more" if more > 0 else ""
+    return SummaryError(
+        f"{len(failed)} summaries failed ({named}{rest}). The finished ones are kept; "
+        f"{remedy_of(failed)}"
+    )

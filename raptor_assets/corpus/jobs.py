@@ -1,0 +1,113 @@
+"""Jobs: build the chain, drop partitions."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import dagster as dg
+
+from raptor_assets.assets import names
+from raptor_assets.assets.names import DROP, CorpusNames
+from raptor_assets.chain.runs import process_tags, turn
+from raptor_assets.corpus.changes import changes_of
+from raptor_assets.home.access import CorpusAccess
+from raptor_assets.home.published import TreeIndex
+from raptor_core.tree.cache import NodeCache
+
+_DROP_OP = "drop"
+
+
+class DropConfig(dg.Config):
+    """Partitions to drop; with ``only_gone`` only those whose documents are gone when it runs."""
+
+    partitions: list[str]
+    only_gone: bool = False
+
+
+def build_asset_job(
+    name: str, assets: Iterable[dg.AssetKey | dg.AssetsDefinition], description: str
+) -> Any:
+    """Return a job over assets, in one process."""
+    return dg.define_asset_job(
+        name,
+        selection=dg.AssetSelection.assets(*assets),
+        executor_def=dg.in_process_executor,
+        description=description,
+    )
+
+
+def build_drop_job(access: CorpusAccess) -> dg.JobDefinition:
+    """Return the job that removes partitions: vectors, tables, and the partition keys."""
+    corpus = access.names
+
+    @dg.op(
+        name=corpus.of(_DROP_OP),
+        description="Remove trees from Qdrant, then tables, pages and partition keys.",
+        out=dg.Out(dg.Nothing),
+    )
+    def drop_partitions(context: dg.OpExecutionContext, config: DropConfig) -> None:
+        context.instance.add_run_tags(context.run_id, process_tags(context))
+        partitions = config.partitions
+        with turn(access.home, context):
+            if config.only_gone:
+                partitions = still_removed(context, access, partitions)
+            drop_all(context, access, partitions)
+
+    @dg.job(
+        name=corpus.of(DROP),
+        description="Remove partitions whose documents are gone.",
+        executor_def=dg.in_process_executor,
+    )
+    def drop_job() -> None:
+        drop_partitions()
+
+    return drop_job
+
+
+def still_removed(
+    context: dg.OpExecutionContext, access: CorpusAccess, partitions: Sequence[str]
+) -> list[str]:
+    """Return the partitions that are still to be dropped: a run may have waited for its turn."""
+    begun = context.instance.get_dynamic_partitions(access.names.partitions)
+    changes = changes_of(access, begun, is_confirmed=True)  # else they would not have been chosen
+    removed = [name for name in partitions if name in changes.removed]
+    if spared := sorted({*partitions} - {*removed}):
+        context.log.info(f"not dropped, since not gone any more: {', '.join(spared)}")
+    return removed
+
+
+def drop_all(
+    context: dg.OpExecutionContext, access: CorpusAccess, partitions: Sequence[str]
+) -> None:
+    """Drop partitions one by one: trees, tables, pages, and the partition keys."""
+    stored = TreeIndex(access.store.trees, access.settings.grouping)
+    for partition in partitions:
+        cache = access.components(context.instance).cache
+        n_nodes = _drop(partition, access, cache, stored)
+        access.reports.delete(partition)
+        context.instance.delete_dynamic_partition(access.names.partitions, partition)
+        context.log.info(f"dropped partition {partition!r} with {n_nodes} nodes")
+    for store in access.store.open_each() if partitions else ():
+        store.optimize()
+
+
+def drop_config(
+    partitions: list[str], corpus: CorpusNames, *, only_gone: bool = False
+) -> dict[str, Any]:
+    """Return the run configuration of the drop job."""
+    config = {"partitions": partitions, "only_gone": only_gone}
+    return {"ops": {corpus.of(_DROP_OP): {"config": config}}}
+
+
+def _drop(partition: str, access: CorpusAccess, cache: NodeCache, stored: TreeIndex) -> int:
+    """Drop a partition's trees, then its tables, and return the number of nodes."""
+    tables, place, grouping = access.tables, access.store, access.settings.grouping
+    trees, n_nodes = sorted(stored(partition)), 0
+    for store in place.open_each():
+        with store.publishing() as publishing:
+            n_nodes += publishing.drop(trees)
+    for tree in trees:
+        access.home.map_of(tree).unlink(missing_ok=True)
+    cache.forget({*trees, *TreeIndex(cache.unfinished, grouping)(partition)})
+    for path in reversed(names.table_paths()):
+        tables.delete(path, partition)
+    return n_nodes

@@ -1,0 +1,238 @@
+"""The source of a corpus whose documents come from an upstream asset of the team.
+
+The home keeps the last documents as a table of rows, or the place that the asset named. So sensor,
+command and runs read the same without loading the asset.
+"""
+
+import json
+import shutil
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import dagster as dg
+from pydantic import Field
+
+from raptor_assets.assets.specs import build_source_spec
+from raptor_assets.chain.events import check_result
+from raptor_assets.chain.provenance import INITIAL_VERSION, MATERIALIZED
+from raptor_assets.corpus.changes import changes_of
+from raptor_assets.home.access import CorpusAccess
+from raptor_core.disk import disk_remedy, replace_file
+from raptor_core.documents import Document, Inventory
+from raptor_core.errors import SourceError
+from raptor_core.layout import ROWS, ROWS_PLACE
+from raptor_core.quality.document_text import unread_rows
+from raptor_core.settings import Settings
+
+Upstream = dg.AssetKey | str | list[str] | dg.AssetsDefinition | dg.AssetSpec
+"""Asset, by any of its names."""
+
+
+class SourceConfig(dg.Config):
+    """Configuration of a materialization of the source."""
+
+    confirm_removal: bool = Field(
+        default=False, description="Documents that are missing are gone on purpose, however many."
+    )
+
+
+def build_source_asset(
+    upstream: Upstream, path_entry: str | None, access: CorpusAccess
+) -> dg.AssetsDefinition:
+    """Return the asset that copies the documents of an upstream asset after each materialization.
+
+    It fails and leaves the source as it was if there are no documents, or if a person has to
+    confirm a removal (``SourceConfig``). Its check fails if a row is left out. ``path_entry``
+    names the entry of the upstream's metadata with a file, a folder or a URL; without it the
+    documents are the upstream's value.
+    """
+    key, spec = dg.AssetDep(upstream).asset_key, build_source_spec(access.names)
+
+    @dg.multi_asset(
+        name=access.names.of("source"),
+        specs=[spec.replace_attributes(deps=[key])],
+        check_specs=[
+            dg.AssetCheckSpec(unread_rows.name, asset=spec.key, description=unread_rows.description)
+        ],
+        ins={} if path_entry else {"upstream": dg.AssetIn(key)},
+    )
+    def source(
+        context: dg.AssetExecutionContext, config: SourceConfig, **inputs: Any
+    ) -> Iterator[dg.MaterializeResult[Any]]:
+        access.home.check_owner(access.names.corpus)
+        folder, is_confirmed = access.home.followed, config.confirm_removal
+        with _named_on_failure(key), _restored_on_failure(folder):
+            if path_entry:
+                paths = _named_paths(context.instance, key, path_entry)
+                _keep(folder, {"paths": paths}, is_confirmed=is_confirmed)
+            else:
+                rows = list(rows_of(inputs["upstream"], access.settings))
+                if not rows:
+                    raise SourceError(_NO_ROWS)
+                keep_rows(folder, rows, is_confirmed=is_confirmed)
+            inventory = access.source.inventory()
+            metadata = _source_metadata(context.instance, access, inventory)
+        access.declare()
+        yield dg.MaterializeResult(
+            metadata=metadata,
+            check_results=[check_result(unread_rows(inventory.skipped, len(inventory.documents)))],
+            data_version=dg.DataVersion(
+                INITIAL_VERSION
+            ),  # the documents say by themselves what changed
+        )
+
+    return source
+
+
+_NO_ROWS = (
+    "it gave no row, and a document is expected. The source stays as it was; materialize the asset "
+    "with its rows, or remove all trees by the job drop_partitions"
+)
+
+
+@contextmanager
+def _named_on_failure(upstream: dg.AssetKey) -> Iterator[None]:
+    """Name the upstream asset in errors of its documents."""
+    try:
+        yield
+    except SourceError as error:
+        raise SourceError(f"upstream asset {upstream.to_user_string()}: {error}") from None
+
+
+def rows_of(value: Any, settings: Settings) -> Iterator[Mapping[str, Any]]:
+    """Yield the rows of a data frame, of documents, or of several by partition key."""
+    if hasattr(value, "to_pandas"):
+        value = value.to_pandas()
+    if hasattr(value, "to_dict") and hasattr(value, "columns"):
+        _require_text_column(list(value.columns), len(value), settings)
+        # Missing values are null in a row, not a text such as "nan" or "NaT".
+        yield from value.astype(object).where(value.notna(), None).to_dict("records")
+    elif isinstance(value, Mapping) and settings.source.text_field in value:
+        yield value
+    elif isinstance(value, Document):
+        metadata = dict(value.metadata)
+        yield {"id": value.id, "text": value.text, "title": value.title, "metadata": metadata}
+    elif hasattr(value, "page_content"):
+        yield {"id": value.id, "text": value.page_content, "metadata": dict(value.metadata)}
+    elif isinstance(value, Mapping):
+        for part in value.values():
+            yield from rows_of(part, settings)
+    elif isinstance(value, Iterable) and not isinstance(value, str | bytes):
+        for part in value:
+            yield from rows_of(part, settings)
+    else:
+        raise SourceError(
+            f"the upstream asset gave {type(value).__name__}; expected a data frame, or a list of "
+            f"documents or of rows with {settings.source.text_field!r}. If its metadata name a "
+            "file or folder, set the entry as upstream_path"
+        )
+
+
+def _require_text_column(columns: list[Any], n_rows: int, settings: Settings) -> None:
+    text = settings.source.text_field
+    if n_rows and text not in columns:
+        raise SourceError(
+            f"the upstream asset gave a data frame without the column {text!r} "
+            f"(source.text_field); its columns: {', '.join(map(str, columns))}. The source stays "
+            "as it was"
+        )
+
+
+def keep_rows(
+    folder: Path, rows: Iterable[Mapping[str, Any]], *, is_confirmed: bool = False
+) -> None:
+    """Replace the source of a home by rows."""
+    lines = "".join(f"{json.dumps(row, ensure_ascii=False, default=_plain)}\n" for row in rows)
+    table = folder / ROWS
+    _write(table, lines)
+    _keep(folder, {"rows": str(table)}, is_confirmed=is_confirmed)
+
+
+def _keep(folder: Path, source: Mapping[str, Any], *, is_confirmed: bool) -> None:
+    _write(folder / ROWS_PLACE, json.dumps({**source, "is_confirmed": is_confirmed}))
+
+
+@contextmanager
+def _restored_on_failure(folder: Path) -> Iterator[None]:
+    """Restore the source of a home if the block fails."""
+    copies = {folder / name: folder / f"{name}.previous" for name in (ROWS, ROWS_PLACE)}
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for path, copy in copies.items():
+            if path.exists():
+                shutil.copy2(path, copy)
+    except OSError as error:
+        raise SourceError(
+            f"cannot write {folder}: {error}; free space, or fix its rights"
+        ) from error
+    try:
+        yield
+    except BaseException:
+        for path, copy in copies.items():
+            path.unlink(missing_ok=True)
+            if copy.exists():
+                copy.replace(path)
+        raise
+    finally:
+        for copy in copies.values():
+            copy.unlink(missing_ok=True)
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        replace_file(path, text.encode())
+    except OSError as error:
+        raise SourceError(f"cannot write {path}: {error}; {disk_remedy(error)}") from error
+
+
+def _plain(value: object) -> object:
+    """Convert moments to ISO text, numbers of numpy to plain ones, and all else to text."""
+    for name in ("isoformat", "tolist"):
+        if hasattr(value, name):
+            return getattr(value, name)()
+    return str(value)
+
+
+def _named_paths(instance: dg.DagsterInstance, key: dg.AssetKey, path_entry: str) -> list[str]:
+    """Return the paths that the latest materialization of each partition names."""
+    ids = instance.get_latest_storage_id_by_partition(key, MATERIALIZED).values()
+    query = dg.AssetRecordsFilter(key, storage_ids=list(ids)) if ids else key
+    materializations = instance.fetch_materializations(query, limit=len(ids) or 1).records
+    asset, paths = key.to_user_string(), []
+    for record in reversed(materializations):
+        event = record.asset_materialization
+        entry = event.metadata.get(path_entry) if event else None
+        if entry is None or not isinstance(entry.value, str):
+            raise SourceError(
+                f"the latest materialization of {asset} has no entry {path_entry!r} in "
+                "its metadata that names a path; add it, or set another upstream_path"
+            )
+        paths.append(entry.value)
+    if not paths:
+        raise SourceError(f"{asset} was not materialized yet; materialize it first")
+    return list(dict.fromkeys(paths))
+
+
+def _source_metadata(
+    instance: dg.DagsterInstance, access: CorpusAccess, inventory: Inventory
+) -> dict[str, Any]:
+    """Return numbers of documents and partitions to build; raise for an unconfirmed removal."""
+    begun = instance.get_dynamic_partitions(access.names.partitions)
+    changes = changes_of(access, begun, inventory)
+    if changes.doubt:
+        raise SourceError(
+            f"{changes.doubt}. Nothing is removed, and the source stays as it was. Correct what "
+            "the upstream asset gives, or materialize this asset with `confirm_removal: true` in "
+            "its configuration"
+        )
+    skipped = [f"{item.name}: {item.reason}" for item in inventory.skipped]
+    return {
+        "dagster/row_count": len(inventory.documents),
+        "partitions_new": len(changes.new),
+        "partitions_changed": len(changes.changed),
+        "partitions_removed": len(changes.removed),
+        "paths": access.source.settings.shown_paths(),
+        **({"not_read": skipped} if skipped else {}),
+    }

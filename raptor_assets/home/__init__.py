@@ -1,0 +1,1 @@
+"""A home on disk, and access to its source, store, tables and Dagster's records."""

@@ -1,0 +1,229 @@
+"""Access to the source, the store, the tables and the components of one corpus."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterator
+from dataclasses import replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from raptor_assets.assets.names import CorpusNames
+from raptor_assets.assets.versions import build_version
+from raptor_assets.home.folder import Home
+from raptor_assets.home.published import Published, read_published
+from raptor_assets.home.source_state import keep_look, look
+from raptor_assets.shown.pages import ReportFolder
+from raptor_core.curation import Curation
+from raptor_core.documents import (
+    Corpus,
+    Inventory,
+    Scan,
+    load_documents,
+    read_scanned,
+    tree_name,
+)
+from raptor_core.documents.base import MEGABYTE
+from raptor_core.evaluation.golden_file import Question, load_golden
+from raptor_core.layout import ROWS_PLACE
+from raptor_core.settings import Settings, SourceSettings, StoreSettings
+from raptor_core.store import VectorStore, open_store, stored_identities, stored_identity
+from raptor_core.tables.curation import read_decisions
+from raptor_core.tables.files import TableStore
+from raptor_core.tree.cache import NodeCache
+from raptor_core.tree.components import Components
+from raptor_core.tree.corpus_tree import CORPUS_TREE_NAME, corpus_tree_settings
+
+if TYPE_CHECKING:
+    import dagster as dg
+
+
+class CorpusAccess:
+    """Access to the corpus of one home; its parts are loaded at their first use."""
+
+    below: CorpusAccess | None = None
+    """Access to the corpus below, for a corpus tree."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        home: Home,
+        *,
+        components: Components | None = None,
+        scan: Scan | None = None,
+        names: CorpusNames | None = None,
+    ) -> None:
+        self.settings = settings
+        self.home = home
+        self.names = home.names() if names is None else names
+        self.source = SourceAccess(self, scan)
+        components = components or Components(settings)
+        self._components = components.with_cache(NodeCache(home.answers, settings.store.corpus))
+        self._is_shared = False
+        self.store = StoreAccess(self)
+        self.reports = ReportFolder(home.reports)
+
+    @cached_property
+    def tables(self) -> TableStore:
+        """Parquet files by asset key and partition."""
+        return self.home.table_store(self.settings)
+
+    def components(self, instance: dg.DagsterInstance | None = None) -> Components:
+        """Return the components, whose results go into the home or an instance's PostgreSQL."""
+        if instance is None or self._is_shared:
+            return self._components
+        from raptor_assets.home.records import shared_cache
+
+        cache = shared_cache(instance, self.settings.store.corpus)
+        if cache:
+            self._is_shared = True
+            self._components = self._components.with_cache(cache)
+        return self._components
+
+    @cached_property
+    def build_version(self) -> str:
+        """Code version of the published trees; see ``versions.build_version``."""
+        return build_version(self.settings, self._components.custom_fingerprints)
+
+    def curation(self) -> Curation:
+        """Return the present decisions of people, also those in the corpus tree's folder."""
+        decisions = read_decisions(self.tables)
+        if self.below is None:
+            above = self.home.corpus_tree.table_store(corpus_tree_settings(self.settings))
+            decisions += [d for d in read_decisions(above) if d.tree != CORPUS_TREE_NAME]
+        return Curation(sorted(decisions, key=lambda decision: decision.id))
+
+    def golden_cases(self) -> tuple[Question, ...]:
+        """Return the questions of the golden set, if the settings name one."""
+        path = self.home.golden(self.settings)
+        return () if path is None else load_golden(path)
+
+    def declare(self) -> None:
+        """Write the names of a named corpus into its home, unless another corpus builds there."""
+        if self.names.corpus:
+            self.home.check_owner(self.names.corpus)
+            effective = self.settings.model_copy(update={"source": self.source.settings})
+            self.home.declare(self.names, effective)
+
+    def partitions(self, begun: Collection[str]) -> set[str]:
+        """Return the partitions that were begun or are published, by whomever."""
+        collections = self.published().collections
+        return {*begun, *(name for marks in collections for name in marks)}
+
+    def published(self) -> Published:
+        """Read what is published, by partition."""
+        return read_published(self.store.open_each, self.settings.grouping)
+
+
+class SourceAccess:
+    """Source of the settings; reading raises a SourceError if it is missing or empty."""
+
+    def __init__(self, access: CorpusAccess, scan: Scan | None) -> None:
+        self._access = access
+        self._settings = access.settings
+        self._scan = scan
+
+    @property
+    def settings(self) -> SourceSettings:
+        """Settings of the source, with the place of an upstream asset's last documents."""
+        source = self._settings.source
+        if not self._access.names.follows:
+            return source
+        followed = self._followed()
+        update: dict[str, Any] = {"tables": ()}
+        if "rows" not in followed:
+            paths = tuple(followed.get("paths", ()))
+            return source.model_copy(update={"paths": paths, **update})
+        update |= {"paths": (followed["rows"],), "include": (), "exclude": ()}
+        size_mb = Path(followed["rows"]).stat().st_size / MEGABYTE
+        limit = float(max(source.max_file_mb, 2 ** (int(size_mb).bit_length() + 1)))
+        return source.model_copy(update={**update, "max_file_mb": limit})
+
+    @property
+    def is_confirmed(self) -> bool:
+        """Whether a person confirmed the removals of the upstream asset's last documents."""
+        return self._access.names.follows and bool(self._followed().get("is_confirmed"))
+
+    def _followed(self) -> dict[str, Any]:
+        file = self._access.home.followed / ROWS_PLACE
+        return json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
+
+    def corpus(self, partitions: Collection[str] | None = None) -> Corpus:
+        """Read the documents of these partitions, or all, without those that people set aside."""
+        corpus, aside = self._read(partitions), self._access.curation().documents
+        if not aside:
+            return corpus
+        return replace(corpus, documents=tuple(d for d in corpus.documents if d.id not in aside))
+
+    def _read(self, partitions: Collection[str] | None) -> Corpus:
+        source, grouping = self.settings, self._settings.grouping
+        if partitions is None:
+            return load_documents(settings=source)
+        scan = self._look()
+        scanned = scan.inventory.partitions(grouping)
+        groups = (scanned.get(name, {}) for name in set(partitions))
+        ids = {entry.id for trees in groups for entries in trees.values() for entry in entries}
+        return read_scanned(scan, ids)
+
+    def trees(self) -> set[str]:
+        """Return the names of all trees of the source."""
+        grouping = self._settings.grouping
+        return {tree_name(name, grouping) for name in self.inventory().ids()}
+
+    def inventory(self) -> Inventory:
+        """Scan the source for changes, without documents that people set aside."""
+        return self._look().inventory.without(self._access.curation().documents)
+
+    def _look(self) -> Scan:
+        """Return the scan that was given, or a new one, whose catalog is kept."""
+        if self._scan is not None:
+            return self._scan
+        scan = look(self._access.tables, self.settings)
+        keep_look(self._access.tables, self.settings, scan)
+        return scan
+
+
+class StoreAccess:
+    """Vector store in the home or on a server; opening it may raise a StoreError."""
+
+    def __init__(self, access: CorpusAccess, settings: StoreSettings | None = None) -> None:
+        self._access = access
+        self._settings = settings or access.settings.store
+        self._root = access.home.qdrant
+
+    def open(self) -> VectorStore:
+        """Open the collection of the settings' embedder, which readers see after ``promote``."""
+        identity = self._access.components().probed_identity
+        owner = self._access.names.corpus
+        return open_store(self._settings, self._root, identity, successor=True, owner=owner)
+
+    def promote(self, trees: Collection[str]) -> bool:
+        """Switch readers to the settings' embedder if it has all live trees of the source."""
+        with self.open_existing() as live:
+            needed = {mark.tree for mark in live.marks()} & set(trees)
+        with self.open() as store:
+            return store.promote(needed)
+
+    def exists(self) -> bool:
+        """Return whether there is a store of this corpus."""
+        return stored_identity(self._settings, self._root) is not None
+
+    def open_each(self) -> Iterator[VectorStore]:
+        """Open every collection of the corpus in turn, the live one first."""
+        place, owner = (self._settings, self._root), self._access.names.corpus
+        for identity in stored_identities(*place):
+            with open_store(*place, identity, successor=True, owner=owner) as store:
+                yield store
+
+    def trees(self) -> Iterator[str]:
+        """Yield the names of the trees of every collection."""
+        return (mark.tree for store in self.open_each() for mark in store.marks())
+
+    def built_trees(self) -> Iterator[str]:
+        """Yield the names of the trees that builds published."""
+        return (mark.tree for store in self.open_each() for mark in store.marks() if mark.inputs)
+
+    def open_existing(self) -> VectorStore:
+        """Open the live collection to read it, without loading an embedder."""
+        return open_store(self._settings, self._root)

@@ -1,0 +1,233 @@
+"""The home: one folder with the settings and all kept files."""
+
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from raptor_assets.assets.names import CorpusNames
+from raptor_assets.home.settings_file import add_sources, settings_text
+from raptor_core.disk import disk_remedy, replace_file
+from raptor_core.errors import SettingsError
+from raptor_core.home.folder import HOME_VARIABLE, HomeFolder
+from raptor_core.identity import safe_name
+from raptor_core.layout import HOME_RECORDS, INSTANCE_MARK
+from raptor_core.redaction import hide_credentials
+from raptor_core.settings import Settings
+from raptor_core.store.corpus import owner_name
+from raptor_core.tables.files import TableStore
+from raptor_core.tree.corpus_tree import CORPUS_TREE
+
+_MARK = f"{INSTANCE_MARK}; delete this line to keep your own changes."
+_MAX_REASON_CHARS = 300
+_GIT_IGNORE = """\
+# Texts, vectors and records stay out of version control; the settings may go in.
+*
+!.gitignore
+!raptor.toml
+"""
+
+_INSTANCE = """\
+{mark}
+telemetry:
+  enabled: false
+nux:
+  enabled: false
+event_log_storage:
+  module: raptor_assets.local.storage
+  class: PooledSqliteEventLogStorage
+  config:
+    base_dir: '{events}'
+concurrency:
+  runs:
+    max_concurrent_runs: 1
+"""
+
+
+def unreadable_config(config: Path, error: Exception) -> SettingsError:
+    """Return the error for Dagster's instance settings that cannot be read; no value is shown."""
+    lines = [line.strip() for line in hide_credentials(str(error)).splitlines()]
+    numbered = [line.partition(" Expected")[0] for line in lines if line.startswith("Error 1:")]
+    reason = " ".join(numbered or lines)[:_MAX_REASON_CHARS]
+    return SettingsError(
+        f"{config}, Dagster's instance settings, cannot be read: {reason}. Correct it; or, in a "
+        f"home of raptor, move {config} away and repeat: it is written again, and the records stay"
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Home(HomeFolder):
+    """Paths of one home, for builds too; methods that write may raise a SettingsError."""
+
+    @property
+    def owner(self) -> "Home":
+        """Home that holds Dagster's records: this one, except for the corpus tree."""
+        return self
+
+    @property
+    def corpus_tree(self) -> "CorpusTreeHome":
+        """Home of the corpus tree."""
+        return CorpusTreeHome(self.path / CORPUS_TREE)
+
+    @property
+    def dagster(self) -> Path:
+        """Dagster's own home, with its instance settings and SQLite files."""
+        return self.path / HOME_RECORDS
+
+    @property
+    def tables(self) -> Path:
+        """Folder of the tables, unless the settings name another place."""
+        return self.path / "tables"
+
+    def tables_url(self, settings: Settings) -> str:
+        """Return the place of the tables: in the home, or as the settings say."""
+        return settings.tables.url or str(self.tables)
+
+    def table_store(self, settings: Settings) -> TableStore:
+        """Return the tables, to read and to write."""
+        return TableStore(self.tables_url(settings))
+
+    @property
+    def reports(self) -> Path:
+        """Folder of the HTML reports."""
+        return self.path / "reports"
+
+    def map_of(self, tree: str) -> Path:
+        """Return the path of the cached map of a tree, or of all trees for an empty name."""
+        return self.path / "maps" / f"{safe_name(tree)}.map"
+
+    def golden(self, settings: Settings) -> Path | None:
+        """Return the path of the golden set, None if the settings name none."""
+        path = settings.checks.golden
+        return None if path is None else self.settings.parent / Path(path).expanduser()
+
+    @property
+    def answers(self) -> Path:
+        """Folder of unfinished work, which may have cost money."""
+        return self.path / "answers"
+
+    def ensure(self) -> None:
+        """Make the folders, and Dagster's instance settings unless a person wrote them.
+
+        They switch telemetry and the sign-up dialog off, allow one run at a time (an embedded store
+        has one writer), and keep events in SQLite. The home keeps itself out of version control.
+        """
+        with self._writable():
+            for folder in (self.dagster, self.tables, self.qdrant):
+                folder.mkdir(parents=True, exist_ok=True)
+            if not (ignore := self.path / ".gitignore").exists():
+                replace_file(ignore, _GIT_IGNORE.encode())
+            kept, default = self._instance(), self._default_instance()
+            if kept.startswith(_MARK) and kept != default:
+                replace_file(self.dagster / "dagster.yaml", default.encode())
+
+    def has_default_instance(self) -> bool:
+        """Return whether Dagster's records are as ``ensure`` sets them up, in SQLite files."""
+        return self._instance() == self._default_instance()
+
+    def _instance(self) -> str:
+        config = self.dagster / "dagster.yaml"
+        try:
+            return config.read_text(encoding="utf-8") if config.exists() else _MARK
+        except (OSError, UnicodeDecodeError) as error:
+            raise unreadable_config(config, error) from error
+
+    def _default_instance(self) -> str:
+        events = str(self.dagster / "history" / "runs").replace("'", "''")  # as YAML quotes
+        return _INSTANCE.format(mark=_MARK, events=events)
+
+    @property
+    def followed(self) -> Path:
+        """Folder of the last documents of an upstream asset."""
+        return self.path / "source"
+
+    def names(self) -> CorpusNames:
+        """Return the names of its corpus in Dagster, as declared, else the default ones."""
+        if declared := self.read_declaration():
+            return CorpusNames(declared["corpus"], declared["prefix"], declared["follows"])
+        return CorpusNames()
+
+    def check_owner(self, corpus: str) -> None:
+        """Raise a SettingsError if another corpus builds here; the command's name is empty."""
+        unnamed = "" if self.settings.exists() else corpus
+        owner = self.read_declaration().get("corpus", unnamed)
+        if owner != corpus:
+            raise SettingsError(
+                f"the home {self.path} belongs to {owner_name(owner)}, and {owner_name(corpus)} "
+                "would build into it: choose another home; raptor export and raptor import carry "
+                "trees over. Where it is the same corpus under a new name, move "
+                f"{self.declaration if owner else self.settings} out of the home. Nothing was "
+                "changed"
+            )
+
+    def declare(self, names: CorpusNames, settings: Settings) -> None:
+        """Keep names and settings of a project's corpus for the command, without credentials."""
+        values = settings.model_dump(mode="json")
+        declared = {**asdict(names), "settings": values}
+        text = hide_credentials(json.dumps(declared, indent=1))
+        with self._writable():
+            if not (self.declaration.exists() and self.declaration.read_text() == text):
+                replace_file(self.declaration, text.encode())
+
+    def create(
+        self,
+        *,
+        sources: Sequence[str] = (),
+        preset: str = "default",
+        group_by: str = "document",
+        is_complete: bool = False,
+        local_model: str = "",
+    ) -> bool:
+        """Make the home with a settings file; return False if it has a file already."""
+        text = settings_text(
+            sources=sources,
+            preset=preset,
+            group_by=group_by,
+            is_complete=is_complete,
+            local_model=local_model,
+        )
+        self.check_owner("")
+        self.ensure()
+        if self.settings.exists():
+            return False
+        with self._writable():
+            replace_file(self.settings.resolve(), text.encode())
+        return True
+
+    def add_sources(self, sources: Sequence[str]) -> None:
+        """Add new sources to the settings file; its comments stay."""
+        known = self.load_settings().source.paths
+        fresh = [source for source in sources if source not in known]
+        if fresh:
+            text = add_sources(self.settings.read_text(encoding="utf-8"), fresh)
+            with self._writable():
+                replace_file(self.settings.resolve(), text.encode())
+
+    def environment(self) -> dict[str, str]:
+        """Return the variables that make a Dagster process work on this home."""
+        return {HOME_VARIABLE: str(self.path), "DAGSTER_HOME": str(self.dagster)}
+
+    @contextmanager
+    def _writable(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise SettingsError(
+                f"cannot write the home {self.path}: {error}; {disk_remedy(error)}, or choose "
+                "another with --home"
+            ) from error
+
+
+@dataclass(frozen=True, slots=True)
+class CorpusTreeHome(Home):
+    """Folder of the corpus tree; Dagster's records are in its owner."""
+
+    @property
+    def owner(self) -> Home:
+        """See ``Home.owner``."""
+        return Home(self.path.parent)
+
+    def names(self) -> CorpusNames:
+        """See ``CorpusNames.corpus_tree``."""
+        return self.owner.names().corpus_tree()

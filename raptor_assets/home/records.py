@@ -1,0 +1,218 @@
+"""Access to Dagster's records, and the errors of their database."""
+
+import os
+import re
+import sqlite3
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import dagster as dg
+import sqlalchemy as sa
+from sqlalchemy.exc import ArgumentError, DBAPIError, OperationalError
+
+from raptor_assets.assets import names
+from raptor_assets.dagster_private import PartitionKeyFilter
+from raptor_assets.home.folder import unreadable_config
+from raptor_core.disk import disk_remedy, file_lock
+from raptor_core.errors import RecordsError, SettingsError
+from raptor_core.tree.cache import NodeCache
+
+URL_VARIABLE = "DAGSTER_POSTGRES_URL"  # address of the database, see deploy/dagster.yaml
+BROKER_VARIABLE = "CELERY_BROKER_URL"  # address of the workers' broker
+PLANNED_ROWS = 20  # that may follow the last result of a check, on PostgreSQL alone
+_OPENING_SECONDS = 60.0  # to wait while other processes open the records
+
+_EXAMPLE = (
+    "expected postgresql+psycopg2://user:password@host:5432/database, or for several hosts "
+    "postgresql+psycopg2://user:password@/database?host=one:5432&host=two:5432"
+)
+_DRIVER = "psycopg2"
+_TRIED = ("connection to server", "could not translate host name")
+_QUOTE = "write @ in a password as %40"
+
+
+@contextmanager
+def open_records(folder: Path) -> Iterator[dg.DagsterInstance]:
+    """Open the instance that ``dagster.yaml`` in a folder describes, and close it afterwards.
+
+    Raises:
+        SettingsError: the file, a class, an entry, a variable or the database's address is wrong.
+        RecordsError: the database does not answer, or refuses; a file of it is damaged; or another
+            process did not finish opening it.
+    """
+    if os.environ.get(URL_VARIABLE, "").count("@") > 1:  # part of the password would be shown
+        raise SettingsError(f"the address in {URL_VARIABLE} has more than one @; {_QUOTE}")
+    with _damage_named(folder):
+        with _explained(folder / "dagster.yaml"), _opening_lock(folder):
+            instance = dg.DagsterInstance.from_config(str(folder))
+        with instance:
+            if is_postgres(instance):
+                storage: Any = instance.event_log_storage
+                _require_driver(sa.make_url(storage.postgres_url).get_driver_name())
+            yield instance
+
+
+@dataclass(frozen=True, slots=True)
+class CheckOutcome:
+    """Last result of a check, without details if it passed; severity is error or warn."""
+
+    passed: bool = True
+    severity: str = "warn"
+    description: str = ""
+
+
+CheckOutcomes = Mapping[tuple[str, str, str | None], CheckOutcome]
+"""Results by asset (as "layer_1/summaries"), name of the check, and partition or None."""
+
+
+def read_outcomes(instance: dg.DagsterInstance, checks: names.Checks) -> CheckOutcomes:
+    """Return the last result of each check by partition or None, none of a planned check."""
+    keys = {dg.AssetCheckKey(asset.key, check.name): asset.name for asset, check in checks}
+    outcomes: dict[tuple[str, str, str | None], CheckOutcome] = {}
+    for info in instance.event_log_storage.get_asset_check_partition_info(list(keys)):
+        key, partition = info.check_key, info.partition_key
+        passed = info.latest_execution_status.value == "SUCCEEDED"
+        last = CheckOutcome() if passed and partition else _last(instance, key, partition)
+        if last is not None:
+            outcomes[keys[key], key.name, partition] = last
+    return outcomes
+
+
+def _last(
+    instance: dg.DagsterInstance, key: dg.AssetCheckKey, partition: str | None
+) -> CheckOutcome | None:
+    """Return the last result of a check, None if it was only planned."""
+    history = instance.event_log_storage.get_asset_check_execution_history(
+        key, limit=PLANNED_ROWS, partition_filter=PartitionKeyFilter(key=partition)
+    )
+    results = (record.evaluation for record in history)
+    last = next((each for each in results if isinstance(each, dg.AssetCheckEvaluation)), None)
+    if last is None:
+        return None
+    if last.passed and partition is not None:
+        return CheckOutcome()
+    return CheckOutcome(last.passed, last.severity.value.lower(), last.description or "")
+
+
+@contextmanager
+def _damage_named(folder: Path) -> Iterator[None]:
+    """Raise a RecordsError with the remedy if a statement on SQLite files fails."""
+    try:
+        yield
+    except (sqlite3.DatabaseError, DBAPIError) as error:
+        if isinstance(error, database_errors()):
+            raise RecordsError(explain_database_error(error)) from error
+        reason = str(getattr(error, "orig", error)).splitlines()[0]
+        raise RecordsError(
+            f"Dagster's records refused: {reason}. Free space, and make {folder} writable for this "
+            f"user; if a file is damaged, move {folder} away. Then repeat: what was published "
+            "stays, and the next build takes vectors and texts from the store"
+        ) from error
+
+
+def is_postgres(instance: dg.DagsterInstance) -> bool:
+    """Return whether an instance keeps its events in PostgreSQL."""
+    return type(instance.event_log_storage).__module__.startswith("dagster_postgres")
+
+
+def _require_driver(name: str | None) -> None:
+    """Refuse other drivers, such as psycopg, SQLAlchemy 2.1's default."""
+    if name != _DRIVER:
+        raise SettingsError(
+            f"the address of Dagster's database asks for the driver {name}; begin it with "
+            f"postgresql+{_DRIVER}://"
+        )
+
+
+def shared_cache(instance: dg.DagsterInstance, corpus: str) -> NodeCache | None:
+    """Return the cache of unfinished work beside an instance's events; None without PostgreSQL."""
+    if not is_postgres(instance):
+        return None
+    storage: Any = instance.event_log_storage
+    return NodeCache(storage.postgres_url, corpus, explain=_cache_error)
+
+
+def _cache_error(error: Exception) -> RecordsError:
+    why = explain_database_error(error)
+    return RecordsError(f"the cache of unfinished work cannot be used: {why}")
+
+
+def explain_database_error(error: BaseException) -> str:
+    """Return the message and the remedy of an error of PostgreSQL, without a password."""
+    cause: BaseException | None = error
+    text = ""
+    while cause is not None:
+        text = str(getattr(cause, "orig", None) or cause).strip()
+        cause = cause.__cause__
+    lines = text.splitlines() or ["the connection was cut"]
+    # Each host, and each try with and without TLS, has a line.
+    lines = [line for line in lines if line.startswith(_TRIED)] or lines[:1]
+    reasons = "; ".join(
+        # The line may contain the end of a password.
+        f"the host of its address is unknown; {_QUOTE}" if "translate host name" in line else line
+        for line in lines
+    )
+    return (
+        f"Dagster's database does not answer, or refused: {reasons}. Start it, or check its "
+        "address, and repeat: what was published stays, and what is finished is kept"
+    )
+
+
+def database_errors() -> tuple[type[Exception], ...]:
+    """Return the errors of PostgreSQL, if it keeps Dagster's records."""
+    if "dagster_postgres.utils" not in sys.modules:
+        return ()
+    from dagster_postgres.utils import DagsterPostgresException
+
+    return DagsterPostgresException, OperationalError
+
+
+@contextmanager
+def _opening_lock(folder: Path) -> Iterator[None]:
+    """Let one process at a time open the records: two leave Dagster's tables unreadable."""
+    path = folder / "opening.lock"
+    with ExitStack() as lock:
+        try:
+            is_free = lock.enter_context(file_lock(path, _OPENING_SECONDS))
+        except OSError as error:
+            raise RecordsError(
+                f"{path}: {error.strerror or error}; {disk_remedy(error)}, and repeat. What was "
+                "published stays"
+            ) from error
+        if not is_free:
+            raise RecordsError(
+                f"another process has been opening Dagster's records for {_OPENING_SECONDS:g} s "
+                f"and holds {path}; end it, and repeat"
+            )
+        yield
+
+
+@contextmanager
+def _explained(config: Path) -> Iterator[None]:
+    try:
+        yield
+    except dg.DagsterInvalidConfigError as error:
+        unset = re.search(r'environment variable "(\w+)" which is not set', str(error))
+        if unset is None:
+            raise unreadable_config(config, error) from None
+        raise SettingsError(
+            f"{config} takes the database's address from {unset[1]}, which is not set; export it"
+        ) from None
+    except ModuleNotFoundError as error:
+        _require_driver(error.name)
+        raise
+    except (ArgumentError, ValueError) as error:
+        if not isinstance(error, ArgumentError) and "invalid literal for int" not in str(error):
+            raise unreadable_config(config, error) from None
+        # Without its cause, since the alleged port may be a password.
+        raise SettingsError(f"{config}: the database's address is none; {_EXAMPLE}") from None
+    except database_errors() as error:
+        raise RecordsError(explain_database_error(error)) from error
+    except (RecordsError, sqlite3.DatabaseError, DBAPIError):
+        raise
+    except Exception as error:  # noqa: BLE001 - Dagster raises various errors for a wrong file
+        raise unreadable_config(config, error) from None

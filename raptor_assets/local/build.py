@@ -1,0 +1,252 @@
+"""Builds and drops in this process, recorded as Dagster runs.
+
+The plan without a build is in ``forecast``, the jobs themselves in ``project``.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from raptor_assets.assets.names import CHAIN_NAMES, SYNC, TREE, ChainAsset
+from raptor_assets.corpus.changes import Changes, changes_of
+from raptor_assets.home.access import CorpusAccess
+from raptor_assets.home.folder import Home
+from raptor_assets.home.source_state import keep_look, look
+from raptor_assets.local.dagster import CODE_LOCATION, begun_partitions, open_instance
+from raptor_assets.shown.progress import Failure, Progress, Watch, ignore_progress
+from raptor_core.documents import Scan, Skipped
+from raptor_core.errors import SourceError
+from raptor_core.home.published import refuse_unknown
+from raptor_core.models.endpoints.client import EndpointClient
+from raptor_core.settings import Settings
+from raptor_core.store import check_writable
+from raptor_core.tree.components import Components
+
+if TYPE_CHECKING:
+    import dagster as dg
+
+
+_LOGGERS = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
+
+
+@dataclass
+class BuildReport:
+    """Result of a build.
+
+    Attributes:
+        built, failed, dropped: partitions; a failed one keeps its published trees.
+        odd: documents by partition whose text looks wrongly extracted.
+        produced: number of new embeddings and summaries by asset, without reused ones.
+        n_kept: answers of a model that failed partitions keep for the next build.
+    """
+
+    changes: Changes
+    skipped: tuple[Skipped, ...] = ()
+    built: list[str] = field(default_factory=list)
+    failed: dict[str, Failure] = field(default_factory=dict)
+    dropped: list[str] = field(default_factory=list)
+    run_ids: list[str] = field(default_factory=list)
+    odd: dict[str, str] = field(default_factory=dict)
+    produced: Counter[str] = field(default_factory=Counter)
+    n_kept: int = 0
+
+    @property
+    def unchanged(self) -> list[str]:
+        """Partitions that were up to date and not built."""
+        touched = {*self.built, *self.failed}
+        return [name for name in self.changes.unchanged if name not in touched]
+
+    @property
+    def succeeded(self) -> bool:
+        """Whether no partition failed."""
+        return not self.failed
+
+
+Planned = Callable[[Collection[str], Sequence[ChainAsset]], None]
+"""Callback before the first step, with the partitions to build and the assets of each."""
+
+
+def _ignore_plan(_partitions: Collection[str], _chain: Sequence[ChainAsset]) -> None:
+    pass
+
+
+def build(
+    home: Home,
+    settings: Settings,
+    partitions: Collection[str] | None = None,
+    *,
+    force: bool = False,
+    confirm_removal: bool = False,
+    scan: Scan | None = None,
+    components: Components | None = None,
+    on_plan: Planned = _ignore_plan,
+    on_progress: Watch = ignore_progress,
+) -> BuildReport:
+    """Build the new and changed partitions of the source, and drop those it no longer has.
+
+    Args:
+        partitions: only these, and no drop; None for all.
+        force: also build partitions that are up to date; finished work is reused.
+        confirm_removal: drop removed documents, however many.
+        scan: scan of the source, if the caller has one.
+        components: replacement for the components of the settings.
+
+    Raises:
+        UnknownTreeError: the source has no such partition.
+        SourceError: the source cannot be read, or a removal must be confirmed; nothing changed.
+        RaptorError: store, token counter or an endpoint cannot be used; nothing changed.
+    """
+    scan = scan or look(home.table_store(settings), settings.source)
+    access = CorpusAccess(settings, home, components=components, scan=scan)
+    with open_instance(home) as instance:
+        keep_look(access.tables, settings.source, scan)
+        begun = instance.get_dynamic_partitions(access.names.partitions)
+        changes = changes_of(access, begun, is_confirmed=confirm_removal)
+        if changes.doubt and partitions is None:
+            raise SourceError(changes.explain_doubt())
+        to_build = _select(changes, partitions, force=force)
+        removed = changes.removed if partitions is None else ()
+        report = BuildReport(changes, scan.inventory.skipped)
+        if to_build and components is None:
+            # The token counter first: its missing file is reported before endpoints are called.
+            access.components().counter.count(["a look"])
+            look_up_endpoints(settings)
+        if to_build or removed:
+            check_writable(settings.store)
+            _sync(report, instance, access, (to_build, removed), on_plan, on_progress)
+    if report.failed and not (used := access.components()).quotes:
+        report.n_kept = used.cache.count_texts()
+    return report
+
+
+def update_corpus_tree(
+    home: Home,
+    settings: Settings,
+    *,
+    force: bool = False,
+    components: Components | None = None,
+    on_plan: Planned = _ignore_plan,
+    on_progress: Watch = ignore_progress,
+) -> BuildReport | None:
+    """Build the corpus tree, if the settings have one. Raises as ``build``."""
+    from raptor_assets.corpus.corpus_tree import corpus_tree_access, refresh
+    from raptor_core.tree.corpus_tree import CORPUS_TREE_NAME
+
+    above = corpus_tree_access(CorpusAccess(settings, home, components=components))
+    if refresh(above) < settings.corpus_tree.min_trees:
+        there = CORPUS_TREE_NAME in above.partitions(begun_partitions(above.home))
+        return drop(above.home, above.settings, [CORPUS_TREE_NAME]) if there else None
+    source = above.source.settings
+    return build(
+        above.home,
+        above.settings.model_copy(update={"source": source}),
+        force=force,
+        scan=look(above.tables, source),
+        components=above.components(),
+        on_plan=on_plan,
+        on_progress=on_progress,
+    )
+
+
+def _sync(
+    report: BuildReport,
+    instance: dg.DagsterInstance,
+    access: CorpusAccess,
+    chosen: tuple[Collection[str], Collection[str]],
+    on_plan: Planned,
+    on_progress: Watch,
+) -> None:
+    """Run the sync job over the chosen partitions to build and to drop."""
+    from raptor_assets.corpus.sync import Sync, build_sync_job
+
+    to_build, removed = chosen
+    max_layers = access.settings.tree.max_layers
+    on_plan(to_build, CHAIN_NAMES.chain(max_layers))
+
+    def watch(progress: Progress) -> None:
+        report.failed.update(progress.failed)
+        report.odd.update(progress.odd)
+        report.produced[progress.asset] += progress.n_made
+        if progress.asset == TREE and progress.share == 1:
+            report.built += [n for n in progress.partitions if n not in progress.failed]
+        on_progress(progress)
+
+    planned = Sync(report.changes, tuple(to_build), tuple(removed))
+    job = build_sync_job(access, watch, planned)
+    config = {"partitions": sorted(to_build)}
+    steps = {access.names.of(f"{SYNC}_step"): {"config": config}}
+    error = _execute(report, job, instance, access, {"ops": steps})
+    done = {*report.built, *report.failed}
+    if error:
+        failed = Failure("run", error)
+        report.failed |= {name: failed for name in to_build if name not in done}
+    droppable = [n for n in report.changes.droppable(report.failed) if n in removed]
+    _report_dropped(report, instance, access, droppable, error)
+
+
+def _report_dropped(
+    report: BuildReport,
+    instance: dg.DagsterInstance,
+    access: CorpusAccess,
+    partitions: Sequence[str],
+    error: str,
+) -> None:
+    """Report which partitions are neither begun nor published any more; the others failed."""
+    if not partitions:
+        return
+    remaining = access.partitions(instance.get_dynamic_partitions(access.names.partitions))
+    report.dropped += [name for name in partitions if name not in remaining]
+    if error:
+        failed = Failure("drop_partitions", error)
+        report.failed |= {name: failed for name in partitions if name in remaining}
+
+
+def _execute(
+    report: BuildReport,
+    job: dg.JobDefinition,
+    instance: dg.DagsterInstance,
+    access: CorpusAccess,
+    config: Mapping[str, Any],
+) -> str:
+    """Run a job; return the reason of its failure, or ""."""
+    from raptor_assets.chain.runs import run_job
+
+    location = None if access.home.owner.names().corpus else CODE_LOCATION
+    run_id, error = run_job(job, instance, {**_LOGGERS, **config}, {}, location)
+    report.run_ids.append(run_id)
+    return error
+
+
+def look_up_endpoints(settings: Settings) -> None:
+    """Check each endpoint of a build once: that it accepts the key and has the model."""
+    endpoints = settings.build_endpoints.values()
+    distinct = {(part.base_url, part.model, part.api_key_env): part for part in endpoints}
+    for part in distinct.values():
+        EndpointClient(part).look_up()
+
+
+def drop(home: Home, settings: Settings, partitions: Sequence[str]) -> BuildReport:
+    """Remove partitions with their vectors and tables, also imported ones."""
+    from raptor_assets.corpus.jobs import build_drop_job, drop_config
+
+    access = CorpusAccess(settings, home)
+    report = BuildReport(Changes(removed=tuple(partitions)))
+    with open_instance(home) as instance:
+        begun = instance.get_dynamic_partitions(access.names.partitions)
+        refuse_unknown("partition is called", partitions, access.partitions(begun))
+        config = drop_config(list(partitions), access.names)
+        error = _execute(report, build_drop_job(access), instance, access, config)
+        _report_dropped(report, instance, access, partitions, error)
+    return report
+
+
+def _select(changes: Changes, partitions: Collection[str] | None, *, force: bool) -> set[str]:
+    in_source = {*changes.to_build, *changes.unchanged}
+    selected = in_source if force else set(changes.to_build_now)
+    if partitions is None:
+        return selected
+    refuse_unknown("partition is called", partitions, in_source)
+    return selected & set(partitions)

@@ -1,0 +1,146 @@
+"""Decisions on published nodes and documents, for the command and the server.
+
+The next build applies them, see ``raptor_core.curation``.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from raptor_assets.assets.names import CHAIN_NAMES
+from raptor_assets.home.folder import Home
+from raptor_core.curation import (
+    RIGHT,
+    WRONG,
+    Decision,
+    Kind,
+    subject_of_finding,
+    subject_of_summary,
+)
+from raptor_core.documents import partition_key, tree_name
+from raptor_core.errors import CurationError
+from raptor_core.home import HomeRetriever
+from raptor_core.nodes import Node
+from raptor_core.tables.curation import decide, read_decisions, take_back
+from raptor_core.tables.values import table_to_documents, table_to_nodes
+from raptor_core.tree.corpus_tree import CORPUS_TREE_NAME, corpus_tree_settings
+
+ABOUT_CHARS = 120
+
+
+@dataclass(frozen=True, slots=True)
+class Author:
+    """Person who decides, and the reason."""
+
+    who: str
+    why: str = ""
+
+    def __post_init__(self) -> None:
+        if not self.who.strip():
+            raise CurationError("a decision needs the name of the person who decides")
+
+
+class Curator:
+    """Recorder of decisions on the published nodes and documents of a home.
+
+    Published trees do not change before the next build. Methods raise CurationError where a
+    decision is not possible, UnknownTreeError for an unknown id, TableError if the record fails.
+    """
+
+    def __init__(self, home: str | Path | None = None) -> None:
+        opened, self._settings = Home.open(home)
+        self._tables = opened.table_store(self._settings)
+        self._corpus_tree_tables = opened.corpus_tree.table_store(
+            corpus_tree_settings(self._settings)
+        )
+        self._published = HomeRetriever(opened.path)
+
+    def decisions(self) -> list[Decision]:
+        """Return all decisions, oldest first, with those that were taken back."""
+        both = (self._tables, self._corpus_tree_tables)
+        decisions = [decision for tables in both for decision in read_decisions(tables)]
+        return sorted(decisions, key=lambda decision: decision.id)
+
+    def set_document_aside(self, document: str, author: Author) -> Decision:
+        """Leave a document out of its tree from the next build on."""
+        tree = tree_name(document, self._settings.grouping)
+        table = self._tables.find(
+            CHAIN_NAMES.documents.path, partition_key(tree, self._settings.grouping)
+        )
+        known = {} if table is None else table_to_documents(table)
+        titles = {item.id: item.title for item in known.get(tree, ())}
+        if document not in titles:
+            raise CurationError(
+                f"no document {document!r} was built; `raptor status` lists the trees, "
+                "`raptor tree TREE` their documents"
+            )
+        return self._decide("document", tree, document, "", titles[document] or document, author)
+
+    def set_chunk_aside(self, node_id: str, author: Author) -> Decision:
+        """Leave a chunk out of its tree and out of all summaries, from the next build on."""
+        node = self._published.family(node_id).node
+        if not node.is_leaf:
+            raise CurationError(
+                f"node {node_id} is a summary of its children; set chunks aside, or correct it"
+            )
+        return self._decide("chunk", node.tree, node.id, "", node.text, author)
+
+    def set_span_aside(self, document: str, start: int, end: int, author: Author) -> Decision:
+        """Leave a chunk out, by its span of a document; its tree may be unpublished."""
+        tree = tree_name(document, self._settings.grouping)
+        table = self._tables.find(
+            CHAIN_NAMES.chunks.path, partition_key(tree, self._settings.grouping)
+        )
+        for node in () if table is None else table_to_nodes(table):
+            if (node.tree, node.documents, node.start, node.end) == (tree, (document,), start, end):
+                return self._decide("chunk", tree, node.id, "", node.text, author)
+        raise CurationError(
+            f"no build made a chunk of {document!r} from character {start} to {end}; the message "
+            "of a failed summary and `raptor tree TREE --ids` name the chunks that there are"
+        )
+
+    def correct(self, node_id: str, text: str, author: Author) -> Decision:
+        """Replace a summary's text for as long as it summarizes the same nodes."""
+        node, children = self._summary(node_id)
+        if not text.strip():
+            raise CurationError("the corrected text is blank; give the summary's whole new text")
+        subject = subject_of_summary(child.content_key for child in children)
+        return self._decide("summary", node.tree, subject, text.strip(), node.text, author)
+
+    def mark(self, node_id: str, sentence: str, value: str, author: Author) -> Decision:
+        """Confirm or reject the finding that nothing supports a sentence of a summary."""
+        node, _ = self._summary(node_id)
+        if value not in (RIGHT, WRONG):
+            raise CurationError(f"a finding is {RIGHT!r} or {WRONG!r}, not {value!r}")
+        if sentence not in node.text:
+            raise CurationError(f"summary {node_id} has no sentence {sentence!r}")
+        subject = subject_of_finding(node_id, sentence)
+        return self._decide("finding", node.tree, subject, value, sentence, author)
+
+    def take_back(self, decision_id: str, author: Author) -> Decision:
+        """Undo a decision, from the next build on."""
+        above = {decision.id for decision in read_decisions(self._corpus_tree_tables)}
+        tables = self._corpus_tree_tables if decision_id in above else self._tables
+        return take_back(tables, decision_id, who=author.who, why=author.why)
+
+    def _summary(self, node_id: str) -> tuple[Node, tuple[Node, ...]]:
+        family = self._published.family(node_id)
+        if family.node.is_leaf:
+            raise CurationError(
+                f"node {node_id} is a chunk, the document's own words; set it aside, or edit the "
+                "document"
+            )
+        return family.node, family.children
+
+    def _decide(
+        self, kind: Kind, tree: str, subject: str, value: str, about: str, author: Author
+    ) -> Decision:
+        return decide(
+            self._corpus_tree_tables if tree == CORPUS_TREE_NAME else self._tables,
+            kind,
+            tree,
+            subject,
+            value=value,
+            about=" ".join(about.split())[:ABOUT_CHARS],
+            who=author.who,
+            why=author.why,
+        )

@@ -1,0 +1,136 @@
+"""Plan of the next build of a home, made before anything is written or paid.
+
+The build is in ``execute``, the plan of single trees in ``raptor_core.rebuild``.
+"""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from raptor_assets.chain.context import KnownStore
+from raptor_assets.corpus.changes import Changes, changes_of
+from raptor_assets.home.access import CorpusAccess
+from raptor_assets.home.folder import Home
+from raptor_assets.home.published import TreeIndex
+from raptor_assets.local.dagster import open_instance
+from raptor_core.documents import Document, Partitions, Scan
+from raptor_core.nodes import Tree
+from raptor_core.quality.document_text import find_odd_text
+from raptor_core.rebuild import RebuildPlan, TreePlan, plan_rebuild
+from raptor_core.settings import Settings
+from raptor_core.tree.cache import Known
+from raptor_core.tree.components import Components
+from raptor_core.tree.corpus_tree import CORPUS_TREE_NAME
+from raptor_core.tree.leaves import make_leaves
+from raptor_core.tree.published import PublishedTrees, published_tree
+
+
+@dataclass(frozen=True, slots=True)
+class Forecast:
+    """Partitions and trees that the next build changes.
+
+    ``odd`` has the doubts of documents to build, by their ids.
+    """
+
+    changes: Changes
+    plan: RebuildPlan
+    odd: Mapping[str, str] = field(default_factory=dict)
+
+
+def forecast(
+    home: Home,
+    settings: Settings,
+    scan: Scan,
+    partitions: Collection[str] | None = None,
+    *,
+    components: Components | None = None,
+) -> Forecast:
+    """Plan the trees that a build of ``partitions``, or of all, would build or drop."""
+    access = CorpusAccess(settings, home, components=components, scan=scan)
+    owner = home.owner
+    if owner.names().corpus or (owner.dagster.exists() and not owner.has_default_instance()):
+        with open_instance(home) as instance:
+            access.components(instance)  # shares the cache of builds
+    changes = changes_of(access)
+    to_build = [name for name in changes.to_build_now if partitions is None or name in partitions]
+    documents = _documents_by_tree(access, to_build)
+    removed = changes.removed if partitions is None else ()
+    dropped = _dropped_trees(access, (*removed, *to_build), set(documents))
+    prepared = access.components()
+    prepared.curation = access.curation()
+    is_usable = _has_usable_store(access, prepared)
+    previous = _previous_trees(access, documents, dropped, prepared) if is_usable else {}
+    known: Known | None = KnownStore(access.store) if is_usable else None
+    plan = plan_rebuild(previous, documents, components=prepared, known=known)
+    if settings.corpus_tree.enabled:
+        plan = replace(plan, trees=(*plan.trees, *_plan_corpus_tree(access, plan)))
+    every = (document for members in documents.values() for document in members)
+    odd = {d.id: find_odd_text(d, prepared.unknown_share) for d in every}
+    return Forecast(changes, plan, {name: o.reason for name, o in odd.items() if o})
+
+
+def _plan_corpus_tree(below: CorpusAccess, plan: RebuildPlan) -> tuple[TreePlan, ...]:
+    """Plan the corpus tree; present top texts, or tree names, represent those of changed trees."""
+    from raptor_assets.corpus.corpus_tree import (  # load Dagster
+        corpus_tree_access,
+        documents_above,
+    )
+
+    above, present = corpus_tree_access(below), documents_above(below)
+    changed = {tree.tree: tree for tree in plan.trees if tree.action != "keep"}
+    tops = [document for document in present if document.source not in changed]
+    for name, tree in changed.items():
+        if tree.action != "drop":
+            text = next((document.text for document in present if document.source == name), name)
+            tops.append(Document(name, f"{text} …", source=name))
+    if len({document.source for document in tops}) < below.settings.corpus_tree.min_trees:
+        return ()
+    components, previous = above.components(), {}
+    components.curation = above.curation()
+    if above.store.exists():
+        with above.store.open_existing() as store:
+            published = published_tree(store, CORPUS_TREE_NAME)
+            previous = {CORPUS_TREE_NAME: published} if published else {}
+    planned = plan_rebuild(previous, {CORPUS_TREE_NAME: tops}, components=components)
+    return tuple(replace(tree, exact=tree.exact and not changed) for tree in planned.trees)
+
+
+def _documents_by_tree(
+    access: CorpusAccess, keys: Collection[str]
+) -> dict[str, tuple[Document, ...]]:
+    documents = access.source.corpus(keys).documents
+    partitions = Partitions(documents, access.settings.grouping)
+    return {tree: members for trees in partitions.values() for tree, members in trees.items()}
+
+
+def _dropped_trees(
+    access: CorpusAccess, partitions: Iterable[str], live: Collection[str]
+) -> set[str]:
+    """Return the trees of removed partitions, and those that changed partitions lose."""
+    stored = TreeIndex(access.store.built_trees, access.settings.grouping)
+    return {tree for name in partitions for tree in stored(name)} - set(live)
+
+
+def _has_usable_store(access: CorpusAccess, components: Components) -> bool:
+    """Return whether there is a store, and the settings' embedder made its vectors."""
+    if not access.store.exists():
+        return False
+    with access.store.open_existing() as store:
+        return bool(store.identity == components.store_identity)
+
+
+def _previous_trees(
+    access: CorpusAccess,
+    documents: Mapping[str, Sequence[Document]],
+    dropped: Collection[str],
+    components: Components,
+) -> dict[str, Tree]:
+    """Return the published trees to rebuild or drop."""
+    with access.store.open_existing() as store:
+        published = PublishedTrees()
+        published.look_up(store, documents)
+        previous = {tree: published_tree(store, tree) for tree in dropped}
+        for tree, members in documents.items():
+            previous[tree] = published.earlier_tree(
+                store, tree, members, lambda name: make_leaves(name, documents[name], components)
+            )
+    return {name: tree for name, tree in previous.items() if tree}

@@ -1,1 +1,0 @@
-"""A corpus in a Dagster project: its home, resources, records, IO managers, jobs and sensor."""

@@ -1,0 +1,1 @@
+"""Output for people: metadata, costs, Markdown, pages, lines of a terminal."""

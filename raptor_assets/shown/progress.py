@@ -1,0 +1,130 @@
+"""Progress of a run of the chain, and costs of one partition in it."""
+
+import time
+from collections import defaultdict
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from raptor_assets.assets.names import counted
+from raptor_core.models.money.usage import Usage
+
+
+@dataclass(frozen=True)
+class Failure:
+    """Failure of a partition: asset, message, and class of the error unless a check refused it."""
+
+    asset: str
+    reason: str
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """Progress of a step over some partitions.
+
+    Attributes:
+        n_made: texts that it embedded or wrote, without reused ones.
+        failed: failures by partition.
+        odd: findings of the check on documents, by partition.
+        share: 1 for a step that is done, less for a step that works.
+        usage: usage of endpoints by the step so far.
+    """
+
+    asset: str
+    partitions: tuple[str, ...]
+    n_rows: int
+    seconds: float
+    n_made: int = 0
+    failed: Mapping[str, Failure] = field(default_factory=dict)
+    odd: Mapping[str, str] = field(default_factory=dict)
+    share: float = 1.0
+    usage: Usage = field(default_factory=Usage)
+
+
+Watch = Callable[[Progress], None]
+
+
+def ignore_progress(_progress: Progress) -> None:
+    """Ignore all progress."""
+
+
+class StepProgress:
+    """Step at which a run works; ``spent`` returns the usage of endpoints in the run so far."""
+
+    def __init__(self, spent: Callable[[], Usage], watch: Watch) -> None:
+        self._spent = spent
+        self._watch = watch
+        self.begin("", ())
+
+    def begin(self, asset: str, partitions: tuple[str, ...]) -> None:
+        """Begin a step."""
+        self._asset, self._partitions = asset, partitions
+        self._spent_at_start, self._started = self._spent(), time.monotonic()
+
+    @property
+    def seconds(self) -> float:
+        """Seconds since the step began."""
+        return time.monotonic() - self._started
+
+    @property
+    def usage(self) -> Usage:
+        """Usage of endpoints by the step so far."""
+        return self._spent() - self._spent_at_start
+
+    def report(self, n_done: int, n_texts: int) -> None:
+        """Report how many of the step's texts are made."""
+        share = n_done / (n_texts + 1)  # the step still works after the last text
+        at = Progress(self._asset, self._partitions, 0, self.seconds, share=share, usage=self.usage)
+        self._watch(at)
+
+
+def describe_step(done: Progress) -> str:
+    """Describe a step in one line, such as "chunks: 3 partitions, 40 rows, 0.2 s"."""
+    phrases = [counted(len(done.partitions), "partition"), counted(done.n_rows, "row")]
+    phrases += [f"{done.seconds:.1f} s", *usage_phrases(done.usage), *speed_phrases(done)]
+    return f"{done.asset}: {', '.join(phrases)}"
+
+
+def speed_phrases(step: Progress) -> list[str]:
+    """Return a phrase such as "18.2 tokens/s" for a step in which a local model writes."""
+    n_tokens = 0 if step.usage.usd else step.usage.completion_tokens
+    return [f"{n_tokens / step.seconds:.1f} tokens/s"] if n_tokens and step.seconds else []
+
+
+def usage_phrases(usage: Usage) -> list[str]:
+    """Return phrases such as "53 calls" and "0.021 USD", none without calls."""
+    if not usage.calls:
+        return []
+    return [counted(usage.calls, "call"), *([] if usage.usd is None else [f"{usage.usd:.4g} USD"])]
+
+
+COUNTED = ("calls", "retries", "prompt_tokens", "completion_tokens")
+"""Fields of a usage, in the order in which they are shown."""
+
+
+@dataclass
+class PartitionCosts:
+    """Counts and usages of this run, for one partition.
+
+    Attributes:
+        n_summarized, n_embedded: texts that this run wrote or embedded.
+        usage: what they took.
+        audit_usage: what audits took.
+        paid: what the summaries of a layer took.
+    """
+
+    n_summarized: int = 0
+    n_embedded: int = 0
+    usage: Usage = field(default_factory=Usage)
+    audit_usage: Usage = field(default_factory=Usage)
+    paid: defaultdict[int, Usage] = field(default_factory=lambda: defaultdict(Usage))
+
+    def add_embeddings(self, n_texts: int, usage: Usage) -> None:
+        """Count the texts that were embedded."""
+        self.n_embedded += n_texts
+        self.usage += usage
+
+    def add_summary(self, layer: int, usage: Usage) -> None:
+        """Count what a summary of a layer took."""
+        self.usage += usage
+        self.paid[layer] += usage

@@ -1,0 +1,234 @@
+"""Audits in real runs: findings as rows, and what follows from them."""
+
+import json
+
+import pytest
+from support.openai_server import FakeOpenAI, default_answer
+from support.summarizers import ScriptedSummarizer
+from support.word_judge import WordJudge
+from support.workshop import Workshop, prose
+
+from raptor_assets.local.status import read_costs
+from raptor_core.curation import subject_of_finding
+from raptor_core.models.summarizing.base import Summary
+from raptor_core.store.base import Where
+from raptor_core.tables.curation import decide, read_decisions, take_back
+from raptor_core.tables.values import table_to_findings
+
+pytestmark = pytest.mark.slow
+
+LIE = "Professor Quillfeather counted 7341 whales."
+
+
+class LyingSummarizer(ScriptedSummarizer):
+    """Adds a lie to summaries of children with a word."""
+
+    def __init__(self, word):
+        super().__init__()
+        self.word = word
+
+    def summarize(self, requests):
+        by_key = {request.key: request for request in requests}
+        for answer in super().summarize(requests):
+            request = by_key[answer.key]
+            lies = self.word in " ".join(request.texts)
+            yield Summary(answer.key, f"{answer.text} {LIE}") if lies else answer
+
+
+class CountingJudge(WordJudge):
+    def __init__(self):
+        super().__init__()
+        self.n_judged = 0
+
+    def judge(self, summaries):
+        self.n_judged += len(summaries)
+        return super().judge(summaries)
+
+
+def lying(tmp_path, **audit):
+    made = Workshop(
+        tmp_path,
+        components={"summarizer": LyingSummarizer("zebra"), "judge": CountingJudge()},
+        checks={"audit_rate": 1.0, "max_unsupported": 0.05},
+        audit=audit,
+    )
+    made.judge = made.parts_given["judge"]
+    made.summarizer = made.parts_given["summarizer"]
+    made.write("a.md", prose(24, seed=1).replace("castle", "zebra", 1))
+    made.write("b.md", prose(24, seed=2))
+    return made
+
+
+def findings(workshop, partition, layer=1):
+    tables = workshop.access().tables
+    return table_to_findings(tables.read([f"layer_{layer}", "findings"], partition))
+
+
+def lies(workshop):
+    """Summaries of layer 1 with the lie; one above them has it from its child."""
+    with workshop.access().store.open() as store:
+        return [n for n in store.nodes(Where(trees=("a.md",), layers=(1,))) if LIE in n.text]
+
+
+def found_by_search(workshop, texts):
+    with workshop.access().store.open() as store:
+        vectors = workshop.embedder.embed(texts)
+        dense = {hit.node.id for hits in store.search(vectors, 100) for hit in hits}
+        return dense | {hit.node.id for hits in store.search_text(texts, 100) for hit in hits}
+
+
+def test_findings_are_rows_with_what_is_missing_and_the_check_warns(tmp_path):
+    workshop = lying(tmp_path)
+    assert workshop.build().built == ["a.md", "b.md"]
+    wrong = [f for f in findings(workshop, "a.md") if f.judgement == "unsupported"]
+    assert {finding.sentence for finding in wrong} == {LIE}
+    assert {"7341", "Quillfeather"} <= set(wrong[0].missing)
+    assert {finding.node_id for finding in wrong} == {n.id for n in lies(workshop)}
+    assert all(finding.judgement == "supported" for finding in findings(workshop, "b.md"))
+    metadata = workshop.metadata("layer_1/findings", "a.md")
+    assert metadata["n_audited"] == metadata["n_summaries"] == metadata["n_judged"] > 1
+    assert metadata["n_unsupported"] == len(wrong)
+    assert LIE in metadata["unsupported_sentences"]
+    tree = workshop.metadata("tree", "a.md")
+    assert tree["summaries_unsupported"] >= len(wrong)
+    assert tree["findings_traceable"] >= tree["findings_repeated_above"]
+    assert found_by_search(workshop, [LIE]) >= {node.id for node in lies(workshop)}
+
+
+def test_an_unchanged_summary_is_not_judged_again(tmp_path):
+    workshop = lying(tmp_path)
+    workshop.build()
+    before, n_judged = findings(workshop, "a.md"), workshop.judge.n_judged
+    workshop.build(force=True)
+    assert workshop.judge.n_judged == n_judged
+    assert findings(workshop, "a.md") == before
+    assert workshop.metadata("layer_1/findings", "a.md")["reused"]
+    workshop.write("a.md", prose(24, seed=1) + "\n\nThe harbour was silent. Nobody sang.")
+    workshop.build()
+    assert 0 < workshop.judge.n_judged - n_judged < n_judged
+
+
+def test_quarantine_hides_a_summary_from_search_and_from_nothing_else(tmp_path):
+    workshop = lying(tmp_path, on_unsupported="quarantine")
+    workshop.build()
+    hidden = {node.id for node in lies(workshop)}
+    assert hidden
+    assert set(workshop.manifests()["a.md"].quarantined) == hidden
+    assert workshop.manifests()["b.md"].quarantined == ()
+    every = found_by_search(workshop, [LIE, prose(24, seed=1)])
+    assert every
+    assert every.isdisjoint(hidden)
+    assert workshop.metadata("tree", "a.md")["n_nodes_quarantined"] == len(hidden)
+    with workshop.access().store.open() as store:
+        assert {n.id for n in store.nodes(Where(ids=tuple(hidden)))} == hidden
+        assert hidden <= set(store.point_ids("a.md"))
+    workshop.build(force=True)
+    assert set(workshop.manifests()["a.md"].quarantined) == hidden
+    assert found_by_search(workshop, [LIE]).isdisjoint(hidden)
+
+
+def test_marks_of_people_count_in_figures_and_free_what_a_judge_was_wrong_about(tmp_path):
+    workshop = lying(tmp_path, on_unsupported="quarantine")
+    workshop.build()
+    wrong, *others = sorted(lies(workshop), key=lambda node: node.id)
+    tables = workshop.access().tables
+    marks = {wrong.id: "wrong"} | {node.id: "right" for node in others}
+    for node_id, value in marks.items():
+        subject = subject_of_finding(node_id, LIE)
+        decide(tables, "finding", "a.md", subject, value=value, who="Ines")
+    n_judged = workshop.judge.n_judged
+    assert workshop.build().built == ["a.md"]
+    assert workshop.judge.n_judged == n_judged
+    assert set(workshop.manifests()["a.md"].quarantined) == {node.id for node in others}
+    assert wrong.id in found_by_search(workshop, [LIE])
+    metadata = workshop.metadata("layer_1/findings", "a.md")
+    assert metadata["n_unsupported"] == len(others)
+    assert (metadata["n_marked_right"], metadata["n_marked_wrong"]) == (len(others), 1)
+    for decision in read_decisions(tables):
+        take_back(tables, decision.id, who="Ines")
+    workshop.build()
+    assert set(workshop.manifests()["a.md"].quarantined) == {*marks}
+
+
+def test_quarantine_ends_with_the_setting(tmp_path):
+    workshop = lying(tmp_path, on_unsupported="quarantine")
+    workshop.build()
+    hidden = {node.id for node in lies(workshop)}
+    workshop.configure(checks={"audit_rate": 1.0}, audit={"on_unsupported": "report"})
+    assert workshop.build().built == ["a.md", "b.md"]
+    assert workshop.manifests()["a.md"].quarantined == ()
+    assert found_by_search(workshop, [LIE]) >= hidden
+
+
+def test_blocking_keeps_the_published_tree_and_names_the_sentence(tmp_path):
+    workshop = lying(tmp_path, on_unsupported="block")
+    workshop.write("a.md", prose(24, seed=1))
+    assert workshop.build().built == ["a.md", "b.md"]
+    before = workshop.manifests()
+    workshop.write("a.md", prose(24, seed=1).replace("castle", "zebra", 1))
+    report = workshop.build()
+    assert set(report.failed) == {"a.md"}
+    assert report.failed["a.md"].asset == "layer_1/findings"
+    assert "hallucination_audit" in report.failed["a.md"].reason
+    assert workshop.manifests() == before
+
+
+def test_a_changed_judge_audits_again_and_makes_no_summary(tmp_path):
+    workshop = Workshop(tmp_path, checks={"audit_rate": 1.0}, audit={"judge": "support"})
+    workshop.write("a.md", prose(24, seed=1))
+    workshop.build()
+    before = workshop.manifests()
+    named = {"judge": "support.word_judge:WordJudge"}
+    workshop.configure(checks={"audit_rate": 1.0}, components=named)
+    assert workshop.build().built == ["a.md"]
+    assert workshop.metadata("layer_1/findings", "a.md")["judge"].startswith("words")
+    assert workshop.manifests()["a.md"].build_id == before["a.md"].build_id
+
+
+def test_what_a_run_was_paid_for_is_in_its_tags_and_in_the_cost_of_its_trees(tmp_path):
+    judged = json.dumps({"unsupported": []})
+
+    def answer(body):
+        return judged if "response_format" in body else default_answer(body)
+
+    with FakeOpenAI(answer=answer) as server:
+        endpoint = {"base_url": server.base_url}
+        workshop = Workshop(
+            tmp_path,
+            summarizer={"kind": "openai", "model": "org/writer", **endpoint},
+            audit={"judge": "llm", "model": "auditor", **endpoint},
+            prices={"auditor": {"input": 1.0, "output": 1.0}},
+        )
+        workshop.write("a.md", prose(24, seed=1))
+        report = workshop.build()
+        asked = [body["model"] for body in server.bodies]
+    assert report.built == ["a.md"]
+    with workshop.instance() as instance:
+        tags = instance.get_run_by_id(report.run_ids[0]).tags
+    n_audits, n_summaries = asked.count("auditor"), asked.count("org/writer")
+    assert tags["raptor/paid-audits-auditor"].startswith(f"{n_audits} calls, ")
+    assert tags["raptor/paid-audits-auditor"].endswith(" USD")
+    assert tags["raptor/paid-summaries-org-writer"].startswith(f"{n_summaries} calls, ")
+    assert "USD" not in tags["raptor/paid-summaries-org-writer"]
+    findings = workshop.metadata("layer_1/findings", "a.md")
+    assert (findings["calls"], findings["judge"][:5]) == (findings["n_judged"], "llm 1")
+    tree = workshop.metadata("tree", "a.md")
+    assert tree["audit_calls"] == n_audits
+    assert "usd_spent" not in tree
+    costs = read_costs(workshop.home, workshop.settings, ["a.md"])
+    assert costs["a.md"]["calls"] == n_audits + n_summaries
+    assert costs["a.md"]["spent_usd"] is None
+
+
+def test_what_was_found_is_in_the_versions_of_all_that_comes_of_it(tmp_path):
+    workshop = lying(tmp_path)
+    workshop.build()
+    made = ("layer_0/embeddings", "layer_1/summaries", "layer_1/embeddings", "tree", "tree_report")
+    before = {key: workshop.data_version(key, "a.md") for key in made}
+    nodes = workshop.texts("a.md")
+    workshop.configure(checks={"audit_rate": 0.1, "audit_minimum": 1})
+    workshop.build(force=True)
+    changed = [key for key in made if workshop.data_version(key, "a.md") != before[key]]
+    assert changed == ["layer_1/embeddings", "tree", "tree_report"]
+    assert workshop.texts("a.md") == nodes
+    assert not workshop.build().built

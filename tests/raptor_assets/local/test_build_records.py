@@ -1,0 +1,214 @@
+"""What a build leaves in Dagster's record: materializations, versions, metadata, checks."""
+
+import re
+
+import dagster as dg
+import pytest
+from dagster._core.definitions.data_version import CachingStaleStatusResolver
+from dagster._core.loader import LoadingContextForTest
+from dagster._core.storage.partition_status_cache import get_and_update_asset_status_cache_value
+from support.workshop import Workshop, prose
+
+from raptor_assets.assets.names import CHAIN_NAMES, corpus_partitions
+from raptor_assets.assets.specs import build_check_specs
+from raptor_assets.local.dagster import CODE_LOCATION
+from raptor_core.tables.files import TableStore
+
+pytestmark = pytest.mark.slow
+
+LONG = "guides/long.md"
+SHORT = "short.md"
+TOPS = {LONG: 2, SHORT: 0}
+"""The highest layer of each tree."""
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory):
+    """Two documents, one tree of two summary layers and one of a single leaf, built once."""
+    workshop = Workshop(tmp_path_factory.mktemp("built"))
+    workshop.write(LONG, f"# Long\n\n{prose(40, seed=1)}")
+    workshop.write(SHORT, "One short sentence stands here.")
+    workshop.report = workshop.build()
+    return workshop
+
+
+def chain(workshop):
+    return CHAIN_NAMES.chain(workshop.settings.tree.max_layers)
+
+
+def expected(workshop, partition):
+    """What a partition has: what stands up to its top, and the clusters that say why it ended."""
+    top = TOPS[partition]
+    return {asset for asset in chain(workshop) if asset.needed_layer <= top}
+
+
+def test_what_a_tree_has_is_materialized_and_nothing_above_its_end(built):
+    assert built.report.succeeded
+    assert sorted(built.report.built) == [LONG, SHORT]
+    assert built.partitions() == [LONG, SHORT]
+    tables = TableStore(built.home.tables_url(built.settings))
+    with built.instance() as instance:
+        for asset in chain(built):
+            found = {name for name in (LONG, SHORT) if asset in expected(built, name)}
+            assert instance.get_materialized_partitions(asset.key) == found
+            stored = set() if asset.kind == "embeddings" else found  # they are in Qdrant
+            assert {name for name in (LONG, SHORT) if tables.exists(asset.path, name)} == stored
+
+
+def test_the_partition_page_shows_what_a_tree_has_as_materialized_and_the_rest_as_missing(built):
+    with built.instance() as instance:
+        for asset in chain(built):
+            partitions = corpus_partitions()
+            status = get_and_update_asset_status_cache_value(instance, asset.key, partitions)
+            found = status.deserialize_materialized_partition_subsets(partitions)
+            failed = status.deserialize_failed_partition_subsets(partitions)
+            there = {name for name in (LONG, SHORT) if asset in expected(built, name)}
+            assert set(found.get_partition_keys()) == there
+            assert not list(failed.get_partition_keys())
+
+
+def test_nothing_is_stale_after_a_build(built):
+    graph = built.definitions().resolve_asset_graph()
+    with built.instance() as instance:
+        resolver = CachingStaleStatusResolver(instance, graph, LoadingContextForTest(instance))
+        statuses = {
+            resolver.get_status(asset.key, partition).value
+            for asset in chain(built)
+            for partition in (LONG, SHORT)
+            if asset in expected(built, partition)
+        }
+    assert statuses == {"FRESH"}
+
+
+def test_a_layer_says_counts_tokens_samples_and_seconds(built):
+    found = built.metadata("layer_1/summaries", LONG)
+    assert found["state"] == "built"
+    assert found["n_nodes"] == found["dagster/row_count"] == found["n_made"] > 1
+    assert found["n_tokens"] > found["n_nodes"]
+    assert found["n_reused"] == 0
+    assert found["children_mean"] >= 2
+    assert 0 < found["compression_mean"] < 1
+    assert found["sample_nodes"].count("\n") >= 3
+    assert found["seconds"] >= 0
+    assert not found["reused"]
+
+
+def test_one_event_of_a_batch_has_the_columns_of_each_asset(built):
+    for asset in chain(built):
+        names = [name for name in (LONG, SHORT) if asset in expected(built, name)]
+        events = [built.metadata(asset.name, name) for name in names]
+        assert sum("dagster/column_schema" in event for event in events) == bool(events)
+
+
+def test_a_document_and_a_page_of_a_tree_say_where_they_stand(built):
+    assert built.metadata("documents", LONG)["uri"] == (built.docs / LONG).as_uri()
+    page = built.home.reports / f"{SHORT}.html"
+    assert built.metadata("tree_report", SHORT)["uri"] == page.as_uri()
+
+
+def test_embeddings_say_what_was_computed(built):
+    found = built.metadata("layer_0/embeddings", LONG)
+    assert found["n_computed"] == found["n_distinct_texts"] == found["n_nodes"] > 8
+    assert found["n_dims"] == 32
+
+
+def test_a_tree_that_ended_says_where_and_why(built):
+    clusters = built.metadata("layer_1/clusters", SHORT)
+    assert clusters["state"] == "past_top"
+    assert clusters["n_trees_ended"] == 1
+    assert "layer 0" in clusters["ended_trees"]
+    assert "1 nodes" in clusters["ended_trees"]
+    assert "1 nodes" in built.metadata("tree", SHORT)["trees"]
+
+
+def test_the_tree_says_its_shape(built):
+    found = built.metadata("tree", LONG)
+    manifest = built.manifests()[LONG]
+    assert found["n_nodes"] == sum(manifest.layer_sizes)
+    assert found["n_nodes_layer_0"] == manifest.layer_sizes[0]
+    assert found["n_nodes_added"] == found["n_nodes"]
+    assert len(manifest.layer_sizes) == 3
+
+
+def test_a_tree_of_several_documents_is_told_by_their_titles(tmp_path):
+    workshop = Workshop(tmp_path, grouping={"by": "folder"})
+    for name, title in (("guides/a.md", "Pumps"), ("guides/b.md", "Valves")):
+        workshop.write(name, f"# {title}\n\n{prose(2, seed=1)}")
+    workshop.build()
+    assert "| guides | Pumps, Valves |" in workshop.metadata("tree", "guides")["trees"]
+
+
+def test_every_check_of_what_a_tree_has_has_a_result(built):
+    specs = build_check_specs(built.settings, CHAIN_NAMES)
+    with built.instance() as instance:
+        found = {
+            (record.check_key, record.partition_key): record.latest_execution_status.value
+            for record in instance.event_log_storage.get_asset_check_partition_info(
+                [spec.key for spec in specs], partition_keys=[LONG, SHORT]
+            )
+        }
+    structural = {spec.key for spec in specs if spec.blocking}
+    there = {
+        (spec.key, name)
+        for name in TOPS
+        for asset in expected(built, name)
+        for spec in specs
+        if spec.asset_key == asset.key
+    }
+    assert found.keys() == there
+    assert {found[place] for place in there if place[0] in structural} == {"SUCCEEDED"}
+
+
+def test_a_check_points_at_the_materialization_that_it_judged(built):
+    key = dg.AssetCheckKey(CHAIN_NAMES.summaries(1).key, "coverage")
+    with built.instance() as instance:
+        records = instance.event_log_storage.get_asset_check_execution_history(key, limit=5)
+        latest = instance.get_latest_storage_id_by_partition(
+            CHAIN_NAMES.summaries(1).key, dg.DagsterEventType.ASSET_MATERIALIZATION
+        )
+    for record in records:
+        evaluation = record.event.dagster_event.event_specific_data
+        pointed = evaluation.target_materialization_data.storage_id
+        assert pointed == latest[evaluation.partition]
+
+
+def test_in_the_log_every_check_result_follows_what_it_judged(built):
+    with built.instance() as instance:
+        records = instance.get_records_for_run(built.report.run_ids[0]).records
+    made, judged = {}, set()
+    for at, record in enumerate(records):
+        event = record.event_log_entry.dagster_event
+        if event and event.is_step_materialization:
+            made[(event.asset_key, event.partition)] = (at, record)
+        elif event and event.event_type == dg.DagsterEventType.ASSET_CHECK_EVALUATION:
+            check = event.asset_check_evaluation_data
+            of_what = (check.asset_key, check.partition)
+            before, materialization = made[of_what]
+            assert before < at
+            assert materialization.storage_id < record.storage_id
+            assert materialization.timestamp <= record.timestamp
+            assert check.target_materialization_data.storage_id == materialization.storage_id
+            judged.add(of_what)
+    specs = build_check_specs(built.settings, CHAIN_NAMES)
+    checked = {spec.asset_key for spec in specs}
+    keys = {name: {asset.key for asset in expected(built, name)} for name in TOPS}
+    assert judged == {(key, name) for name in TOPS for key in checked & keys[name]}
+
+
+def test_a_run_is_filed_under_its_job(built):
+    with built.instance() as instance:
+        runs = [instance.get_run_by_id(run_id) for run_id in built.report.run_ids]
+    assert {run.job_name for run in runs} == {"sync"}
+    assert runs[0].tags[".dagster/repository"] == f"__repository__@{CODE_LOCATION}"
+    assert len(runs) == 1
+
+
+def test_the_page_of_a_run_tells_each_step_and_nothing_that_only_dagster_misses(built):
+    with built.instance() as instance:
+        run = instance.get_run_by_id(built.report.run_ids[0])
+        told = [entry.user_message for entry in instance.all_logs(run.run_id)]
+    (line,) = [message for message in told if message.startswith("layer_1/summaries: ")]
+    assert re.fullmatch(r"layer_1/summaries: 1 partition, \d+ rows, \d+\.\d s", line)
+    assert not [message for message in told if "did not yield" in message]
+    shown = [tag for tag in run.tags if not tag.startswith((".dagster/", "dagster/"))]
+    assert shown == []

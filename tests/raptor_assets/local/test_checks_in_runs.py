@@ -1,0 +1,304 @@
+"""Checks in real runs: what stops a publication, what only warns, and the golden set."""
+
+import json
+
+import dagster as dg
+import pytest
+from support.hashing import HashingEmbedder
+from support.summarizers import UNCLOSED, ScriptedSummarizer
+from support.workshop import Workshop, prose
+
+from raptor_assets.assets.names import BUILD
+from raptor_assets.local.status import read_status
+from raptor_core.identity import fingerprint
+from raptor_core.models.summarizing.base import FailedSummary, Summary
+
+pytestmark = pytest.mark.slow
+
+ZEBRA = "The zebra crossed the viaduct at noon. " * 4
+
+
+class FlatteningEmbedder(HashingEmbedder):
+    """Answers every text alike once it is broken, as an endpoint behind a bad cache may."""
+
+    is_broken = False
+
+    def _encode(self, texts):
+        vectors = super()._encode(texts)
+        if self.is_broken:
+            vectors[:] = 1.0
+        return vectors
+
+
+class WordySummarizer:
+    """The first ``n_words`` of each child, or always the same ``text``."""
+
+    fingerprint = fingerprint("wordy", {})
+
+    def __init__(self, n_words=4, text=None):
+        self.n_words = n_words
+        self.text = text
+
+    def summarize(self, requests):
+        for request in requests:
+            parts = [" ".join(text.split()[: self.n_words]).strip(".") for text in request.texts]
+            yield Summary(request.key, self.text or ". ".join(parts).capitalize() + ".")
+
+
+class RefusingSummarizer(ScriptedSummarizer):
+    """Refuses every summary of one tree."""
+
+    def __init__(self, tree):
+        super().__init__()
+        self.refused = f"of tree {tree!r}"
+
+    def summarize(self, requests):
+        refused = [request for request in requests if self.refused in request.name]
+        for request in refused:
+            yield FailedSummary(request.key, request.name, "the model refused in words")
+        yield from super().summarize([r for r in requests if r not in refused])
+
+
+def evaluations(workshop, asset, check, partition="a.md"):
+    """All evaluations of a check on a partition, oldest first."""
+    key = dg.AssetCheckKey(dg.AssetKey(asset.split("/")), check)
+    with workshop.instance() as instance:
+        history = instance.event_log_storage.get_asset_check_execution_history(key, limit=50)
+    found = [record.evaluation for record in reversed(history)]
+    return [e for e in found if isinstance(e, dg.AssetCheckEvaluation) and e.partition == partition]
+
+
+def test_vectors_that_tell_no_texts_apart_are_not_published(tmp_path):
+    workshop = Workshop(tmp_path)
+    workshop.embedder = FlatteningEmbedder()
+    workshop.configure()
+    workshop.write("a.md", prose(24, seed=1))
+    workshop.build()
+    before, texts = workshop.manifests(), workshop.texts("a.md")
+    workshop.embedder.is_broken = True
+    workshop.write("a.md", prose(24, seed=2))
+    report = workshop.build()
+    assert report.failed["a.md"].asset == "layer_0/embeddings"
+    assert "check embedding" in report.failed["a.md"].reason
+    assert (workshop.manifests(), workshop.texts("a.md")) == (before, texts)
+    passed, failed = evaluations(workshop, "layer_0/embeddings", "embedding")
+    assert (passed.passed, failed.passed) == (True, False)
+    assert failed.severity == dg.AssetCheckSeverity.ERROR
+    assert failed.metadata["vectors_equal_share"].value > 0.1
+    assert failed.metadata["remedy"].value
+    assert "raptor tree a.md --trace " in failed.metadata["worst_nodes"].value
+
+
+def test_clusters_of_an_odd_size_can_block_before_a_summary_is_made(tmp_path):
+    summarizer = ScriptedSummarizer()
+    bounds = {"on_cluster_size": "block", "max_children": 2.5}
+    workshop = Workshop(tmp_path, components={"summarizer": summarizer}, checks=bounds)
+    workshop.write("a.md", prose(24, seed=1))
+    report = workshop.build()
+    assert report.failed["a.md"].asset == "layer_1/clusters"
+    assert "check cluster_size" in report.failed["a.md"].reason
+    assert summarizer.n_made == 0
+    (failed,) = evaluations(workshop, "layer_1/clusters", "cluster_size")
+    assert (failed.passed, failed.severity) == (False, dg.AssetCheckSeverity.ERROR)
+
+
+def test_a_summary_that_is_cut_off_is_not_published(tmp_path):
+    summarizer = WordySummarizer(text=UNCLOSED)
+    workshop = Workshop(tmp_path, components={"summarizer": ScriptedSummarizer()})
+    workshop.write("a.md", prose(24, seed=1))
+    workshop.build()
+    before = workshop.manifests()
+    workshop.parts_given["summarizer"] = summarizer
+    workshop.configure()
+    workshop.write("a.md", prose(24, seed=2))
+    report = workshop.build()
+    assert "check truncation" in report.failed["a.md"].reason
+    assert workshop.manifests() == before
+    (_, failed) = evaluations(workshop, "layer_1/summaries", "truncation")
+    assert "stops at" in failed.metadata["worst_nodes"].value
+
+
+def test_documents_whose_text_looks_wrong_are_named_and_published(tmp_path):
+    workshop = Workshop(tmp_path, components={"summarizer": ScriptedSummarizer()})
+    glued = " ".join(
+        f"thissecondsetof{word}iscalledso" for word in prose(24, seed=1).split("\n")[0].split()
+    )
+    workshop.write("a.md", glued)
+    workshop.write("b.md", prose(24, seed=1))
+    report = workshop.build()
+    assert set(report.built) == {"a.md", "b.md"}
+    assert list(report.odd) == ["a.md"]
+    assert "letters in glued words" in report.odd["a.md"]
+    (found,) = evaluations(workshop, "documents", "document_text")
+    assert (found.passed, found.severity) == (False, dg.AssetCheckSeverity.WARN)
+    assert "letters in glued words" in found.metadata["worst_nodes"].value
+    (fine,) = evaluations(workshop, "documents", "document_text", "b.md")
+    assert fine.passed
+
+
+def test_near_duplicates_warn_with_their_nodes_and_are_published(tmp_path):
+    told = "The castle by the river was built of copper and silver in the winter of the dragon."
+    workshop = Workshop(tmp_path, components={"summarizer": WordySummarizer(text=told)})
+    workshop.write("a.md", prose(60, seed=1))
+    assert workshop.build().succeeded
+    assert "a.md" in workshop.manifests()
+    (found,) = evaluations(workshop, "layer_1/summaries", "near_duplicates")
+    assert (found.passed, found.severity) == (False, dg.AssetCheckSeverity.WARN)
+    assert found.metadata["near_duplicate_share"].value > 0.5
+    table = found.metadata["worst_nodes"].value
+    assert "The castle by the river" in table
+    assert "`raptor tree a.md --trace " in table
+    assert "clustering.threshold" in found.metadata["remedy"].value
+
+
+def test_a_tree_published_from_older_documents_is_stale(tmp_path):
+    workshop = Workshop(tmp_path)
+    workshop.write("a.md", prose(24, seed=1))
+    workshop.build()
+    workshop.write("a.md", prose(24, seed=2))
+    defs = workshop.definitions()
+    with workshop.instance() as instance:
+        done = defs.resolve_job_def(BUILD).execute_in_process(
+            instance=instance,
+            tags={"dagster/partition": "a.md"},
+            asset_selection=[dg.AssetKey("tree")],
+        )
+    assert done.success
+    fresh, stale = evaluations(workshop, "tree", "staleness")
+    assert (fresh.passed, stale.passed) == (True, False)
+    assert stale.metadata["documents_changed"].value == 1
+    assert "| document changed | a.md |" in stale.metadata["worst_nodes"].value
+    workshop.build()
+    assert evaluations(workshop, "tree", "staleness")[-1].passed
+
+
+@pytest.fixture
+def golden(tmp_path):
+    """A home with a golden set of one question, which the document ``a.md`` answers."""
+    checks = {"golden": "golden.jsonl", "min_golden_hit_rate": 1.0}
+    workshop = Workshop(tmp_path, checks=checks, retrieval={"top_k": 1})
+    workshop.write("a.md", ZEBRA + prose(12, seed=1))
+    workshop.write("b.md", prose(24, seed=2))
+    workshop.home.ensure()
+    case = {"question": "Where did the zebra cross at noon, by the viaduct?", "expected": "a.md"}
+    (workshop.home.settings.parent / "golden.jsonl").write_text(json.dumps(case))
+    return workshop
+
+
+def test_the_golden_set_is_a_check_on_all_trees_together(golden):
+    assert golden.build().succeeded
+    (found,) = evaluations(golden, "tree", "golden_retrieval", partition=None)
+    assert found.passed
+    assert found.metadata["hit_rate"].value == 1.0
+    golden.write("a.md", prose(24, seed=1))
+    golden.write("b.md", ZEBRA + prose(12, seed=2))
+    assert golden.build().succeeded
+    found = evaluations(golden, "tree", "golden_retrieval", partition=None)[-1]
+    assert (found.passed, found.severity) == (False, dg.AssetCheckSeverity.WARN)
+    assert "Where did the zebra cross" in found.metadata["worst_nodes"].value
+    (told,) = read_status(golden.home, golden.settings).checks
+    assert (told.asset, told.name, told.passed) == ("tree", "golden_retrieval", False)
+
+
+def test_a_golden_set_that_cannot_be_read_stops_the_run_before_anything_is_made(golden):
+    (golden.home.settings.parent / "golden.jsonl").unlink()
+    report = golden.build()
+    assert set(report.failed) == {"a.md", "b.md"}
+    assert "there is no golden set at" in report.failed["a.md"].reason
+    assert golden.embedder.n_embedded == 0
+
+
+def test_without_a_golden_set_there_is_no_such_check(tmp_path):
+    workshop = Workshop(tmp_path)
+    names = {key.name for key in workshop.definitions().resolve_asset_graph().asset_check_keys}
+    assert "golden_retrieval" not in names
+    assert "staleness" in names
+
+
+def check_alone(workshop, assets, tags=None):
+    """A run of the checks of some assets, as the UI starts it: no asset is made."""
+    defs = workshop.definitions()
+    job = defs.resolve_implicit_global_asset_job_def()
+    chosen = {
+        key for key in job.asset_layer.asset_graph.asset_check_keys if key.asset_key in assets
+    }
+    with workshop.instance() as instance:
+        return job.get_subset(
+            asset_selection=set(), asset_check_selection=chosen
+        ).execute_in_process(instance=instance, tags=tags, raise_on_error=False)
+
+
+def test_checks_are_executed_by_themselves_for_chosen_partitions_and_for_all(tmp_path):
+    workshop = Workshop(tmp_path, components={"summarizer": ScriptedSummarizer()})
+    for number, name in enumerate(("a.md", "b.md")):
+        workshop.write(name, prose(24, seed=number))
+    workshop.build()
+    asked = [
+        *("documents/document_text", "layer_1/summaries/truncation"),
+        *("layer_1/findings/hallucination_audit", "tree/store", "tree/staleness", "tree/shrink"),
+    ]
+
+    def counts():
+        found = {}
+        for name in asked:
+            asset, _, check = name.rpartition("/")
+            found[name] = tuple(
+                len(evaluations(workshop, asset, check, n)) for n in ("a.md", "b.md")
+            )
+        return found
+
+    assert set(counts().values()) == {(1, 1)}
+    assets = {dg.AssetKey(name.split("/")[:-1]) for name in asked}
+    before = workshop.manifests()
+    assert check_alone(workshop, assets).success
+    assert set(counts().values()) == {(2, 2)}
+    assert check_alone(workshop, assets, {"dagster/partition": "b.md"}).success
+    assert set(counts().values()) == {(2, 3)}
+    assert evaluations(workshop, "tree", "store", "b.md")[-1].passed
+    assert workshop.manifests() == before
+
+
+def test_a_check_that_cannot_be_executed_is_told_and_nothing_turns_red(tmp_path):
+    workshop = Workshop(tmp_path, components={"summarizer": ScriptedSummarizer()})
+    workshop.write("a.md", prose(24, seed=1))
+    workshop.build()
+    (table,) = (workshop.home.tables / "layer_1" / "summaries").glob("*.parquet")
+    table.unlink()
+    ran = check_alone(workshop, {dg.AssetKey(["layer_1", "summaries"])})
+    assert ran.success
+    assert len(evaluations(workshop, "layer_1/summaries", "truncation")) == 1
+
+
+def test_a_run_without_partitions_is_refused_in_words(tmp_path):
+    workshop = Workshop(tmp_path)
+    workshop.write("a.md", prose(4, seed=1))
+    job = workshop.definitions().resolve_job_def(BUILD)
+    with workshop.instance() as instance:
+        ran = job.execute_in_process(instance=instance, raise_on_error=False)
+    (failed,) = [event for event in ran.all_events if event.is_step_failure]
+    assert "No partition was chosen" in failed.step_failure_data.user_failure_data.description
+
+
+def test_a_failed_partition_says_why_on_its_pages_and_the_others_keep_their_checks(tmp_path):
+    workshop = Workshop(tmp_path, components={"summarizer": RefusingSummarizer("b.md")})
+    for number, name in enumerate(("a.md", "b.md", "c.md")):
+        workshop.write(name, prose(24, seed=number))
+    report = workshop.build()
+    assert list(report.failed) == ["b.md"]
+    for name in ("a.md", "c.md"):
+        (found,) = evaluations(workshop, "layer_1/summaries", "truncation", name)
+        assert found.passed
+    (refused,) = evaluations(workshop, "layer_1/summaries", "truncation", "b.md")
+    assert not refused.passed
+    assert "Not executed. The build of this partition failed at" in refused.description
+    assert "the model refused in words" in refused.description
+    for asset in (dg.AssetKey(["layer_1", "summaries"]), dg.AssetKey("tree")):
+        with workshop.instance() as instance:
+            chosen = dg.AssetRecordsFilter(asset_key=asset, asset_partitions=["b.md"])
+            (record,) = instance.fetch_observations(chosen, limit=10).records
+        metadata = record.asset_observation.metadata
+        assert metadata["failed_at"].value == "layer_1/summaries"
+        assert "the model refused in words" in metadata["reason"].value
+    status = read_status(workshop.home, workshop.settings)
+    assert {tree.partition for tree in status.trees} == {"a.md", "c.md"}
+    assert all(check.passed for tree in status.trees for check in tree.checks)

@@ -1,0 +1,129 @@
+"""The cache of unfinished work in a real PostgreSQL server: runs on many machines share it."""
+
+import random
+import threading
+from string import printable
+
+import numpy as np
+import pytest
+from support.servers import keep_records_in
+from support.summarizers import ScriptedSummarizer
+from support.workshop import Workshop, prose
+
+from raptor_assets.home.records import shared_cache
+from raptor_assets.local.forecast import forecast
+from raptor_core.documents.catalog.scan import scan_source
+from raptor_core.errors import RecordsError
+from raptor_core.identity import MAX_ID_BYTES
+
+pytestmark = pytest.mark.slow
+
+TEXT = "Grüße 世界, a pair 🕯"
+
+
+@pytest.fixture
+def workshop(postgres, tmp_path, monkeypatch):
+    made = Workshop(tmp_path, components={"summarizer": ScriptedSummarizer(failing="zebra")})
+    keep_records_in(postgres.new_database(), made.home, monkeypatch)
+    return made
+
+
+def test_it_keeps_what_the_file_in_a_home_keeps(workshop):
+    vector = np.array([0.6, 0.8], dtype=np.float32)
+    with workshop.instance() as instance:
+        one, other = (shared_cache(instance, name) for name in ("one", "other"))
+        assert (one.texts(["a"]), one.unfinished()) == ({}, [])
+        for cache in (one, other):
+            cache.want([("t", "a"), ("t", "a"), ("t", "v")])
+        one.keep_texts({"a": "first", "b": "beside"})
+        one.keep_texts({"a": TEXT})
+        one.keep_vectors({"v": vector})
+        assert other.texts(["a", "v"]) == {"a": TEXT}
+        assert other.vectors(["a", "v"])["v"].tobytes() == vector.tobytes()
+        one.forget(["t"])
+        assert (one.unfinished(), other.unfinished()) == ([], ["t"])
+        assert other.texts(["a"]) == {"a": TEXT}
+        other.forget(["t"])
+        assert (one.texts(["a", "b"]), one.vectors(["v"])) == ({"b": "beside"}, {})
+        one.discard(["b"])
+        assert one.texts(["b"]) == {}
+
+
+def test_a_tree_whose_name_has_the_length_of_the_bound_is_kept_and_forgotten(workshop):
+    letters = random.Random(1).choices(printable, k=MAX_ID_BYTES)  # an index packs them hardly
+    tree = "".join(letters)
+    with workshop.instance() as instance:
+        cache = shared_cache(instance, "c" * 64)
+        cache.want([(tree, "k" * 32)])
+        assert cache.unfinished() == [tree]
+        cache.forget([tree])
+        assert cache.unfinished() == []
+
+
+def test_runs_at_once_make_its_tables_and_lose_nothing(workshop):
+    with workshop.instance() as instance:
+        caches = [shared_cache(instance, "corpus") for _ in range(4)]
+        names = [f"{run} {number}" for run in range(4) for number in range(20)]
+
+        def work(run):
+            for number in range(20):
+                caches[run].want([(f"tree {run}", f"{run} {number}"), (f"tree {run}", "shared")])
+                caches[run].keep_texts({f"{run} {number}": "text", "shared": f"of {run}"})
+
+        threads = [threading.Thread(target=work, args=(run,)) for run in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert caches[0].texts(names).keys() == set(names)
+        caches[0].forget(["tree 0", "tree 1", "tree 2"])
+        assert caches[0].texts(["3 0", "0 0", "shared"]).keys() == {"3 0", "shared"}
+
+
+def unfinished(workshop):
+    with workshop.instance() as instance:
+        return shared_cache(instance, "corpus").unfinished()
+
+
+def test_another_machine_goes_on_with_what_a_run_left(workshop):
+    workshop.write("a.md", prose(40, seed=2) + "\n\nA zebra stands there.")
+    assert workshop.build().built == []
+    assert unfinished(workshop) == ["a.md"]
+    assert not (workshop.home.answers / "cache.sqlite").exists()
+    n_made = workshop.parts_given["summarizer"].n_made
+    assert n_made
+    left = workshop.parts_given["summarizer"] = ScriptedSummarizer()
+    workshop.configure()
+    assert workshop.build().built == ["a.md"]
+    assert unfinished(workshop) == []
+    sizes = workshop.manifests()["a.md"].layer_sizes
+    assert n_made + left.n_made == sum(sizes[1:])
+
+
+def test_a_plan_knows_what_a_run_left(workshop):
+    anchored = {"clustering": {"method": "raptor"}}  # whose plans are exact
+    workshop.configure(**anchored)
+    text = prose(300, seed=2)
+    workshop.write("a.md", text)
+    assert workshop.build().built == ["a.md"]
+    paragraphs = text.split("\n\n")
+    for at in (5, 45, 85):
+        paragraphs[at] += f" Entry {at} is new."
+    paragraphs[-2] += " A zebra stands there."
+    workshop.write("a.md", "\n\n".join(paragraphs))
+    assert workshop.build().built == []
+    left = workshop.parts_given["summarizer"] = ScriptedSummarizer()
+    workshop.configure(**anchored)
+    scan = scan_source(workshop.settings.source)
+    plan = forecast(workshop.home, workshop.settings, scan, components=workshop.components).plan
+    assert workshop.build().built == ["a.md"]
+    assert (plan.exact, plan.summaries.calls) == (True, left.n_made)
+    assert sum(layer.n_reused for tree in plan.trees for layer in tree.layers) > 0
+
+
+def test_a_database_that_does_not_answer_is_told(postgres, workshop):
+    with workshop.instance() as instance:
+        shared_cache(instance, "corpus").keep_texts({"a": "text"})
+        instance.event_log_storage.postgres_url = postgres.new_database() + "_that_is_not_there"
+        with pytest.raises(RecordsError, match="cache of unfinished work cannot be used"):
+            shared_cache(instance, "corpus").texts(["a"])

@@ -1,0 +1,134 @@
+"""The code location: what it holds, what loading it costs, what a wrong setting looks like."""
+
+import subprocess
+import sys
+
+import dagster as dg
+import pytest
+
+from raptor_assets.assets.names import CHAIN_NAMES, corpus_partitions
+from raptor_assets.assets.specs import build_check_specs
+from raptor_assets.home.folder import Home
+from raptor_assets.local.code_location import build_definitions
+from raptor_core.settings import Settings
+
+HEAVY = {
+    *("torch", "umap", "sklearn", "scipy", "numba", "openai", "qdrant_client", "qdrant_edge"),
+    *("matplotlib", "pandas", "pyarrow", "tiktoken", "transformers", "sentence_transformers"),
+}
+
+
+def load(home, code, **environment):
+    """Run code in a fresh process after the code location was loaded for a home."""
+    return subprocess.run(
+        [sys.executable, "-c", f"from dagster_project.definitions import defs\n{code}"],
+        env={"RAPTOR_HOME": str(home), "PATH": "", **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.fixture(scope="module")
+def definitions(tmp_path_factory):
+    return build_definitions(Settings(), Home(tmp_path_factory.mktemp("home")))
+
+
+def test_loading_imports_nothing_heavy_and_needs_no_home(tmp_path):
+    done = load(tmp_path / "none", f"import sys; print(*{HEAVY!r} & sys.modules.keys())")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split() == []
+    assert not (tmp_path / "none").exists()
+
+
+@pytest.mark.slow
+def test_a_wrong_setting_is_named_with_its_file(tmp_path):
+    (tmp_path / "raptor.toml").write_text("[chunking]\nmax_token = 10\n")
+    done = load(tmp_path, "")
+    assert done.returncode
+    last = done.stderr.strip().splitlines()[-1]
+    assert "SettingsError" in last
+    assert "raptor.toml: unknown setting chunking.max_token; did you mean max_tokens?" in last
+
+
+@pytest.mark.slow
+def test_the_settings_file_of_the_home_is_used(tmp_path):
+    (tmp_path / "raptor.toml").write_text("[tree]\nmax_layers = 2\n")
+    done = load(tmp_path, "print(len(defs.resolve_all_asset_keys()))")
+    assert done.stdout.strip() == str(len(CHAIN_NAMES.chain(2))), done.stderr
+
+
+def test_the_graph_has_every_asset_and_its_layers(definitions):
+    graph = definitions.resolve_asset_graph()
+    assert graph.get_all_asset_keys() == {asset.key for asset in CHAIN_NAMES.chain(5)}
+    groups = {"documents": "source", "chunks": "layer_0", "tree": "published"}
+    groups["tree_report"] = "published"
+    for asset, parents in CHAIN_NAMES.parents(5).items():
+        node = graph.get(asset.key)
+        assert node.parent_keys == {parent.key for parent in parents}
+        assert node.partitions_def == corpus_partitions()
+        assert node.group_name == groups.get(asset.kind, f"layer_{asset.layer}")
+        assert node.code_version
+        assert node.kinds
+        assert node.description
+        assert isinstance(node.metadata["dagster/column_schema"], dg.TableSchema)
+
+
+def test_every_layer_and_the_tree_carry_their_checks(definitions):
+    graph = definitions.resolve_asset_graph()
+    found = {(key.asset_key, key.name) for key in graph.asset_check_keys}
+    assert found == {
+        (spec.asset_key, spec.name) for spec in build_check_specs(Settings(), CHAIN_NAMES)
+    }
+    for layer in range(1, 6):
+        on_layer = {name for key, name in found if key == CHAIN_NAMES.summaries(layer).key}
+        assert on_layer >= {
+            "compression_ratio",
+            "coverage",
+            "junk_text",
+            "truncation",
+            "language_switch",
+        }
+        on_clusters = {name for key, name in found if key == CHAIN_NAMES.clusters(layer).key}
+        assert on_clusters == {"cluster_size", "token_budget"}
+        assert (CHAIN_NAMES.findings(layer).key, "hallucination_audit") in found
+    for layer in range(6):
+        assert (CHAIN_NAMES.embeddings(layer).key, "embedding") in found
+    assert {name for key, name in found if key == CHAIN_NAMES.tree.key} >= {"shrink", "store"}
+
+
+def test_structural_checks_block_and_statistical_ones_do_not():
+    blocking = {spec.name: spec.blocking for spec in build_check_specs(Settings(), CHAIN_NAMES)}
+    assert blocking == {
+        "document_text": False,
+        "chunk_length": False,
+        "compression_ratio": False,
+        "cluster_size": False,
+        "language_switch": False,
+        "near_duplicates": False,
+        "model_answers": False,
+        "summary_coverage": False,
+        "hallucination_audit": False,
+        "prompt_injection": False,
+        "staleness": False,
+        "token_budget": True,
+        "coverage": True,
+        "junk_text": True,
+        "truncation": True,
+        "shrink": True,
+        "embedding": True,
+        "store": True,
+    }
+
+
+def test_kinds_follow_the_settings(tmp_path):
+    settings = Settings.model_validate({"summarizer": {"kind": "openai"}})
+    graph = build_definitions(settings, Home(tmp_path)).resolve_asset_graph()
+    assert "openai" in graph.get(CHAIN_NAMES.summaries(1).key).kinds
+    assert "qdrant" in graph.get(CHAIN_NAMES.embeddings(0).key).kinds
+
+
+def test_jobs_and_sensor_are_there(definitions):
+    jobs = {job.name for job in definitions.resolve_all_job_defs()}
+    assert jobs >= {"build", "drop_partitions"}
+    assert definitions.resolve_sensor_def("source_sensor")

@@ -1,0 +1,194 @@
+"""A corpus in a project as ``create-dagster`` makes it: the first build, changes, failures."""
+
+import json
+import traceback
+
+import dagster as dg
+import pytest
+from click.testing import CliRunner
+from dagster._cli.asset import asset_cli
+from jsonschema import Draft202012Validator
+from support.dg_project import CountedSummarizer, DgProject
+
+from raptor_assets import RaptorCorpusComponent, failure_reason
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.filterwarnings("ignore:Parameter `owners` of initializer:dagster.BetaWarning"),
+]
+
+OP = "handbook_sync_step"
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory):
+    made = DgProject(tmp_path_factory.mktemp("dg"))
+    made.add_documents("handbook", "a.md", "b.md", "c.md")
+    made.add_corpus("handbook")
+    done = made.dg("launch", "--job", "handbook_sync")
+    assert done.returncode == 0, done.stdout + done.stderr
+    return made
+
+
+def tick(project):
+    with project.instance() as instance:
+        sensor = project.load().resolve_sensor_def("handbook_source_sensor")
+        return sensor(dg.build_sensor_context(instance))
+
+
+def test_the_first_build_is_a_launch_of_the_sync_job(project):
+    assert project.trees("handbook").keys() >= {"a.md", "b.md", "c.md"}
+    status = json.loads(project.raptor("handbook", "status", "--json").stdout)
+    assert all(tree["checks"] and tree["structural_checks_passed"] for tree in status["trees"])
+
+
+def test_sync_builds_only_what_changed_and_drops_what_is_gone(project):
+    before = project.trees("handbook")
+    project.add_documents("handbook", "d.md")
+    page = project.root / "handbook" / "b.md"
+    page.write_text(page.read_text() + "\n\nThe lantern stands at the gate.\n")
+    assert project.execute("handbook_sync").success
+    assert project.trees("handbook") == {**before, "b.md": before["b.md"] + 1, "d.md": 1}
+    (project.root / "handbook" / "d.md").unlink()
+    result = project.execute("handbook_sync")
+    assert result.success
+    with project.instance() as instance:
+        assert instance.get_dynamic_partitions("handbook_trees") == ["a.md", "b.md", "c.md"]
+    after = project.trees("handbook")
+    assert project.execute("handbook_sync").success
+    assert project.trees("handbook") == after
+    assert "up to date" in tick(project).skip_reason.skip_message
+
+
+def test_partitions_that_are_no_neighbours_are_one_run(project):
+    before = project.trees("handbook")
+    config = {"ops": {OP: {"config": {"partitions": ["a.md", "c.md"]}}}}
+    result = project.execute("handbook_sync", config)
+    assert result.success
+    rebuilt = {"a.md": before["a.md"] + 1, "c.md": before["c.md"] + 1}
+    assert project.trees("handbook") == {**before, **rebuilt}
+
+
+def test_the_sensor_leaves_changes_to_a_sync_that_is_under_way(project):
+    with project.instance() as instance:
+        job = project.load().resolve_job_def("handbook_sync")
+        run = instance.create_run_for_job(job)
+        try:
+            found = tick(project)
+        finally:
+            instance.delete_run(run.run_id)
+    assert f"the run {run.run_id} of handbook_sync" in found.skip_message
+
+
+def test_a_removal_that_a_person_has_to_confirm_fails_the_sync_and_says_how(project, tmp_path):
+    other = DgProject(tmp_path, "others")
+    other.add_documents("guides", *(f"{number}.md" for number in range(12)))
+    other.add_corpus("guides", {"tree": {"max_layers": 1}})
+    assert other.execute("guides_sync").success
+    for number in range(1, 12):
+        (other.root / "guides" / f"{number}.md").unlink()
+    failed = other.execute("guides_sync")
+    assert not failed.success
+    (event,) = failed.get_step_failure_events()
+    reason = event.step_failure_data.user_failure_data.description
+    assert "launch guides_sync with `confirm_removal: true`" in reason
+    config = {"ops": {"guides_sync_step": {"config": {"confirm_removal": True}}}}
+    assert other.execute("guides_sync", config).success
+    with other.instance() as instance:
+        assert instance.get_dynamic_partitions("guides_trees") == ["0.md"]
+
+
+def test_a_build_without_partitions_names_the_job_that_needs_none(project):
+    failed = project.execute("handbook_build")
+    (event,) = failed.get_step_failure_events()
+    assert "launch the job handbook_sync" in event.step_failure_data.user_failure_data.description
+
+
+@pytest.fixture(scope="module")
+def checked(tmp_path_factory):
+    """A second project, whose YAML tests change."""
+    made = DgProject(tmp_path_factory.mktemp("checked"), "checked")
+    made.add_documents("handbook", "a.md")
+    return made
+
+
+@pytest.mark.parametrize(
+    ("settings", "reason"),
+    [
+        ({"chunkking": {"max_tokens": 80}}, "'chunkking' was unexpected"),
+        ({"chunking": {"max_token": 80}}, "'max_token' was unexpected"),
+        ({"chunking": {"max_tokens": "many"}}, "'many' is not valid"),
+        ({"clustering": {"method": "guess"}}, "'guess' is not valid"),
+        ({"prices": {"small": {"inputs": 1}}}, "'inputs' was unexpected"),
+        ({"source": {"tables": [{"uri": "sqlite://"}]}}, "'uri'"),
+    ],
+)
+def test_the_schema_of_a_component_refuses_a_wrong_setting(settings, reason):
+    (error,) = schema_errors(settings)
+    assert reason in error
+
+
+def test_the_schema_of_a_component_takes_templates_files_and_no_bound():
+    template = "{{ env.TOKENS }}"
+    assert not schema_errors({"chunking": {"max_tokens": template}, "budget": {"usd": "none"}})
+    assert not schema_errors({"prices": {"small": {"input": template}}})
+    assert not schema_errors("handbook.toml")
+
+
+def schema_errors(settings):
+    schema = RaptorCorpusComponent.get_model_cls().model_json_schema()
+    values = {"name": "a", "settings": settings}
+    return [error.message for error in Draft202012Validator(schema).iter_errors(values)]
+
+
+def test_dg_check_yaml_refuses_an_unknown_section(checked):
+    checked.add_corpus("handbook", {"chunkking": {"max_tokens": 80}})
+    done = checked.dg("check", "yaml")
+    assert done.returncode == 1
+    assert "chunkking" in done.stdout + done.stderr
+
+
+def test_run_failure_sensors_get_the_whole_reason_of_a_failure(tmp_path):
+    project = DgProject(tmp_path, "alerted")
+    project.add_documents("handbook", *(f"{number}.md" for number in range(5)))
+    for name in ("1.md", "3.md"):
+        page = project.root / "handbook" / name
+        page.write_text(page.read_text().replace(".", " zebra."))
+    project.add_corpus("handbook", {"tree": {"max_layers": 1}})
+    result = project.execute("handbook_sync")
+    assert not result.success
+    with project.instance() as instance:
+        run, event = result.dagster_run, result.get_run_failure_event()
+        sensor = dg.build_run_status_sensor_context("alert", event, instance, run)
+        reason = failure_reason(sensor.for_run_failure())
+    assert "2 of 5 partitions failed" in reason
+    for name in ("1.md", "3.md"):
+        assert f"{name}, at layer_1/summaries: " in reason
+    assert "the endpoint refused it" in reason
+    edges = ("dagster/asset_partition_range_start", "dagster/asset_partition_range_end")
+    assert project.execute("handbook_build", tags=dict.fromkeys(edges, "0.md")).success
+
+
+def loading_error(project):
+    """Messages of an error with its causes."""
+    with pytest.raises(Exception, match="defs") as raised:
+        project.load().resolve_job_def("handbook_sync")
+    return "".join(traceback.format_exception(raised.value))
+
+
+def test_what_was_wiped_is_missing_and_a_sync_of_named_partitions_records_it_again(project):
+    assert project.execute("handbook_sync").success
+    before = json.loads(project.raptor("handbook", "status", "--json").stdout)
+    wiped = [json.dumps(["handbook", "layer_1", "summaries"]), json.dumps(["handbook", "tree"])]
+    environment = {"DAGSTER_HOME": str(project.instance_folder)}
+    done = CliRunner().invoke(asset_cli, ["wipe", "--noprompt", *wiped], env=environment)
+    assert done.exit_code == 0, done.output
+    planned = json.loads(project.raptor("handbook", "plan", "--json").stdout)
+    assert (planned["n_unchanged"], planned["changed"]) == (3, [])
+    n_answers = CountedSummarizer.n_answers
+    config = {"partitions": ["a.md", "b.md", "c.md"]}
+    run_config = {"ops": {"handbook_sync_step": {"config": config}}}
+    assert project.execute("handbook_sync", run_config).success
+    assert CountedSummarizer.n_answers == n_answers
+    after = json.loads(project.raptor("handbook", "status", "--json").stdout)
+    assert [tree["checks"] for tree in after["trees"]] == [t["checks"] for t in before["trees"]]

@@ -1,0 +1,227 @@
+"""Homes, exports, tables and pages in a source never become documents, wherever they stand."""
+
+import json
+import shutil
+from pathlib import Path
+
+import fsspec
+import pandas as pd
+import pytest
+from support.workshop import Workshop, prose
+
+from raptor_assets.local.transfer import export_home
+from raptor_core.documents import list_files, load_documents
+from raptor_core.errors import EmptySourceError
+from raptor_core.layout import PAGE_MARK, PAGE_MARK_BYTES
+from raptor_core.settings import SourceSettings
+from raptor_core.tables.files import TableStore
+from raptor_core.tree.preview import Previews
+
+pytestmark = pytest.mark.slow
+
+DOCUMENTS = {"a.md", "guide/b.md"}
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """A home with a corpus tree and pages, and an export of it."""
+    root = tmp_path_factory.mktemp("made")
+    workshop = Workshop(root, corpus_tree={"enabled": True, "min_trees": 2})
+    for name in DOCUMENTS:
+        workshop.write(name, prose(24, seed=len(name)))
+    workshop.home.create(sources=[str(workshop.docs)])
+    report = workshop.build()
+    assert not report.failed
+    export_home(workshop.home, workshop.settings, str(root / "export"))
+    return root
+
+
+@pytest.fixture
+def docs(made, tmp_path):
+    """A source of two documents."""
+    shutil.copytree(made / "docs", tmp_path / "docs")
+    return tmp_path / "docs"
+
+
+def put_home(made, docs):
+    shutil.copytree(made / ".raptor", docs / "data")
+
+
+def put_home_below_other_files(made, docs):
+    put_home(made, docs)
+    (docs / "data" / "golden.toml").write_text("")
+
+
+def put_home_with_its_corpus_tree(made, docs):
+    put_home_below_other_files(made, docs)
+    folder = docs / "data" / "corpus_tree" / "source"
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "documents.jsonl").write_text(json.dumps({"id": "top", "text": "A summary."}))
+    (folder / "source.json").write_text(json.dumps({"rows": "documents.jsonl"}))
+
+
+def put_tables(made, docs):
+    shutil.copytree(made / ".raptor" / "tables", docs / "elsewhere" / "parquet")
+
+
+def put_pages(made, docs):
+    for path in (made / ".raptor" / "reports").rglob("*.html"):
+        shutil.copy(path, docs / f"page of {path.name}")
+        shutil.copy(path, docs / f"page of {path.stem}.htm")
+
+
+def put_page_that_a_browser_saved(made, docs):
+    (path, *_) = (made / ".raptor" / "reports").rglob("*.html")
+    mark = '<meta charset="utf-8">'
+    saved = "<!-- saved from url=(0042)file:///home/ada/reports/a.html -->"
+    kind = '<meta http-equiv="Content-Type" content="text/html; charset=UTF-8">'
+    page = path.read_text().replace("<html", f"{saved}\n<html", 1).replace(mark, kind + mark, 1)
+    (docs / "saved.html").write_text(page)
+
+
+def put_link_to_a_home(made, docs):
+    put_home(made, docs)
+    (docs / "link").symlink_to(docs / "data", target_is_directory=True)
+
+
+def put_home_without_its_records(made, docs):
+    put_home(made, docs)
+    shutil.rmtree(docs / "data" / "dagster")
+
+
+def put_archive(made, docs):
+    shutil.make_archive(str(docs / "backup"), "zip", made / "export")
+
+
+def put_export(made, docs):
+    shutil.copytree(made / "export", docs / "backups" / "monday")
+
+
+def put_export_that_was_broken_off(made, docs):
+    put_export(made, docs)
+    (docs / "backups" / "monday" / "export.json").unlink()
+
+
+def put_export_beside_documents(made, docs):
+    shutil.copytree(made / "export", docs, dirs_exist_ok=True)
+
+
+def put_table_of_a_team(made, docs):
+    tables = TableStore(str(docs / "tables"))
+    tables.write(["assets", "answers"], "all", pd.DataFrame({"id": ["t"], "text": ["A summary."]}))
+
+
+PLACES = [value for name, value in list(globals().items()) if name.startswith("put_")]
+
+
+def ids(source, **settings):
+    documents = load_documents(source, settings=SourceSettings(**settings)).documents
+    return {document.id for document in documents}
+
+
+@pytest.mark.parametrize("put", PLACES, ids=lambda put: put.__name__)
+def test_a_folder_gives_the_same_documents_with_them_as_without(made, docs, put):
+    assert ids(docs) == DOCUMENTS
+    put(made, docs)
+    assert ids(docs) == DOCUMENTS
+
+
+@pytest.mark.parametrize("put", PLACES, ids=lambda put: put.__name__)
+def test_a_storage_gives_the_same_documents_with_them_as_without(made, docs, put):
+    put(made, docs)
+    url = f"memory://{docs.parent.name}"
+    files = fsspec.filesystem("memory")
+    files.put(str(docs), docs.parent.name, recursive=True)
+    assert ids(url) == DOCUMENTS
+    files.rm(docs.parent.name, recursive=True)
+
+
+def test_what_is_left_out_is_told(made, docs, tmp_path):
+    put_home(made, docs)
+    put_export(made, docs)
+    put_pages(made, docs)
+    previews = Previews([docs], Workshop(tmp_path / "other").components)
+    assert {preview.document for preview in previews} == DOCUMENTS
+    assert "is a home of raptor" in next(x.reason for x in previews.omitted if x.name == "data/")
+    skipped = {item.reason for item in previews.skipped if not item.kind}
+    assert skipped == {"is a page that raptor wrote", "is a table that raptor wrote"}
+
+
+def test_an_export_in_an_archive_is_left_out_too(made, docs):
+    put_archive(made, docs)
+    with pytest.raises(EmptySourceError, match="is a table that raptor wrote"):
+        load_documents(f"zip://::{docs}/backup.zip")
+
+
+def test_every_page_has_its_mark_near_the_beginning():
+    import raptor_core.report
+    import raptor_lab
+
+    places = [Path(module.__file__).parent for module in (raptor_core.report, raptor_lab)]
+    pages = [page for place in places for page in place.glob("web/*.html")]
+    assert len(pages) >= 3
+    assert all(PAGE_MARK in page.read_text()[: PAGE_MARK_BYTES // 2] for page in pages)
+
+
+def test_a_source_that_holds_a_home_beside_documents_says_so_and_loses_none(made, docs):
+    shutil.copytree(made / ".raptor", docs, dirs_exist_ok=True)
+    with pytest.raises(EmptySourceError, match="keep documents in a folder of their own"):
+        load_documents(docs)
+    (skipped,) = load_documents(docs, docs / "a.md").skipped
+    assert not skipped.is_empty
+
+
+@pytest.mark.parametrize("name", [".raptor", "export"])
+def test_a_source_that_is_a_home_or_an_export_says_so(made, name):
+    with pytest.raises(EmptySourceError, match=r"is a (home of raptor|table that raptor wrote)"):
+        load_documents(made / name)
+
+
+def test_builds_with_the_home_in_the_source_come_to_rest(tmp_path):
+    workshop = Workshop(tmp_path)
+    workshop.home = type(workshop.home)(workshop.docs / "data")
+    tables = {"url": str(workshop.docs / "parquet")}
+    workshop.configure(tables=tables)
+    workshop.home.create(sources=[str(workshop.docs)])
+    workshop.write("a.md", prose(24, seed=1))
+    assert workshop.build().changes.new == ("a.md",)
+    export_home(workshop.home, workshop.settings, str(workshop.docs / "export"))
+    for _ in range(2):
+        report = workshop.build()
+        assert (report.changes.to_build, report.changes.removed) == ((), ())
+    assert set(workshop.manifests()) == {"a.md"}
+
+
+def test_a_table_that_the_source_names_is_read(docs):
+    put_table_of_a_team(None, docs)
+    (path,) = (docs / "tables").rglob("*.parquet")
+    assert ids(path) == {"t"}
+    assert ids(f"file://{path}") == {"t"}
+    assert ids(docs) == DOCUMENTS
+
+
+def test_files_of_others_with_the_same_names_are_read(docs):
+    others = ["tables/a.md", "dag/b.md", "reports/c.html", "trees/d.md", "export.md"]
+    for name in others:
+        (docs / name).parent.mkdir(exist_ok=True)
+        (docs / name).write_text("Words of somebody else.")
+    (docs / "raptor.toml").write_text("")
+    (docs / "export.json").write_text('{"format": "another"}')
+    others += ["export.json"]
+    include = ("*", "*.json")
+    assert ids(docs, include=include) == {*DOCUMENTS, *others}
+    files = list_files([docs], SourceSettings(include=include))
+    assert len(files) == len(DOCUMENTS) + len(others)
+
+
+def test_a_page_of_somebody_else_that_tells_of_ours_is_read(docs):
+    page = '<html><head><meta charset="utf-8"><title>How</title></head><body><p>'
+    page += "x" * 200 + '&lt;meta name="generator" content="raptor-assets"&gt;</p></body></html>'
+    (docs / "how.html").write_text(page)
+    assert ids(docs) == {*DOCUMENTS, "how.html"}
+
+
+def test_settings_that_include_everything_do_not_take_them_in(made, docs):
+    put_home(made, docs)
+    settings = SourceSettings(include=("*.md", "data/**"))
+    assert {d.id for d in load_documents(docs, settings=settings).documents} == DOCUMENTS

@@ -1,0 +1,178 @@
+"""Dagster's records on a real PostgreSQL server, which is killed, restarted and denied."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import dagster as dg
+import pytest
+from sqlalchemy.dialects import registry
+from sqlalchemy.dialects.postgresql.psycopg2 import PGDialect_psycopg2
+from support.build_process import LoggedEmbedder
+from support.command import Place, embedder_made_by
+from support.sensor_daemon import Daemon
+from support.servers import INSTANCE, keep_records_in
+from support.workshop import Workshop, prose, settings_text
+
+from raptor_assets.assets.names import corpus_partitions
+from raptor_assets.home import records
+from raptor_assets.home.folder import Home
+from raptor_assets.home.records import URL_VARIABLE, is_postgres, open_records
+from raptor_assets.local.status import read_costs, read_status
+from raptor_core.errors import RecordsError, SettingsError
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def workshop(postgres, tmp_path, monkeypatch):
+    made = Workshop(tmp_path)
+    keep_records_in(postgres.new_database(), made.home, monkeypatch)
+    return made
+
+
+@pytest.fixture
+def place(postgres, tmp_path, monkeypatch):
+    """A home for the command, with one document."""
+    made = Place(tmp_path)
+    keep_records_in(postgres.new_database(), Home(made.home), monkeypatch)
+    made.write("a.md", prose(12, seed=1))
+    made.home.mkdir(exist_ok=True)
+    made.settings.write_text(settings_text(made.docs))
+    return made
+
+
+def test_runs_events_and_ticks_live_in_the_database(workshop):
+    for number, name in enumerate("abc"):
+        workshop.write(f"{name}.md", prose(8, seed=number))
+    daemon = Daemon(workshop)
+    assert daemon.settle() == (["a.md", "b.md", "c.md"], [])
+    workshop.write("b.md", prose(8, seed=7))
+    workshop.remove("c.md")
+    assert daemon.settle() == (["b.md"], ["c.md"])
+    assert daemon.tick()[2] == "no file changed since the last request"
+    with workshop.instance() as instance:
+        assert is_postgres(instance)
+        assert type(instance.run_storage).__module__.startswith("dagster_postgres")
+        assert type(instance.schedule_storage).__module__.startswith("dagster_postgres")
+        assert {run.job_name for run in instance.get_runs()} == {"build", "drop_partitions"}
+    assert not list(workshop.home.dagster.rglob("*.db"))
+    status = read_status(workshop.home, workshop.settings)
+    assert [(tree.partition, tree.structural_passed) for tree in status.trees] == [
+        ("a.md", True),
+        ("b.md", True),
+    ]
+    assert all(len(tree.checks) > 3 for tree in status.trees)
+    assert set(read_costs(workshop.home, workshop.settings, ["b.md"])) == {"b.md"}
+    assert workshop.metadata("tree", "b.md")["n_nodes"] > 3
+
+
+def test_a_server_killed_in_a_run_loses_nothing(postgres, place):
+    pid = postgres.pid
+    try:
+        failed = in_a_process("build_as_the_database_dies", place.root, pid, 2)
+    finally:
+        postgres.wait_for_its_end(pid)
+        postgres.start()
+    assert failed.returncode == 1, failed
+    assert "Dagster's database does not answer" in failed.stderr
+    assert "Traceback" not in failed.stderr
+    assert postgres.password not in failed.stdout + failed.stderr
+    log = place.root / "finished.log"
+    before = log.read_text().splitlines()
+    with embedder_made_by(lambda *_: LoggedEmbedder(log)):
+        assert place.call("build", "--json").json["built"] == ["a.md"]
+        status = place.call("status", "--json", "--check", "--cost")
+    texts = log.read_text().splitlines()
+    assert len(before) == len(set(before)) < len(set(texts)) == len(texts)
+    assert status.json["all_structural_checks_passed"]
+    assert status.json["costs"].keys() == {"a.md"}
+    with open_records(place.home / "dagster") as instance:
+        ended = [run.status for run in instance.get_runs()]
+    assert ended == [dg.DagsterRunStatus.SUCCESS, dg.DagsterRunStatus.FAILURE]
+
+
+def in_a_process(action, *arguments):
+    """An action of ``build_process`` and what it printed."""
+    root = Path(__file__).parents[3]
+    path = os.pathsep.join((str(root), str(root / "tests")))
+    command = [sys.executable, str(root / "tests/support/build_process.py"), action]
+    return subprocess.run(
+        [*command, *map(str, arguments)],
+        env={**os.environ, "PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def opened(folder):
+    shutil.copy(INSTANCE, folder / "dagster.yaml")
+    with open_records(folder) as instance:
+        return len(instance.get_runs())
+
+
+def test_what_is_wrong_with_an_address_is_said_without_it(postgres, tmp_path, monkeypatch):
+    import dagster_postgres.utils
+
+    monkeypatch.setattr(dagster_postgres.utils, "calculate_delay", lambda **_: 0.0)
+    good = postgres.new_database()
+    several = "postgresql+psycopg2://raptor:hunter2@/x?host=127.0.0.1:1"
+    told = {}
+    wrong = {
+        "none": None,
+        "driver": good.replace("+psycopg2", "+asyncpg"),
+        "database": good.replace("home_", "house_"),
+        "password": good.replace(postgres.password, "hunter2"),
+        "end": "postgresql+psycopg2://raptor:hunter2",
+        "hosts": good.replace("127.0.0.1", "127.0.0.1:1,127.0.0.1"),
+        "both hosts": f"{several}&host=127.0.0.1:{postgres.port}",
+        "no host and none": f"{several}&host=no.such.host.invalid",
+        "form": "postgresql+psycopg2//raptor:hunter2@host",
+        "quoting": "postgresql+psycopg2://raptor:hunter@2@host:5432/x",
+        "host": "postgresql+psycopg2://raptor:hunter2@no.such.host.invalid:5432/x",
+        "port": good.replace(str(postgres.port), "1"),
+    }
+    for name, url in wrong.items():
+        if url is None:
+            monkeypatch.delenv(URL_VARIABLE, raising=False)
+        else:
+            monkeypatch.setenv(URL_VARIABLE, url)
+        with pytest.raises((SettingsError, RecordsError)) as caught:
+            opened(tmp_path)
+        told[name] = str(caught.value)
+    assert f"takes the database's address from {URL_VARIABLE}, which is not set" in told["none"]
+    assert "postgresql+psycopg2://" in told["driver"]
+    assert "does not exist" in told["database"]
+    assert "password authentication failed" in told["password"]
+    assert all("expected postgresql+psycopg2://" in told[name] for name in ("form", "end"))
+    assert "?host=one:5432&host=two:5432" in told["hosts"]
+    assert "refused; " in told["both hosts"]
+    assert "password authentication failed" in told["both hosts"]
+    assert "refused; the host of its address is unknown" in told["no host and none"]
+    assert "as %40" in told["quoting"]
+    assert "the host of its address is unknown" in told["host"]
+    assert "refused" in told["port"]
+    assert not any(secret in text for text in told.values() for secret in ("hunter", "@2@"))
+    assert not any(postgres.password in text for text in told.values())
+
+
+def test_another_driver_is_refused_though_it_is_installed(postgres, tmp_path, monkeypatch):
+    class Other(PGDialect_psycopg2):
+        driver = "other"
+        supports_statement_cache = True
+
+    monkeypatch.setitem(registry.impls, "postgresql.other", lambda: Other)
+    monkeypatch.setenv(URL_VARIABLE, postgres.new_database().replace("+psycopg2", "+other"))
+    with pytest.raises(SettingsError, match=r"driver other; begin it with postgresql\+psycopg2://"):
+        opened(tmp_path)
+
+
+def test_sqlite_has_no_errors_of_a_database_server(tmp_path, monkeypatch):
+    monkeypatch.delitem(sys.modules, "dagster_postgres.utils", raising=False)
+    assert records.database_errors() == ()
+    with Workshop(tmp_path).instance() as instance:
+        assert not is_postgres(instance)
+        assert corpus_partitions().name

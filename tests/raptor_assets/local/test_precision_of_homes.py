@@ -1,0 +1,84 @@
+"""A home goes on with the precision that its store was made with."""
+
+import socketserver
+import threading
+
+import dagster as dg
+import pytest
+from support.command import Place
+
+from raptor_assets.assets.versions import build_version
+from raptor_assets.corpus.raptor_corpus import build_raptor_corpus
+from raptor_assets.home.folder import Home
+from raptor_assets.local.code_location import build_definitions
+from raptor_assets.local.dagster import open_instance
+from raptor_core.store import stored_identity
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def place(tmp_path):
+    place = Place(tmp_path)
+    place.write("tides.txt", "The gauge stands in the harbour. The ferry is late when it storms.")
+    assert place.call("init", place.docs).code == 0
+    return place
+
+
+def stored(place):
+    home = Home.at(place.home)
+    return stored_identity(home.load_settings().store, home.qdrant).embedder_fingerprint
+
+
+def test_a_home_made_in_bfloat16_is_extended_and_asked_in_it(place):
+    half = {"RAPTOR_EMBEDDER__PRECISION": "bfloat16"}
+    assert place.call("build", **half).code == 0
+    made_with = stored(place)
+    place.write("lamps.txt", "The lamp turns once in ten seconds.")
+    built = place.call("build", "--json")
+    assert built.json["built"] == ["lamps.txt"]  # the other one is up to date
+    assert stored(place) == made_with
+    assert place.call("query", "how often does the lamp turn?").code == 0
+
+
+def test_another_precision_is_refused_until_everything_is_built_with_it(place):
+    full, half = ({"RAPTOR_EMBEDDER__PRECISION": value} for value in ("float32", "bfloat16"))
+    assert place.call("build", **full).code == 0
+    made_with = stored(place)
+    refused = place.call("query", "when is the ferry late?", **half)
+    assert refused.code != 0
+    assert "was made for" in refused.err
+    assert place.call("build", **half).code == 0
+    assert stored(place) != made_with
+    assert place.call("query", "when is the ferry late?").code == 0
+
+
+def test_the_sensor_and_a_teams_project_go_on_in_it_too(place):
+    assert place.call("build", RAPTOR_EMBEDDER__PRECISION="bfloat16").code == 0
+    home = Home.at(place.home)
+    own = build_definitions(home=home)
+    with open_instance(home) as instance:
+        tick = own.resolve_sensor_def("source_sensor")
+        assert tick(dg.build_sensor_context(instance)).run_requests == []
+    version = build_version(home.load_settings(), {})
+    moved = place.settings.rename(place.root / "raptor.toml")  # the home is the project's from here
+    team = build_raptor_corpus("team", moved, home=home.path, store={"corpus": "corpus"})
+    for definitions, key in ((own, ["tree"]), (team, ["team", "tree"])):
+        spec = definitions.resolve_asset_graph().get(dg.AssetKey(key))
+        assert spec.code_version == version
+
+
+def test_definitions_load_though_the_server_is_down_and_do_not_insist(tmp_path):
+    n_asked = []
+
+    class Cut(socketserver.BaseRequestHandler):
+        def handle(self):
+            n_asked.append(1)
+
+    with socketserver.TCPServer(("127.0.0.1", 0), Cut) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        store = {"kind": "server", "url": f"http://127.0.0.1:{server.server_address[1]}"}
+        team = build_raptor_corpus("team", home=tmp_path, store=store)
+        server.shutdown()
+    assert "team_build" in {job.name for job in team.resolve_all_job_defs()}
+    assert len(n_asked) == 2

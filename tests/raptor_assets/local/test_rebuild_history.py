@@ -1,0 +1,85 @@
+"""What a rebuild leaves in the metadata: planned against made, and drift."""
+
+import pytest
+from support.workshop import Workshop, prose
+
+from raptor_assets.home.source_state import look
+from raptor_assets.local.forecast import forecast
+from raptor_core.tree import cluster
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def workshop(tmp_path):
+    made = Workshop(
+        tmp_path,
+        grouping={"by": "corpus"},
+        clustering={"method": "raptor", "cluster_size": 4},
+        tree={"max_layers": 3},
+    )
+    made.write("a.md", prose(160, seed=1))
+    made.write("b.md", prose(60, seed=2))
+    return made
+
+
+def test_a_rebuild_records_its_plan_its_calls_and_its_drift(workshop):
+    workshop.build()
+    first = workshop.metadata("tree", "corpus")
+    assert first["plan_is_exact"] is False
+    assert first["summaries_made"] > 10
+    assert first["drift_layer_1"] == 0.0
+    assert first["layers_fitted"] == 3
+    n_leaves = workshop.metadata("chunks", "corpus")["n_nodes"]
+    workshop.write("a.md", prose(160, seed=1).replace("river", "stream", 1))
+    workshop.build()
+    then = workshop.metadata("tree", "corpus")
+    assert then["plan_is_exact"] is True
+    assert then["summaries_made"] == then["summaries_planned"]
+    assert then["summaries_lower_bound"] <= then["summaries_made"] < first["summaries_made"] / 2
+    assert then["leaves_added"] == then["leaves_removed"] == 1
+    assert then["drift_layer_1"] == pytest.approx(1 / n_leaves, abs=1e-4)
+    assert "| corpus | 1 |" in then["plan"]
+
+
+def test_a_forced_build_of_what_is_up_to_date_plans_and_makes_nothing(workshop):
+    workshop.build()
+    workshop.build(force=True)
+    then = workshop.metadata("tree", "corpus")
+    assert then["plan_is_exact"] is True
+    assert then["summaries_planned"] == then["summaries_made"] == 0
+    assert then["n_nodes_added"] == then["n_nodes_removed"] == 0
+
+
+def test_many_placed_nodes_fit_the_touched_clusters_anew_and_the_plan_says_why(
+    workshop, monkeypatch
+):
+    monkeypatch.setattr(cluster, "REFIT_SHARE", 0.01)
+    monkeypatch.setattr(cluster, "COHESION_LOSS", 0.0)
+    workshop.build()
+    workshop.write("c.md", prose(20, seed=3))
+    workshop.build()
+    then = workshop.metadata("tree", "corpus")
+    assert then["layers_fitted"] > 0
+    assert "were placed since the last fit" in then["plan"]
+    assert "touched clusters fitted again" in then["plan"]
+    assert then["summaries_made"] == then["summaries_planned"]
+
+
+def test_documents_that_swap_names_are_planned_and_made_without_a_summary(tmp_path):
+    workshop = Workshop(tmp_path, clustering={"method": "raptor"}, tree={"max_layers": 1})
+    texts = {"a.md": prose(60, seed=1), "b.md": prose(80, seed=2)}
+    for name, text in texts.items():
+        workshop.write(name, text)
+    workshop.build()
+    for name, text in zip(texts, reversed(texts.values()), strict=True):
+        workshop.write(name, text)
+    scan = look(workshop.access().tables, workshop.settings.source)
+    plan = forecast(workshop.home, workshop.settings, scan, components=workshop.components).plan
+    assert [tree.action for tree in plan.trees] == ["rebuild", "rebuild"]
+    assert plan.summaries_range == (0, 0)
+    report = workshop.build()
+    assert report.built == ["a.md", "b.md"]
+    for name in texts:
+        then = workshop.metadata("tree", name)
+        assert then["summaries_planned"] == then["summaries_made"] == 0

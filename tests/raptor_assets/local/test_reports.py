@@ -1,0 +1,152 @@
+"""The asset `tree_report`: when its page is written, what it records, when it goes."""
+
+import json
+import os
+import re
+from pathlib import Path
+
+import pytest
+from support.workshop import Workshop, prose
+
+from raptor_assets.shown.report_records import read_records
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def workshop(tmp_path):
+    made = Workshop(tmp_path)
+    made.write("a.md", prose(24, seed=1))
+    made.write("b.md", prose(24, seed=2))
+    made.build()
+    return made
+
+
+def page(workshop, partition="a.md"):
+    return workshop.home.reports / f"{partition}.html"
+
+
+def values(path):
+    """What the page's script reads."""
+    text = path.read_text(encoding="utf-8")
+    found = re.search(r'<script id="data"[^>]*>(.*?)</script>', text, re.DOTALL)[1]
+    return json.loads(found)["report"]
+
+
+def test_a_build_writes_a_page_for_every_partition(workshop):
+    found = values(page(workshop))
+    assert found["name"] == "a.md"
+    manifest = workshop.manifests()["a.md"]
+    assert len(found["nodes"]) == sum(manifest.layer_sizes)
+    assert found["trees"][0]["build"] == manifest.build_id
+    assert found["documents"][0]["x"] == (workshop.docs / "a.md").read_text()
+    assert found["trees"][0]["change"]["previous"] == ""
+    cost = dict(found["cost"])
+    assert cost["summaries_made"] == sum(manifest.layer_sizes[1:])
+    assert cost["spent_usd"] == 0
+    assert "cost" not in workshop.metadata("tree", "a.md"), "nothing was paid for"
+    metadata = workshop.metadata("tree_report", "a.md")
+    assert metadata["uri"] == page(workshop).as_uri()
+    assert metadata["n_bytes"] == page(workshop).stat().st_size
+    assert metadata["n_nodes"] == len(found["nodes"])
+    assert metadata["n_findings"] == len(found["findings"]) > 0
+
+
+def test_an_unchanged_page_is_not_written_again(workshop):
+    os.utime(page(workshop), ns=(1, 1))
+    version = workshop.data_version("tree_report", "a.md")
+    workshop.build(force=True)
+    assert page(workshop).stat().st_mtime_ns == 1
+    assert workshop.metadata("tree_report", "a.md")["reused"]
+    assert workshop.data_version("tree_report", "a.md") == version
+
+
+def test_a_page_that_was_deleted_is_written_again(workshop):
+    page(workshop).unlink()
+    workshop.build(force=True)
+    assert values(page(workshop))["name"] == "a.md"
+
+
+def test_an_edit_is_told_as_a_change_with_its_cost(workshop):
+    before = values(page(workshop))
+    text = (workshop.docs / "a.md").read_text()
+    workshop.write("a.md", text.replace(".", " indeed.", 1))
+    workshop.build()
+    after = values(page(workshop))
+    change = after["trees"][0]["change"]
+    assert change["previous"] == before["trees"][0]["published"]
+    old, new = ({node["id"] for node in found["nodes"]} for found in (before, after))
+    assert {node["id"] for node in after["nodes"] if node.get("w")} == new - old
+    assert (change["added"], change["removed"]) == (len(new - old), len(old - new))
+    assert 0 < dict(after["cost"])["summaries_made"] < dict(before["cost"])["summaries_made"]
+    assert workshop.metadata("tree_report", "a.md")["n_nodes_new"] == len(new - old)
+
+
+def test_findings_are_shown_and_make_the_page_new_but_not_the_change(workshop):
+    before = values(page(workshop))
+    summaries = {at for at, node in enumerate(before["nodes"]) if node["l"] == 1}
+    assert {finding["node"] for finding in before["findings"]} >= summaries
+    workshop.configure(checks={"audit_rate": 0.0, "audit_minimum": 0})
+    workshop.build("a.md", force=True)
+    after = values(page(workshop))
+    assert after["findings"] == []
+    assert after["cost"] == before["cost"]
+    assert after["trees"][0]["change"] == before["trees"][0]["change"]
+    assert workshop.metadata("tree_report", "a.md")["n_findings"] == 0
+    assert not workshop.metadata("tree_report", "a.md")["reused"]
+
+
+def test_a_dropped_partition_loses_its_page(workshop):
+    workshop.drop("a.md")
+    assert not page(workshop).exists()
+    assert page(workshop, "b.md").exists()
+    assert read_records(workshop.access().tables, "a.md") == {}
+
+
+def test_nothing_of_a_removed_document_is_left_in_the_reports(tmp_path):
+    workshop = Workshop(tmp_path, grouping={"by": "folder"})
+    workshop.write("guides/a.md", prose(24, seed=1))
+    workshop.write("guides/b.md", "Zanzibar is named here alone. " + prose(6, seed=2))
+    workshop.build()
+    assert "Zanzibar" in page(workshop, "guides").read_text()
+    workshop.remove("guides/b.md")
+    workshop.build()
+    assert all("Zanzibar" not in path.read_text() for path in workshop.home.reports.rglob("*.html"))
+
+
+def test_a_sharded_partition_has_one_page_of_all_its_trees(tmp_path):
+    workshop = Workshop(tmp_path, grouping={"shards": 1})
+    for name in ("a.md", "b.md"):
+        workshop.write(name, prose(12, seed=len(name)))
+    workshop.build()
+    single = workshop.access().reports.path("shard-0000", "a.md")
+    single.parent.mkdir()
+    single.write_text("of an earlier state")
+    assert [t["name"] for t in values(page(workshop, "shard-0000"))["trees"]] == ["a.md", "b.md"]
+    workshop.write("a.md", prose(14, seed=9))
+    workshop.build()
+    changes = [t["change"] for t in values(page(workshop, "shard-0000"))["trees"]]
+    assert [bool(change["previous"]) for change in changes] == [True, False]
+    assert not single.exists()
+
+
+def test_a_folder_that_cannot_be_written_is_named_and_the_tree_stays_published(tmp_path):
+    workshop = Workshop(tmp_path)
+    workshop.write("a.md", prose(12, seed=1))
+    workshop.home.path.mkdir()
+    workshop.home.reports.write_text("a file in the way")
+    report = workshop.build()
+    assert report.failed["a.md"].asset == "tree_report"
+    assert str(workshop.home.reports) in report.failed["a.md"].reason
+    assert set(workshop.manifests()) == {"a.md"}
+    workshop.home.reports.unlink()
+    assert workshop.build("a.md", force=True).built == ["a.md"]
+    assert page(workshop).exists()
+    assert workshop.build().built == []
+
+
+def test_a_damaged_record_is_made_again(workshop):
+    tables = workshop.access().tables
+    Path(tables.path(["tree_report"], "a.md")).write_bytes(b"damaged")
+    workshop.build(force=True)
+    assert set(read_records(tables, "a.md")) == {"a.md"}

@@ -1,0 +1,147 @@
+"""A home whose vectors lie on a server: at the wire every request is checked."""
+
+import pytest
+from support.hashing import HashingEmbedder
+from support.qdrant_server import KEY, READING_KEY
+from support.qdrant_stand_in import Fault
+from support.stand_ins import qdrant_stand_in
+from support.workshop import Workshop, prose, settings_text
+
+from raptor_assets.local import execute
+from raptor_assets.local.transfer import export_home, import_home
+from raptor_core import HomeRetriever
+from raptor_core.errors import StoreError, StoreMismatchError
+from raptor_core.identity import fingerprint
+from raptor_core.retrieval import Query
+from raptor_core.retrying import RetryPolicy
+from raptor_core.store import Where
+from raptor_core.store.engines import retries
+from raptor_core.tree.components import Components
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def served(tmp_path, monkeypatch):
+    """A home with a document, and its server."""
+    monkeypatch.setattr(retries, "POLICY", RetryPolicy(base_seconds=0.001))
+    with qdrant_stand_in() as server:
+        made = Workshop(tmp_path, store={"kind": "server", "url": server.url, "max_retries": 2})
+        made.write("a.md", prose(24, seed=1))
+        yield made, server
+
+
+def builds(workshop):
+    return {name: manifest.build_id for name, manifest in workshop.manifests().items()}
+
+
+def test_a_home_is_built_edited_moved_and_dropped_through_a_server_that_stumbles(served, tmp_path):
+    workshop, server = served
+    server.faults = [Fault(503, b"busy"), Fault(cut=True, applied=True), None, None] * 200
+    assert workshop.build().built == ["a.md"]
+    before = workshop.texts("a.md")
+    workshop.write("a.md", prose(24, seed=1) + "\n\nA new paragraph ends it.")
+    report = workshop.build()
+    assert report.built == ["a.md"]
+    assert len(workshop.texts("a.md") & before) > len(before) / 2
+    assert len(server.faults) < 800
+    server.faults = []
+    url = str(tmp_path / "export")
+    export_home(workshop.home, workshop.settings, url)
+    other = Workshop(tmp_path / "embedded")
+    import_home(other.home, other.settings, url, other.components.store_identity)
+    assert builds(other) == builds(workshop)
+    assert other.texts("a.md") == workshop.texts("a.md")
+    assert workshop.drop("a.md").dropped == ["a.md"]
+    assert workshop.manifests() == {}
+
+
+def test_a_key_that_may_only_read_is_told_before_anything_is_embedded(served, monkeypatch):
+    workshop, server = served
+    server.keyed = True
+    for _ in ("no corpus", "a corpus"):
+        n_embedded = workshop.embedder.n_embedded
+        monkeypatch.setenv("QDRANT_API_KEY", READING_KEY)
+        with pytest.raises(StoreError, match=r"403.*QDRANT_API_KEY \(set\)"):
+            workshop.build(force=True)
+        assert workshop.embedder.n_embedded == n_embedded
+        monkeypatch.setenv("QDRANT_API_KEY", KEY)
+        assert workshop.build().failed == {}
+
+
+def test_a_run_that_dagster_starts_is_told_of_the_key_as_soon(served, monkeypatch):
+    workshop, server = served
+    server.keyed = True
+    monkeypatch.setenv("QDRANT_API_KEY", READING_KEY)
+    monkeypatch.setattr(execute, "check_writable", lambda _settings: None)  # as no command looks
+    assert "403" in workshop.build().failed["a.md"].reason
+    assert workshop.embedder.n_embedded == 0
+
+
+def test_a_server_that_goes_in_the_middle_leaves_the_published_tree_and_the_work(served):
+    workshop, server = served
+    workshop.build()
+    before = workshop.manifests()["a.md"].build_id
+    workshop.write("a.md", prose(30, seed=1))
+    server.fail_after = 4
+    report = workshop.build()
+    assert report.failed.keys() == {"a.md"}
+    assert server.url in report.failed["a.md"].reason
+    server.fail_after = None
+    assert workshop.manifests()["a.md"].build_id == before
+    n_embedded = workshop.embedder.n_embedded
+    assert workshop.build().built == ["a.md"]
+    assert workshop.embedder.n_embedded == n_embedded
+    assert workshop.manifests()["a.md"].build_id != before
+
+
+class OtherEmbedder(HashingEmbedder):
+    """Vectors of the same length, of another model."""
+
+    model = "other"
+    fingerprint = fingerprint("other", {})
+
+
+@pytest.fixture
+def application(served):
+    """What an application holds, for as long as it runs."""
+    workshop, server = served
+    workshop.build()
+    given = {"store": {"kind": "server", "url": server.url, "max_retries": 0}}
+    workshop.home.settings.write_text(settings_text(workshop.docs, **given))
+    retriever = HomeRetriever(workshop.home.path, workshop.components)
+    yield retriever
+    retriever.close()
+
+
+def test_an_application_opens_the_store_once(served, application):
+    _, server = served
+    application.search("the first question")
+    n_before = len(server.requests)
+    found = application.search("the second question", Query("flat"))
+    assert found.hits
+    assert len(server.requests) - n_before <= 2
+    n_before, named = len(server.requests), Where(trees=(found.hits[0].node.tree,))
+    assert application.search("the second question", Query("flat", where=named)).hits
+    assert application.nodes(named.trees[0])
+    assert len(server.requests) - n_before <= 4
+    assert application.trace(found.hits[0].node.id).spans
+
+
+def test_an_application_goes_on_after_the_server_was_away(served, application):
+    _, server = served
+    before = application.search("the first question")
+    server.fail_with = (503, b"away")
+    with pytest.raises(StoreError, match="503"):
+        application.search("the first question")
+    server.fail_with = None
+    assert application.search("the first question") == before
+
+
+def test_an_application_is_told_that_the_corpus_has_another_embedder_now(served, application):
+    workshop, _ = served
+    application.search("the first question")
+    workshop.components = Components(workshop.settings, embedder=OtherEmbedder())
+    assert workshop.build(force=True).built == ["a.md"]
+    with pytest.raises(StoreMismatchError, match="embedder other"):
+        application.search("the first question")

@@ -1,0 +1,95 @@
+"""The kept catalog comes back as it was; what is wrong with it costs a reading."""
+
+import os
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from raptor_assets.home.source_state import KEY, keep_look, load_catalog, look
+from raptor_core.documents import Catalog, parser_fingerprint, scan_source
+from raptor_core.settings import SourceSettings
+from raptor_core.tables.files import TableStore
+
+pytestmark = pytest.mark.usefixtures("later")
+
+
+@pytest.fixture
+def docs(tmp_path):
+    folder = tmp_path / "docs"
+    folder.mkdir()
+    for number in range(40):
+        write(folder / f"{number}.txt", f"Number {number}.")
+    return folder
+
+
+@pytest.fixture
+def settings(docs):
+    return SourceSettings(paths=(str(docs),))
+
+
+@pytest.fixture
+def tables(tmp_path):
+    return TableStore(str(tmp_path / "tables"))
+
+
+def write(path, text, modified=1000.0):
+    path.write_text(text)
+    os.utime(path, (modified, modified))
+
+
+def keep(tables, settings):
+    """One look that is kept, and what it found."""
+    scan = look(tables, settings)
+    keep_look(tables, settings, scan)
+    return scan
+
+
+def test_what_was_kept_comes_back(tables, settings):
+    scan = keep(tables, settings)
+    assert load_catalog(tables, settings) == scan.catalog
+    again = look(tables, settings)
+    assert (again.n_read, again.is_new) == (0, False)
+    assert again.inventory == scan.inventory
+
+
+@pytest.mark.parametrize("damage", ["cut", "changed", "gone"])
+def test_a_damaged_one_is_read_anew_and_mended(tables, settings, damage):
+    scan = keep(tables, settings)
+    path = Path(tables.path(KEY, "files"))
+    data = path.read_bytes()
+    if damage == "gone":
+        path.unlink()
+    else:
+        path.write_bytes(data[:100] if damage == "cut" else data[:50] + b"\xff" + data[51:])
+    again = keep(tables, settings)
+    assert again.n_read == 40
+    assert again.inventory == scan.inventory
+    assert look(tables, settings).n_read == 0
+
+
+def test_a_catalog_of_an_earlier_version_is_none(tables, settings):
+    frame = pd.DataFrame([("0" * 32, "[]")], columns=["file", "reading"])
+    tables.write(KEY, "files", frame, {"parsers": "of then"})
+    assert load_catalog(tables, settings) == Catalog()
+    keep(tables, settings)
+    assert look(tables, settings).n_read == 0
+
+
+def test_other_fields_make_it_worthless(tables, settings):
+    keep(tables, settings)
+    other = settings.model_copy(update={"text_field": "body"})
+    assert parser_fingerprint(other) != parser_fingerprint(settings)
+    assert look(tables, other).n_read == 40
+
+
+def test_a_look_without_changes_writes_nothing(tables, settings, monkeypatch):
+    keep(tables, settings)
+    monkeypatch.setattr(TableStore, "write", None)
+    keep(tables, settings)
+
+
+def test_the_next_catalog_is_the_given_one_where_nothing_changed(settings):
+    first = scan_source(settings)
+    assert first.is_new
+    assert scan_source(settings, first.catalog).catalog is first.catalog

@@ -1,0 +1,199 @@
+"""The pooled event log answers as Dagster's own does, from one database."""
+
+import os
+import queue
+import sqlite3
+import subprocess
+import sys
+import threading
+import uuid
+from contextlib import closing
+
+import dagster as dg
+import filelock
+import pytest
+import yaml
+from dagster._core.storage.event_log.sqlite.sqlite_event_log import SqliteEventLogStorage
+from dagster._serdes import serialize_value
+from support import build_process
+from support.sensor_daemon import Daemon
+from support.stores import PROCESS_PATH
+from support.workshop import Workshop
+
+from raptor_assets.assets.names import CHAIN_NAMES
+from raptor_assets.home import records
+from raptor_assets.home.records import open_records
+from raptor_assets.local.storage import PooledSqliteEventLogStorage
+from raptor_core.errors import RecordsError
+
+pytestmark = pytest.mark.slow
+
+THING = dg.AssetKey("thing")
+CHECK = dg.AssetCheckKey(THING, "sound")
+MATERIALIZED = dg.DagsterEventType.ASSET_MATERIALIZATION
+
+
+@dg.op
+def one():
+    yield dg.AssetMaterialization(THING, partition="p", tags={"dagster/data_version": "v"})
+    yield dg.AssetCheckEvaluation(THING, "sound", passed=True, metadata={"n": 3}, partition="p")
+    yield dg.Output(1)
+
+
+@dg.job
+def pooled_job():
+    one()
+
+
+def instance_of(folder, kind):
+    config = {
+        "telemetry": {"enabled": False},
+        "event_log_storage": {
+            "module": kind.__module__,
+            "class": kind.__name__,
+            "config": {"base_dir": str(folder / "events")},
+        },
+    }
+    folder.mkdir(exist_ok=True)
+    (folder / "dagster.yaml").write_text(yaml.safe_dump(config))
+    return dg.DagsterInstance.from_config(str(folder))
+
+
+def answers(instance, run_id):
+    """What the UI asks of a run, of an asset's partitions and of a check."""
+    log = instance.event_log_storage
+    (asset,) = instance.get_asset_records([THING])
+    checked = log.get_asset_check_execution_history(CHECK, limit=5)
+    (info,) = log.get_asset_check_partition_info([CHECK])
+    return {
+        "run": [(entry.message, entry.dagster_event) for entry in instance.all_logs(run_id)],
+        "steps": [step.status for step in instance.get_run_step_stats(run_id)],
+        "partitions": instance.get_materialized_partitions(THING),
+        "tags": log.get_latest_tags_by_partition(THING, MATERIALIZED, ["dagster/data_version"]),
+        "latest": asset.asset_entry.last_materialization,
+        "checks": [(record.status, record.partition, record.evaluation) for record in checked],
+        "checked": (info.partition_key, info.latest_execution_status),
+        "done": len(instance.fetch_run_status_changes(dg.DagsterEventType.RUN_SUCCESS, 5).records),
+    }
+
+
+def copied(entries, instance):
+    """Store a run's events one by one."""
+    for entry in entries:
+        instance.event_log_storage.store_event(entry)
+
+
+def test_the_same_events_give_the_answers_that_the_original_gives(tmp_path):
+    with instance_of(tmp_path / "ours", PooledSqliteEventLogStorage) as ours:
+        run_id = pooled_job.execute_in_process(instance=ours).run_id
+        found, entries = answers(ours, run_id), ours.all_logs(run_id)
+    with instance_of(tmp_path / "original", SqliteEventLogStorage) as original:
+        copied(entries, original)
+        assert answers(original, run_id) == found
+    assert found["partitions"] == {"p"}
+    assert [passed for _, _, passed in found["checks"]]
+
+
+def test_an_event_is_stored_once(tmp_path):
+    with instance_of(tmp_path, PooledSqliteEventLogStorage) as instance:
+        entries = instance.all_logs(pooled_job.execute_in_process(instance=instance).run_id)
+    (path,) = (tmp_path / "events").glob("*.db")
+    with closing(sqlite3.connect(path)) as database:
+        rows = database.execute("select event from event_logs order by id").fetchall()
+    assert [row for (row,) in rows] == [serialize_value(entry) for entry in entries]
+
+
+def test_a_check_that_is_repeated_in_a_run_has_one_result(tmp_path):
+    with instance_of(tmp_path, PooledSqliteEventLogStorage) as instance:
+        run_id = pooled_job.execute_in_process(instance=instance).run_id
+        checked = instance.all_logs(run_id, of_type=dg.DagsterEventType.ASSET_CHECK_EVALUATION)
+        copied(checked, instance)
+        log = instance.event_log_storage
+        (record,) = log.get_asset_check_execution_history(CHECK, limit=5)
+        assert record.event.dagster_event == checked[0].dagster_event
+
+
+def test_who_watches_a_run_is_told_what_another_process_writes(tmp_path):
+    told = queue.Queue()
+    with (
+        instance_of(tmp_path, PooledSqliteEventLogStorage) as watching,
+        dg.DagsterInstance.from_config(str(tmp_path)) as writing,
+    ):
+        run_id = str(uuid.uuid4())
+        watching.watch_event_logs(run_id, None, lambda entry, _cursor: told.put(entry))
+        pooled_job.execute_in_process(instance=writing, run_id=run_id)
+        written = [entry.dagster_event for entry in writing.all_logs(run_id)]
+        assert [told.get(timeout=30).dagster_event for _ in written] == written
+
+
+def test_threads_share_it(tmp_path):
+    with instance_of(tmp_path, PooledSqliteEventLogStorage) as instance:
+        pooled_job.execute_in_process(instance=instance)
+        found = []
+        threads = [
+            threading.Thread(
+                target=lambda: found.append(instance.get_materialized_partitions(THING))
+            )
+            for _ in range(6)
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert found == [{"p"}] * 6
+
+
+def test_an_event_is_stored_with_its_rows_or_not_at_all(tmp_path, monkeypatch):
+    with instance_of(tmp_path, PooledSqliteEventLogStorage) as instance:
+        run_id = pooled_job.execute_in_process(instance=instance).run_id
+        log = instance.event_log_storage
+        entries = instance.all_logs(run_id)
+        wrong = next(e for e in entries if e.dagster_event_type == MATERIALIZED)
+        monkeypatch.setattr(log, "_store_asset_event", refuse)
+        with pytest.raises(RuntimeError):
+            log.store_event(wrong)
+        assert len(instance.all_logs(run_id)) == len(entries)
+        monkeypatch.undo()
+        log.store_event(wrong)
+        assert len(instance.all_logs(run_id)) == len(entries) + 1
+
+
+def refuse(*_arguments):
+    raise RuntimeError("no")
+
+
+def test_no_row_for_each_partition_is_kept_of_what_a_run_plans(tmp_path):
+    workshop = Workshop(tmp_path)
+    for name in ("a.md", "b.md"):
+        workshop.write(name, "One short sentence stands here.")
+    Daemon(workshop).settle()
+    with workshop.instance() as instance:
+        key = dg.AssetCheckKey(CHAIN_NAMES.summaries(1).key, "coverage")
+        assert not instance.event_log_storage.get_asset_check_execution_history(key, limit=5)
+        (run,) = instance.get_runs()
+        planned = instance.all_logs(
+            run.run_id, of_type=dg.DagsterEventType.ASSET_MATERIALIZATION_PLANNED
+        )
+    found = [entry.dagster_event for entry in planned]
+    assert sum(not event.partition for event in found) == len(CHAIN_NAMES.chain(2))
+    named = {(event.asset_key, event.partition) for event in found if event.partition}
+    assert named == {(CHAIN_NAMES.tree.key, "a.md"), (CHAIN_NAMES.tree.key, "b.md")}
+
+
+def test_processes_that_open_a_new_home_at_once_all_get_it(tmp_path):
+    command = [sys.executable, build_process.__file__, "open_records_at_once", str(tmp_path), "4"]
+    done = subprocess.run(
+        command,
+        env={**os.environ, "PYTHONPATH": PROCESS_PATH},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_records_that_another_process_does_not_finish_opening_are_told(tmp_path, monkeypatch):
+    monkeypatch.setattr(records, "_OPENING_SECONDS", 0.01)
+    held = filelock.FileLock(tmp_path / "opening.lock", thread_local=False)
+    with held, pytest.raises(RecordsError, match=r"opening\.lock; end it"), open_records(tmp_path):
+        pass

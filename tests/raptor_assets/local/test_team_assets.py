@@ -1,0 +1,118 @@
+"""Assets of a team's own beside the chain: what they read, and parts of the chain run alone."""
+
+import warnings
+
+import dagster as dg
+import pandas as pd
+import pytest
+from support.workshop import Workshop, prose
+
+from raptor_assets.assets.names import CHAIN_NAMES, corpus_partitions
+from raptor_assets.assets.specs import QDRANT, TABLES
+
+pytestmark = pytest.mark.slow
+
+
+@dg.asset(
+    partitions_def=corpus_partitions(),
+    ins={"summaries": dg.AssetIn(["layer_1", "summaries"])},
+    io_manager_key=TABLES,
+)
+def longest_summary(summaries: pd.DataFrame) -> pd.DataFrame:
+    return summaries.nlargest(1, "n_tokens").assign(ratio=0.5)
+
+
+def vectors_of_a_range():
+    """An asset that takes the leaves of all partitions of its run at once."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", dg.BetaWarning)
+
+        @dg.asset(
+            partitions_def=corpus_partitions(),
+            backfill_policy=dg.BackfillPolicy.single_run(),
+            ins={"leaves": dg.AssetIn(["layer_0", "embeddings"], input_manager_key=QDRANT)},
+        )
+        def vector_counts(context: dg.AssetExecutionContext, leaves) -> None:
+            for name, frame in leaves.items():
+                found = {"n": len(frame), "n_dims": len(frame["vector"].iloc[0])}
+                context.add_asset_metadata(found, partition_key=name)
+
+        return vector_counts
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory):
+    workshop = Workshop(tmp_path_factory.mktemp("team"), tree={"max_layers": 1})
+    workshop.write("a.md", prose(16, seed=1))
+    workshop.write("b.md", prose(16, seed=2))
+    workshop.build()
+    return workshop
+
+
+def materialize(workshop, selection, *partitions, assets=()):
+    definitions = dg.Definitions.merge(workshop.definitions(), dg.Definitions(assets=assets))
+    with workshop.instance() as instance:
+        return definitions.resolve_implicit_global_asset_job_def().execute_in_process(
+            instance=instance,
+            asset_selection=[dg.AssetKey(key.split("/")) for key in selection],
+            tags={
+                "dagster/asset_partition_range_start": partitions[0],
+                "dagster/asset_partition_range_end": partitions[-1],
+            },
+        )
+
+
+def test_a_downstream_asset_gets_the_nodes_of_its_partition(built):
+    result = materialize(built, ["longest_summary"], "a.md", assets=[longest_summary])
+    assert result.success
+    table = built.access().tables.read(["assets", "longest_summary"], "a.md")
+    (row,) = table.to_pylist()
+    assert row["tree"] == "a.md"
+    assert (row["layer"], row["ratio"]) == (1, 0.5)
+    assert len(row["children"]) >= 2
+
+
+def test_a_downstream_asset_of_several_partitions_gets_vectors_by_partition(built):
+    assert materialize(
+        built, ["vector_counts"], "a.md", "b.md", assets=[vectors_of_a_range()]
+    ).success
+    for name in ("a.md", "b.md"):
+        found = built.metadata("vector_counts", name)
+        assert found["n"] == built.metadata("chunks", name)["n_nodes"]
+        assert found["n_dims"] == 32
+
+
+def test_one_layer_of_one_partition_is_made_from_what_is_kept(built):
+    before = built.data_version("layer_1/summaries", "a.md")
+    result = materialize(built, ["layer_1/summaries"], "a.md")
+    events = result.asset_materializations_for_node("raptor")
+    assert [(e.asset_key.path, e.partition) for e in events] == [(["layer_1", "summaries"], "a.md")]
+    assert built.data_version("layer_1/summaries", "a.md") == before
+
+
+def test_a_layer_without_the_one_below_says_what_to_do(tmp_path):
+    workshop = Workshop(tmp_path, tree={"max_layers": 1})
+    workshop.write("a.md", prose(8, seed=1))
+    with workshop.instance() as instance:
+        instance.add_dynamic_partitions("trees", ["a.md"])
+        result = (
+            workshop.definitions()
+            .resolve_implicit_global_asset_job_def()
+            .execute_in_process(
+                instance=instance,
+                asset_selection=[CHAIN_NAMES.clusters(1).key],
+                tags={"dagster/partition": "a.md"},
+                raise_on_error=False,
+            )
+        )
+    (failure,) = [e for e in result.all_events if e.is_step_failure]
+    assert "materialize its asset" in failure.step_failure_data.error.message
+
+
+def test_an_asset_that_is_no_data_frame_is_refused_with_the_remedy(built):
+    @dg.asset(partitions_def=corpus_partitions(), io_manager_key=TABLES)
+    def number():
+        return 3
+
+    with pytest.raises(Exception, match="expected a pandas data frame"):
+        materialize(built, ["number"], "a.md", assets=[number])

@@ -1,0 +1,197 @@
+"""Export and import of a home: what the next build makes of it, and what Dagster knows."""
+
+import shutil
+from dataclasses import replace
+
+import pytest
+from support.workshop import Workshop, prose
+
+from raptor_assets.assets.names import table_paths
+from raptor_assets.local.transfer import export_home, import_home
+from raptor_core.curation import subject_of_summary
+from raptor_core.errors import StoreMismatchError
+from raptor_core.retrieval import trace
+from raptor_core.store import Where
+from raptor_core.tables.curation import KEY, decide, read_decisions, take_back
+from raptor_core.transfer.format import ExportFolder
+from raptor_core.transfer.importing import read_export
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def origin(tmp_path_factory):
+    """A built home with two trees, and its export."""
+    root = tmp_path_factory.mktemp("origin")
+    workshop = Workshop(root)
+    workshop.write("a.md", prose(24, seed=1))
+    workshop.write("b.md", prose(30, seed=2))
+    workshop.build()
+    export = export_home(workshop.home, workshop.settings, str(root / "export"))
+    return workshop, export, root / "export"
+
+
+def another(root, origin, **settings):
+    """A new home of the same source."""
+    made = Workshop(root)
+    made.docs = origin[0].docs
+    made.configure(**settings)
+    return made
+
+
+def imported(workshop, origin, *trees, **options):
+    identity = workshop.components.store_identity
+    url = str(origin[2])
+    return import_home(workshop.home, workshop.settings, url, identity, trees, **options)
+
+
+def as_imported(workshop):
+    return {name: replace(made, inputs="") for name, made in workshop.manifests().items()}
+
+
+def bytes_of_tables(workshop):
+    root = workshop.home.tables
+    return {path.relative_to(root): path.read_bytes() for path in root.rglob("*.parquet")}
+
+
+def test_the_next_build_of_an_imported_home_embeds_and_writes_nothing(origin, tmp_path):
+    there, export, _ = origin
+    assert [file.manifest.tree for file in export.trees] == ["a.md", "b.md"]
+    here = another(tmp_path, origin)
+    report = imported(here, origin)
+    assert report.tables == ("a.md", "b.md")
+    assert as_imported(here) == as_imported(there)
+    tables = bytes_of_tables(here)
+    assert tables.keys() == {p for p in bytes_of_tables(there) if p.parts[0] != "source_scan"}
+    n_embedded = here.embedder.n_embedded
+    built = here.build()
+    assert built.built == ["a.md", "b.md"]
+    assert sum(built.produced.values()) == 0
+    assert here.embedder.n_embedded == n_embedded
+    for key in ("layer_1/clusters", "layer_1/summaries", "layer_1/findings"):
+        assert here.metadata(key, "a.md")["reused"]
+    ids = {name: made.build_id for name, made in there.manifests().items()}
+    assert {name: made.build_id for name, made in here.manifests().items()} == ids
+    assert here.build().built == []
+
+
+def test_without_tables_the_store_alone_spares_every_call(origin, tmp_path):
+    here = another(tmp_path, origin)
+    imported(here, origin)
+    shutil.rmtree(here.home.tables)
+    n_embedded = here.embedder.n_embedded
+    assert sum(here.build().produced.values()) == 0
+    assert here.embedder.n_embedded == n_embedded
+    assert here.texts("a.md") == origin[0].texts("a.md")
+
+
+def test_an_imported_tree_is_traced_to_its_source_and_dropped(origin, tmp_path):
+    here = another(tmp_path, origin)
+    imported(here, origin, "a.md")
+    with here.access().store.open() as store:
+        top = store.nodes(Where(trees=("a.md",)))[-1]
+        spans = trace(store, top.id).spans
+    text = (here.docs / "a.md").read_text()
+    assert spans
+    assert all(text[span.start : span.end] == span.text for span in spans)
+    assert here.drop("a.md").dropped == ["a.md"]
+    assert here.manifests() == {}
+    assert bytes_of_tables(here) == {}
+
+
+def test_trees_with_other_content_are_replaced_only_when_told(origin, tmp_path):
+    here = Workshop(tmp_path)
+    here.write("a.md", prose(12, seed=9))
+    here.build()
+    before = here.manifests()
+    with pytest.raises(StoreMismatchError, match=r"'a\.md'.*--replace"):
+        imported(here, origin)
+    assert here.manifests() == before
+    assert here.build().built == []
+    imported(here, origin, replace=True)
+    assert as_imported(here) == as_imported(origin[0])
+    built = here.build()  # the source wins again, and what it never had stays
+    assert (built.built, built.dropped) == (["a.md"], [])
+    assert sorted(here.manifests()) == ["a.md", "b.md"]
+    assert here.manifests()["a.md"].build_id == before["a.md"].build_id
+
+
+def test_tables_stay_out_where_trees_are_grouped_otherwise(origin, tmp_path):
+    here = another(tmp_path, origin, grouping={"shards": 2})
+    assert imported(here, origin).tables == ()
+    assert bytes_of_tables(here) == {}
+
+
+def test_tables_of_a_partition_go_only_with_all_its_trees(tmp_path):
+    there = Workshop(tmp_path / "there", grouping={"shards": 1})
+    there.write("a.md", prose(12, seed=1))
+    there.write("b.md", prose(12, seed=2))
+    there.build()
+    url = str(tmp_path / "all")
+    assert {t.partition for t in export_home(there.home, there.settings, url).tables} == {
+        "shard-0000"
+    }
+    part = str(tmp_path / "part")
+    assert export_home(there.home, there.settings, part, ["a.md"]).tables == ()
+    here = Workshop(tmp_path / "here", grouping={"shards": 1})
+    identity = here.components.store_identity
+    assert import_home(here.home, here.settings, url, identity, ["a.md"]).tables == ()
+    assert import_home(here.home, here.settings, url, identity).tables == ("shard-0000",)
+
+
+def test_what_people_decided_goes_along(tmp_path):
+    there, part = (Workshop(tmp_path / name) for name in ("there", "part"))
+    there.write("a.md", prose(24, seed=1))
+    there.write("b.md", prose(24, seed=2))
+    there.build()
+    tables = there.home.table_store(there.settings)
+    with there.access().store.open() as store:
+        nodes = store.nodes()
+    for tree in ("a.md", "b.md"):
+        one = next(node for node in nodes if node.tree == tree and node.layer == 1)
+        below = [node.content_key for node in nodes if node.id in one.children]
+        subject = subject_of_summary(below)
+        decide(tables, "summary", tree, subject, value=f"By hand: {tree}.", who="Ines")
+    undone = decide(tables, "document", "b.md", "b.md", who="Ines")
+    take_back(tables, undone.id, who="Ines")
+    there.build()
+    export_home(there.home, there.settings, str(tmp_path / "all"))
+    identity = there.components.store_identity
+
+    here = another(tmp_path / "here", (there,))
+    own = decide(here.home.table_store(here.settings), "chunk", "a.md", "none", who="Tom")
+    for _ in range(2):  # again changes nothing
+        report = import_home(here.home, here.settings, str(tmp_path / "all"), identity)
+        assert report.n_acts == 4
+        found = read_decisions(here.home.table_store(here.settings))
+        assert sorted(found, key=str) == sorted([own, *read_decisions(tables)], key=str)
+    here.build()
+    assert "By hand: a.md." in here.texts("a.md")
+    assert here.texts("b.md") == there.texts("b.md")
+
+    assert (
+        import_home(part.home, part.settings, str(tmp_path / "all"), identity, ["a.md"]).n_acts == 1
+    )
+    (only,) = read_decisions(part.home.table_store(part.settings))
+    assert only.tree == "a.md"
+    some = export_home(there.home, there.settings, str(tmp_path / "some"), ["b.md"])
+    assert len([table for table in some.tables if table.key == KEY]) == 3
+
+
+def test_a_table_that_is_damaged_stops_the_import_before_anything(origin, tmp_path):
+    copy = tmp_path / "copy"
+    shutil.copytree(origin[2], copy)
+    table = read_export(ExportFolder(str(copy))).tables[3]
+    path = copy / table.name
+    path.write_bytes(path.read_bytes()[:-3])
+    here = Workshop(tmp_path / "here")
+    identity = here.components.store_identity
+    with pytest.raises(Exception, match=f"{path.name} is cut short"):
+        import_home(here.home, here.settings, str(copy), identity)
+    assert not here.home.qdrant.exists()
+
+
+def test_the_keys_of_tables_are_all_that_a_build_writes(origin):
+    known = {"/".join(key) for key in table_paths()}
+    written = {str(path.parent) for path in bytes_of_tables(origin[0])}
+    assert written - known <= {"source_scan"}

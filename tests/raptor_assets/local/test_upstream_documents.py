@@ -1,0 +1,312 @@
+"""A corpus whose documents an asset of the team's own gives."""
+
+import json
+from types import SimpleNamespace
+
+import dagster as dg
+import pandas as pd
+import pytest
+from dagster._core.definitions.data_version import CachingStaleStatusResolver, StaleStatus
+from dagster._core.loader import LoadingContextForTest
+from support.workshop import SMALL, prose
+
+from raptor_assets import build_raptor_corpus
+from raptor_assets.assets.names import corpus_checks
+from raptor_assets.corpus.upstream import rows_of
+from raptor_assets.home.folder import Home
+from raptor_assets.home.records import read_outcomes
+from raptor_core import Document
+from raptor_core.errors import SourceError
+from raptor_core.settings import Settings
+
+pytestmark = [
+    pytest.mark.slow,
+    # Resolving a sensor's jobs hands on a parameter that is in beta and not used here.
+    pytest.mark.filterwarnings("ignore:Parameter `owners` of initializer:dagster.BetaWarning"),
+]
+
+QUICK = {**SMALL, "components": {"embedder": "support.hashing:HashingEmbedder"}}
+
+UNCHANGED = "no file changed since the last request"
+
+
+class Team:
+    """An upstream asset, the corpus that follows it, and an instance."""
+
+    def __init__(self, root, upstream, **options):
+        self.home = root / "kept"
+        self.instance = dg.DagsterInstance.ephemeral(str(root / "instance"))
+        corpus = build_raptor_corpus("wiki", home=self.home, upstream=upstream, **options, **QUICK)
+        self.definitions = dg.Definitions.merge(dg.Definitions(assets=[upstream]), corpus)
+        self.cursor = None
+
+    def materialize(self, key, **options):
+        job = self.definitions.resolve_implicit_global_asset_job_def()
+        done = job.execute_in_process(
+            instance=self.instance,
+            asset_selection=[dg.AssetKey(key)],
+            raise_on_error=False,
+            **options,
+        )
+        failed = [event for event in done.all_events if event.is_step_failure]
+        if failed:
+            return failed[0].step_failure_data.error.cause.message
+        (event,) = done.get_asset_materialization_events()
+        metadata = event.materialization.metadata
+        return {name: value.value for name, value in metadata.items()}
+
+    def tick(self):
+        """What the sensor says, and the partitions of the runs that it requests, which are run."""
+        sensor = self.definitions.resolve_sensor_def("wiki_source_sensor")
+        found = sensor(dg.build_sensor_context(self.instance, cursor=self.cursor))
+        if isinstance(found, dg.SkipReason):
+            return found.skip_message
+        self.cursor = found.cursor
+        for request in found.dynamic_partitions_requests or ():
+            self.instance.add_dynamic_partitions(
+                request.partitions_def_name, request.partition_keys
+            )
+        for run in found.run_requests:
+            job = self.definitions.resolve_job_def(run.job_name)
+            assert job.execute_in_process(
+                instance=self.instance, tags=run.tags, run_config=run.run_config
+            ).success
+        return [run.tags.get("dagster/partition") for run in found.run_requests]
+
+
+def follow(team):
+    return team.materialize(["wiki", "source"])
+
+
+def test_a_data_frame_rebuilds_exactly_what_changed(tmp_path):
+    rows = {f"page-{n}": prose(12, seed=n) for n in range(3)}
+
+    @dg.asset
+    def pages() -> pd.DataFrame:
+        listed = [{"id": key, "text": text, "title": key.title()} for key, text in rows.items()]
+        return pd.DataFrame(listed)
+
+    team = Team(tmp_path, pages)
+    assert "wiki/source was not materialized yet" in team.tick()
+    team.materialize(["pages"])
+    told = follow(team)
+    assert (told["dagster/row_count"], told["partitions_new"]) == (3, 3)
+    team.tick()
+    assert sorted(team.instance.get_dynamic_partitions("wiki_trees")) == sorted(rows)
+
+    team.materialize(["pages"])  # nothing changed
+    told = follow(team)
+    assert [told[f"partitions_{what}"] for what in ("new", "changed", "removed")] == [0, 0, 0]
+    assert team.tick() == UNCHANGED
+
+    rows["page-1"] += "\n\nThe lantern was lit again."
+    del rows["page-2"]
+    team.materialize(["pages"])
+    told = follow(team)
+    assert (told["partitions_changed"], told["partitions_removed"]) == (1, 1)
+    assert team.tick() == ["page-1", None]  # a build of one, and the drop job
+    assert sorted(team.instance.get_dynamic_partitions("wiki_trees")) == ["page-0", "page-1"]
+
+
+def test_nothing_of_the_chain_is_stale_by_what_another_document_did(tmp_path):
+    """Dagster would call all partitions stale, since all depend on the one upstream asset."""
+    rows = {"a": prose(12, seed=1), "b": prose(12, seed=2)}
+
+    @dg.asset
+    def pages():
+        return [{"id": key, "text": text} for key, text in rows.items()]
+
+    team = Team(tmp_path, pages)
+    for _ in range(2):
+        team.materialize(["pages"])
+        follow(team)
+        team.tick()
+        rows["b"] += "\n\nAnother sentence stands at the end now."
+    team.materialize(["pages"])
+    follow(team)
+    graph = team.definitions.resolve_asset_graph()
+    resolver = CachingStaleStatusResolver(
+        team.instance, graph, LoadingContextForTest(team.instance)
+    )
+    for asset in ("documents", "chunks", "tree"):
+        status = resolver.get_status(dg.AssetKey(["wiki", asset]), "a")
+        assert status == StaleStatus.FRESH, asset
+
+
+def test_a_folder_is_named_in_the_metadata(tmp_path):
+    place = tmp_path / "day-1"
+    place.mkdir()
+    (place / "a.md").write_text(f"# A heading\n\n{prose(12)}")
+
+    @dg.asset
+    def download():
+        return dg.MaterializeResult(metadata={"folder": str(place)})
+
+    team = Team(tmp_path, download, upstream_path="folder")
+    error = follow(team)
+    assert "download was not materialized yet" in error
+    team.materialize(["download"])
+    assert follow(team)["paths"] == [str(place)]
+    team.tick()
+    assert team.instance.get_dynamic_partitions("wiki_trees") == ["a.md"]
+
+
+def test_metadata_without_the_entry_is_told(tmp_path):
+    @dg.asset
+    def download():
+        return dg.MaterializeResult(metadata={"folder": "somewhere"})
+
+    team = Team(tmp_path, download, upstream_path="path")
+    team.materialize(["download"])
+    message = follow(team)
+    assert "download has no entry 'path' in its metadata" in message
+
+
+def test_partitions_of_the_upstream_are_one_source(tmp_path):
+    regions = dg.StaticPartitionsDefinition(["north", "south"])
+
+    @dg.asset(partitions_def=regions)
+    def reports(context: dg.AssetExecutionContext):
+        return [Document(id=context.partition_key, text=prose(8), title="A report")]
+
+    team = Team(tmp_path, reports)
+    for region in ("north", "south"):
+        team.materialize(["reports"], partition_key=region)
+    assert follow(team)["dagster/row_count"] == 2
+    team.tick()
+    assert sorted(team.instance.get_dynamic_partitions("wiki_trees")) == ["north", "south"]
+
+
+def test_what_holds_no_documents_is_refused_and_the_last_source_stays(tmp_path):
+    given = {"value": [{"id": "a", "text": prose(8)}]}
+
+    @dg.asset
+    def pages():
+        return given["value"]
+
+    team = Team(tmp_path, pages)
+    team.materialize(["pages"])
+    follow(team)
+    given["value"] = 7
+    team.materialize(["pages"])
+    message = follow(team)
+    assert "upstream asset pages: " in message
+    assert "gave int" in message
+    kept = (team.home / "source" / "documents.jsonl").read_text()
+    assert json.loads(kept)["id"] == "a"
+
+
+def test_rows_of_what_teams_have():
+    page = SimpleNamespace(id="p", page_content="Text.", metadata={"page": 3})
+
+    def rows(value):
+        return list(rows_of(value, Settings()))
+
+    assert rows([page]) == [{"id": "p", "text": "Text.", "metadata": {"page": 3}}]
+    assert rows({"text": "One."}) == [{"text": "One."}]
+    assert rows({"2026-11-01": [{"text": "One."}], "2026-11-02": [{"text": "Two."}]}) == [
+        {"text": "One."},
+        {"text": "Two."},
+    ]
+    with pytest.raises(SourceError, match="gave str; expected a data frame"):
+        rows("a text")
+
+
+def test_what_a_data_frame_lacks_is_null_and_not_a_text_like_nan():
+    frame = pd.DataFrame(
+        [
+            {"id": "a", "text": "One.", "title": None, "year": 1999, "day": pd.Timestamp(0)},
+            {"id": "b", "text": "Two.", "title": "B", "year": None, "day": pd.NaT},
+        ]
+    )
+    first, second = rows_of(frame, Settings())
+    assert (first["title"], first["year"]) == (None, 1999)
+    assert second == {"id": "b", "text": "Two.", "title": "B", "year": None, "day": None}
+
+
+class Pages:
+    """A team whose asset gives a data frame of four pages, all built; its columns may change."""
+
+    def __init__(self, root, **options):
+        self.rows = {f"page-{n}": prose(8, seed=n) for n in range(4)}
+        self.columns = ["id", "text"]
+
+        @dg.asset
+        def pages() -> pd.DataFrame:
+            return pd.DataFrame(list(self.rows.items()), columns=self.columns)
+
+        self.team = Team(root, pages, **options)
+        self.follow()
+        self.team.tick()
+
+    def follow(self, **config):
+        self.team.materialize(["pages"])
+        run_config = {"ops": {"wiki_source": {"config": config}}}
+        return self.team.materialize(["wiki", "source"], run_config=run_config)
+
+    @property
+    def published(self):
+        return set(self.team.instance.get_dynamic_partitions("wiki_trees"))
+
+    @property
+    def kept(self):
+        files = sorted((self.team.home / "source").iterdir())
+        return {file.name: file.read_bytes() for file in files}
+
+
+@pytest.mark.parametrize("change", ["text renamed", "no row"])
+def test_an_upstream_without_texts_fails_and_nothing_changes(tmp_path, change):
+    pages = Pages(tmp_path)
+    before, kept = pages.published, pages.kept
+    if change == "no row":
+        pages.rows = {}
+        message = pages.follow()
+        assert "upstream asset pages: it gave no row" in message
+        assert "documents.jsonl" not in message
+    else:
+        pages.columns = ["id", "body"]
+        assert "without the column 'text'" in (message := pages.follow())
+        assert "its columns: id, body" in message
+    assert pages.kept == kept
+    assert pages.team.tick() == UNCHANGED
+    assert pages.published == before
+
+
+def test_an_upstream_that_lost_most_rows_fails_until_a_person_confirms(tmp_path):
+    pages = Pages(tmp_path)
+    before, kept = pages.published, pages.kept
+    pages.rows = {"page-0": pages.rows["page-0"]}
+    message = pages.follow()
+    assert "3 of 4 published documents are gone" in message
+    assert "confirm_removal: true" in message
+    assert pages.kept == kept
+    assert pages.team.tick() == UNCHANGED
+    assert pages.published == before
+    assert pages.follow(confirm_removal=True)["partitions_removed"] == 3
+    assert pages.team.tick() == [None]  # the drop job
+    assert pages.published == {"page-0"}
+
+
+def test_rows_that_are_left_out_fail_a_check_which_the_status_shows(tmp_path):
+    rows = [{"id": name, "text": prose(8, seed=n)} for n, name in enumerate("abca")]
+
+    @dg.asset
+    def pages():
+        return rows
+
+    team = Team(tmp_path, pages)
+
+    def outcome():
+        team.materialize(["pages"])
+        assert follow(team)["dagster/row_count"] == 3
+        corpus = Home(team.home).names()
+        checks = corpus_checks(Settings(), corpus)
+        (outcome,) = read_outcomes(team.instance, checks).values()
+        return outcome
+
+    first = outcome()
+    assert not first.passed
+    assert "1 of 4 rows or files are no document" in first.description
+    assert "its id 'a' is taken, by another document" in first.description
+    rows.pop()
+    assert outcome().passed
