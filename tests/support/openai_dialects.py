@@ -13,18 +13,6 @@ from support.openai_server import Seen
 AZURE_KEY = "azure-key-123"
 
 
-def azure_dated(seen: Seen) -> Fault | None:
-    """Azure's dated API: the deployment in the path, a version, and a key in ``api-key``."""
-    headers = {name.lower(): value for name, value in seen.headers.items()}
-    if headers.get("api-key") != AZURE_KEY:
-        return Fault.error(401, "Access denied due to invalid subscription key.")
-    if "api-version=2024-10-21" not in seen.query:
-        return Fault.error(404, "Resource not found: api-version is missing")
-    if not seen.path.startswith("/openai/deployments/team-"):
-        return Fault.error(404, "The API deployment for this resource does not exist.")
-    return None
-
-
 def azure_v1(seen: Seen) -> Fault | None:
     """Azure's v1 API: OpenAI's paths under ``/openai/v1``; no version."""
     headers = {name.lower(): value for name, value in seen.headers.items()}

@@ -11,7 +11,6 @@ import pytest
 from support.endpoint_clients import ask
 from support.openai_dialects import (
     AZURE_KEY,
-    azure_dated,
     azure_v1,
     gemma_template,
     plain_server,
@@ -85,17 +84,6 @@ def judged(settings, server):
     judge = LlmJudge(settings.audit, policy=ONCE)
     node = AuditedSummary(NamedText("s", "A statement."), (NamedText("c", "A statement."),))
     return judge.judge([node])[0][0].judgement
-
-
-def test_azures_dated_api_has_deployment_version_and_key_where_it_wants_them(server):
-    server.refuse = azure_dated
-    settings = settings_of("Azure, dated API", server)
-    assert isinstance(summary(settings), Summary)
-    assert vectors(settings).shape == (2, 8)
-    assert judged(settings, server) == "supported"
-    paths = {seen.path.rsplit("/", 2)[0] for seen in server.seen if "chat" in seen.path}
-    assert paths == {"/openai/deployments/team-mini"}
-    assert "max_completion_tokens" in server.bodies[0]
 
 
 def test_azures_v1_api_is_openais_with_another_key(server):
@@ -230,11 +218,10 @@ def test_a_refused_form_of_answers_names_the_setting_that_changes_it(server):
         client.chat(asked)
 
 
-@pytest.mark.parametrize("title", ["Azure, dated API", "Azure, v1 API"])
-def test_azures_key_is_in_no_error_and_no_log(server, caplog, title):
+def test_azures_key_is_in_no_error_and_no_log(server, caplog):
     caplog.set_level(logging.DEBUG)
     server.refuse = lambda _seen: Fault.error(401, f"wrong key {AZURE_KEY}")
-    answer = summary(settings_of(title, server))
+    answer = summary(settings_of("Azure, v1 API", server))
     assert isinstance(answer, FailedSummary)
     assert "check the key" in answer.reason
     assert AZURE_KEY not in answer.reason + caplog.text
