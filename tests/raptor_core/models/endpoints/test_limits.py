@@ -166,7 +166,7 @@ def test_an_endpoint_that_stays_down_fails_all_calls_after_a_few_attempts(server
 def test_a_call_that_waits_for_its_turn_ends_when_it_is_stopped_and_costs_nothing(server):
     ledger, stop = Ledger(), threading.Event()
     endpoint = endpoint_of(server.base_url, requests_per_minute=1)
-    client = EndpointClient(endpoint, QUICK, account=ledger.account("summaries", "small"))
+    client = EndpointClient(endpoint, QUICK, ledger=ledger)
     client.chat(ask())
     threading.Timer(0.05, stop.set).start()
     with pytest.raises(EndpointError, match="cancelled"):
