@@ -34,7 +34,6 @@ from raptor_core.vectors import Vectors
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
 CONTEXT_TOKENS = 1024
-THREADS = 1  # two would wait for each other beside other tests
 LIGHT = (
     "The keeper lit the lamp at dusk. He wrote the hour into the book.",
     "A storm came from the west at night. The boats stayed in the harbour.",
@@ -49,7 +48,6 @@ def settings(part, **values):
     """Settings of a part that calls the model in this process."""
     kind = {"judge": "local"} if part is AuditSettings else {"kind": "local"}
     limits = {"context_tokens": CONTEXT_TOKENS, "max_retries": 1, "max_tokens": 64}
-    limits["threads"] = THREADS
     return part(**{**kind, "model": str(model_file()), **limits, **values})
 
 
@@ -82,9 +80,9 @@ def new_place(tmp_path_factory):
     printed = place.call("init", place.docs, "--local", model_file())
     assert (printed.code, "Smollm2 135M" in printed.out) == (0, True), printed.err
     place.configure("[chunking]\nmax_tokens = 24")
-    place.configure('[clustering]\nmethod = "contiguous"\nwindow = 4')
+    place.configure('[clustering]\nmethod = "contiguous"')
     place.configure("[tree]\nmax_layers = 1")
-    small = f"context_tokens = {CONTEXT_TOKENS}\nmax_tokens = 64\nthreads = {THREADS}"
+    small = f"context_tokens = {CONTEXT_TOKENS}\nmax_tokens = 64"
     place.configure(f"[summarizer]\n{small}")
     place.configure(f"[reader]\n{small}")
     return place
