@@ -12,8 +12,7 @@ from typing import Protocol, runtime_checkable
 from raptor_core.chunking.sentences import sentences
 from raptor_core.models.embedding.base import Embedder
 from raptor_core.models.endpoints.client import EndpointClient
-from raptor_core.models.endpoints.fencing import defused, fence, fence_all
-from raptor_core.models.endpoints.values import ChatAsk, max_words
+from raptor_core.models.endpoints.values import ChatAsk, defused, fence, fence_all, max_words
 from raptor_core.models.money.ledger import Ledger
 from raptor_core.models.money.usage import ANSWERS, Usage
 from raptor_core.models.reading.citations import renumber, replace_marks

@@ -11,8 +11,7 @@ from raptor_core.errors import EndpointDownError, EndpointError
 from raptor_core.models.endpoints.client import EndpointClient
 from raptor_core.models.endpoints.dialects import Shared
 from raptor_core.models.endpoints.faults import CallFaultError, FaultError
-from raptor_core.models.endpoints.limits import MAX_FAILURES, Limiter
-from raptor_core.models.endpoints.pool import run_concurrently
+from raptor_core.models.endpoints.limits import MAX_FAILURES, Limiter, run_concurrently
 from raptor_core.models.money.ledger import Ledger
 from raptor_core.retrying import RetryPolicy
 from raptor_core.settings import AuditSettings, EndpointPart
