@@ -17,8 +17,7 @@ from raptor_core.models.embedding.base import Embedder
 from raptor_core.models.local.gguf import read_header
 from raptor_core.models.money.ledger import Ledger
 from raptor_core.models.reading.reader import PassageReader, Reader
-from raptor_core.models.summarizing.base import Summarizer
-from raptor_core.models.summarizing.function import FunctionSummarizer
+from raptor_core.models.summarizing.base import FunctionSummarizer, Summarizer
 from raptor_core.settings import Settings
 from raptor_core.tokens import make_counter
 from raptor_core.tokens.base import TokenCounter
