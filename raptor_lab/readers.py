@@ -16,9 +16,8 @@ from raptor_core.evaluation.golden_file import Question
 from raptor_core.identity import digest, fingerprint
 from raptor_core.models.embedding.local_models import loading
 from raptor_core.models.endpoints.client import EndpointClient
-from raptor_core.models.endpoints.fencing import fence
-from raptor_core.models.endpoints.pool import run_concurrently
-from raptor_core.models.endpoints.values import ChatAsk
+from raptor_core.models.endpoints.limits import run_concurrently
+from raptor_core.models.endpoints.values import ChatAsk, fence
 from raptor_core.models.local.records import identify
 from raptor_core.models.money.ledger import Ledger
 from raptor_core.retrying import RetryPolicy

@@ -199,8 +199,9 @@ class PartitionState:
         """Return the record of the partition's table, None without a sound table."""
         try:
             properties = self.context.tables.properties(asset.path, self.name)
-        except DamagedTableError as error:
-            self.context.warn(f"{error} It is made again now.")
+        except DamagedTableError:
+            table = f"table of {asset.path} for partition {self.name!r}"
+            self.context.warn(f"the {table} is damaged; this run makes it again")
             return None
         if properties is None:
             return None

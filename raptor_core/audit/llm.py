@@ -15,9 +15,8 @@ from raptor_core.errors import EndpointError
 from raptor_core.identity import digest
 from raptor_core.models.endpoints.client import EndpointClient
 from raptor_core.models.endpoints.faults import CallFaultError
-from raptor_core.models.endpoints.fencing import fence_all
-from raptor_core.models.endpoints.pool import run_concurrently
-from raptor_core.models.endpoints.values import ChatAsk
+from raptor_core.models.endpoints.limits import run_concurrently
+from raptor_core.models.endpoints.values import ChatAsk, fence_all
 from raptor_core.models.local.records import identify
 from raptor_core.models.money.ledger import Ledger
 from raptor_core.models.money.usage import AUDITS

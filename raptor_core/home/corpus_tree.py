@@ -171,9 +171,7 @@ def answer_by(plan: CorpusAnswerPlan, question: str, settings: Settings) -> Answ
         BudgetError: the budget ends first.
         SettingsError: the budget is in dollars, and the reader's model has no price.
     """
-    ledger, reader = Ledger(settings.budget, settings.prices), settings.reader
-    model, is_free = reader.shown_model, reader.is_local
-    read_by = reader_of(settings, lambda: ledger.account("answers", model, free=is_free))
+    read_by = reader_of(settings, Ledger(settings.budget, settings.prices))
     parts = [[Passage.from_node(node) for node in part] for part in plan.parts]
     return read_parts(read_by, question, parts)
 

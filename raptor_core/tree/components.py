@@ -22,8 +22,7 @@ from raptor_core.models.embedding.local_models import resolve_precision
 from raptor_core.models.local.records import resolve_models
 from raptor_core.models.money.ledger import Ledger
 from raptor_core.models.summarizing import make_summarizer
-from raptor_core.models.summarizing.base import Summarizer
-from raptor_core.models.summarizing.function import SummaryFunction
+from raptor_core.models.summarizing.base import Summarizer, SummaryFunction
 from raptor_core.quality.junk import find_unfit
 from raptor_core.settings import Settings
 from raptor_core.store.base import StoreIdentity

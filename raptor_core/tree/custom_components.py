@@ -15,10 +15,9 @@ from raptor_core.clustering.base import Clusterer
 from raptor_core.errors import SettingsError
 from raptor_core.models.embedding.base import Embedder
 from raptor_core.models.local.gguf import read_header
-from raptor_core.models.money.ledger import Account
+from raptor_core.models.money.ledger import Ledger
 from raptor_core.models.reading.reader import PassageReader, Reader
-from raptor_core.models.summarizing.base import Summarizer
-from raptor_core.models.summarizing.function import FunctionSummarizer
+from raptor_core.models.summarizing.base import FunctionSummarizer, Summarizer
 from raptor_core.settings import Settings
 from raptor_core.tokens import make_counter
 from raptor_core.tokens.base import TokenCounter
@@ -117,13 +116,13 @@ def counter_of(settings: Settings) -> TokenCounter:
     return custom or make_counter(settings.tokens, settings.embedder)
 
 
-def reader_of(settings: Settings, account: Callable[[], Account] | None = None) -> PassageReader:
-    """Return the custom reader that the settings name, or the built-in one, on an account.
+def reader_of(settings: Settings, ledger: Ledger | None = None) -> PassageReader:
+    """Return the custom reader that the settings name, or the built-in one, which pays by ledger.
 
-    ``account`` is not called for a custom reader, whose calls the budget does not know.
+    The budget does not know the calls of a custom reader.
     """
     custom: PassageReader | None = custom_component("reader", settings)
-    return custom or Reader(settings.reader, account=account() if account else None)
+    return custom or Reader(settings.reader, ledger=ledger)
 
 
 def require_reader(settings: Settings) -> None:

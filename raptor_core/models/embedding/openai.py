@@ -9,7 +9,7 @@ import numpy as np
 from raptor_core.errors import AnswerError, ModelError
 from raptor_core.models.embedding.base import PROBE, PrefixingEmbedder, probe_of
 from raptor_core.models.endpoints.client import EndpointClient
-from raptor_core.models.endpoints.pool import run_concurrently
+from raptor_core.models.endpoints.limits import run_concurrently
 from raptor_core.models.money.ledger import Ledger
 from raptor_core.models.money.usage import EMBEDDINGS
 from raptor_core.retrying import RetryPolicy

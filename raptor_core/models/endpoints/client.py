@@ -6,7 +6,7 @@ import threading
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from raptor_core.models.endpoints.faults import CallFaultError, FaultError, Retr
 from raptor_core.models.endpoints.messages import check_error, fault_of, is_refusal, parse
 from raptor_core.models.endpoints.streams import join_events, read_events
 from raptor_core.models.endpoints.values import ChatAnswer, ChatAsk, Meter, Worst
-from raptor_core.models.money.ledger import Account, Ledger
+from raptor_core.models.money.ledger import Ledger
 from raptor_core.models.money.usage import estimate_tokens
 from raptor_core.retrying import RetryPolicy
 from raptor_core.settings.base import ChatPart, EndpointPart
@@ -37,9 +37,9 @@ BASE_SECONDS = 2.0
 class EndpointClient:
     """Client of one endpoint, for any number of threads.
 
-    Neither ``repr`` nor any error shows the key. Every attempt is reserved in ``account``, or in
-    the account of ``ledger`` for a purpose; without both it has no price. ``meter`` counts the
-    usage of a call, also of a failed one. Once ``stop`` is set, no attempt begins.
+    Neither ``repr`` nor any error shows the key. Every attempt is reserved in ``ledger`` for a
+    purpose; without a ledger it has no price. ``meter`` counts the usage of a call, also of a
+    failed one. Once ``stop`` is set, no attempt begins.
 
     Raises:
         MissingKeyError: OpenAI's own API needs a key, and there is none; by each call.
@@ -53,13 +53,13 @@ class EndpointClient:
         endpoint: EndpointPart,
         policy: RetryPolicy | None = None,
         *,
-        account: Account | None = None,
         ledger: Ledger | None = None,
         purpose: str = "",
     ) -> None:
         self.endpoint = endpoint
-        self._account = account or (ledger or Ledger()).account(
-            purpose, endpoint.shown_model, free=endpoint.is_local
+        self._host = _host_of(endpoint)
+        self._account = (ledger or Ledger()).account(
+            purpose, endpoint.shown_model, free=self._host.is_free
         )
         self._policy = policy or RetryPolicy(endpoint.max_retries, BASE_SECONDS)
         self._retrier = Retrier(self._policy)
@@ -70,10 +70,7 @@ class EndpointClient:
 
     def require_key(self) -> str:
         """Return the key to send, or a placeholder if the endpoint needs none."""
-        endpoint = self.endpoint
-        if endpoint.is_local:
-            return PLACEHOLDER
-        return find_key(endpoint.api_key_env, endpoint.base_url, endpoint.purpose)
+        return self._host.find_key()
 
     def look_up(self) -> None:
         """Check the key and the model's name for free; an endpoint without a list passes."""
@@ -185,8 +182,8 @@ class EndpointClient:
             return dialect.chat_body(self.endpoint.model, ask, user) | dialect.stream_fields()
 
         def send(fields: Mapping[str, Any]) -> Any:
-            if isinstance(self.endpoint, ChatPart) and self.endpoint.is_local:
-                return _complete(self.endpoint, fields, stop or threading.Event())
+            if self._host.complete is not None:
+                return self._host.complete(fields, stop or threading.Event())
             return self._send_chat(fields)
 
         return self._adapted(send, body, ask.worst(user), meter, stop)
@@ -265,15 +262,34 @@ class EndpointClient:
             return self._connection
 
     def _span_values(self, operation: str) -> dict[str, Any]:
-        endpoint = self.endpoint
-        address = "" if endpoint.is_local else endpoint.base_url
-        provider = "llama.cpp" if endpoint.is_local else "openai"
-        return model_values(operation, endpoint.shown_model, provider, address)
+        host = self._host
+        return model_values(operation, self.endpoint.shown_model, host.provider, host.address)
 
     def _label(self, kind: str) -> str:
         endpoint = self.endpoint
-        place = "in this process" if endpoint.is_local else f"at {shown_url(endpoint.base_url)}"
-        return f"{endpoint.purpose}: {kind} with {endpoint.shown_model!r} {place}"
+        return f"{endpoint.purpose}: {kind} with {endpoint.shown_model!r} {self._host.place}"
+
+
+class _Host(NamedTuple):
+    """Host of a model: a server or this process.
+
+    ``complete`` answers a chat request in this process; None sends it to the server.
+    """
+
+    provider: str
+    address: str
+    place: str
+    is_free: bool
+    find_key: Callable[[], str]
+    complete: Callable[[Mapping[str, Any], threading.Event], Any] | None
+
+
+def _host_of(part: EndpointPart) -> _Host:
+    if isinstance(part, ChatPart) and part.is_local:
+        complete = partial(_complete, part)
+        return _Host("llama.cpp", "", "in this process", True, lambda: PLACEHOLDER, complete)
+    key = partial(find_key, part.api_key_env, part.base_url, part.purpose)
+    return _Host("openai", part.base_url, f"at {shown_url(part.base_url)}", False, key, None)
 
 
 def _complete(part: ChatPart, fields: Mapping[str, Any], stop: threading.Event) -> Any:

@@ -1,16 +1,24 @@
-"""Limits of an endpoint that all its callers in this process share: rates, pauses, an outage.
+"""Limits of calls: how many run at once, and the rates, pauses and outages of an endpoint.
 
-The number of calls at once is in ``pool``. Attempts and their waits are in ``faults``.
+All callers of an endpoint in this process share one ``Limiter``. Attempts and their waits are in
+``faults``.
 """
 
 import random
 import threading
 import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import CancelledError, ThreadPoolExecutor, as_completed
+from typing import TypeVar
 
 from raptor_core.errors import EndpointDownError, EndpointError
 from raptor_core.models.endpoints.faults import FaultError
 from raptor_core.retrying import RetryPolicy
 from raptor_core.settings.base import EndpointPart
+from raptor_core.tracing import with_context
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
 
 MAX_FAILURES = 6
 """Number of failures in a row after which an endpoint counts as down: about a minute of pauses."""
@@ -96,3 +104,44 @@ class Limiter:
         requests, per_minute = self._requests_per_minute, self._tokens_per_minute
         by_requests = 60 / requests if requests else 0.0
         return max(by_requests, 60 * tokens / per_minute if per_minute else 0.0)
+
+
+def run_concurrently(
+    work: Callable[[Item, threading.Event], Result], items: Sequence[Item], concurrency: int
+) -> Iterator[Result]:
+    """Yield the results of ``work(item, stop)`` in the order in which they finish.
+
+    At most ``concurrency`` items run. After a failure no item begins, ``stop`` is set, and the
+    results of running items are yielded before the error is raised, since they are paid for. When
+    the iterator is closed, ``stop`` is set and the rest is dropped.
+    """
+    if not items:
+        return
+    stop = threading.Event()
+    failed: list[BaseException] = []
+
+    def run(item: Item) -> Result:
+        if stop.is_set():
+            raise CancelledError
+        try:
+            return work(item, stop)
+        except BaseException:
+            stop.set()  # before this thread takes another item
+            raise
+
+    pool = ThreadPoolExecutor(min(concurrency, len(items)), thread_name_prefix="endpoint")
+    try:
+        traced = with_context(run)
+        pending = [pool.submit(traced, item) for item in items]
+        for future in as_completed(pending):
+            error = future.exception()
+            if error is None:
+                yield future.result()
+            elif not isinstance(error, CancelledError):
+                failed.append(error)
+        if failed:
+            raise failed[0]
+    finally:
+        failed.clear()  # no cycle of error and frame
+        stop.set()
+        pool.shutdown(wait=False, cancel_futures=True)

@@ -17,6 +17,7 @@ from raptor_core.settings.models import Settings
 SUMMARIES = "summaries"
 EMBEDDINGS = "embeddings"
 AUDITS = "audits"
+ANSWERS = "answers"
 FREE = PriceSettings(input=0.0, output=0.0)
 """Price of everything that runs in this process."""
 _PER_PRICE_TOKENS = 1_000_000
@@ -78,7 +79,7 @@ class Spending:
     """Payment to one model for one purpose.
 
     Attributes:
-        purpose: ``SUMMARIES``, ``EMBEDDINGS``, ``AUDITS``, or another name.
+        purpose: ``SUMMARIES``, ``EMBEDDINGS``, ``AUDITS``, ``ANSWERS``, or another name.
         usage: by the endpoint's count; the retries include those of calls that failed.
         lost: worst case of calls whose answer never arrived (a timeout, a lost connection): the
             endpoint may charge them, so the budget counts them.

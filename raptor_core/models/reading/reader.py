@@ -12,10 +12,9 @@ from typing import Protocol, runtime_checkable
 from raptor_core.chunking.sentences import sentences
 from raptor_core.models.embedding.base import Embedder
 from raptor_core.models.endpoints.client import EndpointClient
-from raptor_core.models.endpoints.fencing import defused, fence, fence_all
-from raptor_core.models.endpoints.values import ChatAsk, max_words
-from raptor_core.models.money.ledger import Account
-from raptor_core.models.money.usage import Usage
+from raptor_core.models.endpoints.values import ChatAsk, defused, fence, fence_all, max_words
+from raptor_core.models.money.ledger import Ledger
+from raptor_core.models.money.usage import ANSWERS, Usage
 from raptor_core.models.reading.citations import renumber, replace_marks
 from raptor_core.nodes import Node, format_pages, labelled
 from raptor_core.retrying import RetryPolicy
@@ -117,10 +116,10 @@ class Reader:
         self,
         settings: ReaderSettings,
         policy: RetryPolicy | None = None,
-        account: Account | None = None,
+        ledger: Ledger | None = None,
     ) -> None:
         self._settings = settings
-        self._client = EndpointClient(settings, policy, account=account)
+        self._client = EndpointClient(settings, policy, ledger=ledger, purpose=ANSWERS)
 
     def require_key(self) -> None:
         """Raise MissingKeyError without a key that the endpoint needs."""

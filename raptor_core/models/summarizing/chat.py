@@ -12,7 +12,7 @@ from raptor_core.errors import AnswerError, BudgetError, EndpointError
 from raptor_core.identity import fingerprint
 from raptor_core.models.endpoints.client import EndpointClient
 from raptor_core.models.endpoints.faults import CallFaultError
-from raptor_core.models.endpoints.pool import run_concurrently
+from raptor_core.models.endpoints.limits import run_concurrently
 from raptor_core.models.endpoints.values import ChatAnswer, ChatAsk, Meter
 from raptor_core.models.local.records import identify
 from raptor_core.models.money.ledger import Ledger

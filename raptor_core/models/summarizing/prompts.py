@@ -4,8 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from raptor_core.identity import digest
-from raptor_core.models.endpoints.fencing import DATA, fence
-from raptor_core.models.endpoints.values import max_words
+from raptor_core.models.endpoints.values import DATA, fence, max_words
 from raptor_core.settings.models import SummarizerSettings
 from raptor_core.tokens.base import TokenCounter
 

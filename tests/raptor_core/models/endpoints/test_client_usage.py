@@ -43,13 +43,13 @@ def test_tokens_are_estimated_where_the_endpoint_counts_none(server):
     assert usage == Usage(1, estimate_tokens("Be brief.\nSome text."), 7, usd=None)
 
 
-def bounded_client(base_url, account):
-    return EndpointClient(endpoint_of(base_url), QUICK, account=account)
+def bounded_client(base_url, ledger):
+    return EndpointClient(endpoint_of(base_url), QUICK, ledger=ledger, purpose="summaries")
 
 
 def test_a_call_that_was_cut_off_counts_in_the_budget(server):
     ledger = Ledger(BudgetSettings(calls=3))
-    client = bounded_client(server.base_url, ledger.account("summaries", "small"))
+    client = bounded_client(server.base_url, ledger)
     server.fail(Fault.cut_connection(), times=2)
     assert client.chat(ask()).usage.calls == 1
     assert (ledger.spendings[0].usage.retries, ledger.spendings[0].lost.calls) == (2, 2)
@@ -61,7 +61,7 @@ def test_a_call_that_was_cut_off_counts_in_the_budget(server):
 def test_what_never_reached_the_endpoint_does_not_count():
     ledger = Ledger(BudgetSettings(calls=1))
     with FakeOpenAI() as gone:
-        client = bounded_client(gone.base_url, ledger.account("summaries", "small"))
+        client = bounded_client(gone.base_url, ledger)
     with pytest.raises(EndpointError, match="after 3 attempts"):
         client.chat(ask())
     assert ledger.spendings[0].lost == Usage()

@@ -11,7 +11,7 @@ from support.word_counter import WordCounter
 
 from raptor_core.audit.base import AuditedSummary, NamedText
 from raptor_core.audit.llm import LlmJudge
-from raptor_core.models.endpoints.fencing import defused, fence
+from raptor_core.models.endpoints.values import defused, fence
 from raptor_core.models.reading.reader import Passage, ask
 from raptor_core.models.summarizing.base import SummaryRequest
 from raptor_core.models.summarizing.chat import ChatSummarizer

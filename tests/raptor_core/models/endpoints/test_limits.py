@@ -11,8 +11,7 @@ from raptor_core.errors import EndpointDownError, EndpointError
 from raptor_core.models.endpoints.client import EndpointClient
 from raptor_core.models.endpoints.dialects import Shared
 from raptor_core.models.endpoints.faults import CallFaultError, FaultError
-from raptor_core.models.endpoints.limits import MAX_FAILURES, Limiter
-from raptor_core.models.endpoints.pool import run_concurrently
+from raptor_core.models.endpoints.limits import MAX_FAILURES, Limiter, run_concurrently
 from raptor_core.models.money.ledger import Ledger
 from raptor_core.retrying import RetryPolicy
 from raptor_core.settings import AuditSettings, EndpointPart
@@ -166,7 +165,7 @@ def test_an_endpoint_that_stays_down_fails_all_calls_after_a_few_attempts(server
 def test_a_call_that_waits_for_its_turn_ends_when_it_is_stopped_and_costs_nothing(server):
     ledger, stop = Ledger(), threading.Event()
     endpoint = endpoint_of(server.base_url, requests_per_minute=1)
-    client = EndpointClient(endpoint, QUICK, account=ledger.account("summaries", "small"))
+    client = EndpointClient(endpoint, QUICK, ledger=ledger)
     client.chat(ask())
     threading.Timer(0.05, stop.set).start()
     with pytest.raises(EndpointError, match="cancelled"):

@@ -5,7 +5,7 @@ import threading
 import pytest
 from support.endpoint_clients import ask, client_of
 
-from raptor_core.models.endpoints.pool import run_concurrently
+from raptor_core.models.endpoints.limits import run_concurrently
 
 
 def test_the_pool_gives_what_is_under_way_when_one_fails_and_begins_no_other():
