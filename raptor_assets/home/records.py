@@ -103,7 +103,7 @@ def _damage_named(folder: Path) -> Iterator[None]:
     """Raise a RecordsError with the remedy if a statement on SQLite files fails."""
     try:
         yield
-    except (sqlite3.DatabaseError, DBAPIError) as error:
+    except (sqlite3.DatabaseError, DBAPIError, *database_errors()) as error:
         is_file = isinstance(getattr(error, "orig", error), sqlite3.Error)
         if not is_file and isinstance(error, database_errors()):
             raise RecordsError(explain_database_error(error)) from error
