@@ -24,8 +24,8 @@ from raptor_core.audit.report import Propagation, measure_propagation
 from raptor_core.audit.terms import find_missing, find_needs, terms, union
 from raptor_core.disk import replace_file
 from raptor_core.errors import SettingsError
+from raptor_core.file_names import STUDY_FILLED, STUDY_PAGE, STUDY_SAMPLE, STUDY_SHEET
 from raptor_core.identity import digest, normalize_text
-from raptor_core.layout import STUDY_FILLED, STUDY_PAGE, STUDY_SAMPLE, STUDY_SHEET
 from raptor_core.nodes import Node
 
 KINDS = ("added", "extrapolated", "contradicted")

@@ -7,7 +7,7 @@ from support.fenced import ROOT
 from raptor_assets.assets.names import CHAIN_NAMES
 from raptor_assets.assets.specs import build_check_specs
 from raptor_assets.assets.versions import code_versions
-from raptor_core.quality.document_text import unread_rows
+from raptor_core.checks.document_text import unread_rows
 from raptor_core.settings import CheckSettings, Settings
 
 TEXT = (ROOT / "docs" / "checks.md").read_text(encoding="utf-8")

@@ -6,18 +6,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from raptor_core.evaluation.golden import GOLDEN_RETRIEVAL
-from raptor_core.quality.checks import CheckInfo
-from raptor_core.quality.document_text import document_text, unread_rows
-from raptor_core.quality.hallucination import audit_check
-from raptor_core.quality.registry import (
+from raptor_core.checks.base import CheckInfo
+from raptor_core.checks.document_text import document_text, unread_rows
+from raptor_core.checks.hallucination import audit_check
+from raptor_core.checks.registry import (
     LAYER_CHECKS,
     PUBLISHED_CHECKS,
     VECTOR_CHECKS,
     cluster_checks,
 )
-from raptor_core.quality.sizes import chunk_length
-from raptor_core.quality.stored import embedding
+from raptor_core.checks.sizes import chunk_length
+from raptor_core.checks.stored import embedding
+from raptor_core.evaluation.golden import GOLDEN_RETRIEVAL
 from raptor_core.settings import Settings
 from raptor_core.tree.corpus_tree import CORPUS_TREE
 

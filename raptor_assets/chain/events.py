@@ -10,10 +10,10 @@ from raptor_assets.chain.context import RunContext
 from raptor_assets.dagster_private import Target
 from raptor_assets.shown.markdown import worst_markdown
 from raptor_assets.shown.progress import Failure
+from raptor_core.checks.base import CheckResult
 from raptor_core.errors import RaptorError
 from raptor_core.evaluation.golden import GOLDEN_RETRIEVAL, evaluate_golden, measure_golden
 from raptor_core.evaluation.golden_file import Question
-from raptor_core.quality.checks import CheckResult
 from raptor_core.retrieval import Query
 
 

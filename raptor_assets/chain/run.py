@@ -41,10 +41,10 @@ from raptor_assets.shown.progress import (
     describe_step,
     ignore_progress,
 )
+from raptor_core.checks.base import blocking_failures
+from raptor_core.checks.document_text import document_text
 from raptor_core.errors import EndpointError, ModelError, RaptorError, StoreRefusedError
 from raptor_core.evaluation.golden import GOLDEN_RETRIEVAL
-from raptor_core.quality.checks import blocking_failures
-from raptor_core.quality.document_text import document_text
 from raptor_core.store import check_writable
 from raptor_core.tracing import span
 

@@ -14,11 +14,11 @@ from raptor_assets.assets.names import CHAIN_NAMES, ChainAsset
 from raptor_assets.chain.context import KnownStore, RunContext
 from raptor_assets.shown.progress import Failure, PartitionCosts
 from raptor_core.audit.report import AuditReport
+from raptor_core.checks.base import CheckResult, without_quotations
 from raptor_core.documents.base import Document
 from raptor_core.documents.grouping import partition_key
 from raptor_core.errors import DamagedTableError, DamagedTreeError, RaptorError, StoreError
 from raptor_core.nodes import Layer, Node, Tree, grouped
-from raptor_core.quality.checks import CheckResult, without_quotations
 from raptor_core.rebuild import TreePlan
 from raptor_core.rebuild.plan import plan_tree
 from raptor_core.store.store import VectorStore

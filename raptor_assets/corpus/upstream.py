@@ -19,11 +19,11 @@ from raptor_assets.chain.events import check_result
 from raptor_assets.chain.provenance import INITIAL_VERSION, MATERIALIZED
 from raptor_assets.corpus.changes import changes_of
 from raptor_assets.home.access import CorpusAccess
+from raptor_core.checks.document_text import unread_rows
 from raptor_core.disk import disk_remedy, replace_file
 from raptor_core.documents import Document, Inventory
 from raptor_core.errors import SourceError
-from raptor_core.layout import ROWS, ROWS_PLACE
-from raptor_core.quality.document_text import unread_rows
+from raptor_core.file_names import ROWS, ROWS_PLACE
 from raptor_core.settings import Settings
 
 Upstream = dg.AssetKey | str | list[str] | dg.AssetsDefinition | dg.AssetSpec

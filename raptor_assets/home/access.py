@@ -26,7 +26,7 @@ from raptor_core.documents import (
 )
 from raptor_core.documents.base import MEGABYTE
 from raptor_core.evaluation.golden_file import Question, load_golden
-from raptor_core.layout import ROWS_PLACE
+from raptor_core.file_names import ROWS_PLACE
 from raptor_core.settings import Settings, SourceSettings, StoreSettings
 from raptor_core.store import VectorStore, open_store, stored_identities, stored_identity
 from raptor_core.tables.curation import read_decisions

@@ -10,9 +10,9 @@ from raptor_assets.assets.names import CorpusNames
 from raptor_assets.home.settings_file import add_sources, settings_text
 from raptor_core.disk import disk_remedy, replace_file
 from raptor_core.errors import SettingsError
+from raptor_core.file_names import HOME_RECORDS, INSTANCE_MARK
 from raptor_core.home.folder import HOME_VARIABLE, HomeFolder
 from raptor_core.identity import safe_name
-from raptor_core.layout import HOME_RECORDS, INSTANCE_MARK
 from raptor_core.redaction import hide_credentials
 from raptor_core.settings import Settings
 from raptor_core.store.corpus import owner_name

@@ -100,12 +100,13 @@ def _last(
 
 @contextmanager
 def _damage_named(folder: Path) -> Iterator[None]:
-    """Raise a RecordsError with the remedy if a statement on SQLite files fails."""
+    """Raise a RecordsError with the remedy where a database of Dagster refuses."""
     try:
         yield
-    except (sqlite3.DatabaseError, DBAPIError, *database_errors()) as error:
-        is_file = isinstance(getattr(error, "orig", error), sqlite3.Error)
-        if not is_file and isinstance(error, database_errors()):
+    except Exception as error:
+        if not isinstance(error, (sqlite3.DatabaseError, DBAPIError, *database_errors())):
+            raise
+        if not isinstance(getattr(error, "orig", error), sqlite3.Error) and database_errors():
             raise RecordsError(explain_database_error(error)) from error
         reason = str(getattr(error, "orig", error)).splitlines()[0]
         raise RecordsError(

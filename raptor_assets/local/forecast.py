@@ -12,9 +12,9 @@ from raptor_assets.home.access import CorpusAccess
 from raptor_assets.home.folder import Home
 from raptor_assets.home.published import TreeIndex
 from raptor_assets.local.dagster import open_instance
+from raptor_core.checks.document_text import find_odd_text
 from raptor_core.documents import Document, Partitions, Scan
 from raptor_core.nodes import Tree
-from raptor_core.quality.document_text import find_odd_text
 from raptor_core.rebuild import RebuildPlan, TreePlan, plan_rebuild
 from raptor_core.settings import Settings
 from raptor_core.tree.cache import Known

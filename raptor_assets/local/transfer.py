@@ -12,7 +12,7 @@ from raptor_assets.assets.names import table_paths
 from raptor_assets.home.folder import Home
 from raptor_core.documents import partition_key
 from raptor_core.errors import ExportError, StoreMismatchError, TableError
-from raptor_core.places import Folder
+from raptor_core.filesystems import Folder
 from raptor_core.settings import GroupingSettings, Settings
 from raptor_core.store import open_store
 from raptor_core.store.base import StoreIdentity

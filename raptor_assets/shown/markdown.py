@@ -7,8 +7,8 @@ import shlex
 from collections.abc import Iterable, Sequence
 from html import escape
 
+from raptor_core.checks.base import WorstNode
 from raptor_core.nodes import Node
-from raptor_core.quality.checks import WorstNode
 
 _TEXT_CHARS = 160
 _SHOWN_NODES = 5

@@ -1,7 +1,7 @@
 """Audits: judges decide sentence by sentence whether summaries follow from their children.
 
 ``base`` has the interface of a judge, and ``report`` audits a sample of a layer. Checks of whole
-layers and trees are in ``raptor_core.quality``. Read ``base`` next.
+layers and trees are in ``raptor_core.checks``. Read ``base`` next.
 """
 
 from raptor_core.audit.base import Judge

@@ -16,8 +16,8 @@ import numpy as np
 from raptor_core.audit.base import AuditedSummary, Judgement, SentenceFinding, sentence_texts
 from raptor_core.audit.collage import folded, is_collage
 from raptor_core.audit.terms import Needs, find_missing, find_needs, terms, union, words
-from raptor_core.blas import one_blas_thread
 from raptor_core.models.embedding.base import Embedder
+from raptor_core.threads import one_blas_thread
 from raptor_core.vectors import Vectors
 
 

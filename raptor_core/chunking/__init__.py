@@ -7,7 +7,7 @@ what a block opens or introduces, and ``sentences`` finds the units. The nodes m
 
 from raptor_core.chunking.base import Chunk, Chunker
 from raptor_core.chunking.chunker import GreedyChunker, SentenceChunker
-from raptor_core.laboratory import load_registered
+from raptor_core.entry_points import load_registered
 from raptor_core.settings.models import ChunkingSettings
 from raptor_core.tokens.base import TokenCounter
 

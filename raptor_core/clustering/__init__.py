@@ -7,7 +7,7 @@ The clusters of a whole tree are in ``raptor_core.tree.cluster``. Read ``base`` 
 
 from raptor_core.clustering.base import Clusterer, Clusters
 from raptor_core.clustering.raptor import RaptorClusterer
-from raptor_core.laboratory import load_registered
+from raptor_core.entry_points import load_registered
 from raptor_core.settings.trees import ClusteringSettings
 
 __all__ = ["Clusterer", "Clusters", "make_clusterer"]

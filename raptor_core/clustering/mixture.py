@@ -8,8 +8,8 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from raptor_core.blas import n_cores
 from raptor_core.clustering.base import Rows
+from raptor_core.threads import n_cores
 
 REGULARIZATION = 1e-6
 TOLERANCE = 1e-3

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from raptor_core.blas import one_blas_thread
+from raptor_core.threads import one_blas_thread
 from raptor_core.vectors import Vectors
 
 _NOISE = 1e-12

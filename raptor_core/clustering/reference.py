@@ -11,10 +11,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from raptor_core.blas import one_blas_thread
 from raptor_core.clustering.mixture import Mixture
 from raptor_core.clustering.raptor import RaptorClusterer
 from raptor_core.clustering.reduction import Doubles
+from raptor_core.threads import one_blas_thread
 from raptor_core.vectors import Vectors
 
 _UMAP_LOCK = threading.Lock()

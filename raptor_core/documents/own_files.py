@@ -8,17 +8,17 @@ read.
 import io
 from collections.abc import Collection, Iterable
 
-from raptor_core import layout
+from raptor_core import file_names
 
 HOME_REASON = "is a home of raptor; keep documents in a folder of their own"
 
-_HOME_MARKS = (layout.HOME_SETTINGS, layout.HOME_DECLARATION)
+_HOME_MARKS = (file_names.HOME_SETTINGS, file_names.HOME_DECLARATION)
 _HEAD_BYTES = 1000
 
 
 def is_home(entries: Collection[str]) -> bool:
     """Return whether a folder with these entries is a home."""
-    return layout.HOME_RECORDS in entries and any(mark in entries for mark in _HOME_MARKS)
+    return file_names.HOME_RECORDS in entries and any(mark in entries for mark in _HOME_MARKS)
 
 
 def find_homes(paths: Iterable[str]) -> list[str]:
@@ -26,17 +26,17 @@ def find_homes(paths: Iterable[str]) -> list[str]:
     paths = list(paths)
     marked = {path.rpartition("/")[::2] for path in paths}
     folders = {folder for folder, name in marked if name in _HOME_MARKS}
-    records = [(f"{folder}/{layout.HOME_RECORDS}/".lstrip("/"), folder) for folder in folders]
+    records = [(f"{folder}/{file_names.HOME_RECORDS}/".lstrip("/"), folder) for folder in folders]
     return [folder for start, folder in records if any(path.startswith(start) for path in paths)]
 
 
 def refuse_file(kind: str, data: bytes) -> str:
     """Return why a file of this format is omitted for its content, or ""."""
-    if kind == "html" and layout.PAGE_MARK.encode() in data[: layout.PAGE_MARK_BYTES]:
+    if kind == "html" and file_names.PAGE_MARK.encode() in data[: file_names.PAGE_MARK_BYTES]:
         return "is a page that raptor wrote"
-    if kind == "text" and any(m in data[:_HEAD_BYTES] for m in layout.DATA_MARKS):
+    if kind == "text" and any(m in data[:_HEAD_BYTES] for m in file_names.DATA_MARKS):
         return "is a file of a home or an export of raptor"
-    prefix = layout.FOOTER_PREFIX.encode()
+    prefix = file_names.FOOTER_PREFIX.encode()
     if kind == "parquet" and any(name.startswith(prefix) for name in _footer_names(data)):
         return "is a table that raptor wrote"
     return ""

@@ -10,10 +10,10 @@ from statistics import mean
 
 import numpy as np
 
+from raptor_core.checks.base import CheckInfo, CheckMeasurement, CheckResult, WorstNode, percent
 from raptor_core.evaluation.golden_file import Question
 from raptor_core.models.embedding.base import Embedder
 from raptor_core.nodes import Node
-from raptor_core.quality.checks import CheckInfo, CheckMeasurement, CheckResult, WorstNode, percent
 from raptor_core.retrieval import Query, Retrieval, Retriever
 from raptor_core.settings import CheckSettings
 from raptor_core.store.store import VectorStore

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from raptor_core.errors import MissingHomeError, SettingsError, StoreError
-from raptor_core.layout import HOME_DECLARATION, HOME_MODELS, HOME_SETTINGS
+from raptor_core.file_names import HOME_DECLARATION, HOME_MODELS, HOME_SETTINGS
 from raptor_core.models.embedding.local_models import resolve_precision
 from raptor_core.models.local.records import resolve_models
 from raptor_core.settings import Settings, load_settings, settings_of

@@ -7,9 +7,9 @@ import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
+from raptor_core.checks.sizes import PAPER_CHILDREN, PAPER_RATIO, compressions, parent_counts
 from raptor_core.identity import CUT_OFF, FALLBACK
 from raptor_core.nodes import Node, grouped
-from raptor_core.quality.sizes import PAPER_CHILDREN, PAPER_RATIO, compressions, parent_counts
 from raptor_core.redaction import hide_credentials
 from raptor_core.report.layout import atlas_values, tree_titles
 from raptor_core.report.values import Figure, RebuildChange, Report, ReportTree

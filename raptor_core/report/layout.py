@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from raptor_core.blas import one_blas_thread
 from raptor_core.clustering.projection import project
 from raptor_core.clustering.reduction import on_grid, umap_layout
 from raptor_core.nodes import Node
+from raptor_core.threads import one_blas_thread
 from raptor_core.vectors import Vectors
 
 LAYOUT_VERSION = "1"

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import unquote
 
 from raptor_core.errors import DamagedTableError, SettingsError, TableError
+from raptor_core.file_names import FOOTER_PREFIX
+from raptor_core.filesystems import Folder
 from raptor_core.identity import safe_name
-from raptor_core.layout import FOOTER_PREFIX
-from raptor_core.places import Folder
 
 if TYPE_CHECKING:
     import pandas as pd

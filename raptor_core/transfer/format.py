@@ -16,10 +16,10 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from raptor_core.errors import DamagedTreeError, ExportError
+from raptor_core.file_names import EXPORT_FORMAT, EXPORT_MANIFEST
+from raptor_core.filesystems import Folder
 from raptor_core.identity import digest
-from raptor_core.layout import EXPORT_FORMAT, EXPORT_MANIFEST
 from raptor_core.nodes import Node
-from raptor_core.places import Folder
 from raptor_core.store.base import Manifest, StoreIdentity
 from raptor_core.store.payload import manifest_to_payload, payload_to_manifest
 from raptor_core.tables.files import table_name

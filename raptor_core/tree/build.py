@@ -6,13 +6,13 @@ Each step is a module: ``leaves``, ``embed``, ``cluster``, ``summarize``, ``nami
 
 from collections.abc import Callable, Mapping, Sequence
 
+from raptor_core.checks.base import CheckedTrees, require
+from raptor_core.checks.structure import shrink, tree_coverage
 from raptor_core.documents.base import Document
 from raptor_core.errors import EmptySourceError, SummaryError
 from raptor_core.identity import shorten_name
 from raptor_core.models.summarizing.base import remedy_of
 from raptor_core.nodes import End, Fit, Layer, Node, Tree
-from raptor_core.quality.checks import CheckedTrees, require
-from raptor_core.quality.structure import shrink, tree_coverage
 from raptor_core.settings import Settings
 from raptor_core.tree.cache import ChainedKnown, Known
 from raptor_core.tree.cluster import Clustering, cluster_top

@@ -10,7 +10,6 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from raptor_core.blas import one_blas_thread
 from raptor_core.clustering.anchored import (
     AnchoredClusters,
     Bounds,
@@ -22,6 +21,7 @@ from raptor_core.clustering.base import Clusters
 from raptor_core.errors import InvariantError
 from raptor_core.identity import slot_id
 from raptor_core.nodes import End, Fit, Layer, Node, Tree
+from raptor_core.threads import one_blas_thread
 from raptor_core.tree.components import Components
 from raptor_core.tree.earlier import Earlier, earlier_clusters, mean_direction, planning_vectors
 from raptor_core.vectors import Vectors

@@ -10,6 +10,7 @@ from typing import Any
 
 from raptor_core.audit import make_judge
 from raptor_core.audit.base import Judge
+from raptor_core.checks.junk import find_unfit
 from raptor_core.chunking import make_chunker
 from raptor_core.chunking.base import Chunker
 from raptor_core.clustering import make_clusterer
@@ -23,7 +24,6 @@ from raptor_core.models.local.records import resolve_models
 from raptor_core.models.money.ledger import Ledger
 from raptor_core.models.summarizing import make_summarizer
 from raptor_core.models.summarizing.base import Summarizer, SummaryFunction
-from raptor_core.quality.junk import find_unfit
 from raptor_core.settings import Settings
 from raptor_core.store.base import StoreIdentity
 from raptor_core.tokens.base import TokenCounter

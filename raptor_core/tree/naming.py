@@ -14,9 +14,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from operator import attrgetter
 
+from raptor_core.checks.languages import languages_by_word
 from raptor_core.identity import FALLBACK
 from raptor_core.nodes import Node, Tree
-from raptor_core.quality.languages import languages_by_word
 from raptor_core.text.vocabulary import STOPWORDS, singular
 from raptor_core.text.words import find_words, is_paired, pairs
 from raptor_core.tree.components import Components

@@ -4,12 +4,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from raptor_core.checks.document_text import find_odd_text, language_of
 from raptor_core.chunking.base import Chunk
 from raptor_core.documents.base import ENCODING, Document, Entry, Skipped
 from raptor_core.documents.sources import load
 from raptor_core.documents.sources.base import SourceFile
 from raptor_core.errors import SourceError
-from raptor_core.quality.document_text import find_odd_text, language_of
 from raptor_core.tree.components import Components
 
 

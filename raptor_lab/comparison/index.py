@@ -9,11 +9,11 @@ from pathlib import Path
 from statistics import mean
 from typing import Any
 
+from raptor_core.checks.sizes import compressions
 from raptor_core.documents.grouping import Partitions, tree_name
 from raptor_core.evaluation.golden_file import Question
 from raptor_core.identity import digest
 from raptor_core.nodes import Tree
-from raptor_core.quality.sizes import compressions
 from raptor_core.retrieval import Retriever
 from raptor_core.settings.stores import StoreSettings
 from raptor_core.store import open_store

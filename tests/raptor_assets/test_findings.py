@@ -5,8 +5,8 @@ import pytest
 
 from raptor_assets.assets.names import CHAIN_NAMES
 from raptor_assets.chain.events import evaluation, past_top
-from raptor_core.quality.checks import CheckResult, WorstNode
-from raptor_core.quality.registry import LAYER_CHECKS
+from raptor_core.checks.base import CheckResult, WorstNode
+from raptor_core.checks.registry import LAYER_CHECKS
 
 FAILED = CheckResult(
     "junk_text",

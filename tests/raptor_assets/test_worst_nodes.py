@@ -3,7 +3,7 @@
 import pytest
 
 from raptor_assets.shown.markdown import code, worst_markdown
-from raptor_core.quality.checks import WorstNode
+from raptor_core.checks.base import WorstNode
 
 
 def test_a_node_of_a_tree_comes_with_the_commands_that_show_it():

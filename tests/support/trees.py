@@ -4,8 +4,8 @@ from uuid import NAMESPACE_OID, uuid5
 
 import numpy as np
 
+from raptor_core.checks.base import CheckedClusters, CheckedLayer, CheckedTrees
 from raptor_core.nodes import End, Layer, Node, Tree
-from raptor_core.quality.checks import CheckedClusters, CheckedLayer, CheckedTrees
 from raptor_core.settings import Settings
 from raptor_core.store.outlines import Outline, Outlines
 from raptor_core.store.payload import node_to_payload

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from raptor_assets.assets.names import ChainAsset
 from raptor_assets.chain.context import RunContext
 from raptor_assets.chain.state import PartitionState, StepResult
+from raptor_core.checks.base import CheckResult
 from raptor_core.errors import RaptorError
 from raptor_core.identity import digest
-from raptor_core.quality.checks import CheckResult
 
 
 class Step:

@@ -9,9 +9,9 @@ from raptor_assets.chain.steps.base import Step, inputs_digest
 from raptor_assets.shown.metadata import findings_metadata
 from raptor_assets.shown.report_records import read_findings
 from raptor_core.audit.report import Audit, AuditReport, run_audits
+from raptor_core.checks.base import CheckResult
+from raptor_core.checks.hallucination import evaluate_audit
 from raptor_core.models.money.usage import AUDITS, Usage
-from raptor_core.quality.checks import CheckResult
-from raptor_core.quality.hallucination import evaluate_audit
 from raptor_core.tables.values import audit_to_table, known_findings
 
 

@@ -18,14 +18,14 @@ from raptor_assets.shown.metadata import (
     embeddings_metadata,
     nodes_metadata,
 )
+from raptor_core.checks.base import CheckedClusters, CheckedLayer, CheckResult
+from raptor_core.checks.document_text import document_text
+from raptor_core.checks.registry import VECTOR_CHECKS, cluster_checks
+from raptor_core.checks.sizes import chunk_length
+from raptor_core.checks.stored import embedding
 from raptor_core.documents.base import Document
 from raptor_core.errors import EmptySourceError, SourceError, TableError
 from raptor_core.nodes import Node
-from raptor_core.quality.checks import CheckedClusters, CheckedLayer, CheckResult
-from raptor_core.quality.document_text import document_text
-from raptor_core.quality.registry import VECTOR_CHECKS, cluster_checks
-from raptor_core.quality.sizes import chunk_length
-from raptor_core.quality.stored import embedding
 from raptor_core.tables.values import clusterings_to_table, documents_to_table, nodes_to_table
 from raptor_core.tree.earlier import earlier_clusters
 from raptor_core.tree.embed import embed_nodes

@@ -25,12 +25,12 @@ from raptor_assets.shown.metadata import (
     published_metadata,
     rebuild_metadata,
 )
+from raptor_core.checks.base import CheckedTrees, CheckResult, blocking_failures, require
+from raptor_core.checks.registry import check_trees
+from raptor_core.checks.stored import StoredTree, staleness
+from raptor_core.checks.stored import store as check_store
 from raptor_core.errors import InvariantError, RaptorError, SourceError, StoreRefusedError
 from raptor_core.nodes import End, Layer, Tree
-from raptor_core.quality.checks import CheckedTrees, CheckResult, blocking_failures, require
-from raptor_core.quality.registry import check_trees
-from raptor_core.quality.stored import StoredTree, staleness
-from raptor_core.quality.stored import store as check_store
 from raptor_core.store.base import Edition, Manifest, PublicationCounts
 from raptor_core.store.publishing import PublicationBatch
 from raptor_core.store.store import VectorStore

@@ -12,13 +12,13 @@ from raptor_assets.chain.context import KnownStore, RunContext
 from raptor_assets.chain.state import PartitionState, StepResult
 from raptor_assets.chain.steps.base import Step, inputs_digest
 from raptor_assets.shown.metadata import summaries_metadata, usage_metadata
+from raptor_core.checks.base import CheckedLayer, CheckResult
+from raptor_core.checks.registry import check_layer
 from raptor_core.errors import SummaryError
 from raptor_core.identity import FALLBACK
 from raptor_core.models.money.usage import Usage
 from raptor_core.models.summarizing.base import FailedSummary, remedy_of
 from raptor_core.nodes import Node
-from raptor_core.quality.checks import CheckedLayer, CheckResult
-from raptor_core.quality.registry import check_layer
 from raptor_core.tables.values import nodes_to_table
 from raptor_core.tree.naming import name_summaries
 from raptor_core.tree.summarize import Summarized, summarize_clusters

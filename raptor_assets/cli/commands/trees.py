@@ -19,11 +19,11 @@ from raptor_assets.home.folder import Home
 from raptor_assets.shown.markdown import shorten
 from raptor_assets.shown.pages import ReportFolder, write_page
 from raptor_assets.shown.terminal import say
+from raptor_core.checks.sizes import parent_counts
 from raptor_core.errors import UnknownTreeError
 from raptor_core.home import HomeRetriever
 from raptor_core.home.published import open_published, require_trees
 from raptor_core.nodes import Node, format_pages, labelled
-from raptor_core.quality.sizes import parent_counts
 from raptor_core.redaction import printable
 from raptor_core.report.page import render_corpus, render_report
 from raptor_core.retrieval import Trace

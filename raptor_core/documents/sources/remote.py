@@ -21,7 +21,7 @@ from raptor_core.documents.sources.base import (
     load_files,
 )
 from raptor_core.errors import SourceError
-from raptor_core.places import answer_within, open_place, storage_errors
+from raptor_core.filesystems import answer_within, open_place, storage_errors
 from raptor_core.redaction import hide_secrets
 from raptor_core.settings import SourceSettings
 

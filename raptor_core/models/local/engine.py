@@ -14,11 +14,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from raptor_core.blas import n_cores
 from raptor_core.errors import MissingExtraError, ModelError
 from raptor_core.models.local.gguf import read_header
 from raptor_core.models.local.records import digest_of
 from raptor_core.settings.base import ChatPart
+from raptor_core.threads import n_cores
 
 SEED = 0
 """Seed of each answer, which matters above temperature 0 only."""

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from raptor_core.blas import one_blas_thread
 from raptor_core.models.summarizing.sentence import SummarySentence
+from raptor_core.threads import one_blas_thread
 
 MAX_TERMS = 2048
 """Maximum terms of a cluster, the most frequent first; bounds memory for very large clusters."""

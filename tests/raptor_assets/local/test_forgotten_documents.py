@@ -9,7 +9,7 @@ from support.command import Place, embedder_made_by
 from support.hashing import HashingEmbedder
 from support.workshop import Workshop, prose, settings_text
 
-from raptor_core.quality.checks import without_quotations
+from raptor_core.checks.base import without_quotations
 
 KINDS = ("title", "opening", "cell", "closing")
 N_DOCUMENTS = 24

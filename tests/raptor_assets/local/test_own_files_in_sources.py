@@ -12,7 +12,7 @@ from support.workshop import Workshop, prose
 from raptor_assets.local.transfer import export_home
 from raptor_core.documents import list_files, load_documents
 from raptor_core.errors import EmptySourceError
-from raptor_core.layout import PAGE_MARK, PAGE_MARK_BYTES
+from raptor_core.file_names import PAGE_MARK, PAGE_MARK_BYTES
 from raptor_core.settings import SourceSettings
 from raptor_core.tables.files import TableStore
 from raptor_core.tree.preview import Previews

@@ -8,7 +8,7 @@ from support.word_judge import WordJudge
 
 from raptor_core.audit.base import SentenceFinding
 from raptor_core.audit.report import Audit, measure_propagation, run_audits, sample
-from raptor_core.quality.hallucination import evaluate_audit
+from raptor_core.checks.hallucination import evaluate_audit
 from raptor_core.settings import Settings
 from raptor_core.tables.values import audit_to_table, known_findings, table_to_findings
 

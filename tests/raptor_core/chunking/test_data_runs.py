@@ -8,10 +8,10 @@ import random
 
 import pytest
 
+from raptor_core.checks.document_text import find_odd_text
 from raptor_core.chunking import make_chunker
 from raptor_core.documents.base import Document
 from raptor_core.documents.data_runs import data_runs
-from raptor_core.quality.document_text import find_odd_text
 from raptor_core.settings.models import ChunkingSettings, EmbedderSettings, TokensSettings
 from raptor_core.tokens import make_counter
 

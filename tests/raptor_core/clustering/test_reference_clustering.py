@@ -7,10 +7,10 @@ import pytest
 from support.clustering_cases import assert_valid, tokens, topics, unit
 from support.hashing import HashingEmbedder
 
+from raptor_core.checks.base import CheckedTrees
+from raptor_core.checks.structure import tree_coverage
 from raptor_core.clustering import make_clusterer
 from raptor_core.documents.base import Document
-from raptor_core.quality.checks import CheckedTrees
-from raptor_core.quality.structure import tree_coverage
 from raptor_core.settings import Settings
 from raptor_core.settings.trees import ClusteringSettings
 from raptor_core.tree.build import build_tree

@@ -4,11 +4,11 @@ import json
 
 import pytest
 
+from raptor_core.checks.document_text import find_odd_text
 from raptor_core.documents import load_documents
 from raptor_core.documents.formats.encoding import decode, find_codec, read_text
 from raptor_core.documents.formats.parsed import UnreadableError
 from raptor_core.errors import SettingsError
-from raptor_core.quality.document_text import find_odd_text
 from raptor_core.settings import SourceSettings, load_settings
 
 TEXTS = {

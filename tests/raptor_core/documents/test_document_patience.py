@@ -15,7 +15,7 @@ from support.command import raptor
 from raptor_core.disk import disk_errors, disk_remedy
 from raptor_core.documents import load_documents
 from raptor_core.errors import ExportError, RaptorError, SourceError, StoreError, TableError
-from raptor_core.places import Folder, answer_within, open_place
+from raptor_core.filesystems import Folder, answer_within, open_place
 from raptor_core.settings import SourceSettings
 
 

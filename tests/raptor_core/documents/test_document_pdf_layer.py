@@ -3,10 +3,10 @@
 import pytest
 from support.printed import lines_at, outline_of, pdf_of, text_at
 
+from raptor_core.checks.document_text import find_odd_text
 from raptor_core.documents.base import Document
 from raptor_core.documents.formats.parsed import UnreadableError
 from raptor_core.documents.formats.pdf import parse_pdf
-from raptor_core.quality.document_text import find_odd_text
 
 BODY = [
     "The keeper wrote down the wind and the oil of every week, and",

@@ -15,11 +15,11 @@ from pptx.enum.chart import XL_CHART_TYPE
 from pptx.util import Inches
 from support import offices
 
+from raptor_core.checks.document_text import find_odd_text
 from raptor_core.documents.formats.kinds import FileName
 from raptor_core.documents.formats.number_format import show_number
 from raptor_core.documents.formats.parsed import UnreadableError
 from raptor_core.documents.formats.parsers import parse_file
-from raptor_core.quality.document_text import find_odd_text
 from raptor_core.settings import SourceSettings
 
 W = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'

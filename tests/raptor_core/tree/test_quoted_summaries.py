@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 from support.examples import examples
 from support.hashing import HashingEmbedder
 
+from raptor_core.checks.base import CheckedLayer
+from raptor_core.checks.registry import check_layer
 from raptor_core.documents.base import Document
-from raptor_core.quality.checks import CheckedLayer
-from raptor_core.quality.registry import check_layer
 from raptor_core.settings import Settings
 from raptor_core.tree.build import build_tree
 from raptor_core.tree.components import Components

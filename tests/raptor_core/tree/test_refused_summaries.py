@@ -4,10 +4,10 @@ import pytest
 from support.openai_server import FakeOpenAI, Fault
 from support.paid_build import DOCUMENTS, make_components, paid_settings
 
+from raptor_core.checks.base import CheckedLayer
+from raptor_core.checks.refused import model_answers
 from raptor_core.errors import SummaryError
 from raptor_core.identity import CUT_OFF, FALLBACK
-from raptor_core.quality.checks import CheckedLayer
-from raptor_core.quality.refused import model_answers
 from raptor_core.rebuild import plan_rebuild
 from raptor_core.tree.build import build_tree
 from raptor_core.tree.cache import NodeCache

@@ -8,11 +8,11 @@ import pytest
 from support.openai_server import FakeOpenAI, Fault
 from support.word_counter import WordCounter
 
+from raptor_core.checks.junk import find_unfit
 from raptor_core.errors import MissingKeyError
 from raptor_core.models.money.usage import Usage
 from raptor_core.models.summarizing.base import FailedSummary, Summary, SummaryRequest, remedy_of
 from raptor_core.models.summarizing.chat import ChatSummarizer
-from raptor_core.quality.junk import find_unfit
 from raptor_core.retrying import RetryPolicy
 from raptor_core.settings.models import SummarizerSettings
 

@@ -5,10 +5,10 @@ import pytest
 from support.openai_server import FakeOpenAI, Fault
 from support.word_counter import WordCounter
 
+from raptor_core.checks.junk import find_unfit
 from raptor_core.identity import CUT_OFF, marked_content_key
 from raptor_core.models.summarizing.base import FailedSummary, Summary, SummaryRequest
 from raptor_core.models.summarizing.chat import ChatSummarizer, whole_sentences
-from raptor_core.quality.junk import find_unfit
 from raptor_core.retrying import RetryPolicy
 from raptor_core.settings import preset
 from raptor_core.settings.models import SummarizerSettings

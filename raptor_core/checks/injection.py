@@ -8,7 +8,7 @@ orders are not searched for: they can be worded in too many ways.
 import re
 import unicodedata
 
-from raptor_core.quality.checks import CheckedTrees, CheckMeasurement, WorstNode, check
+from raptor_core.checks.base import CheckedTrees, CheckMeasurement, WorstNode, check
 
 MARKUP = "holds the markup of a chat"
 HIDDEN = "holds invisible characters"

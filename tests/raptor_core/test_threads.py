@@ -6,7 +6,7 @@ import numpy as np  # noqa: F401 - brings the library
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from raptor_core.blas import one_blas_thread
+from raptor_core.threads import one_blas_thread
 
 
 def n_threads():

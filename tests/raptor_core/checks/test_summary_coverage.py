@@ -5,9 +5,9 @@ import pytest
 from support.trees import by_id, leaf, summary
 
 from raptor_core.audit.coverage import copied_child, held_children, omissions, word_shares
+from raptor_core.checks.base import CheckedLayer
+from raptor_core.checks.coverage import summary_coverage
 from raptor_core.identity import FALLBACK
-from raptor_core.quality.checks import CheckedLayer
-from raptor_core.quality.coverage import summary_coverage
 from raptor_core.settings import Settings
 
 LAMP = "The lamp was lit in 1872 by Agnes Moor and burned rape oil until paraffin came in 1911."

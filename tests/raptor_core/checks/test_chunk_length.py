@@ -3,7 +3,7 @@
 import pytest
 
 from raptor_core import Components, Document, Settings
-from raptor_core.quality.sizes import chunk_length
+from raptor_core.checks.sizes import chunk_length
 from raptor_core.tree.leaves import make_leaves
 
 TEXT = (

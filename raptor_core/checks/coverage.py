@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 
 from raptor_core.audit.coverage import copied_child, held_children
+from raptor_core.checks import base
+from raptor_core.checks.statistics import DIGITS, distribution
 from raptor_core.identity import FALLBACK
 from raptor_core.nodes import Node
-from raptor_core.quality import checks
-from raptor_core.quality.statistics import DIGITS, distribution
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,13 +32,13 @@ class _Coverage:
         return f"holds nothing of {len(missing)} of {len(self.children)} children: {shown}"
 
 
-@checks.check(
+@base.check(
     "summary_coverage",
     "warn",
     "Share of children of which their summary holds something, by words and vectors, and summaries "
     "that repeat one child.",
 )
-def summary_coverage(layer: checks.CheckedLayer) -> checks.CheckMeasurement:
+def summary_coverage(layer: base.CheckedLayer) -> base.CheckMeasurement:
     """Measure the mean share of children that are held, and summaries that copy a child."""
     bound = layer.settings.checks.min_coverage
     measured = [c for node in layer.summaries if (c := _measure(node, layer))]
@@ -60,23 +60,23 @@ def summary_coverage(layer: checks.CheckedLayer) -> checks.CheckMeasurement:
         numbers["coverage"] = round(mean, DIGITS)
         passed = passed and mean >= bound
         summary = (
-            f"Summaries hold something of {checks.percent(mean)} of their children (at least "
-            f"{checks.percent(bound)}); {len(copies)} of {len(measured)} repeat one child."
+            f"Summaries hold something of {base.percent(mean)} of their children (at least "
+            f"{base.percent(bound)}); {len(copies)} of {len(measured)} repeat one child."
         )
     ranked = sorted(measured, key=lambda c: (c.repeated is None, c.share, c.node.id))
     worst = [
-        checks.WorstNode.of(coverage.node, coverage.share, coverage.why)
+        base.WorstNode.of(coverage.node, coverage.share, coverage.why)
         for coverage in ranked
         if coverage.repeated or coverage.share < 1
     ]
     remedy = (
         "Read the summaries named; raise summarizer.max_tokens, or try another summarizer.model."
     )
-    return checks.CheckMeasurement(passed, summary, numbers, worst, remedy)
+    return base.CheckMeasurement(passed, summary, numbers, worst, remedy)
 
 
-def _measure(node: Node, layer: checks.CheckedLayer) -> _Coverage | None:
-    children = checks.children_of(node, layer.below)
+def _measure(node: Node, layer: base.CheckedLayer) -> _Coverage | None:
+    children = base.children_of(node, layer.below)
     if not children:
         return None
     texts, vectors = [child.text for child in children], layer.vectors

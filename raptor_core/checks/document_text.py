@@ -10,10 +10,10 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from itertools import chain, pairwise
 
+from raptor_core.checks.base import N_WORST, CheckMeasurement, WorstNode, check, percent
+from raptor_core.checks.languages import LATIN, writing
 from raptor_core.documents.base import DOUBT, UNKNOWN_GLYPHS, Document, Skipped
 from raptor_core.documents.data_runs import data_runs
-from raptor_core.quality.checks import N_WORST, CheckMeasurement, WorstNode, check, percent
-from raptor_core.quality.languages import LATIN, writing
 from raptor_core.settings import CheckSettings
 
 _SAMPLE_CHARS = 4_000

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.trees import checked_layer, leaf, summary
 
-from raptor_core.quality.duplicates import near_duplicates, pairs_by_words
+from raptor_core.checks.duplicates import near_duplicates, pairs_by_words
 
 LAMP = "The lamp was lit in 1872 by Agnes Moor and burned rape oil until paraffin came in 1911."
 STORM = "In the storm of January the sea broke the windows and the keeper kept the lamp burning."

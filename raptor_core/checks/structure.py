@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 from itertools import chain, pairwise
 
+from raptor_core.checks import base
 from raptor_core.nodes import Node
-from raptor_core.quality import checks
 from raptor_core.settings import Settings
 
 _ABOUT = (
@@ -20,15 +20,15 @@ _BROKEN = {
 """Faults of a node, with the name of the number that counts each."""
 
 
-@checks.check("coverage", "error", _ABOUT)
-def coverage(layer: checks.CheckedLayer) -> checks.CheckMeasurement:
+@base.check("coverage", "error", _ABOUT)
+def coverage(layer: base.CheckedLayer) -> base.CheckMeasurement:
     """Measure the faults of a layer of summaries over the layer below."""
     broken = (*_broken(layer.nodes, layer.below, layer.settings), _repeated(layer.nodes))
     return _coverage_measured(len(layer.nodes) + len(layer.below), broken)
 
 
-@checks.check("coverage", "error", _ABOUT)
-def tree_coverage(checked: checks.CheckedTrees) -> checks.CheckMeasurement:
+@base.check("coverage", "error", _ABOUT)
+def tree_coverage(checked: base.CheckedTrees) -> base.CheckMeasurement:
     """Measure the faults of all layers, leaves first."""
     by_layer = [
         _broken(nodes, {node.id: node for node in below}, checked.settings)
@@ -52,7 +52,7 @@ def _broken(
     return (
         [n for n in below.values() if n.tree in trees and (n.tree, n.id) not in covered],
         [n for n in summaries if len(set(n.children)) < settings.clustering.min_members],
-        [n for n in summaries if len(checks.children_of(n, below)) < len(n.children)],
+        [n for n in summaries if len(base.children_of(n, below)) < len(n.children)],
     )
 
 
@@ -62,23 +62,23 @@ def _repeated(nodes: Sequence[Node]) -> list[Node]:
     return [node for row, node in enumerate(nodes) if first[node.id] != row]
 
 
-def _coverage_measured(n_checked: int, broken: Sequence[Sequence[Node]]) -> checks.CheckMeasurement:
+def _coverage_measured(n_checked: int, broken: Sequence[Sequence[Node]]) -> base.CheckMeasurement:
     by_fault = dict(zip(_BROKEN, broken, strict=True))
     numbers = {"nodes_checked": n_checked}
     numbers |= {_BROKEN[fault]: len(nodes) for fault, nodes in by_fault.items()}
     faults = "; ".join(f"{len(nodes)} nodes {fault}" for fault, nodes in by_fault.items() if nodes)
     worst = [
-        checks.WorstNode.of(n, len(n.children), f"node {fault}")
+        base.WorstNode.of(n, len(n.children), f"node {fault}")
         for fault, nodes in by_fault.items()
         for n in nodes
     ]
     remedy = "Build the partition again from its chunks; if it stays, the clusterer is at fault."
     summary = f"{faults or f'All {n_checked} nodes are covered'}."
-    return checks.CheckMeasurement(not faults, summary, numbers, worst, remedy)
+    return base.CheckMeasurement(not faults, summary, numbers, worst, remedy)
 
 
-@checks.check("shrink", "error", "Every layer of a tree has fewer nodes than the one below.")
-def shrink(checked: checks.CheckedTrees) -> checks.CheckMeasurement:
+@base.check("shrink", "error", "Every layer of a tree has fewer nodes than the one below.")
+def shrink(checked: base.CheckedTrees) -> base.CheckMeasurement:
     """Measure the number of trees that do not shrink from layer to layer."""
     trees = sorted((tree for tree in checked.trees if tree.n_nodes), key=lambda tree: tree.name)
     steps = [
@@ -103,4 +103,4 @@ def shrink(checked: checks.CheckedTrees) -> checks.CheckMeasurement:
             f"{first.layer} over {below} in layer {first.layer - 1}."
         )
     remedy = "Build the partition again from its chunks; if it stays, the clusterer is at fault."
-    return checks.CheckMeasurement(not growing, summary, numbers, (), remedy)
+    return base.CheckMeasurement(not growing, summary, numbers, (), remedy)

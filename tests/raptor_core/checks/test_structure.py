@@ -2,9 +2,9 @@
 
 from support.trees import checked_clusters, checked_layer, checked_trees, leaf, summary
 
-from raptor_core.quality.sizes import token_budget
-from raptor_core.quality.stored import StoredTree, store
-from raptor_core.quality.structure import coverage, shrink, tree_coverage
+from raptor_core.checks.sizes import token_budget
+from raptor_core.checks.stored import StoredTree, store
+from raptor_core.checks.structure import coverage, shrink, tree_coverage
 from raptor_core.settings import Settings
 from raptor_core.store.base import Manifest
 

@@ -2,11 +2,11 @@
 
 import pytest
 
-from raptor_core.documents.base import Document
-from raptor_core.quality.document_text import (
+from raptor_core.checks.document_text import (
     document_text,
     find_odd_text,
 )
+from raptor_core.documents.base import Document
 from raptor_core.settings import CheckSettings
 
 PROSE = "The second set of files is called the archive, and it holds what was written before. " * 4

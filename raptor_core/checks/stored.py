@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from raptor_core.audit.collage import folded
+from raptor_core.checks.base import CheckMeasurement, WorstNode, check, percent
+from raptor_core.checks.statistics import DIGITS
 from raptor_core.identity import embedding_key
 from raptor_core.nodes import Node
-from raptor_core.quality.checks import CheckMeasurement, WorstNode, check, percent
-from raptor_core.quality.statistics import DIGITS
 from raptor_core.store.base import Manifest, StoreIdentity
 from raptor_core.vectors import Vectors
 

@@ -2,8 +2,8 @@
 
 import pytest
 
+from raptor_core.checks.base import CheckResult, blocking_failures, require
 from raptor_core.errors import InvariantError
-from raptor_core.quality.checks import CheckResult, blocking_failures, require
 
 RESULTS = [
     CheckResult(f"{severity} {passed}", passed, severity, "Seen.", {}, remedy="Mend it.")

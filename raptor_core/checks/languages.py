@@ -15,7 +15,7 @@ from operator import itemgetter
 from pathlib import Path
 
 from raptor_core.audit.collage import is_collage
-from raptor_core.quality.checks import CheckedLayer, CheckMeasurement, WorstNode, check
+from raptor_core.checks.base import CheckedLayer, CheckMeasurement, WorstNode, check
 
 LATIN, HAN, JAPANESE, _KANA = "Latin", "Han", "Japanese", "Kana"
 _SCRIPTS = {

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from raptor_core.checks.base import CheckedLayer, CheckMeasurement, WorstNode, check, percent
+from raptor_core.checks.statistics import DIGITS
 from raptor_core.nodes import Node, grouped
-from raptor_core.quality.checks import CheckedLayer, CheckMeasurement, WorstNode, check, percent
-from raptor_core.quality.statistics import DIGITS
 from raptor_core.settings import CheckSettings
 from raptor_core.text.words import folded_words
 

@@ -3,9 +3,9 @@
 import pytest
 from support.trees import checked_clusters, checked_layer, leaf, summary
 
-from raptor_core.quality.registry import LAYER_CHECKS, check_layer, cluster_checks
-from raptor_core.quality.sizes import cluster_size, compression_ratio
-from raptor_core.quality.statistics import distribution
+from raptor_core.checks.registry import LAYER_CHECKS, check_layer, cluster_checks
+from raptor_core.checks.sizes import cluster_size, compression_ratio
+from raptor_core.checks.statistics import distribution
 from raptor_core.settings import CheckSettings, Settings
 
 LEAVES = [leaf(name) for name in "abcd"]

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from support.trees import leaf
 
+from raptor_core.checks.stored import embedding, staleness
 from raptor_core.identity import embedding_key
-from raptor_core.quality.stored import embedding, staleness
 from raptor_core.settings import CheckSettings
 from raptor_core.store.base import StoreIdentity
 

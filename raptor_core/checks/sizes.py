@@ -11,8 +11,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from raptor_core.nodes import Node
-from raptor_core.quality.checks import (
+from raptor_core.checks.base import (
     N_WORST,
     CheckedClusters,
     CheckedLayer,
@@ -22,7 +21,8 @@ from raptor_core.quality.checks import (
     children_of,
     percent,
 )
-from raptor_core.quality.statistics import DIGITS, distribution
+from raptor_core.checks.statistics import DIGITS, distribution
+from raptor_core.nodes import Node
 from raptor_core.settings import Settings
 from raptor_core.text.sentence_ends import ends_sentence
 

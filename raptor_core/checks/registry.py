@@ -2,8 +2,8 @@
 
 from dataclasses import replace
 
-from raptor_core.quality import sizes
-from raptor_core.quality.checks import (
+from raptor_core.checks import sizes
+from raptor_core.checks.base import (
     Check,
     CheckedClusters,
     CheckedLayer,
@@ -11,14 +11,14 @@ from raptor_core.quality.checks import (
     CheckInfo,
     CheckResult,
 )
-from raptor_core.quality.coverage import summary_coverage
-from raptor_core.quality.duplicates import near_duplicates
-from raptor_core.quality.injection import prompt_injection
-from raptor_core.quality.junk import junk_text, truncation
-from raptor_core.quality.languages import language_switch
-from raptor_core.quality.refused import model_answers
-from raptor_core.quality.stored import staleness, store
-from raptor_core.quality.structure import coverage, shrink, tree_coverage
+from raptor_core.checks.coverage import summary_coverage
+from raptor_core.checks.duplicates import near_duplicates
+from raptor_core.checks.injection import prompt_injection
+from raptor_core.checks.junk import junk_text, truncation
+from raptor_core.checks.languages import language_switch
+from raptor_core.checks.refused import model_answers
+from raptor_core.checks.stored import staleness, store
+from raptor_core.checks.structure import coverage, shrink, tree_coverage
 from raptor_core.settings import CheckSettings
 
 CLUSTER_CHECKS: tuple[Check[[CheckedClusters]], ...] = (

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.trees import checked_layer, leaf, summary
 
-from raptor_core.quality.languages import find_switch, language_switch, writing
+from raptor_core.checks.languages import find_switch, language_switch, writing
 
 TEXTS = {
     "English": "The lamp was lit in 1872 by Agnes Moor, and it burned rape oil until paraffin came "

@@ -21,9 +21,9 @@ from numpy.typing import NDArray
 
 from raptor_core.audit.collage import folded, is_collage
 from raptor_core.audit.coverage import omissions
+from raptor_core.checks.base import CheckedLayer, CheckMeasurement, WorstNode, check
+from raptor_core.checks.languages import find_switch, writing
 from raptor_core.models.summarizing.base import Unfit
-from raptor_core.quality.checks import CheckedLayer, CheckMeasurement, WorstNode, check
-from raptor_core.quality.languages import find_switch, writing
 from raptor_core.text.sentence_ends import ends_sentence, ends_unmarked, sentence_ends
 from raptor_core.text.vocabulary import read_phrases
 from raptor_core.text.words import words

@@ -2,7 +2,7 @@
 
 import pytest
 
-from raptor_core.quality.junk import find_unfit
+from raptor_core.checks.junk import find_unfit
 
 ENGLISH = (
     "The river rose in the night and the people of the town went up to the castle on the hill.",

@@ -4,7 +4,7 @@ import pytest
 from support.ports import free_port
 
 from raptor_core.errors import SourceError
-from raptor_core.places import open_place
+from raptor_core.filesystems import open_place
 
 
 def test_a_server_that_is_asked_on_opening_is_named_without_its_password():

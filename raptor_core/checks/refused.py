@@ -1,7 +1,7 @@
 """Check that counts summaries to which the model gave no complete answer (law 9)."""
 
+from raptor_core.checks.base import CheckedLayer, CheckMeasurement, WorstNode, check
 from raptor_core.identity import CUT_OFF, FALLBACK
-from raptor_core.quality.checks import CheckedLayer, CheckMeasurement, WorstNode, check
 
 
 @check(

@@ -3,7 +3,7 @@
 import pytest
 from support.trees import checked_layer, leaf, summary
 
-from raptor_core.quality.junk import find_junk, junk_text, loop
+from raptor_core.checks.junk import find_junk, junk_text, loop
 
 CHILDREN = ["The gauge was levelled in May.", "Its height is 7.804 m above datum."]
 

@@ -1,4 +1,0 @@
-"""Checks of the quality of documents, layers, trees and the store.
-
-``checks`` says what a check is, ``registry`` lists them; each other module holds some of them.
-"""
