@@ -59,6 +59,7 @@ def test_the_fuzzy_union_is_symmetric_and_as_defined():
 
 
 @pytest.mark.slow
+@pytest.mark.rare
 def test_the_graph_is_umap_learns():
     fuzzy_simplicial_set = umap_learn().umap_.fuzzy_simplicial_set
     vectors, _ = topics(4, 30, spread=2.0)
@@ -111,6 +112,7 @@ def test_the_layout_keeps_neighbours():
 
 
 @pytest.mark.slow
+@pytest.mark.rare
 @pytest.mark.parametrize(("n_neighbors", "spread"), [(10, 1.0), (17, 2.0)])
 def test_the_layout_is_as_trustworthy_as_umap_learns(n_neighbors, spread):
     vectors, _ = topics(10, 30, spread=spread)

@@ -86,6 +86,7 @@ def test_an_entity_that_names_a_file_brings_none_of_it_in(tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.rare
 @pytest.mark.parametrize("rounds", [1, 2])
 def test_a_pdf_that_unpacks_to_two_hundred_megabytes_is_refused(rounds):
     data = b"BT /F1 9 Tf " + b"(a) Tj " * (200 * 2**20 // 7) + b"ET"

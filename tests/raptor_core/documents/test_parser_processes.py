@@ -105,6 +105,7 @@ def test_a_file_that_takes_too_long_is_told_with_its_remedy_and_the_next_is_read
 
 
 @pytest.mark.slow
+@pytest.mark.rare
 def test_a_file_that_unpacks_to_more_than_the_memory_is_told_with_its_remedy(pool):
     data = b"[" + (b"[" * 50 + b"]" * 50 + b",") * 470_000 + b"1]"
     name = FileName("lists.ipynb", "lists.ipynb")
