@@ -10,7 +10,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 
 def setting(default: Any, *, is_common: bool = False, rebuilds: bool = False, **bounds: Any) -> Any:
-    """Return a field with its default, its bounds and two marks; other fields have neither.
+    """Return a field of the settings with marks; a field that is made otherwise has none.
 
     Args:
         default: value of a setting that is not set.
@@ -111,9 +111,9 @@ OrNone = BeforeValidator(lambda value: None if value == NO_BOUND else value)
 class PriceSettings(Part):
     """Price of a model. The cost of a model without a price is unknown."""
 
-    input: float = setting(..., ge=0, is_common=True)
+    input: float = Field(ge=0)
     """USD per million prompt tokens, or per million embedded tokens."""
-    output: float = setting(0.0, ge=0, is_common=True)
+    output: float = Field(0.0, ge=0)
     """USD per million tokens of answers; embedding models give none."""
 
 

@@ -58,13 +58,13 @@ class CheckSettings(Part):
     """Bounds of the asset checks, of means over a layer unless a bound says otherwise."""
 
     min_compression: float = Field(0.1, ge=0)
-    """Summary tokens over children's tokens (paper: 0.28)."""
+    """Least tokens of summaries over tokens of their children (paper: 0.28)."""
     max_compression: float = Field(0.6, gt=0)
-    """Summary tokens over children's tokens (paper: 0.28)."""
+    """Most tokens of summaries over tokens of their children."""
     min_children: float = Field(2.0, ge=0)
-    """Mean of children per parent (paper: 6.7)."""
+    """Least mean of children per parent (paper: 6.7)."""
     max_children: float = Field(25.0, gt=0)
-    """Mean of children per parent (paper: 6.7)."""
+    """Most mean of children per parent."""
     on_cluster_size: Literal["warn", "block"] = "warn"
     """What happens to a layer of clusters outside of these bounds: "warn", or "block" it before a
     summary of it is made.
@@ -88,7 +88,7 @@ class CheckSettings(Part):
     max_odd_documents: float = Field(0.0, ge=0, le=1)
     """Share of a partition's documents whose text may look as if it had been read wrongly."""
     min_golden_hit_rate: float = Field(0.5, ge=0, le=1)
-    """Share of them whose answer must be retrieved."""
+    """Share of the golden questions whose answer must be retrieved."""
 
     @model_validator(mode="after")
     def _bounds_in_order(self) -> "CheckSettings":

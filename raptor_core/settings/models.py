@@ -42,19 +42,19 @@ class ComponentsSettings(Part):
     """
 
     counter: Name = ""
-    """A component, such as "package.module:name"; empty is the built-in one."""
+    """Counter of tokens, such as "package.module:name"; empty is the built-in one."""
     chunker: Name = ""
-    """A component, such as "package.module:name"; empty is the built-in one."""
+    """Chunker, such as "package.module:name"; empty is the built-in one."""
     embedder: Name = ""
-    """A component, such as "package.module:name"; empty is the built-in one."""
+    """Embedder, such as "package.module:name"; empty is the built-in one."""
     clusterer: Name = ""
-    """A component, such as "package.module:name"; empty is the built-in one."""
+    """Clustering of a layer, such as "package.module:name"; empty is the built-in one."""
     summarizer: Name = ""
-    """A component, such as "package.module:name"; empty is the built-in one."""
+    """Summarizer, such as "package.module:name"; empty is the built-in one."""
     judge: Name = ""
-    """A component, such as "package.module:name"; empty is the built-in one."""
+    """Judge of audits, such as "package.module:name"; empty is the built-in one."""
     reader: Name = ""
-    """A component, such as "package.module:name"; empty is the built-in one."""
+    """Reader that answers questions, such as "package.module:name"; empty is the built-in one."""
 
 
 class GroupingSettings(Part):
@@ -133,9 +133,9 @@ class EmbedderSettings(EndpointPart):
     concurrency: int = Field(4, ge=1, le=512)
     """Batches that run at the same time."""
     query_prefix: str = setting("", rebuilds=True)
-    """Text before each question and each passage, which some models need."""
+    """Text before each question, which some models need."""
     passage_prefix: str = setting("", rebuilds=True)
-    """Text before each question and each passage, which some models need."""
+    """Text before each passage, which some models need."""
 
 
 class SummarizerSettings(ChatPart):
@@ -152,9 +152,9 @@ class SummarizerSettings(ChatPart):
     ratio: float = setting(0.28, gt=0, lt=1, rebuilds=True)
     """Desired tokens of an extractive summary divided by the tokens of its children."""
     min_tokens: int = setting(24, ge=1, rebuilds=True)
-    """Bounds of a summary's length, in tokens."""
+    """Least tokens of a summary, where there is enough text."""
     max_tokens: int = setting(200, ge=16, is_common=True, rebuilds=True)
-    """Bounds of a summary's length, in tokens."""
+    """Most tokens of a summary."""
     temperature: float = setting(0.0, ge=0, le=2, rebuilds=True)
     """Temperature that an endpoint samples with."""
     prompt: Literal["bounded", "paper", "simple"] = setting("bounded", rebuilds=True)
@@ -163,12 +163,10 @@ class SummarizerSettings(ChatPart):
     call that a cut-off answer costs.
     """
     system_prompt: str = setting("", rebuilds=True)
-    """Prompts of your own. The user prompt must hold {context}, where the texts go, and may hold
-    {max_words}, the desired length.
-    """
+    """System prompt of your own."""
     user_prompt: str = setting("", rebuilds=True)
-    """Prompts of your own. The user prompt must hold {context}, where the texts go, and may hold
-    {max_words}, the desired length.
+    """User prompt of your own. It must hold {context}, where the texts go, and may hold the
+    desired length, {max_words}.
     """
     max_fallback: float = Field(0.1, ge=0, le=1)
     """Share of a tree's layer, one summary at the least, that may be written extractively where the
@@ -213,8 +211,8 @@ class RunsSettings(Part):
     """Division of work into runs."""
 
     samples: bool = True
-    """True shows samples of texts in Dagster's UI, up to 160 characters each; they stay in
-    Dagster's log until its retention ends, also those of deleted documents. false keeps the texts
+    """Whether to show samples of texts in Dagster's UI, up to 160 characters each; they stay in
+    Dagster's log until its retention ends, also those of deleted documents. False keeps the texts
     of documents and summaries out of every event.
     """
     max_partitions: int = Field(256, ge=1, le=500)

@@ -12,25 +12,25 @@ from raptor_core.settings.base import Part, setting
 class DatabaseTable(Part):
     """A table or a query of a database, one document for each row."""
 
-    name: str = setting("", is_common=True)
+    name: str = ""
     """First part of the documents' ids, ``name/id``; empty is ``table``."""
-    url: str = setting("", repr=False, is_common=True)
+    url: str = Field("", repr=False)
     """SQLAlchemy URL, such as ``sqlite:////data/wiki.db`` or ``postgresql+psycopg2://host/wiki``;
     the driver has to be installed.
     """
-    url_env: str = setting("", is_common=True)
+    url_env: str = ""
     """Environment variable that holds the URL, for a URL with a password."""
-    table: str = setting("", is_common=True)
+    table: str = ""
     """Name of the table or view, with its schema where it needs one."""
-    query: str = setting("", is_common=True)
+    query: str = ""
     """A SELECT instead of ``table``."""
-    id_field: str = setting("id", is_common=True)
+    id_field: str = "id"
     """Column with the id."""
-    text_field: str = setting("text", is_common=True)
+    text_field: str = "text"
     """Column with the text."""
-    title_field: str = setting("title", is_common=True)
+    title_field: str = "title"
     """Column with the title; it may be missing."""
-    updated_field: str = setting("updated_at", is_common=True)
+    updated_field: str = "updated_at"
     """Column that changes with every write of a row, such as a counter or a precise time; empty
     reads every row every time.
     """
