@@ -15,7 +15,7 @@ from raptor_assets.serving.parameters import Filters
 from raptor_core.home.folder import DEFAULT_HOME, HOME_VARIABLE
 from raptor_core.models.money.ledger import Ledger
 from raptor_core.retrieval import Query, Retrieval
-from raptor_core.retrieval.base import Kind
+from raptor_core.retrieval.base import Kind, Scope
 from raptor_core.settings import Settings, load_settings
 from raptor_core.settings.base import BudgetSettings
 from raptor_core.settings.retrieval import Strategy
@@ -68,8 +68,8 @@ def _filter_help(name: str, prefix: str) -> str:
 query_options = together(
     click.option(
         "--scope",
-        type=click.Choice(["trees", "corpus"]),
-        help="Where to begin: at the trees, or at the corpus tree ([corpus_tree]).",
+        type=click.Choice(get_args(Scope)),
+        help="What to search: the trees, the corpus tree ([corpus_tree]), or both.",
     ),
     click.option("--budget-tokens", type=_FROM_1, help="Tokens of the context."),
     click.option("--top-k", type=_FROM_1, help="Nodes, or nodes per layer."),
@@ -197,8 +197,6 @@ def explain_empty(query: Query, retrieval: Retrieval, values: Mapping[str, Any])
     filters |= {f"--exclude-{o}": values[f"exclude_{name}"] for name, o in _OPTIONS.items()}
     filters["--threshold"] = () if query.threshold is None else (query.threshold,)
     texts = [f"{option} {value}" for option, items in filters.items() for value in items]
-    if query.scope == "corpus" and texts:
-        texts[0] = f"in the trees that the corpus tree leads to, {texts[0]}"
     if texts:
         return f"no node matches {', '.join(texts)}; leave a filter out, or see `raptor status`"
     return "no node matches the question; ask with other words, or with another --strategy"

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from raptor_core.identity import MAX_ID_BYTES
-from raptor_core.retrieval.base import Kind
+from raptor_core.retrieval.base import Kind, Scope
 from raptor_core.settings.retrieval import Strategy
 from raptor_core.store.base import Where
 
@@ -122,8 +122,10 @@ class WithinParameters(Filters):
 class SearchParameters(WithinParameters):
     """Question, filters and options of a search of the whole home."""
 
-    scope: Literal["trees", "corpus"] | None = Field(
-        None, description='"corpus" starts at the corpus tree, for questions about everything.'
+    scope: Scope | None = Field(
+        None,
+        description='What to search: "trees", "corpus" for the corpus tree, or "both", for '
+        "questions about everything.",
     )
 
 

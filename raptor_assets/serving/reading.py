@@ -30,15 +30,12 @@ from raptor_assets.serving.parameters import (
     TreeName,
     WithinParameters,
 )
-from raptor_core.errors import MissingKeyError, RaptorError
+from raptor_core.errors import RaptorError
 from raptor_core.home import HomeRetriever
-from raptor_core.home.corpus_tree import answer_by, refuse_narrowing, summary_answer
-from raptor_core.home.store_retriever import StoreRetriever
+from raptor_core.home.corpus import PublishedCorpus
 from raptor_core.models.reading.reader import Answer, Passage
 from raptor_core.report.data import report_values
 from raptor_core.retrieval import Query, Retrieval
-from raptor_core.store.base import Hit
-from raptor_core.tree.corpus_tree import CORPUS_TREE_NAME
 from raptor_core.tree.custom_components import reader_of, require_reader
 
 
@@ -54,33 +51,12 @@ class HomeReader:
 
     def ask(self, parameters: SearchParameters) -> AskResponse:
         """Answer a question from the hits of a search; [k] in it cites citation k."""
-        question = parameters.question
-        if parameters.scope == "corpus":
-            return self._ask_corpus(parameters)
         retrieval = self._search(parameters)
         if not retrieval.hits:
             return AskResponse.of(Answer("", ()), retrieval)
         passages = [Passage.from_node(hit.node) for hit in retrieval.hits]
         reader = reader_of(self._retriever.settings)
-        return AskResponse.of(reader.read(question, passages), retrieval)
-
-    def _ask_corpus(self, parameters: SearchParameters) -> AskResponse:
-        """Answer from the corpus tree; without a reader, quote the context."""
-        retriever, question = self._retriever, parameters.question
-        refuse_narrowing(["strategy"] if parameters.strategy else [])
-        query = self._query(parameters)
-        plan = retriever.plan_answer(question, query)
-        read = plan.nodes
-        try:
-            answer = answer_by(plan, question, retriever.settings)
-        except MissingKeyError:
-            nodes = retriever.nodes(CORPUS_TREE_NAME)
-            answer, read = summary_answer(plan, nodes, query.budget_tokens)
-        hits = tuple(Hit(node, 0.0) for node in read)
-        n_tokens = sum(node.n_tokens for node in read)
-        reason = "; ".join(filter(None, (f"read {plan.reads}", plan.caution)))
-        retrieval = Retrieval(question, query, hits, n_tokens, len(hits), 0, reason=reason)
-        return AskResponse.of(answer, retrieval)
+        return AskResponse.of(reader.read(parameters.question, passages), retrieval)
 
     def _query(self, parameters: WithinParameters) -> Query:
         return replace(self._retriever.query, where=parameters.where(), **parameters.options())
@@ -89,7 +65,7 @@ class HomeReader:
         return self._retriever.search(parameters.question, self._query(parameters))
 
     def search_within(self, parameters: NodeSearchParameters) -> SearchResponse:
-        """Find what answers a question under a node; of the corpus tree, in the trees under it."""
+        """Find what answers a question in a node and the nodes under it."""
         query = self._query(parameters)
         question, node_id = parameters.question, parameters.node_id
         return SearchResponse.of(self._retriever.search_within(question, node_id, query))
@@ -118,7 +94,9 @@ class HomeReader:
 
     def find(self, words: str, limit: int) -> SearchResponse:
         """Find the nodes of any layer that match the words best, without a model."""
-        hits = self._retriever.read(lambda store: store.search_text([words], limit)[0])
+        hits = self._retriever.corpus_of(None).read(
+            lambda store: store.search_text([words], limit)[0]
+        )
         n_tokens = sum(hit.node.n_tokens for hit in hits)
         query = replace(self._retriever.query, strategy="lexical")
         return SearchResponse.of(Retrieval(words, query, tuple(hits), n_tokens, len(hits), 0))
@@ -127,9 +105,9 @@ class HomeReader:
         """See ``window.corpus_values``; "no_reader" says what a missing reader needs."""
         from raptor_assets.serving.window import corpus_values
 
-        retriever, home = self._home_of(None)
-        settings = retriever.settings
-        values = retriever.read(lambda store: corpus_values(home, settings, store, partition))
+        corpus, home = self._home_of(None)
+        settings = corpus.settings
+        values = corpus.read(lambda store: corpus_values(home, settings, store, partition))
         try:
             require_reader(self._retriever.settings)
         except RaptorError as error:
@@ -140,9 +118,9 @@ class HomeReader:
         """Return the values of a tree's page."""
         from raptor_assets.serving.window import read_report
 
-        retriever, home = self._home_of(tree)
-        report = retriever.read(
-            lambda store: read_report(home, retriever.settings, store, tree, with_map=False)
+        corpus, home = self._home_of(tree)
+        report = corpus.read(
+            lambda store: read_report(home, corpus.settings, store, tree, with_map=False)
         )
         return report_values(report)
 
@@ -150,12 +128,12 @@ class HomeReader:
         """See ``window.map_values``."""
         from raptor_assets.serving.window import map_values
 
-        retriever, home = self._home_of(tree)
-        return retriever.read(lambda store: map_values(home, store, tree))
+        corpus, home = self._home_of(tree)
+        return corpus.read(lambda store: map_values(home, store, tree))
 
-    def _home_of(self, tree: str | None) -> tuple[StoreRetriever, Home]:
-        reader = self._retriever.reader_of(tree)
-        return reader, Home(reader.home.path)
+    def _home_of(self, tree: str | None) -> tuple[PublishedCorpus, Home]:
+        corpus = self._retriever.corpus_of(tree)
+        return corpus, Home(corpus.home.path)
 
     def list_trees(
         self, name_contains: NameContains = "", offset: Offset = 0, limit: Limit = 50

@@ -47,13 +47,13 @@ def tree_command(
     A node with several parents is printed under each, its children only once.
     """
     retriever = HomeRetriever(home)
-    reader = retriever.reader_of(tree)
+    corpus = retriever.corpus_of(tree)
     if traced:
-        reader.read(lambda store: require_trees(store, (tree,)))
+        corpus.read(lambda store: require_trees(store, (tree,)))
         origin = retriever.trace(traced)
         _show_trace(origin, tree, as_json=as_json)
         return
-    manifest, nodes = reader.read(
+    manifest, nodes = corpus.read(
         lambda store: (require_trees(store, (tree,))[0], store.nodes(Where(trees=(tree,))))
     )
     if as_json:

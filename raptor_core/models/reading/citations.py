@@ -6,7 +6,7 @@ in brackets is text of the answer, which stays word for word. Asking a model is 
 
 import re
 from bisect import bisect_right
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from itertools import accumulate
 from typing import NamedTuple, TypeVar
 
@@ -126,33 +126,21 @@ def _code_blocks(text: str) -> list[tuple[int, int]]:
     return [(starts[first], starts[min(end, len(starts) - 1)]) for first, end in lines]
 
 
-def replace_marks(
-    text: str, n_passages: int, replacement: Callable[[list[int]], str]
-) -> tuple[str, int]:
-    """Return the text with a replacement for each mark, and how many numbers were unknown."""
-    parts: list[str] = []
-    end = n_unknown = 0
-    for mark in find_marks(text, n_passages):
-        new = replacement(mark.numbers)
-        space = " " if new and text[mark.start] in " \t" else ""
-        parts += [text[end : mark.start], space, new]
-        end, n_unknown = mark.end, n_unknown + mark.n_unknown
-    return "".join([*parts, text[end:]]), n_unknown
-
-
-def renumber(text: str, sources: Sequence[Sequence[Source]]) -> tuple[str, tuple[Source, ...], int]:
+def renumber(text: str, sources: Sequence[Source]) -> tuple[str, tuple[Source, ...], int]:
     """Renumber citations such as ``[2]``, ``[1, 4]`` and ``[1-3]`` by the order of their sources.
 
-    ``[k]`` cites all of ``sources[k - 1]``. An unknown number in a mark is dropped.
+    ``[k]`` cites ``sources[k - 1]``. An unknown number in a mark is dropped.
 
     Returns:
         The text, its cited sources by their new numbers, and how many numbers were unknown.
     """
     new: dict[Source, int] = {}
-
-    def numbered(numbers: list[int]) -> str:
-        cited = dict.fromkeys(source for number in numbers for source in sources[number - 1])
-        return "".join(f"[{new.setdefault(source, len(new) + 1)}]" for source in cited)
-
-    replaced, n_unknown = replace_marks(text, len(sources), numbered)
-    return replaced, tuple(new), n_unknown
+    parts: list[str] = []
+    end = n_unknown = 0
+    for mark in find_marks(text, len(sources)):
+        cited = dict.fromkeys(sources[number - 1] for number in mark.numbers)
+        numbers = "".join(f"[{new.setdefault(source, len(new) + 1)}]" for source in cited)
+        space = " " if numbers and text[mark.start] in " \t" else ""
+        parts += [text[end : mark.start], space, numbers]
+        end, n_unknown = mark.end, n_unknown + mark.n_unknown
+    return "".join([*parts, text[end:]]), tuple(new), n_unknown

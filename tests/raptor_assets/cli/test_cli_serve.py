@@ -334,7 +334,7 @@ def may_contradict_itself(body):
         return True
     return (
         bool(body.get("exclude"))
-        or body.get("scope") == "corpus"
+        or body.get("scope") in ("corpus", "both")
         or bool(body.get("layers") and body.get("strategy"))
     )
 

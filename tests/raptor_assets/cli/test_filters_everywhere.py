@@ -111,13 +111,6 @@ def test_filters_of_a_caller_are_intersected_with_a_node_and_a_tree(home):
         assert client.post("/search", json=body).json()["nodes"] == []
 
 
-@pytest.mark.parametrize("where", [Where(documents=("a",)), Where(trees=()), Where(layers=())])
-def test_an_answer_about_the_corpus_takes_no_filter(home, where):
-    retriever = HomeRetriever(home.home)
-    with pytest.raises(SettingsError, match="takes no"):
-        retriever.plan_answer(QUESTION, replace(retriever.query, where=where))
-
-
 @pytest.mark.parametrize("question", [" ", "?!", "\u200b", "\0"])
 def test_a_blank_question_is_refused_everywhere(home, question):
     retriever = HomeRetriever(home.home)
