@@ -158,9 +158,31 @@ class Retrieval:
         return "".join(texts)
 
     @property
+    def explanation(self) -> str:
+        """The note; without hits and a note the reason, and a remedy."""
+        if self.hits or self.note:
+            return self.note
+        if self.n_passed_over:
+            return f"no node fits into {self.query.budget_tokens} tokens; raise budget_tokens"
+        filters: dict[str, object] = dict(self.query.where.conditions)
+        if self.query.threshold is not None:
+            filters["threshold"] = self.query.threshold
+        if not filters:
+            return "no node matches the question; ask with other words, or with another strategy"
+        named = ", ".join(f"{name} {_shown(value)}" for name, value in filters.items())
+        return f"no node matches {named}; leave a filter out, or list the trees for their names"
+
+    @property
     def ranked(self) -> list[Hit]:
         """Hits by score, best first; hits of equal score keep their order."""
         return sorted(self.hits, key=lambda hit: -hit.score)
+
+
+def _shown(value: object) -> str:
+    """Return a filter in words."""
+    if isinstance(value, Where):
+        return ", ".join(f"{name} {_shown(part)}" for name, part in value.conditions.items())
+    return ", ".join(map(str, value)) if isinstance(value, tuple) else str(value)
 
 
 _BLANK_LETTERS = frozenset("\u115f\u1160\u2800\u3164\uffa0")

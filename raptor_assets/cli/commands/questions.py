@@ -7,12 +7,7 @@ from typing import Any, NoReturn
 import click
 
 from raptor_assets.cli.exits import exit_code, fail
-from raptor_assets.cli.options import (
-    explain_empty,
-    home_and_json,
-    make_query,
-    query_options,
-)
+from raptor_assets.cli.options import home_and_json, query_options, read_options
 from raptor_assets.cli.output import node_values, print_json
 from raptor_assets.shown.markdown import shorten
 from raptor_assets.shown.terminal import say, say_text
@@ -39,13 +34,13 @@ def query_command(question: str, home: Path, as_json: bool, **values: Any) -> No
     `raptor tree TREE --trace NODE` shows the sources of a summary.
     """
     require_words(question)
+    options = read_options(values)
     retriever = HomeRetriever(home)
-    query = make_query(retriever.settings, values)
-    retrieval = retriever.search(question, query)
+    retrieval = retriever.search(question, options.query(retriever.settings))
     if as_json:
         print_json(_retrieval_values(retrieval))
     elif not retrieval.hits:
-        say(explain_empty(query, retrieval, values), fg="yellow", err=True)
+        say(retrieval.explanation, fg="yellow", err=True)
     else:
         _print_hits(retrieval)
 
@@ -67,16 +62,14 @@ def ask_command(question: str, home: Path, as_json: bool, **values: Any) -> None
     sentences nearest to the question and the name of the missing key, and exits with 7.
     """
     require_words(question)
+    options = read_options(values)
     retriever = HomeRetriever(home)
-    settings = retriever.settings
-    query = make_query(settings, values)
-    retrieval = retriever.search(question, query)
+    retrieval = retriever.search(question, options.query(retriever.settings))
     if not retrieval.hits:
-        reason = explain_empty(query, retrieval, values)
-        raise UnknownTreeError(f"nothing to answer from: {reason}")
+        raise UnknownTreeError(f"nothing to answer from: {retrieval.explanation}")
     passages = [Passage.from_node(hit.node) for hit in retrieval.hits]
     try:
-        answer = reader_of(settings).read(question, passages)
+        answer = reader_of(retriever.settings).read(question, passages)
     except MissingKeyError as error:
         quotes = best_sentences(question, passages, retriever.components.embedder)
         _show_context(error, retrieval, quotes, as_json=as_json)
