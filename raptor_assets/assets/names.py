@@ -29,6 +29,7 @@ CHAIN = "raptor"  # the step that makes all assets
 BUILD = "build"
 SYNC = "sync"  # the job that finds changes, builds and drops
 DROP = "drop_partitions"
+ROLLBACK = "rollback"  # the job that publishes an earlier build of a tree
 POOL = "builds"
 """Dagster's pool of builds: its limit bounds the builds that run at once on all machines."""
 

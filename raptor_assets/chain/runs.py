@@ -112,7 +112,7 @@ def unfinished_runs(instance: dg.DagsterInstance, corpus: CorpusNames) -> list[d
 
 
 def _is_of(run: dg.DagsterRun, corpus: CorpusNames) -> bool:
-    if run.job_name in map(corpus.of, (names.BUILD, names.DROP, names.SYNC)):
+    if run.job_name in map(corpus.of, (names.BUILD, names.DROP, names.ROLLBACK, names.SYNC)):
         return True
     return any(corpus.find(key) for key in run.asset_selection or ())
 

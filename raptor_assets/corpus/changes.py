@@ -11,13 +11,14 @@ from dataclasses import dataclass, field
 from raptor_assets.assets import names
 from raptor_assets.assets.versions import TreeVersion, documents_version
 from raptor_assets.home.access import CorpusAccess
-from raptor_assets.home.published import Previous, Published
+from raptor_assets.home.published import Previous, Published, documents_by_tree, still_held
 from raptor_core.curation import Curation
 from raptor_core.documents import (
     Document,
     Entry,
     Inventory,
     decide_removals,
+    partition_key,
 )
 from raptor_core.settings import Settings
 
@@ -74,6 +75,7 @@ class Changes:
         doubt: why a person has to confirm a removal, else "".
         renamed: previous ids of renamed documents, by new id.
         successors: partitions to build that took a renamed document, by the partition it left.
+        held: why trees stay at an earlier build, by name: a person set them back.
         refused: partitions of ``unchanged`` with summaries that the model refused. `raptor build`
             asks it again; the sensor does not, since it would ask without end.
     """
@@ -86,6 +88,7 @@ class Changes:
     renamed: Mapping[str, str] = field(default_factory=dict)
     successors: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     refused: frozenset[str] = frozenset()
+    held: Mapping[str, str] = field(default_factory=dict)
     unconfirmed: tuple[str, ...] = ()
     doubt: str = ""
 
@@ -156,6 +159,7 @@ def find_changes(
     | partition | in ``Changes`` | action |
     | --- | --- | --- |
     | in the source, and all its trees were published from it | unchanged | none |
+    | its trees are held, and no document of theirs is gone | none, ``held`` has the trees | none |
     | a document of it is unknown | withheld | kept as it is |
     | lost documents, and a person has to confirm that | unconfirmed | nothing is built or dropped |
     | in the source, and not published | new | build |
@@ -173,7 +177,11 @@ def find_changes(
         is_confirmed: a person confirmed that documents are gone; see ``decide_removals``.
     """
     grouping = settings.grouping
-    source = inventory.partitions(grouping)
+    source, held = inventory.partitions(grouping), {}
+    if published.held:
+        held = still_held(published.held, documents_by_tree(source))
+        source, published = inventory.partitions(grouping, held), published.without(held)
+        begun = set(begun) - {partition_key(tree, grouping) for tree in held}
     versions = {
         name: TreeVersion.of(name, documents_version(trees, curation), build)
         for name, trees in source.items()
@@ -221,6 +229,7 @@ def find_changes(
         withheld=tuple(sorted(withheld)),
         renamed=renames.documents,
         successors=renames.successors,
+        held=held,
         refused=frozenset(filter(published.is_refused, current)),
         unconfirmed=tuple(sorted(removals.unconfirmed - withheld)),
         doubt=removals.reason,

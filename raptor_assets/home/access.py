@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from raptor_assets.assets.names import CorpusNames
 from raptor_assets.assets.versions import build_version
 from raptor_assets.home.folder import Home
-from raptor_assets.home.published import Published, read_published
+from raptor_assets.home.published import Published, read_published, still_held
 from raptor_assets.home.source_state import keep_look, look
 from raptor_assets.shown.pages import ReportFolder
 from raptor_core.curation import Curation
@@ -31,12 +31,17 @@ from raptor_core.settings import Settings, SourceSettings, StoreSettings
 from raptor_core.store import VectorStore, open_store, stored_identities, stored_identity
 from raptor_core.tables.curation import read_decisions
 from raptor_core.tables.files import TableStore
+from raptor_core.transfer.kept import KeptBuilds
 from raptor_core.tree.cache import NodeCache
 from raptor_core.tree.components import Components
 from raptor_core.tree.corpus_tree import CORPUS_TREE_NAME, corpus_tree_settings
 
 if TYPE_CHECKING:
     import dagster as dg
+
+
+VERSIONS = "versions"
+"""Folder of kept builds, beside the tables."""
 
 
 class CorpusAccess:
@@ -80,6 +85,19 @@ class CorpusAccess:
             self._is_shared = True
             self._components = self._components.with_cache(cache)
         return self._components
+
+    @cached_property
+    def kept(self) -> KeptBuilds:
+        """Earlier builds of the trees."""
+        return KeptBuilds(f"{self.home.tables_url(self.settings).rstrip('/')}/{VERSIONS}")
+
+    def held(self, present: Mapping[str, Collection[str]]) -> dict[str, str]:
+        """Return why trees are held, by name; ``present`` has the documents' ids by tree."""
+        if not present or not self.store.exists():
+            return {}
+        with self.store.open_existing() as store:
+            names = [mark.tree for mark in store.marks(list(present)) if mark.held]
+            return still_held(store.manifests(names), present) if names else {}
 
     @cached_property
     def build_version(self) -> str:

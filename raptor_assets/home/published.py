@@ -1,15 +1,17 @@
 """Published trees by partition, from the manifests: the one truth of what is built."""
 
+from __future__ import annotations
+
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from raptor_assets.assets.versions import TreeVersion
-from raptor_core.documents import PublishedDocument
+from raptor_core.documents import Document, Entry, PublishedDocument
 from raptor_core.documents.grouping import partition_key
 from raptor_core.settings import GroupingSettings
-from raptor_core.store.base import Mark
+from raptor_core.store.base import Manifest, Mark
 from raptor_core.store.store import VectorStore
 
 Marks = Mapping[str, Sequence[Mark]]
@@ -23,13 +25,23 @@ Previous = Mapping[str, Sequence[PublishedDocument]]
 class Published:
     """Published trees of each collection of a corpus, the live one first.
 
-    ``documents`` reads the documents of the trees of some partitions.
+    ``documents`` reads the documents of the trees of some partitions. ``held`` are manifests of
+    trees that a person set back to an earlier build.
     """
 
     collections: Sequence[Marks] = ()
     documents: Callable[[Collection[str]], Previous] = field(
         default=lambda partitions: dict.fromkeys(partitions, ())
     )
+    held: Sequence[Manifest] = ()
+
+    def without(self, trees: Collection[str]) -> Published:
+        """Return what is published beside these trees."""
+        collections = [
+            {name: [m for m in marks if m.tree not in trees] for name, marks in each.items()}
+            for each in self.collections
+        ]
+        return replace(self, collections=collections) if trees else self
 
     def partitions(self) -> set[str]:
         """Return the partitions that a build of this corpus published."""
@@ -70,7 +82,12 @@ def read_published(
         StoreError: the store cannot be read.
         StoreLockedError: another process has it open for longer than the settings wait.
     """
-    collections = [_by_partition(store.marks(), grouping) for store in open_each()]
+    collections, held = [], []
+    for store in open_each():
+        marks = store.marks()
+        collections.append(_by_partition(marks, grouping))
+        if names := [mark.tree for mark in marks if mark.held]:
+            held += store.manifests(names)
 
     def documents(partitions: Collection[str]) -> Previous:
         read: dict[str, list[PublishedDocument]] = {name: [] for name in partitions}
@@ -86,7 +103,31 @@ def read_published(
                     read[name] += manifest.published_documents
         return read
 
-    return Published(collections, documents)
+    return Published(collections, documents, held)
+
+
+def documents_by_tree(
+    partitions: Mapping[str, Mapping[str, Iterable[Document | Entry]]],
+) -> dict[str, set[str]]:
+    """Return the ids of documents by tree."""
+    trees = (pair for of_partition in partitions.values() for pair in of_partition.items())
+    return {tree: {document.id for document in documents} for tree, documents in trees}
+
+
+def still_held(held: Iterable[Manifest], present: Mapping[str, Collection[str]]) -> dict[str, str]:
+    """Return why trees are held, by name, of those whose documents are all there.
+
+    Forgetting is stronger: where a document is gone, the tree is built without it.
+
+    Args:
+        held: manifests of held trees.
+        present: ids of the documents of the source, by tree.
+    """
+    return {
+        manifest.tree: manifest.held
+        for manifest in held
+        if manifest.documents.keys() <= set(present.get(manifest.tree, ()))
+    }
 
 
 def _by_partition(marks: Iterable[Mark], grouping: GroupingSettings) -> Marks:

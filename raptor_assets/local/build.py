@@ -15,21 +15,18 @@ from raptor_assets.corpus.changes import Changes, changes_of
 from raptor_assets.home.access import CorpusAccess
 from raptor_assets.home.folder import Home
 from raptor_assets.home.source_state import keep_look, look
-from raptor_assets.local.dagster import CODE_LOCATION, begun_partitions, open_instance
+from raptor_assets.local.dagster import CODE_LOCATION, QUIET, begun_partitions, open_instance
 from raptor_assets.shown.progress import Failure, Progress, Watch, ignore_progress
-from raptor_core.documents import Scan, Skipped
+from raptor_core.documents import Scan, Skipped, partition_key
 from raptor_core.errors import SourceError
 from raptor_core.home.published import refuse_unknown
 from raptor_core.models.endpoints.client import EndpointClient
-from raptor_core.settings import Settings
+from raptor_core.settings import GroupingSettings, Settings
 from raptor_core.store import check_writable
 from raptor_core.tree.components import Components
 
 if TYPE_CHECKING:
     import dagster as dg
-
-
-_LOGGERS = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
 
 
 @dataclass
@@ -107,7 +104,7 @@ def build(
         changes = changes_of(access, begun, is_confirmed=confirm_removal)
         if changes.doubt and partitions is None:
             raise SourceError(changes.explain_doubt())
-        to_build = _select(changes, partitions, force=force)
+        to_build = _select(changes, partitions, settings.grouping, force=force)
         removed = changes.removed if partitions is None else ()
         report = BuildReport(changes, scan.inventory.skipped)
         if to_build and components is None:
@@ -215,7 +212,7 @@ def _execute(
     from raptor_assets.chain.runs import run_job
 
     location = None if access.home.owner.names().corpus else CODE_LOCATION
-    run_id, error = run_job(job, instance, {**_LOGGERS, **config}, {}, location)
+    run_id, error = run_job(job, instance, {"loggers": QUIET, **config}, {}, location)
     report.run_ids.append(run_id)
     return error
 
@@ -243,10 +240,22 @@ def drop(home: Home, settings: Settings, partitions: Sequence[str]) -> BuildRepo
     return report
 
 
-def _select(changes: Changes, partitions: Collection[str] | None, *, force: bool) -> set[str]:
+def _select(
+    changes: Changes,
+    partitions: Collection[str] | None,
+    grouping: GroupingSettings,
+    *,
+    force: bool,
+) -> set[str]:
     in_source = {*changes.to_build, *changes.unchanged}
     selected = in_source if force else set(changes.to_build_now)
     if partitions is None:
         return selected
+    for tree, note in changes.held.items():
+        if partition_key(tree, grouping) in set(partitions) - in_source:
+            raise SourceError(
+                f"the tree {tree!r} is held at an earlier build: {note}. `raptor versions release "
+                f"{tree}` lets builds publish it again"
+            )
     refuse_unknown("partition is called", partitions, in_source)
     return selected & set(partitions)

@@ -42,6 +42,7 @@ class DocumentsStep(Step):
         ids = {document.id for members in trees.values() for document in members}
         context.require_known(state.name, ids)
         if not trees:
+            context.require_released(state.name)
             raise SourceError(
                 f"the source holds no document of partition {state.name!r}; it was removed or "
                 "regrouped. Run the job drop_partitions for it (the sensor and `raptor build` do "

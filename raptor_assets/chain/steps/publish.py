@@ -18,13 +18,14 @@ from raptor_assets.chain.steps.base import Step
 from raptor_assets.chain.steps.findings import quarantined
 from raptor_assets.chain.steps.layers import ClustersStep, EmbeddingsStep
 from raptor_assets.chain.steps.summaries import SummariesStep
-from raptor_assets.home.published import TreeIndex
+from raptor_assets.home.published import TreeIndex, still_held
 from raptor_assets.shown.metadata import (
     audit_metadata,
     drift_metadata,
     published_metadata,
     rebuild_metadata,
 )
+from raptor_assets.shown.report_records import read_records
 from raptor_core.checks.base import CheckedTrees, CheckResult, blocking_failures, require
 from raptor_core.checks.registry import check_trees
 from raptor_core.checks.stored import StoredTree, staleness
@@ -159,17 +160,49 @@ class PublishStep(Step):
         grouping = context.settings.grouping
         unfinished = TreeIndex(context.components.cache.unfinished, grouping)
         stored = TreeIndex(lambda: [m.tree for m in store.marks() if m.inputs], grouping)
+        live = store.manifests([tree.name for part in ready for tree in part.trees])
+        previous = {manifest.tree: manifest for manifest in live}
         with store.publishing() as publishing:
             for part in ready:
-                name, live = part.state.name, {tree.name for tree in part.trees}
+                name, built = part.state.name, {*context.held, *(t.name for t in part.trees)}
                 try:
-                    part.removed = sorted((stored(name) | unfinished(name)) - live)
+                    part.removed = sorted((stored(name) | unfinished(name)) - built)
                     if not part.is_refused:
+                        self._prepare(part)
+                        self._keep(store, part, previous)
                         self._publish_partition(publishing, part)
                 except RaptorError as error:
                     part.state.fail(self.asset, error)
 
-    def _publish_partition(self, publishing: PublicationBatch, part: _Ready) -> None:
+    def _keep(self, store: VectorStore, part: _Ready, previous: Mapping[str, Manifest]) -> None:
+        """Keep the builds that these replace, and delete those with a document that is gone."""
+        context = part.state.context
+        kept, most = context.kept, context.settings.runs.keep_builds
+        records = read_records(context.tables, part.state.name) if previous else {}
+        for tree, manifest in part.manifests.items():
+            if (old := previous.get(tree)) is None:
+                continue
+            if old.held and tree in still_held([old], {tree: manifest.documents}):
+                raise SourceError(
+                    f"the tree {tree!r} was set back to an earlier build: {old.held}. "
+                    f"`raptor versions release {tree}` lets builds publish it again"
+                )
+            gone = kept.forget(tree, manifest.documents)
+            if old.held:
+                context.warn(f"{tree}: no longer held, since a document of that build is gone")
+            if gone:
+                context.warn(f"{tree}: {len(gone)} kept builds had a document that is gone")
+            whole = old.documents.keys() <= manifest.documents.keys()
+            if most and whole and old.build_id != manifest.build_id:
+                record = records.get(tree)
+                is_known = record is not None and record.build_id == old.build_id
+                kept.keep(store, old, record.notes() if record and is_known else {})
+            kept.prune(manifest, most)
+        for tree in part.removed:
+            kept.delete(tree)
+
+    def _prepare(self, part: _Ready) -> None:
+        """Make the manifests of a partition."""
         context, documents = part.state.context, part.state.documents
         digest = documents_version(documents, context.components.curation)
         version = TreeVersion.of(part.state.name, digest, context.versions[self.asset.kind])
@@ -179,6 +212,8 @@ class PublishStep(Step):
             tree.name: make_manifest(tree, documents[tree.name], fingerprint, hidden, inputs)
             for tree in part.trees
         }
+
+    def _publish_partition(self, publishing: PublicationBatch, part: _Ready) -> None:
         part.published = publishing.publish(
             [
                 Edition(part.manifests[tree.name], list(tree.nodes()), tree.vectors())

@@ -62,7 +62,8 @@ def _plan_values(planned: Forecast) -> dict[str, Any]:
         "new": changes.new,
         "changed": changes.changed,
         "removed": changes.removed,
-        "held": changes.withheld,
+        "withheld": changes.withheld,
+        "held": dict(changes.held),
         "unconfirmed": changes.unconfirmed,
         "doubt": changes.doubt,
         "n_unchanged": len(changes.unchanged),
@@ -215,7 +216,8 @@ def _values(report: BuildReport, seconds: float) -> dict[str, Any]:
         "built": report.built,
         "unchanged": report.unchanged,
         "dropped": report.dropped,
-        "held": report.changes.withheld,
+        "withheld": report.changes.withheld,
+        "held": dict(report.changes.held),
         "failed": report.failed,
         "skipped": [{"name": s.name, "reason": s.reason} for s in report.skipped],
         "odd": report.odd,
@@ -258,6 +260,9 @@ def _print(report: BuildReport, home: Home, seconds: float) -> None:
 def _print_held(changes: Changes) -> None:
     why = "as published: its documents cannot be read now"
     _name([f"kept {name} {why}" for name in changes.withheld], "partitions")
+    _name(
+        [f"held {tree} at an earlier build: {note}" for tree, note in changes.held.items()], "trees"
+    )
 
 
 def _name_failed(report: BuildReport, plural: str) -> None:
