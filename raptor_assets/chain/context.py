@@ -143,6 +143,7 @@ class RunContext:
         *,
         warn: Callable[[str], None],
         working: Callable[[int, int], None],
+        is_approved: bool = False,
     ) -> None:
         self.settings = access.settings
         self.corpus_names = access.names
@@ -154,8 +155,9 @@ class RunContext:
         self.store = HeldStore(access.store)
         self.source = access.source
         self._published = access.published
-        self._held = access.held
+        self._holds = access.holds
         self.kept = access.kept
+        self.needs_approval = self.settings.runs.publish == "when_approved" and not is_approved
         self.reports = access.reports
         self.warn = warn
         self.working = working
@@ -196,7 +198,7 @@ class RunContext:
     def require_released(self, partition: str) -> None:
         """Raise a SourceError for a partition whose trees are held."""
         grouping = self.settings.grouping
-        for tree, note in self.held.items():
+        for tree, note in self.holds.items():
             if partition_key(tree, grouping) == partition:
                 raise SourceError(
                     f"the tree {tree!r} stays at an earlier build: {note}. "
@@ -215,15 +217,15 @@ class RunContext:
                 self.published.look_up(store, unknown)
 
     @cached_property
-    def held(self) -> dict[str, str]:
+    def holds(self) -> dict[str, str]:
         """Why trees of this run stay at an earlier build, by name."""
         every = Partitions(self.corpus.documents, self.settings.grouping)
-        return self._held(documents_by_tree(every))
+        return self._holds(documents_by_tree(every))
 
     @cached_property
     def partitions(self) -> Partitions[Document]:
         """Documents of the source by partition and tree, without held trees."""
-        return Partitions(self.corpus.documents, self.settings.grouping, self.held)
+        return Partitions(self.corpus.documents, self.settings.grouping, self.holds)
 
     @property
     def sizes(self) -> dict[str, Size]:

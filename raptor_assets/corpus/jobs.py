@@ -47,11 +47,11 @@ def build_drop_job(access: CorpusAccess) -> dg.JobDefinition:
     def drop_partitions(context: dg.OpExecutionContext, config: DropConfig) -> None:
         context.instance.add_run_tags(context.run_id, process_tags(context))
         partitions = config.partitions
-        held: Collection[str] = ()
+        holds: Collection[str] = ()
         with turn(access.home, context):
             if config.only_gone:
-                partitions, held = still_removed(context, access, partitions)
-            drop_all(context, access, partitions, held)
+                partitions, holds = still_removed(context, access, partitions)
+            drop_all(context, access, partitions, holds)
 
     @dg.job(
         name=corpus.of(DROP),
@@ -76,17 +76,17 @@ def still_removed(
     removed = [name for name in partitions if name in changes.removed]
     if spared := sorted({*partitions} - {*removed}):
         context.log.info(f"not dropped, since not gone any more: {', '.join(spared)}")
-    return removed, changes.held
+    return removed, changes.holds
 
 
 def drop_all(
     context: dg.OpExecutionContext,
     access: CorpusAccess,
     partitions: Sequence[str],
-    held: Collection[str] = (),
+    holds: Collection[str] = (),
 ) -> None:
     """Drop partitions one by one, but held trees: trees, tables, pages, and the partition keys."""
-    stored = TreeIndex(lambda: set(access.store.trees()) - set(held), access.settings.grouping)
+    stored = TreeIndex(lambda: set(access.store.trees()) - set(holds), access.settings.grouping)
     for partition in partitions:
         cache = access.components(context.instance).cache
         n_nodes = _drop(partition, access, cache, stored)

@@ -9,10 +9,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from raptor_assets.assets.names import CorpusNames
+from raptor_assets.assets.names import WAITING, CorpusNames
 from raptor_assets.assets.versions import build_version
 from raptor_assets.home.folder import Home
-from raptor_assets.home.published import Published, read_published, still_held
+from raptor_assets.home.published import Published, holds_in_force, read_published
 from raptor_assets.home.source_state import keep_look, look
 from raptor_assets.shown.pages import ReportFolder
 from raptor_core.curation import Curation
@@ -91,13 +91,13 @@ class CorpusAccess:
         """Earlier builds of the trees."""
         return KeptBuilds(f"{self.home.tables_url(self.settings).rstrip('/')}/{VERSIONS}")
 
-    def held(self, present: Mapping[str, Collection[str]]) -> dict[str, str]:
+    def holds(self, present: Mapping[str, Collection[str]]) -> dict[str, str]:
         """Return why trees are held, by name; ``present`` has the documents' ids by tree."""
         if not present or not self.store.exists():
             return {}
         with self.store.open_existing() as store:
-            names = [mark.tree for mark in store.marks(list(present)) if mark.held]
-            return still_held(store.manifests(names), present) if names else {}
+            names = [mark.tree for mark in store.marks(list(present)) if mark.hold]
+            return holds_in_force(store.manifests(names), present) if names else {}
 
     @cached_property
     def build_version(self) -> str:
@@ -131,7 +131,14 @@ class CorpusAccess:
 
     def published(self) -> Published:
         """Read what is published, by partition."""
-        return read_published(self.store.open_each, self.settings.grouping)
+        published = read_published(self.store.open_each, self.settings.grouping)
+        if self.settings.runs.publish == "when_approved":
+            return replace(published, waits=self._waits)
+        return published
+
+    def _waits(self, partition: str, inputs: str) -> bool:
+        properties = self.tables.properties(WAITING.path, partition) or {}
+        return properties.get("inputs") == inputs
 
 
 class SourceAccess:

@@ -25,15 +25,17 @@ Previous = Mapping[str, Sequence[PublishedDocument]]
 class Published:
     """Published trees of each collection of a corpus, the live one first.
 
-    ``documents`` reads the documents of the trees of some partitions. ``held`` are manifests of
-    trees that a person set back to an earlier build.
+    ``documents`` reads the documents of the trees of some partitions. ``holds`` are manifests of
+    trees that a person set back to an earlier build. ``waits`` tells whether a build of a partition
+    from these inputs waits for approval.
     """
 
     collections: Sequence[Marks] = ()
     documents: Callable[[Collection[str]], Previous] = field(
         default=lambda partitions: dict.fromkeys(partitions, ())
     )
-    held: Sequence[Manifest] = ()
+    holds: Sequence[Manifest] = ()
+    waits: Callable[[str, str], bool] = field(default=lambda *_: False)
 
     def without(self, trees: Collection[str]) -> Published:
         """Return what is published beside these trees."""
@@ -82,12 +84,12 @@ def read_published(
         StoreError: the store cannot be read.
         StoreLockedError: another process has it open for longer than the settings wait.
     """
-    collections, held = [], []
+    collections, holds = [], []
     for store in open_each():
         marks = store.marks()
         collections.append(_by_partition(marks, grouping))
-        if names := [mark.tree for mark in marks if mark.held]:
-            held += store.manifests(names)
+        if names := [mark.tree for mark in marks if mark.hold]:
+            holds += store.manifests(names)
 
     def documents(partitions: Collection[str]) -> Previous:
         read: dict[str, list[PublishedDocument]] = {name: [] for name in partitions}
@@ -103,7 +105,7 @@ def read_published(
                     read[name] += manifest.published_documents
         return read
 
-    return Published(collections, documents, held)
+    return Published(collections, documents, holds)
 
 
 def documents_by_tree(
@@ -114,18 +116,20 @@ def documents_by_tree(
     return {tree: {document.id for document in documents} for tree, documents in trees}
 
 
-def still_held(held: Iterable[Manifest], present: Mapping[str, Collection[str]]) -> dict[str, str]:
+def holds_in_force(
+    holds: Iterable[Manifest], present: Mapping[str, Collection[str]]
+) -> dict[str, str]:
     """Return why trees are held, by name, of those whose documents are all there.
 
     Forgetting is stronger: where a document is gone, the tree is built without it.
 
     Args:
-        held: manifests of held trees.
+        holds: manifests of held trees.
         present: ids of the documents of the source, by tree.
     """
     return {
-        manifest.tree: manifest.held
-        for manifest in held
+        manifest.tree: manifest.hold
+        for manifest in holds
         if manifest.documents.keys() <= set(present.get(manifest.tree, ()))
     }
 

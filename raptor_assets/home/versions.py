@@ -20,7 +20,7 @@ class Published:
     """Build that was published: its manifest, the one before it, and what changed."""
 
     manifest: Manifest
-    before: Manifest
+    replaced: Manifest
     counts: PublicationCounts
 
 
@@ -37,16 +37,16 @@ def roll_back(access: CorpusAccess, tree: str, to: str, note: str) -> Published:
         ExportError: the build's file is damaged, or of another embedder.
     """
     with access.store.open_existing() as store:
-        before = _manifest(store, tree)
-        name = choose_build(access.kept.ids(tree), before, to)
+        replaced = _manifest(store, tree)
+        name = choose_build(access.kept.ids(tree), replaced, to)
         edition = access.kept.read(tree, name, store.identity)
-        gone = sorted(edition.manifest.documents.keys() - _present(access, tree))
-        if gone:
+        missing = sorted(edition.manifest.documents.keys() - _present(access, tree))
+        if missing:
             raise UnknownTreeError(
-                f"the build {name} of {tree!r} has the document {gone[0]!r}, which is gone from "
+                f"the build {name} of {tree!r} has the document {missing[0]!r}, which is gone from "
                 "the source; the next `raptor build` deletes that build"
             )
-        return _publish(access, store, before, edition, note)
+        return _publish(access, store, replaced, edition, note)
 
 
 def release(access: CorpusAccess, tree: str) -> Published:
@@ -59,8 +59,8 @@ def release(access: CorpusAccess, tree: str) -> Published:
         UnknownTreeError: the tree is not held.
     """
     with access.store.open_existing() as store:
-        before = _manifest(store, tree)
-        if not before.held:
+        replaced = _manifest(store, tree)
+        if not replaced.hold:
             raise UnknownTreeError(f"the tree {tree!r} is not held; builds publish it")
         present = _version(access, tree)
         builds = [b for b in access.kept.builds(tree) if b.manifest.inputs == present]
@@ -68,20 +68,20 @@ def release(access: CorpusAccess, tree: str) -> Published:
             edition = access.kept.read(tree, builds[-1].id, store.identity)
         else:
             nodes = store.nodes(Where(trees=(tree,)))
-            edition = Edition(before, nodes)
-        return _publish(access, store, before, edition, "")
+            edition = Edition(replaced, nodes)
+        return _publish(access, store, replaced, edition, "")
 
 
 def _publish(
-    access: CorpusAccess, store: VectorStore, before: Manifest, edition: Edition, note: str
+    access: CorpusAccess, store: VectorStore, replaced: Manifest, edition: Edition, note: str
 ) -> Published:
     """Publish an edition, and keep what it replaces."""
-    manifest = replace(edition.manifest, held=note)
-    if before.build_id != manifest.build_id:
-        access.kept.keep(store, before, notes_of(access, before))
+    manifest = replace(edition.manifest, hold=note)
+    if replaced.build_id != manifest.build_id:
+        access.kept.keep(store, replaced, notes_of(access, replaced))
     counts = store.publish(manifest, edition.nodes, edition.vectors)
     access.kept.prune(manifest, access.settings.runs.keep_builds)
-    return Published(manifest, before, counts)
+    return Published(manifest, replaced, counts)
 
 
 def notes_of(access: CorpusAccess, published: Manifest) -> dict[str, object]:

@@ -35,6 +35,7 @@ class BuildReport:
 
     Attributes:
         built, failed, dropped: partitions; a failed one keeps its published trees.
+        waiting: partitions whose build waits for approval.
         odd: documents by partition whose text looks wrongly extracted.
         produced: number of new embeddings and summaries by asset, without reused ones.
         n_kept: answers of a model that failed partitions keep for the next build.
@@ -45,6 +46,7 @@ class BuildReport:
     built: list[str] = field(default_factory=list)
     failed: dict[str, Failure] = field(default_factory=dict)
     dropped: list[str] = field(default_factory=list)
+    waiting: list[str] = field(default_factory=list)
     run_ids: list[str] = field(default_factory=list)
     odd: dict[str, str] = field(default_factory=dict)
     produced: Counter[str] = field(default_factory=Counter)
@@ -53,7 +55,7 @@ class BuildReport:
     @property
     def unchanged(self) -> list[str]:
         """Partitions that were up to date and not built."""
-        touched = {*self.built, *self.failed}
+        touched = {*self.built, *self.failed, *self.waiting}
         return [name for name in self.changes.unchanged if name not in touched]
 
     @property
@@ -169,6 +171,7 @@ def _sync(
         report.produced[progress.asset] += progress.n_made
         if progress.asset == TREE and progress.share == 1:
             report.built += [n for n in progress.partitions if n not in progress.failed]
+        report.waiting += progress.waiting
         on_progress(progress)
 
     planned = Sync(report.changes, tuple(to_build), tuple(removed))
@@ -176,7 +179,7 @@ def _sync(
     config = {"partitions": sorted(to_build)}
     steps = {access.names.of(f"{SYNC}_step"): {"config": config}}
     error = _execute(report, job, instance, access, {"ops": steps})
-    done = {*report.built, *report.failed}
+    done = {*report.built, *report.failed, *report.waiting}
     if error:
         failed = Failure("run", error)
         report.failed |= {name: failed for name in to_build if name not in done}
@@ -251,7 +254,7 @@ def _select(
     selected = in_source if force else set(changes.to_build_now)
     if partitions is None:
         return selected
-    for tree, note in changes.held.items():
+    for tree, note in changes.holds.items():
         if partition_key(tree, grouping) in set(partitions) - in_source:
             raise SourceError(
                 f"the tree {tree!r} is held at an earlier build: {note}. `raptor versions release "

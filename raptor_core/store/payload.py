@@ -163,19 +163,19 @@ def manifest_to_payload(manifest: Manifest) -> Payload:
 
 
 def _mark_text(mark: Mark) -> str:
-    return json.dumps([mark.tree, mark.build_id, mark.inputs, mark.is_refused, mark.held])
+    return json.dumps([mark.tree, mark.build_id, mark.inputs, mark.is_refused, mark.hold])
 
 
 def payload_to_mark(payload: Payload) -> Mark:
     """Return the mark in a manifest's payload; raise DamagedTreeError if it cannot be read."""
     try:
-        tree, build_id, inputs, is_refused, held = json.loads(payload["mark"])
+        tree, build_id, inputs, is_refused, hold = json.loads(payload["mark"])
     except (KeyError, TypeError, ValueError) as error:
         raise DamagedTreeError(
             f"{payload.get('mark')!r:.80} is not the short form of a manifest: the store's files "
             "are damaged. Build again with --force"
         ) from error
-    return Mark(tree, build_id, inputs, is_refused, held)
+    return Mark(tree, build_id, inputs, is_refused, hold)
 
 
 def payload_to_manifest(payload: Payload) -> Manifest:
@@ -186,7 +186,7 @@ def payload_to_manifest(payload: Payload) -> Manifest:
         changed: dict[str, Any] = {
             "inputs": mark.inputs,
             "is_refused": mark.is_refused,
-            "held": mark.held,
+            "hold": mark.hold,
             "sources": json.loads(stored["sources"]),
             "layer_sizes": tuple(stored["layer_sizes"]),
             "documents": dict(stored["documents"]),

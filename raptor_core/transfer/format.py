@@ -15,6 +15,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+import numpy as np
+
 from raptor_core.errors import DamagedTreeError, ExportError
 from raptor_core.file_names import EXPORT_FORMAT, EXPORT_MANIFEST
 from raptor_core.filesystems import Folder
@@ -194,8 +196,16 @@ def encode_rows(nodes: Sequence[Node], vectors: Mapping[str, Vectors], note: str
     import pyarrow.parquet as pq
 
     rows = [vectors.get(node.embedding_key) for node in nodes]
-    # No lists of fixed size: pyarrow before 26 reads none with nulls among them from Parquet.
-    column = pa.array(rows, pa.large_list(pa.float32()))
+    # No lists of fixed size: pyarrow before 26 reads none with nulls among them from Parquet. And
+    # from buffers, since ``pa.array`` imports pandas.
+    known = np.array([row is not None for row in rows], dtype=bool)
+    lengths = np.array([0 if row is None else len(row) for row in rows], dtype=np.int64)
+    ends = pa.py_buffer(np.concatenate(([0], lengths.cumsum())))
+    values = np.concatenate([row for row in rows if row is not None] or [np.zeros(0, np.float32)])
+    numbers = pa.Array.from_buffers(pa.float32(), len(values), [None, pa.py_buffer(values)])
+    validity = pa.py_buffer(np.packbits(known, bitorder="little"))
+    list_of_numbers = pa.large_list(pa.float32())
+    column = pa.Array.from_buffers(list_of_numbers, len(rows), [validity, ends], children=[numbers])
     table = nodes_to_table(nodes).append_column(VECTOR, column)
     notes = {EXPORT_FORMAT: str(VERSION), _NOTE: note}  # the first: no document of a source
     marked = table.replace_schema_metadata(notes)

@@ -103,7 +103,7 @@ class KeptBuilds:
             return ""
         vectors = store.vectors(node.embedding_key for node in nodes)
         note = {
-            "manifest": manifest_to_payload(replace(manifest, held="")),
+            "manifest": manifest_to_payload(replace(manifest, hold="")),
             "embedder": store.identity.embedder_fingerprint,
             "notes": dict(notes),
         }
@@ -125,9 +125,9 @@ class KeptBuilds:
     def forget(self, tree: str, documents: Collection[str]) -> list[str]:
         """Delete each build with a document that is not one of these, and return their ids."""
         present = set(documents)
-        gone = [b.id for b in self.builds(tree) if not present.issuperset(b.manifest.documents)]
-        self.delete(tree, gone)
-        return gone
+        missing = [b.id for b in self.builds(tree) if not present.issuperset(b.manifest.documents)]
+        self.delete(tree, missing)
+        return missing
 
 
 def build_name(manifest: Manifest) -> str:
@@ -143,10 +143,10 @@ def choose_build(ids: Sequence[str], published: Manifest, chosen: str) -> str:
         UnknownTreeError: none is kept, or not exactly one begins so.
     """
     earlier = [name for name in ids if name < build_name(published)]
-    found = [name for name in ids if name.startswith(chosen)] if chosen else earlier[-1:]
-    if len(found) == 1:
-        return found[0]
-    problem = f"{len(found)} kept builds begin with {chosen!r}" if chosen else "none is before it"
+    matches = [name for name in ids if name.startswith(chosen)] if chosen else earlier[-1:]
+    if len(matches) == 1:
+        return matches[0]
+    problem = f"{len(matches)} kept builds begin with {chosen!r}" if chosen else "none is before it"
     raise UnknownTreeError(
         f"no kept build of {published.tree!r} can be chosen: {problem}; kept are "
         f"{', '.join(ids) or 'none (runs.keep_builds says how many are)'}"

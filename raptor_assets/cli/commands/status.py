@@ -104,8 +104,8 @@ def _print(state: HomeStatus, home: Path, sources: Sequence[str]) -> None:
         if not result.passed:
             group = result.asset.partition("/")[0]
             _print_check("all trees" if group == TREE else group, result)
-    for tree in (tree for tree in state.trees if tree.manifest.held):
-        say(f"{tree.name}: held at an earlier build: {tree.manifest.held}", fg="yellow")
+    for tree in (tree for tree in state.trees if tree.manifest.hold):
+        say(f"{tree.name}: held at an earlier build: {tree.manifest.hold}", fg="yellow")
     for name in state.unpublished:
         why = f"a build is at it, or `{hint('build', home)}` says why"
         say(f"{name}: nothing published yet; {why}", fg="yellow")

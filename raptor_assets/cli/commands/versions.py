@@ -13,13 +13,14 @@ from raptor_assets.home.folder import Home
 from raptor_assets.local.versions import (
     Build,
     Difference,
+    approve,
     change_build,
     compare_builds,
     list_builds,
 )
 from raptor_assets.shown.markdown import shorten
-from raptor_assets.shown.terminal import say
-from raptor_assets.shown.versions import difference_page
+from raptor_assets.shown.terminal import say, say_text
+from raptor_assets.shown.versions import difference_markdown, difference_page
 from raptor_core.disk import replace_file
 from raptor_core.evaluation.golden import golden_values
 from raptor_core.evaluation.golden_file import load_golden
@@ -60,7 +61,7 @@ def list_(tree: str, home: Path, as_json: bool) -> None:
 
 def _build_values(build: Build) -> dict[str, Any]:
     manifest = {field.name: getattr(build.manifest, field.name) for field in fields(Manifest)}
-    known = ("build_id", "layer_sizes", "n_tokens", "published_at", "documents", "held")
+    known = ("build_id", "layer_sizes", "n_tokens", "published_at", "documents", "hold")
     return {
         "id": build.id,
         "state": build.state,
@@ -84,22 +85,33 @@ def _print_build(build: Build) -> None:
     if build.run_id:
         failed = f"; failed: {', '.join(build.failed)}" if build.failed else "; its checks passed"
         say(f"    run {build.run_id}{failed}")
-    if manifest.held:
-        say(f"    held: {manifest.held}", fg="yellow")
+    if manifest.hold:
+        say(f"    held: {manifest.hold}", fg="yellow")
 
 
 @versions_command.command(epilog=_example("diff guides/pumps.md --html diff.html"))
 @click.argument("tree")
-@click.argument("before", default="")
-@click.argument("after", default="")
+@click.argument("old", default="")
+@click.argument("new", default="")
+@click.option("--staged", is_flag=True, help="The build that waits, with the published one.")
+@click.option("--markdown", is_flag=True, help="Print Markdown, as for a pull request's comment.")
 @click.option(
     "--html",
     type=click.Path(dir_okay=False, path_type=Path),
     help="Write the summaries side by side into this file.",
 )
 @home_and_json
-def diff(tree: str, before: str, after: str, html: Path | None, home: Path, as_json: bool) -> None:
-    """Show what changed between two builds of a TREE, BEFORE and AFTER.
+def diff(
+    tree: str,
+    old: str,
+    new: str,
+    staged: bool,
+    markdown: bool,
+    html: Path | None,
+    home: Path,
+    as_json: bool,
+) -> None:
+    """Show what changed between two builds of a TREE, OLD and NEW.
 
     They are named by the beginnings of their ids. Without them the published build is compared
     with the one before it. With a golden set (checks.golden) its questions are answered from both.
@@ -107,50 +119,63 @@ def diff(tree: str, before: str, after: str, html: Path | None, home: Path, as_j
     opened, settings = Home.open(home)
     path = opened.golden(settings)
     cases = () if path is None else load_golden(path)
-    found = compare_builds(opened, settings, tree, before, after, cases=cases)
+    difference = compare_builds(opened, settings, tree, old, new, staged=staged, cases=cases)
     if html is not None:
-        page = difference_page(tree, found.before, found.after, found.summaries)
+        page = difference_page(tree, difference.old, difference.new, difference.summaries)
         replace_file(html, page.encode())
     if as_json:
-        print_json(_difference_values(tree, found))
+        print_json(_difference_values(tree, difference))
         return
-    _print_difference(found)
+    if markdown:
+        lines = [line.strip() for line in _lines(difference)]
+        say_text(difference_markdown(tree, lines, difference.summaries))
+        return
+    _print_difference(difference)
     if html is not None:
         say(f"written: {html}")
 
 
-def _difference_values(tree: str, found: Difference) -> dict[str, Any]:
+def _difference_values(tree: str, difference: Difference) -> dict[str, Any]:
     return {
         "tree": tree,
-        "before": found.before,
-        "after": found.after,
-        "chunks_added": found.n_chunks[0],
-        "chunks_removed": found.n_chunks[1],
-        "summaries": found.summaries,
-        "golden": found.golden and [golden_values(report) for report in found.golden],
+        "old": difference.old,
+        "new": difference.new,
+        "chunks_added": difference.n_chunks[0],
+        "chunks_removed": difference.n_chunks[1],
+        "summaries": difference.summaries,
+        "golden": difference.golden and [golden_values(report) for report in difference.golden],
     }
 
 
-def _print_difference(found: Difference) -> None:
+def _print_difference(difference: Difference) -> None:
     from rich.table import Table
 
-    say(f"{found.before} → {found.after}")
-    added, removed = found.n_chunks
-    say(f"chunks: {added} new, {removed} gone; summaries that differ: {len(found.summaries)}")
-    if found.golden:
-        rates = (f"{report.hit_rate:.0%}" for report in found.golden)
-        say(f"golden questions with their answer: {' → '.join(rates)}")
-        for old, new in zip(*(report.hits for report in found.golden), strict=True):
+    for line in _lines(difference):
+        say(line)
+    if not difference.summaries:
+        return
+    table = Table("old", "new", show_lines=True)
+    for change in difference.summaries:
+        head = f"layer {change.layer}: {change.name}\n"
+        table.add_row(*(_cell(head, text) for text in (change.old, change.new)))
+    print_wide(table)
+
+
+def _lines(difference: Difference) -> list[str]:
+    """Return the numbers of a difference, and the golden questions whose rank changed."""
+    added, removed = difference.n_chunks
+    lines = [
+        f"{difference.old or 'new'} → {difference.new}",
+        f"chunks: {added} new, {removed} gone; summaries that differ: {len(difference.summaries)}",
+    ]
+    if difference.golden:
+        rates = (f"{report.hit_rate:.0%}" for report in difference.golden)
+        lines.append(f"golden questions with their answer: {' → '.join(rates)}")
+        for old, new in zip(*(report.hits for report in difference.golden), strict=True):
             if old.rank != new.rank:
                 ranks = (str(hit.rank or "missed") for hit in (old, new))
-                say(f"    {' → '.join(ranks)}  {shorten(old.case.text, 100)}")
-    if not found.summaries:
-        return
-    table = Table("before", "after", show_lines=True)
-    for change in found.summaries:
-        head = f"layer {change.layer}: {change.name}\n"
-        table.add_row(*(_cell(head, text) for text in (change.before, change.after)))
-    print_wide(table)
+                lines.append(f"    {' → '.join(ranks)}  {shorten(old.case.text, 100)}")
+    return lines
 
 
 def _cell(head: str, text: str) -> Any:
@@ -187,6 +212,20 @@ def release(tree: str, reason: str, who: str, home: Path, as_json: bool) -> None
     _change(home, tree, config, as_json, done="released at")
 
 
+@versions_command.command("approve", epilog=_example("approve guides/pumps.md"))
+@click.argument("tree")
+@home_and_json
+def approve_(tree: str, home: Path, as_json: bool) -> None:
+    """Publish the build of a TREE that waits for approval (runs.publish)."""
+    opened, settings = Home.open(home)
+    run_id = approve(opened, settings, tree)
+    (published,) = _published(list_builds(opened, settings, tree))
+    if as_json:
+        print_json({"tree": tree, **_build_values(published), "run_id": run_id})
+    else:
+        say(f"{tree}: published {published.id}")
+
+
 def _change(home: Path, tree: str, config: dict[str, Any], as_json: bool, done: str) -> None:
     opened, settings = Home.open(home)
     run_id = change_build(opened, settings, config)
@@ -195,8 +234,8 @@ def _change(home: Path, tree: str, config: dict[str, Any], as_json: bool, done: 
         print_json({"tree": tree, **_build_values(published), "run_id": run_id})
         return
     say(f"{tree}: {done} {published.id}")
-    if published.manifest.held:
-        say(f"    {published.manifest.held}", fg="yellow")
+    if published.manifest.hold:
+        say(f"    {published.manifest.hold}", fg="yellow")
         say(f"`{hint(f'versions release {tree}', home)}` ends that", dim=True)
 
 

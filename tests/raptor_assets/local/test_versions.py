@@ -63,31 +63,31 @@ def test_going_back_publishes_the_build_of_before_whole_and_releasing_the_one_af
     changed = go_back(workshop)
     assert contents(workshop) == before
     assert (changed.counts.added > 0, changed.counts.removed > 0) == (True, True)
-    assert release(workshop.access(), TREE).manifest.held == ""
+    assert release(workshop.access(), TREE).manifest.hold == ""
     assert contents(workshop) == after
     assert workshop.embedder.n_embedded == n_embedded
 
 
 def test_a_held_tree_is_left_by_builds_until_it_is_released(workshop):
     go_back(workshop)
-    held = contents(workshop)
+    holds = contents(workshop)
     workshop.write("guide/b.md", prose(14, seed=4))
     workshop.write("other/c.md", prose(14, seed=5))
-    assert changes_of(workshop.access()).held == {TREE: "it answered worse (Ana)"}
+    assert changes_of(workshop.access()).holds == {TREE: "it answered worse (Ana)"}
     report = workshop.build()
     assert report.built == ["other"]
-    assert contents(workshop) == held
-    assert workshop.manifests()[TREE].held == "it answered worse (Ana)"
+    assert contents(workshop) == holds
+    assert workshop.manifests()[TREE].hold == "it answered worse (Ana)"
     with pytest.raises(SourceError, match="held at an earlier build: it answered worse"):
         workshop.build(TREE)
     release(workshop.access(), TREE)
     assert workshop.build().built == [TREE]
-    assert workshop.manifests()[TREE].held == ""
+    assert workshop.manifests()[TREE].hold == ""
 
 
 def test_a_run_that_was_asked_for_a_held_tree_refuses_before_it_works(workshop):
     go_back(workshop)
-    held, n_embedded = contents(workshop), workshop.embedder.n_embedded
+    holds, n_embedded = contents(workshop), workshop.embedder.n_embedded
     workshop.write("guide/a.md", prose(14, seed=6))
     job = workshop.definitions().resolve_job_def("build")
     with workshop.instance() as instance:
@@ -95,7 +95,7 @@ def test_a_run_that_was_asked_for_a_held_tree_refuses_before_it_works(workshop):
     assert not run.success
     failure = run.get_step_failure_events()[0].step_failure_data.user_failure_data.description
     assert "`raptor versions release guide` ends that" in failure
-    assert (contents(workshop), workshop.embedder.n_embedded) == (held, n_embedded)
+    assert (contents(workshop), workshop.embedder.n_embedded) == (holds, n_embedded)
 
 
 def test_a_document_that_is_gone_ends_the_hold_and_is_in_no_kept_build(workshop):
@@ -103,7 +103,7 @@ def test_a_document_that_is_gone_ends_the_hold_and_is_in_no_kept_build(workshop)
     workshop.remove("guide/b.md")
     workshop.build(confirm_removal=True)
     manifest = workshop.manifests()[TREE]
-    assert (list(manifest.documents), manifest.held) == (["guide/a.md"], "")
+    assert (list(manifest.documents), manifest.hold) == (["guide/a.md"], "")
     assert [build.state for build in builds(workshop)] == ["published"]
     assert kept_files(workshop) == []
 
@@ -119,11 +119,11 @@ def test_a_tree_that_is_dropped_leaves_no_kept_build(workshop):
 
 def test_a_held_tree_whose_documents_cannot_be_read_stays(workshop):
     go_back(workshop)
-    held = contents(workshop)
+    holds = contents(workshop)
     (workshop.docs / "guide/b.md").write_bytes(b"\x00\x01\x02" * 50)
     workshop.build()
-    assert contents(workshop) == held
-    assert workshop.manifests()[TREE].held
+    assert contents(workshop) == holds
+    assert workshop.manifests()[TREE].hold
 
 
 @pytest.mark.parametrize(("most", "expected"), [(0, 0), (1, 1), (2, 2)])
@@ -146,8 +146,8 @@ def test_builds_are_listed_with_run_nodes_checks_and_cost(workshop):
     assert new.notes["cost"]["summaries_made"] > 0
     assert new.failed == ()
     go_back(workshop)
-    after, held = builds(workshop)
-    assert (held.state, held.run_id, held.notes) == ("held", old.run_id, old.notes)
+    after, holds = builds(workshop)
+    assert (holds.state, holds.run_id, holds.notes) == ("held", old.run_id, old.notes)
     assert (after.state, after.run_id, after.notes) == ("kept", new.run_id, new.notes)
 
 
@@ -156,9 +156,9 @@ def test_two_builds_differ_in_the_summaries_above_an_edit(workshop):
     assert found.n_chunks[0] == found.n_chunks[1] <= 2
     assert found.summaries
     for change in found.summaries:
-        assert (change.before, change.after) != ("", "")
-        assert change.before != change.after
-    again = compare_builds(workshop.home, workshop.settings, TREE, found.before, found.before)
+        assert (change.old, change.new) != ("", "")
+        assert change.old != change.new
+    again = compare_builds(workshop.home, workshop.settings, TREE, found.old, found.old)
     assert (again.n_chunks, again.summaries) == ((0, 0), ())
 
 
@@ -205,7 +205,7 @@ def test_the_command_lists_compares_goes_back_and_releases(workshop):
     new, old = told("list", TREE)["builds"]
     page = workshop.home.path.parent / "diff.html"
     found = told("diff", TREE, "--html", str(page))
-    assert (found["before"], found["after"]) == (old["id"], new["id"])
+    assert (found["old"], found["new"]) == (old["id"], new["id"])
     assert "southern" in page.read_text(encoding="utf-8")
-    assert told("rollback", TREE, "--reason", "worse")["held"].startswith("worse (")
-    assert told("release", TREE)["held"] == ""
+    assert told("rollback", TREE, "--reason", "worse")["hold"].startswith("worse (")
+    assert told("release", TREE)["hold"] == ""

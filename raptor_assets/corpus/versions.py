@@ -1,4 +1,4 @@
-"""The job that goes back to an earlier build of a tree, or ends that."""
+"""Jobs that publish another build of a tree: an earlier one, or one that waits for approval."""
 
 import getpass
 from collections.abc import Iterator
@@ -7,9 +7,10 @@ from datetime import UTC, datetime
 import dagster as dg
 from pydantic import Field
 
-from raptor_assets.assets.names import POOL, ROLLBACK
+from raptor_assets.assets.names import APPROVE, POOL, ROLLBACK, WAITING, partition_checks
 from raptor_assets.assets.versions import TreeVersion
 from raptor_assets.chain.provenance import DATA_VERSION, IS_GIVEN
+from raptor_assets.chain.run import ChainRun, Event
 from raptor_assets.chain.runs import process_tags, turn
 from raptor_assets.home.access import CorpusAccess
 from raptor_assets.home.versions import Published, release, roll_back
@@ -30,6 +31,55 @@ class RollbackConfig(dg.Config):
     release: bool = Field(
         default=False, description="End the hold instead, so that builds publish the tree again."
     )
+
+
+class ApproveConfig(dg.Config):
+    """Configuration of a run that publishes what waits for approval."""
+
+    tree: str = Field(description="Name of the tree; all trees of its partition are published.")
+
+
+def build_version_jobs(access: CorpusAccess) -> list[dg.JobDefinition]:
+    """Return the jobs over builds of trees."""
+    return [build_rollback_job(access), build_approve_job(access)]
+
+
+def build_approve_job(access: CorpusAccess) -> dg.JobDefinition:
+    """Return the job that publishes a build that waits for approval (``runs.publish``)."""
+    corpus = access.names
+
+    @dg.op(
+        name=corpus.of(f"{APPROVE}_step"),
+        description="Publish a build that was made and checked, and waits for approval.",
+        out=dg.Out(dg.Nothing),
+        pool=corpus.of(POOL),
+    )
+    def approve(
+        context: dg.OpExecutionContext, config: ApproveConfig
+    ) -> Iterator[Event | dg.Output[None]]:
+        partition = partition_key(config.tree, access.settings.grouping)
+        context.instance.add_run_tags(context.run_id, process_tags(context))
+        with turn(access.home, context):
+            if not access.tables.exists(WAITING.path, partition):
+                reason = f"no build of the tree {config.tree!r} waits for approval"
+                raise dg.Failure(description=reason, allow_retries=False)
+            checks = partition_checks(access.settings, corpus)
+            keys = [dg.AssetCheckKey(a.key, c.name) for a, c in checks if a == corpus.tree]
+            selected = [corpus.tree.key, corpus.report.key], keys
+            run = ChainRun(context, [partition], access, selected=selected, is_approved=True)
+            yield from run.events()
+            run.raise_failures()
+        yield dg.Output(None)
+
+    @dg.job(
+        name=corpus.of(APPROVE),
+        description="Publish a build of a tree that waits for approval.",
+        executor_def=dg.in_process_executor,
+    )
+    def approve_job() -> None:
+        approve()
+
+    return approve_job
 
 
 def build_rollback_job(access: CorpusAccess) -> dg.JobDefinition:
@@ -82,12 +132,12 @@ def _materialization(
     return dg.AssetMaterialization(
         asset_key=access.names.tree.key,
         partition=partition_key(manifest.tree, access.settings.grouping),
-        description="released" if config.release else f"held at an earlier build: {manifest.held}",
+        description="released" if config.release else f"held at an earlier build: {manifest.hold}",
         metadata={
             "tree": manifest.tree,
             "build": build_name(manifest),
-            "build_before": build_name(published.before),
-            "held": manifest.held,
+            "build_before": build_name(published.replaced),
+            "held": manifest.hold,
             "n_nodes": sum(manifest.layer_sizes),
             **{f"n_nodes_{name}": getattr(counts, name) for name in ("added", "removed")},
         },
