@@ -46,8 +46,8 @@ def build_raptor_corpus(
 
     Args:
         name: name of the corpus: letters, digits and underscores. Its jobs are ``NAME_sync``,
-            ``NAME_build``, ``NAME_drop_partitions``, ``NAME_rollback`` and ``NAME_approve``,
-            its sensor ``NAME_source_sensor``, its partitions ``NAME_trees``, its pool ``NAME_builds``.
+            ``NAME_build``, ``NAME_drop_partitions``, ``NAME_rollback`` and ``NAME_approve``, its
+            sensor ``NAME_source_sensor``, its partitions ``NAME_trees``, its pool ``NAME_builds``.
         settings: settings, or their TOML file; None for the defaults.
         home: folder of the corpus; None for a folder of its name in ``RAPTOR_HOME`` or ``.raptor``.
         key_prefix: prefix of all asset keys; None for the name.
