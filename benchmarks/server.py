@@ -243,7 +243,7 @@ def main() -> None:
         check_compatibility=False,
         timeout=60,
     )
-    names = [alias.collection_name for alias in client.get_aliases().aliases]
+    names = [each.name for each in client.get_collections().collections]
     if names:
         raise SystemExit(f"{given.url} holds {names}; the benchmark wants a server of its own")
     n_trees = given.nodes // TREE_NODES

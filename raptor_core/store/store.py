@@ -75,18 +75,15 @@ class VectorStore(AbstractContextManager["VectorStore"]):
         engine: Engine,
         identity: StoreIdentity,
         release: Callable[[], None],
-        promote: Callable[[], None] | None = None,
         turn: AbstractContextManager[Any] | None = None,
     ) -> None:
         """Wrap an open engine; ``release`` frees its lock.
 
-        ``promote`` is None for the live collection. ``turn`` is the context of each call; None is
-        a lock of this store.
+        ``turn`` is the context of each call; None is a lock of this store.
         """
         self._engine = engine
         self._identity = identity
         self._release = release
-        self._promote = promote
         self._turn = turn or RLock()
         self._closed = False
         self._outlines: dict[str, Outline] = {}
@@ -348,27 +345,6 @@ class VectorStore(AbstractContextManager["VectorStore"]):
             return publishing.drop([tree])
 
     # -- maintaining
-
-    @property
-    def live(self) -> bool:
-        """Whether this is the live collection of its corpus."""
-        return self._promote is None
-
-    def promote(self, trees: Collection[str]) -> bool:
-        """Make this the live collection once it has every tree of ``trees``; return whether it is.
-
-        The switch is one durable write. The other collections are removed after it, or after a
-        crash by the next opening to write. Stores that are open on a removed collection of a
-        server fail. On the live collection it does nothing.
-        """
-        with self._open():
-            if self._promote is None:
-                return True
-            if not set(trees) <= {mark.tree for mark in self.marks()}:
-                return False
-            self._promote()
-            self._promote = None
-            return True
 
     def optimize(self) -> None:
         """Build search indexes, and erase bytes of deleted points, see ``Engine``."""

@@ -1,6 +1,6 @@
 """Qdrant Edge, the engine of a Qdrant server in this process: one directory is one shard.
 
-Edge has no collections or aliases: these are in ``folder.py``. Its log is off: each publication
+Its folder is made in ``folder.py``. Its log is off: each publication
 ends with a flush, and the log doubles the time to open and keeps removed text. Edge raises bare
 ``Exception``, and a Rust panic as a ``BaseException``, so both are caught here, around its calls
 alone.

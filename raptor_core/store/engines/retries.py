@@ -1,8 +1,7 @@
 """Retries of requests to a server, and its faults as errors with a remedy.
 
 Every request may be repeated, also where only its answer was lost. Points are written and deleted
-by id, setting an index or alias and removing a collection are idempotent, and an existing
-collection is used (``CorpusCollections.make``).
+by id, setting an index is idempotent, and an existing collection is used.
 """
 
 import json
@@ -29,7 +28,8 @@ FULL_DISK = ("no space left", "file too large", "can't write wal")
 """Words in the messages of a server whose disk is full, in lower case; the status says nothing."""
 
 _KEY_CODES = ("401", "403", "UNAUTHENTICATED", "PERMISSION_DENIED")
-_GONE_CODES = ("404", "NOT_FOUND")
+GONE_CODES = ("404", "NOT_FOUND")
+"""Codes of a request to a thing that does not exist."""
 _CERTIFICATE = "CERTIFICATE_VERIFY_FAILED"  # OpenSSL and gRPC use this word
 _REFUSALS = ("400", "413", "422", "INVALID_ARGUMENT", "OUT_OF_RANGE")
 """Codes of a request that the server refuses as malformed or too large."""
@@ -95,8 +95,8 @@ def remedy(error: Exception, key: str) -> str:
         return "name the file of the authority that signed the server's certificate in store.tls_ca"
     if code(error) in _KEY_CODES:
         return f"check {key}: whether it is this server's key, and permits this request"
-    if code(error) in _GONE_CODES:
-        return "the collection was removed or replaced: open the store again, and build its trees"
+    if code(error) in GONE_CODES:
+        return "the collection was removed: open the store again, and build its trees"
     return ""
 
 
