@@ -30,13 +30,7 @@ from raptor_core.store.collection import Collection, nothing_built
 from raptor_core.store.engines.base import Delete
 from raptor_core.store.engines.layout import Layout
 from raptor_core.store.engines.qdrant import ClientEngine
-from raptor_core.store.engines.retries import (
-    CONFLICTS,
-    GONE_CODES,
-    PatientClient,
-    Place,
-    code,
-)
+from raptor_core.store.engines.retries import PatientClient, Place, code
 from raptor_core.store.store import VectorStore
 
 METADATA = "raptor"
@@ -99,7 +93,7 @@ class ServerCorpus:
             try:
                 return self._client.get_collection(self._name)
             except Exception as error:
-                if code(error) not in GONE_CODES:
+                if code(error) != 404:
                     raise
                 return None
 
@@ -116,7 +110,7 @@ class ServerCorpus:
                 n_dims = collection.identity.n_dims
                 layout.create(self._client, self._name, n_dims, metadata)
             except Exception as error:
-                if code(error) not in CONFLICTS:  # else an earlier request made it
+                if code(error) != 409:  # else an earlier request made it
                     raise
 
 
@@ -152,8 +146,6 @@ def _client(settings: StoreSettings, url: str, key: str | None) -> QdrantRemote:
         limits=httpx.Limits(max_keepalive_connections=20),
         timeout=max(1, math.ceil(settings.timeout_seconds)),
         check_compatibility=False,
-        prefer_grpc=bool(settings.grpc_port),
-        grpc_port=settings.grpc_port or 6334,
         **_trust(settings, url),
     )
 
@@ -179,11 +171,8 @@ def _trust(settings: StoreSettings, url: str) -> dict[str, Any]:
         return {}
     path = Path(settings.tls_ca).expanduser()
     try:
-        context = ssl.create_default_context(cafile=str(path))
-        authority = path.read_bytes()
+        return {"verify": ssl.create_default_context(cafile=str(path))}
     except (OSError, ssl.SSLError) as error:
         raise StoreError(
             f"store.tls_ca: {path} is no readable PEM file of certificates: {error}"
         ) from error
-    options = {"grpc_options": {"root_certificates": authority}} if settings.grpc_port else {}
-    return {"verify": context, **options}

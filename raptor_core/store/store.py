@@ -16,8 +16,6 @@ from threading import RLock
 from types import MappingProxyType
 from typing import Any
 
-import numpy as np
-
 from raptor_core.errors import StoreError
 from raptor_core.nodes import Node
 from raptor_core.store.base import (
@@ -42,7 +40,6 @@ from raptor_core.store.engines.base import (
     QueryVector,
     Scored,
     SearchRequest,
-    Upsert,
     live_condition,
     query_units,
 )
@@ -55,12 +52,7 @@ from raptor_core.store.payload import (
     payload_to_node,
     point_id,
 )
-from raptor_core.store.publishing import (
-    COMMIT_POINTS,
-    PublicationBatch,
-    check_vectors,
-    staged_points,
-)
+from raptor_core.store.publishing import PublicationBatch, stage
 from raptor_core.vectors import Vectors
 
 MAX_OUTLINES = 100_000
@@ -302,12 +294,8 @@ class VectorStore(AbstractContextManager["VectorStore"]):
         points = {point_id(node, facts[node.id], embedded=True): node for node in nodes}
         with self._open():
             known = {record.id for record in self._engine.fetch(list(points), ())}
-            new = [name for name in points if name not in known]
-            for at in range(0, len(new), COMMIT_POINTS):
-                part = {name: points[name] for name in new[at : at + COMMIT_POINTS]}
-                rows = np.stack([vectors[node.embedding_key] for node in part.values()])
-                check_vectors(list(part.values()), rows, self._identity)
-                self._engine.apply([Upsert(tuple(staged_points(part, facts, vectors)))])
+            new = {name: node for name, node in points.items() if name not in known}
+            stage(self._engine, self._identity, new, facts, vectors)
         return len(new)
 
     @contextmanager

@@ -49,18 +49,15 @@ def test_a_publication_is_one_request_with_its_manifest_last(stand_in):
         publish(store, make_tree(word="old"))
         stand_in.requests.clear()
         publish(store, make_tree(word="new"))
-    ((path, body),) = [
-        (path, body) for _, path, body, _ in stand_in.requests if "points/batch" in path
-    ]
-    assert "wait=true" in path
-    assert [next(iter(one)) for one in body["operations"]] == [
-        *("upsert", "upsert", "delete", "upsert")
-    ]
+    staging, publication = (
+        body["operations"] for _, path, body, _ in stand_in.requests if "points/batch?wait" in path
+    )
+    assert [next(iter(one)) for one in publication] == ["upsert", "set_payload", "delete", "upsert"]
     states = [
-        {point["payload"]["state"] for point in body["operations"][at]["upsert"]["points"]}
-        for at in (0, 1, 3)
+        {point["payload"]["state"] for point in one["upsert"]["points"]}
+        for one in (*staging, publication[0], publication[3])
     ]
-    assert states == [{"manifest"}, {"live"}, {"manifest"}]
+    assert states == [{"staged"}, {"manifest"}, {"manifest"}]
 
 
 @pytest.mark.parametrize("limit", [1, 3000, 10**6])
