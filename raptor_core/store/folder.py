@@ -1,27 +1,38 @@
 """Folder of an embedded store: its files, and how it is opened.
 
-    <root>/<corpus>.lock              held while a process has the store open
-    <root>/<corpus>.holder.json       who holds it
-    <root>/<corpus>/                  the collection
-        identity.json                 its record, see collection.py
-        engine/                       the files of Qdrant Edge
+    <root>/<corpus>.lock      held while a process has the store open
+    <root>/<corpus>.holder    who holds it, for messages alone
+    <root>/<corpus>/          the collection
+        identity.json         its record, see collection.py
+        engine/               the files of Qdrant Edge
 
-A collection is built as ``.part`` and renamed when it is complete.
+A collection is built as ``.part`` and renamed when it is complete. The operating system holds the
+lock, so it ends with its process. A second opening in one process waits as another process would.
 """
 
 import json
 import os
 import shutil
-from contextlib import ExitStack
+import socket
+import sys
+from collections.abc import Callable
+from contextlib import ExitStack, suppress
+from datetime import UTC, datetime
 from importlib.util import find_spec
 from pathlib import Path
 
-from raptor_core.disk import check_space, disk_errors, sync_directory, write_durably
-from raptor_core.errors import StoreError
+from raptor_core.disk import (
+    check_space,
+    disk_errors,
+    file_lock,
+    replace_file,
+    sync_directory,
+    write_durably,
+)
+from raptor_core.errors import StoreError, StoreLockedError
 from raptor_core.settings.stores import StoreSettings
 from raptor_core.store.base import StoreIdentity
 from raptor_core.store.collection import Collection, nothing_built
-from raptor_core.store.locking import StoreLock
 from raptor_core.store.store import VectorStore
 
 
@@ -33,10 +44,9 @@ def open_folder(root: Path, settings: StoreSettings, identity: StoreIdentity | N
         raise nothing_built(str(place))
     with disk_errors(root):
         root.mkdir(parents=True, exist_ok=True)
-    lock = StoreLock(root / f"{settings.corpus}.lock", settings.lock_seconds)
-    lock.acquire()
+    release = _lock(root / f"{settings.corpus}.lock", settings.lock_seconds)
     with ExitStack() as undo:
-        undo.callback(lock.release)
+        undo.callback(release)
         if identity is not None and not place.exists():
             _make(place, Collection(identity))
         stored = read_folder(root, settings.corpus)
@@ -49,7 +59,7 @@ def open_folder(root: Path, settings: StoreSettings, identity: StoreIdentity | N
 
         engine = EdgeEngine(place / "engine", _remedy(place))
         undo.pop_all()
-    return VectorStore(engine, stored.identity, lock.release)
+    return VectorStore(engine, stored.identity, release)
 
 
 def read_folder(root: Path, corpus: str) -> Collection | None:
@@ -65,6 +75,26 @@ def read_folder(root: Path, corpus: str) -> Collection | None:
     except ValueError as error:
         raise StoreError(f"{path} is damaged or not of this program; {remedy}") from error
     return Collection.read(record, str(path), remedy)
+
+
+def _lock(path: Path, wait_seconds: float) -> Callable[[], None]:
+    """Take the lock and return its release; raise StoreLockedError after ``wait_seconds``."""
+    file = path.with_suffix(".holder")
+    now = datetime.now(UTC).isoformat(timespec="seconds")
+    command = " ".join(sys.argv)[:200]
+    holder = f"process {os.getpid()} on {socket.gethostname()} ({command}) since {now}"
+    with disk_errors(path), ExitStack() as undo:
+        if not undo.enter_context(file_lock(path, wait_seconds)):
+            known = "an unknown process"
+            with suppress(OSError):
+                known = file.read_text(encoding="utf-8", errors="replace")
+            raise StoreLockedError(
+                f"{path}: waited {wait_seconds:g} s; the store is held by {known}. Wait for it to "
+                "end, end it, or raise store.lock_seconds"
+            )
+        undo.callback(file.unlink, missing_ok=True)
+        replace_file(file, holder.encode())
+        return undo.pop_all().close
 
 
 def _check_machine(root: Path) -> None:

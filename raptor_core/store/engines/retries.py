@@ -117,11 +117,6 @@ class PatientClient:
         self._wait = wait
         self._at = 0
 
-    @property
-    def bare(self) -> Any:
-        """The current client, without retries."""
-        return self._clients[self._at]
-
     def close(self) -> None:
         """Close all clients."""
         for client in self._clients:

@@ -189,9 +189,10 @@ def test_a_manifest_whose_mark_cannot_be_read_is_damaged_until_it_is_published(
     store, monkeypatch, stored
 ):
     with monkeypatch.context() as planted:
-        planted.setattr("raptor_core.store.payload._mark_text", lambda _: stored)
+        whole = publishing.manifest_to_payload
+        planted.setattr(publishing, "manifest_to_payload", lambda m: whole(m) | {"mark": stored})
         publish(store, make_tree("damaged"), "damaged")
-    with pytest.raises(DamagedTreeError, match=r"not the short form of a manifest.*--force"):
+    with pytest.raises(DamagedTreeError, match=r"is not the mark of one.*--force"):
         store.marks()
     publish(store, make_tree("damaged"), "damaged")
     assert store.marks() == [manifest.mark for manifest in store.manifests()]
