@@ -20,7 +20,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from raptor_core.audit.collage import folded, is_collage
-from raptor_core.audit.coverage import omissions
 from raptor_core.checks.base import CheckedLayer, CheckMeasurement, WorstNode, check
 from raptor_core.checks.languages import find_switch, writing
 from raptor_core.models.summarizing.base import Unfit
@@ -376,8 +375,6 @@ def find_unfit(text: str, sources: Sequence[str]) -> Unfit | None:
     junk = find_junk(text, sources)
     if junk is not None:
         return Unfit(f"the answer is junk ({junk.kind}): {junk.excerpt[:80]!r}")
-    if missing := omissions(text, sources):
-        return Unfit("the answer repeats one of its texts", omissions=missing)
     switch = find_switch(writing(text), [writing(source) for source in sources])
     if switch is None or is_collage(text, sources):
         return None

@@ -12,12 +12,10 @@ class AuditSettings(ChatPart):
 
     purpose: ClassVar[str] = "audit"
 
-    judge: Literal["support", "nli", "llm", "local"] = setting(
-        "support", is_common=True, rebuilds=True
-    )
-    """"support" (similarity, coverage, numbers, names, oppositions; the bundled model), "nli" (a
-    cross-encoder of sentence-transformers), "llm" (an OpenAI-compatible chat endpoint, which is
-    paid for), or "local" (a chat model's GGUF file, which runs in this process).
+    judge: Literal["support", "llm", "local"] = setting("support", is_common=True, rebuilds=True)
+    """"support" (similarity, coverage, numbers, names, oppositions; the bundled model), "llm" (an
+    OpenAI-compatible chat endpoint, which is paid for), or "local" (a chat model's GGUF file, which
+    runs in this process).
     """
     on_unsupported: Literal["report", "quarantine", "block"] = setting(
         "report", is_common=True, rebuilds=True
@@ -26,7 +24,7 @@ class AuditSettings(ChatPart):
     it (published, and left out of retrieval), or "block" the publication.
     """
     model: str = setting("gpt-4o-mini", rebuilds=True)
-    """Model of "nli" (a hub name or a local folder), of "llm", or the file of "local"."""
+    """Model of "llm", or the file of "local"."""
     max_retries: int = Field(2, ge=0, le=20)
     """Attempts after the first, for an audit with an invalid answer or a fault; after them the
     summary is "not judged".
@@ -42,16 +40,6 @@ class AuditSettings(ChatPart):
     def is_local(self) -> bool:
         """See ``EndpointPart.is_local``."""
         return self.judge == "local"
-
-    @model_validator(mode="after")
-    def _judge_has_its_model(self) -> "AuditSettings":
-        if self.judge == "nli" and self.model == type(self).model_fields["model"].default:
-            raise ValueError(
-                f'audit.model is "{self.model}", a chat model; audit.judge "nli" needs a '
-                "cross-encoder for inference: its hub name, such as "
-                "cross-encoder/nli-deberta-v3-small, or its folder"
-            )
-        return self
 
 
 class CheckSettings(Part):

@@ -3,12 +3,11 @@
 import re
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property, partial
 
 from raptor_core.chunking.sentences import sentences
-from raptor_core.errors import AnswerError, BudgetError, EndpointError
+from raptor_core.errors import AnswerError, EndpointError
 from raptor_core.identity import fingerprint
 from raptor_core.models.endpoints.client import EndpointClient
 from raptor_core.models.endpoints.faults import CallFaultError
@@ -46,8 +45,7 @@ class ChatSummarizer:
     An answer that is refused, filtered, empty, cut off, unfit or longer than ``max_tokens`` by the
     tree's own counter leads to a retry at a higher temperature; a long answer also lowers the limit
     of words, where no whole sentences of the answer fit. After ``max_retries`` the node fails, and
-    its name is reported. An answer that repeats one text is requested once more. Texts that are
-    too long for the model together are summarized in halves.
+    its name is reported. Texts that are too long for the model together are summarized in halves.
     ``keep`` receives each answer first, in the thread of its call.
     """
 
@@ -121,26 +119,12 @@ class ChatSummarizer:
         return summary
 
     def _chat(self, request: SummaryRequest, meter: Meter, stop: threading.Event) -> ChatAnswer:
-        """Return an answer; an answer that repeats one text is replaced by a better second one."""
         try:
-            answer = self._client.chat(self.ask(request), meter=meter, stop=stop)
+            return self._client.chat(self.ask(request), meter=meter, stop=stop)
         except AnswerError as error:
             if error.kind != "context" or len(request.texts) == 1:
                 raise
             return self._chat_in_parts(request, meter, stop)
-        left_out = self._omissions(request, answer)
-        if left_out and not request.omissions and meter.usage.retries < self._settings.max_retries:
-            n_unusable = request.n_unusable + 1
-            ask = self.ask(replace(request, omissions=left_out, n_unusable=n_unusable))
-            with suppress(EndpointError, BudgetError):  # the first answer serves
-                second = self._client.chat(ask, meter=meter, stop=stop)
-                return answer if self._omissions(request, second) else second
-        return answer
-
-    def _omissions(self, request: SummaryRequest, answer: ChatAnswer) -> tuple[str, ...]:
-        """Return beginnings of the other texts if an answer repeats one text, else none."""
-        unfit = self._unfit(answer.text, request.texts) if self._unfit is not None else None
-        return unfit.omissions if unfit is not None else ()
 
     def _chat_in_parts(
         self, request: SummaryRequest, meter: Meter, stop: threading.Event
@@ -161,18 +145,15 @@ class ChatSummarizer:
     def ask(self, request: SummaryRequest) -> ChatAsk:
         """Return the chat request for a summary, with the check of its answers."""
         settings = self._settings
-        reminder = prompts.omission_line(request.omissions)
-        question = self._prompt.question(request.texts, settings.max_tokens)
-        counted = self._counter.count([reminder])[0] if reminder else 0
         return ChatAsk(
             system=self._prompt.system,
-            user=f"{question}\n\n{reminder}" if reminder else question,
+            user=self._prompt.question(request.texts, settings.max_tokens),
             max_tokens=settings.max_tokens,
             temperature=settings.temperature,
             shorten=partial(prompts.limit_line, settings.max_tokens),
             trim=self._trim,
             check=partial(self._check, request),
-            prompt_tokens=prompts.prompt_tokens(request.n_tokens, self._overhead) + counted,
+            prompt_tokens=prompts.prompt_tokens(request.n_tokens, self._overhead),
             n_unusable=request.n_unusable,
         )
 
@@ -192,7 +173,7 @@ class ChatSummarizer:
             reason = f"the answer has {n_tokens} tokens, at most {limit} fit"
             raise CallFaultError(reason, "cut off", text, too_long=True)
         unfit = self._unfit(text, request.texts) if self._unfit is not None else None
-        if unfit is not None and not unfit.omissions:
+        if unfit is not None:
             advice = prompts.language_line(unfit.language) if unfit.language else ""
             raise CallFaultError(unfit.reason, plea=advice)
 
