@@ -53,10 +53,6 @@ class CheckSettings(Part):
     """Least mean of children per parent (paper: 6.7)."""
     max_children: float = Field(25.0, gt=0)
     """Most mean of children per parent."""
-    on_cluster_size: Literal["warn", "block"] = "warn"
-    """What happens to a layer of clusters outside of these bounds: "warn", or "block" it before a
-    summary of it is made.
-    """
     audit_rate: float = setting(0.1, ge=0, le=1, is_common=True)
     """Share of summaries that are audited."""
     audit_minimum: int = Field(5, ge=0)
@@ -65,12 +61,6 @@ class CheckSettings(Part):
     """Share of audited summaries that may hold an unsupported sentence (paper: 0.04 of audited
     nodes hallucinated).
     """
-    max_near_duplicates: float = Field(0.1, ge=0, le=1)
-    """Share of a layer's summaries that may nearly repeat another; of two that are alike, one
-    counts.
-    """
-    min_coverage: float = Field(0.5, ge=0, le=1)
-    """Share of the children of a layer's summaries of which these hold something."""
     golden: Annotated[str | None, OrNone] = setting(None, is_common=True)
     """File of questions with known answers, relative to the settings file, or "none"."""
     max_odd_documents: float = Field(0.0, ge=0, le=1)
