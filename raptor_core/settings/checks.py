@@ -31,10 +31,6 @@ class AuditSettings(ChatPart):
     """
     max_tokens: int = setting(1000, ge=64, rebuilds=True)
     """Most tokens of an answer."""
-    json_format: Literal["json_schema", "json_object", "prompt"] = "json_schema"
-    """Form of the request for JSON: by a schema ("json_schema"), as any JSON ("json_object"), or
-    by the prompt alone ("prompt"), which every server knows.
-    """
 
     @property
     def is_local(self) -> bool:

@@ -145,7 +145,7 @@ _UNSENT = frozenset({"ConnectError", "ConnectTimeout", "PoolTimeout"})  # of htt
 _REFUSING = re.compile(
     r"unsupported|not (?:be )?(?:supported|permitted|allowed|accepted|enabled|implemented|known)"
     r"|unknown|unrecognized|unexpected|extra|deprecated|does ?n[o']t|must (?:be|alternate)|invalid"
-    r"|\bonly\b|cannot|no such",
+    r"|\bonly\b|cannot|no such|unavailable",
     re.IGNORECASE,
 )
 _REFUSED_FIELDS = {
@@ -159,8 +159,6 @@ _REFUSED_FIELDS = {
     "response_format": r"response_format|json_schema",
 }
 """Words of a refusal by the field that it refuses."""
-_HINTS = {"response_format": "json_format"}
-"""Setting that corrects a refused field, see docs/endpoints.md."""
 _TO_SHORTEN = {
     "summarizer": "lower clustering.max_tokens or summarizer.max_tokens, "
     "or raise summarizer.context_tokens of a local model",
@@ -314,8 +312,6 @@ def fault_of_text(message: str, codes: str, status: int, secret: str, purpose: s
     if remedy == _SHORTEN:
         remedy += _TO_SHORTEN.get(purpose, "shorten the text")
     field = _refused_field(words) if status in _REFUSING_STATUS else ""
-    if field in _HINTS and status not in _DOWN:
-        remedy = f"set {_HINTS[field]} for it in the settings"
     reason = f"{shown}; {remedy}" if remedy else shown
     if rule.meaning in get_args(CallFault):
         return CallFaultError(

@@ -1,6 +1,5 @@
 """Summaries by a chat model, one call each."""
 
-import re
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -27,16 +26,6 @@ UnfitCheck = Callable[[str, Sequence[str]], Unfit | None]
 """Function from an answer and its sources to why it is no summary of them, or None."""
 Keep = Callable[[str, str], None]
 """Function that stores a paid answer safely: the key of its request, its text."""
-
-# Some models refuse in the text instead of the refusal field. It matches only at the beginning.
-_REFUSAL = re.compile(
-    r"(?:(?:(?:i['’]m|i am|we['’]re) (?:very |so |truly )?sorry|sorry|i apologi[sz]e|unfortunately)"
-    r"[,.;]?\s*)?(?:but |as an ai(?: language)? model,? )*"
-    r"i(?:['’]m| am)? (?:can(?:['’]t|not| not)|unable to|not able to|won['’]t be able to)"
-    r" (?:assist|help|fulfil|comply|provide|summari[sz]e|create|process|continue|do that|generate"
-    r"|engage|answer|access|see|find)",
-    re.IGNORECASE,
-)
 
 
 class ChatSummarizer:
@@ -166,8 +155,6 @@ class ChatSummarizer:
         return kept or ("" if is_cut else text)
 
     def _check(self, request: SummaryRequest, text: str) -> None:
-        if _REFUSAL.match(text):
-            raise CallFaultError("the model refused in its text", "refused")
         n_tokens, limit = self._counter.count([text])[0], self._settings.max_tokens
         if n_tokens > limit:
             reason = f"the answer has {n_tokens} tokens, at most {limit} fit"
