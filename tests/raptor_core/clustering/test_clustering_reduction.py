@@ -7,7 +7,7 @@ import pytest
 from support.clustering_cases import topics, unit
 
 from raptor_core.clustering import reduction
-from raptor_core.clustering.reduction import fuzzy_graph, nearest, on_grid, umap_layout
+from raptor_core.clustering.reduction import fuzzy_graph, nearest, on_grid, project, umap_layout
 
 
 def umap_learn():
@@ -124,3 +124,17 @@ def test_the_layout_is_as_trustworthy_as_umap_learns(n_neighbors, spread):
         )
         theirs = reducer.fit_transform(vectors)
     assert trustworthiness(vectors, ours) > trustworthiness(vectors, theirs) - 0.01
+
+
+@pytest.mark.parametrize("shape", [(0, 8), (1, 8), (3, 8), (30, 16), (5, 64)])
+def test_the_plane_lies_along_the_largest_spread(shape):
+    vectors = np.random.default_rng(4).normal(size=shape).astype(np.float32)
+    points = project(vectors)
+    centred = (
+        vectors.astype(np.float64) - vectors.astype(np.float64).mean(axis=0)
+        if len(vectors)
+        else vectors
+    )
+    axes = np.linalg.svd(centred)[2][:2]
+    assert np.allclose(np.abs(points), np.abs(centred @ axes.T), atol=1e-5)
+    assert np.array_equal(project(vectors), points)
