@@ -3,7 +3,7 @@
 ``custom_components`` imports the ones that settings name; each package makes its built-in ones.
 """
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
@@ -36,10 +36,7 @@ from raptor_core.tree.custom_components import (
     custom_component,
     custom_fingerprints,
 )
-from raptor_core.tree.publish import BUILD_GROUPS, build_settings_fingerprint
-
-_SHARED = {"ledger", "counter", "chunker", "embedder", "clusterer", "judge"}
-"""Parts that copies of components share once they are made; a summarizer belongs to its cache."""
+from raptor_core.tree.publish import build_settings_fingerprint
 
 
 class Components:
@@ -52,9 +49,7 @@ class Components:
     Args:
         cache: keeps vectors and texts from the moment they come until they are published. None
             keeps them in memory until a build has finished its trees.
-        default_cache: replaces the cache in memory, if ``cache`` is None.
         curation: decisions of people; each run may set others.
-        shared: parts that other components made already, by name.
     """
 
     def __init__(
@@ -68,25 +63,18 @@ class Components:
         summarizer: Summarizer | SummaryFunction | None = None,
         judge: Judge | None = None,
         cache: NodeCache | None = None,
-        default_cache: NodeCache | None = None,
         curation: Curation | None = None,
-        shared: Mapping[str, Any] | None = None,
     ) -> None:
         settings = resolve_models(settings or Settings())
         embedding = resolve_precision(settings.embedder)
         self.settings = settings.model_copy(update={"embedder": embedding})
         parts = (counter, chunker, embedder, clusterer, summarizer, judge)
-        custom = zip(PROTOCOLS, parts, strict=False)  # a reader is no part of a build
-        self._arguments: dict[str, Any] = {
-            "cache": cache,
-            "default_cache": default_cache,
-            **{kind: check_interface(kind, part, f"the {kind}") for kind, part in custom if part},
-        }
+        passed = zip(PROTOCOLS, parts, strict=False)  # a reader is no part of a build
+        self._passed = {k: check_interface(k, part, f"the {k}") for k, part in passed if part}
+        self._made: dict[str, Any] = {}
         self.curation = curation or Curation()
-        self.cache: NodeCache = cache or default_cache or NodeCache()
-        self.forgets = not (cache or default_cache)
-        for name, part in (shared or {}).items():
-            setattr(self, name, part)
+        self.cache: NodeCache = cache or NodeCache()
+        self.forgets = cache is None
 
     @classmethod
     def either(cls, settings: Settings | None, components: "Components | None") -> "Components":
@@ -99,10 +87,8 @@ class Components:
         return components or cls(settings)
 
     def with_cache(self, cache: NodeCache) -> "Components":
-        """Return components with a cache, unless they have one, that share all finished parts."""
-        if self._arguments["cache"] is not None:
-            return self
-        return self._copy(_SHARED, settings=self.settings, default_cache=cache)
+        """Return components with another cache, which share all parts but the summarizer."""
+        return self._copy(self.settings, cache, ())
 
     def above(self, settings: Settings) -> "Components":
         """Return components of the corpus tree's settings, which share ledger and embedder.
@@ -111,28 +97,42 @@ class Components:
         """
         self.embedder  # noqa: B018 - a model is loaded once for both
         settings = settings.model_copy(update={"embedder": self.settings.embedder})
-        return self._copy(_SHARED - {"chunker"}, settings=settings, chunker=None)
+        return self._copy(settings, None if self.forgets else self.cache, ("chunker",))
 
-    def _copy(self, names: Collection[str], **changes: Any) -> "Components":
-        """Return components with other arguments, which share the named parts."""
+    def _copy(
+        self, settings: Settings, cache: NodeCache | None, without: Collection[str]
+    ) -> "Components":
+        """Return components that share all parts but the summarizer, which keeps its cache."""
         self.ledger  # noqa: B018 - both spend from one budget
-        shared = {name: part for name, part in vars(self).items() if name in names}
-        arguments = {**self._arguments, "curation": self.curation, **changes}
-        return Components(**arguments, shared=shared)
+        passed = {kind: part for kind, part in self._passed.items() if kind not in without}
+        copy = Components(settings, cache=cache, curation=self.curation, **passed)
+        for kind in self._made.keys() - {*without, "summarizer"}:
+            copy._made[kind] = self._made[kind]
+        return copy
 
     def _custom_part(self, kind: str) -> Any | None:
         """Return the custom component of a kind; None where a built-in one serves."""
-        return self._arguments.get(kind) or custom_component(kind, self.settings)
+        return self._passed.get(kind) or custom_component(kind, self.settings)
 
-    @cached_property
+    def _part(self, kind: str, make: Callable[[], Any]) -> Any:
+        """Return a part, which is made at its first use."""
+        if kind not in self._made:
+            self._made[kind] = self._custom_part(kind) or make()
+        return self._made[kind]
+
+    @property
     def ledger(self) -> Ledger:
         """Ledger of what a run has spent and may spend; ``ledger.begin()`` begins another run."""
-        return Ledger.of(self.settings)
+        if "ledger" not in self._made:
+            self._made["ledger"] = Ledger.of(self.settings)
+        ledger: Ledger = self._made["ledger"]
+        return ledger
 
-    @cached_property
+    @property
     def counter(self) -> TokenCounter:
         """Token counter."""
-        return self._arguments.get("counter") or counter_of(self.settings)
+        part: TokenCounter = self._part("counter", lambda: counter_of(self.settings))
+        return part
 
     @property
     def unknown_share(self) -> Callable[[str], float] | None:
@@ -145,27 +145,35 @@ class Components:
         counter = self.counter if is_own else None
         return counter.unknown_share if isinstance(counter, TokenizerCounter) else None
 
-    @cached_property
+    @property
     def chunker(self) -> Chunker:
         """Chunker, which cuts documents into spans."""
-        return self._custom_part("chunker") or make_chunker(self.settings.chunking, self.counter)
+        settings = self.settings.chunking
+        part: Chunker = self._part("chunker", lambda: make_chunker(settings, self.counter))
+        return part
 
-    @cached_property
+    @property
     def embedder(self) -> Embedder:
         """Embedder, which turns texts into vectors."""
         settings = self.settings.embedder
         ledger = self.ledger if settings.kind == "openai" else None
-        return self._custom_part("embedder") or make_embedder(settings, ledger)
+        part: Embedder = self._part("embedder", lambda: make_embedder(settings, ledger))
+        return part
 
-    @cached_property
+    @property
     def clusterer(self) -> Clusterer:
         """Clusterer, which groups the nodes of a layer."""
-        return self._custom_part("clusterer") or make_clusterer(self.settings.clustering)
+        part: Clusterer = self._part("clusterer", lambda: make_clusterer(self.settings.clustering))
+        return part
 
-    @cached_property
+    @property
     def summarizer(self) -> Summarizer:
         """Summarizer of clusters."""
-        return self._custom_part("summarizer") or make_summarizer(
+        part: Summarizer = self._part("summarizer", self._make_summarizer)
+        return part
+
+    def _make_summarizer(self) -> Summarizer:
+        return make_summarizer(
             self.settings.summarizer,
             self.counter,
             self.embedder.fingerprint,
@@ -189,11 +197,6 @@ class Components:
         """Whether each summary begins with a title."""
         return self.calls_model and self.settings.summarizer.titles
 
-    @property
-    def quoting(self) -> Summarizer | None:
-        """Summarizer that makes quotes again, at no cost; None if a model writes summaries."""
-        return self.summarizer if self.quotes else None
-
     @cached_property
     def fallback(self) -> Summarizer | None:
         """Extractive summarizer for what the model refuses; None where a refusal is a failure."""
@@ -202,14 +205,16 @@ class Components:
         extractive = self.settings.summarizer.model_copy(update={"kind": "extractive"})
         return make_summarizer(extractive, self.counter, self.embedder.fingerprint)
 
-    @cached_property
+    @property
     def judge(self) -> Judge:
         """Judge that audits summaries; it shares the embedder if that is the bundled one."""
+        part: Judge = self._part("judge", self._make_judge)
+        return part
+
+    def _make_judge(self) -> Judge:
         bundled = self.settings.embedder.kind == "bundled" and not self._custom_part("embedder")
         shared = self.embedder if bundled else None
-        return self._custom_part("judge") or make_judge(
-            self.settings.audit, embedder=shared, ledger=self.ledger
-        )
+        return make_judge(self.settings.audit, embedder=shared, ledger=self.ledger)
 
     @cached_property
     def custom_fingerprints(self) -> dict[str, str]:
@@ -219,8 +224,7 @@ class Components:
     @cached_property
     def settings_fingerprint(self) -> str:
         """Fingerprint of every setting and custom component that a tree's content depends on."""
-        custom = custom_fingerprints(self.settings, BUILD_GROUPS)  # which makes no judge
-        return build_settings_fingerprint(self.settings, custom)
+        return build_settings_fingerprint(self.settings, self.custom_fingerprints)
 
     @property
     def store_identity(self) -> StoreIdentity:
