@@ -38,6 +38,9 @@ from raptor_core.tree.custom_components import (
 )
 from raptor_core.tree.publish import build_settings_fingerprint
 
+_SHARED = frozenset({"ledger", "counter", "chunker", "embedder", "clusterer", "judge"})
+"""Parts that copies share once they are made; a summarizer belongs to its cache."""
+
 
 class Components:
     """Token counter, chunker, embedder, clusterer, summarizer and judge of one set of settings.
@@ -71,7 +74,6 @@ class Components:
         parts = (counter, chunker, embedder, clusterer, summarizer, judge)
         passed = zip(PROTOCOLS, parts, strict=False)  # a reader is no part of a build
         self._passed = {k: check_interface(k, part, f"the {k}") for k, part in passed if part}
-        self._made: dict[str, Any] = {}
         self.curation = curation or Curation()
         self.cache: NodeCache = cache or NodeCache()
         self.forgets = cache is None
@@ -106,33 +108,23 @@ class Components:
         self.ledger  # noqa: B018 - both spend from one budget
         passed = {kind: part for kind, part in self._passed.items() if kind not in without}
         copy = Components(settings, cache=cache, curation=self.curation, **passed)
-        for kind in self._made.keys() - {*without, "summarizer"}:
-            copy._made[kind] = self._made[kind]
+        for name in _SHARED.intersection(vars(self)).difference(without):
+            setattr(copy, name, getattr(self, name))
         return copy
 
     def _custom_part(self, kind: str) -> Any | None:
         """Return the custom component of a kind; None where a built-in one serves."""
         return self._passed.get(kind) or custom_component(kind, self.settings)
 
-    def _part(self, kind: str, make: Callable[[], Any]) -> Any:
-        """Return a part, which is made at its first use."""
-        if kind not in self._made:
-            self._made[kind] = self._custom_part(kind) or make()
-        return self._made[kind]
-
-    @property
+    @cached_property
     def ledger(self) -> Ledger:
         """Ledger of what a run has spent and may spend; ``ledger.begin()`` begins another run."""
-        if "ledger" not in self._made:
-            self._made["ledger"] = Ledger.of(self.settings)
-        ledger: Ledger = self._made["ledger"]
-        return ledger
+        return Ledger.of(self.settings)
 
-    @property
+    @cached_property
     def counter(self) -> TokenCounter:
         """Token counter."""
-        part: TokenCounter = self._part("counter", lambda: counter_of(self.settings))
-        return part
+        return self._passed.get("counter") or counter_of(self.settings)
 
     @property
     def unknown_share(self) -> Callable[[str], float] | None:
@@ -145,35 +137,27 @@ class Components:
         counter = self.counter if is_own else None
         return counter.unknown_share if isinstance(counter, TokenizerCounter) else None
 
-    @property
+    @cached_property
     def chunker(self) -> Chunker:
         """Chunker, which cuts documents into spans."""
-        settings = self.settings.chunking
-        part: Chunker = self._part("chunker", lambda: make_chunker(settings, self.counter))
-        return part
+        return self._custom_part("chunker") or make_chunker(self.settings.chunking, self.counter)
 
-    @property
+    @cached_property
     def embedder(self) -> Embedder:
         """Embedder, which turns texts into vectors."""
         settings = self.settings.embedder
         ledger = self.ledger if settings.kind == "openai" else None
-        part: Embedder = self._part("embedder", lambda: make_embedder(settings, ledger))
-        return part
+        return self._custom_part("embedder") or make_embedder(settings, ledger)
 
-    @property
+    @cached_property
     def clusterer(self) -> Clusterer:
         """Clusterer, which groups the nodes of a layer."""
-        part: Clusterer = self._part("clusterer", lambda: make_clusterer(self.settings.clustering))
-        return part
+        return self._custom_part("clusterer") or make_clusterer(self.settings.clustering)
 
-    @property
+    @cached_property
     def summarizer(self) -> Summarizer:
         """Summarizer of clusters."""
-        part: Summarizer = self._part("summarizer", self._make_summarizer)
-        return part
-
-    def _make_summarizer(self) -> Summarizer:
-        return make_summarizer(
+        return self._custom_part("summarizer") or make_summarizer(
             self.settings.summarizer,
             self.counter,
             self.embedder.fingerprint,
@@ -205,16 +189,14 @@ class Components:
         extractive = self.settings.summarizer.model_copy(update={"kind": "extractive"})
         return make_summarizer(extractive, self.counter, self.embedder.fingerprint)
 
-    @property
+    @cached_property
     def judge(self) -> Judge:
         """Judge that audits summaries; it shares the embedder if that is the bundled one."""
-        part: Judge = self._part("judge", self._make_judge)
-        return part
-
-    def _make_judge(self) -> Judge:
         bundled = self.settings.embedder.kind == "bundled" and not self._custom_part("embedder")
         shared = self.embedder if bundled else None
-        return make_judge(self.settings.audit, embedder=shared, ledger=self.ledger)
+        return self._custom_part("judge") or make_judge(
+            self.settings.audit, embedder=shared, ledger=self.ledger
+        )
 
     @cached_property
     def custom_fingerprints(self) -> dict[str, str]:
