@@ -52,7 +52,7 @@ class FileName(NamedTuple):
 
 
 _COMMANDS = {
-    **dict.fromkeys((".rtf", ".org", ".tex", ".textile", ".mediawiki"), "pandoc -t gfm"),
+    **dict.fromkeys((".rtf", ".org", ".tex", ".textile", ".mediawiki"), "pandoc -t gfm {}"),
     **dict.fromkeys((".doc", ".dot", ".wps", ".wpd", ".sxw"), "soffice --headless --cat {}"),
     **dict.fromkeys((".adoc", ".asciidoc"), "pandoc -s -f asciidoc -t gfm"),
     ".ipynb": "jupyter nbconvert --to markdown --stdout {}",
