@@ -179,26 +179,3 @@ class TestHtml:
     )
     def test_broken_markup_loses_no_text(self, tmp_path, page, text):
         assert read(tmp_path, "a.html", page).text == text
-
-
-@pytest.mark.parametrize(
-    ("encoding", "text"),
-    [
-        ("utf-8-sig", "Zażółć gęślą jaźń"),
-        ("utf-16", "Tide — прилив — 潮"),
-        ("utf-32", "Tide — прилив — 潮"),
-        ("utf-16-le", "Plain text without a mark."),
-        ("utf-16-be", "Plain text without a mark."),
-        ("latin-1", "Café déjà vu à Besançon"),
-        ("cp1252", "“Quoted” text — naïve façade, 5 € only. It costs a lot."),
-        (
-            "shift_jis",
-            "これは日本語の文章です。とても長い文章ではありませんが、検出できるはずです。",
-        ),
-        ("cp1251", "Привет, мир. Это проверка кодировки текста."),
-        ("gb18030", "中文文本，测试编码检测是否可靠。今天天气很好。"),
-    ],
-)
-def test_encodings(tmp_path, encoding, text):
-    document = read(tmp_path, "a.txt", text.encode(encoding))
-    assert document.text == text
