@@ -302,10 +302,3 @@ def measured(tree):
         members = [[row_of[child] for child in node.children] for node in above.nodes]
         found.append(cohesion(below.vectors, members))
     return found
-
-
-def test_the_plan_reads_as_json():
-    plan = plan_rebuild({}, {"a": [Document("a", text(40))]}, components=make_components())
-    values = plan.as_dict()
-    assert values["trees"][0]["tree"] == "a"
-    assert values["summaries"]["calls"] == plan.summaries.calls
