@@ -13,7 +13,6 @@ from support.examples import examples
 
 from raptor_core.documents import (
     Catalog,
-    list_files,
     load_documents,
     parser_fingerprint,
     read_scanned,
@@ -342,4 +341,4 @@ def test_a_catalog_never_changes_what_is_found(tmp_path_factory, acts):
         scan = scan_at(of(root), catalog)
         catalog = scan.catalog
         assert scan.inventory == scan_source(of(root)).inventory
-    assert len(list_files([root])) == len(catalog)
+    assert len(load_documents(root).documents) == len(ids(scan))

@@ -10,7 +10,7 @@ from pathlib import Path
 import fsspec
 import pytest
 
-from raptor_core.documents import list_files, load_documents
+from raptor_core.documents import load_documents
 from raptor_core.errors import EmptySourceError, SourceError
 from raptor_core.settings import SourceSettings
 
@@ -222,23 +222,6 @@ def test_second_document_of_an_id_is_reported(tmp_path):
     same, other = [item.reason for item in corpus.skipped]
     assert f"taken, by the same text in {tmp_path / 'one' / 'a.md'}" in same
     assert "taken, by another document" in other
-
-
-def test_listing_agrees_with_reading_and_sees_changes(folder):
-    files = list_files([folder])
-    assert [file.id for file in files] == ids(load_documents(folder))
-    assert all(file.size_bytes and file.written for file in files)
-    os.utime(folder / "a.txt", (1, 1))
-    changed = [
-        new.id
-        for new, old in zip(list_files([folder]), files, strict=True)
-        if new.stamp != old.stamp
-    ]
-    assert changed == ["a.txt"]
-
-
-def test_listing_of_an_empty_folder_is_empty(tmp_path):
-    assert list_files([tmp_path]) == []
 
 
 def test_a_document_with_the_name_of_the_corpus_tree_is_left_out_with_a_reason(tmp_path):
