@@ -127,14 +127,6 @@ def test_a_new_file_is_parsed_once(folder, parses):
     assert parses == ["b.txt"]
 
 
-def test_of_many_new_texts_a_scan_keeps_some(folder, parses, monkeypatch):
-    monkeypatch.setattr("raptor_core.documents.catalog.scan.KEPT_CHARS", 25)
-    scan = scan_source(of(folder))
-    parses.clear()
-    assert len(read_scanned(scan, ids(scan)).documents) == 3
-    assert parses == ["b.txt", "sub/c.md"]
-
-
 def test_what_a_scan_found_is_read_as_it_is_now_or_told_as_gone(folder):
     scan = scan_source(of(folder))
     write(folder / "a.md", "Another text.")
@@ -227,17 +219,6 @@ def test_a_storage_s_own_version_is_believed(memory, reads, monkeypatch):
     assert reads == ["b.md"]
 
 
-def test_a_listing_that_a_storage_remembers_is_not_believed(memory, monkeypatch):
-    asked = []
-    monkeypatch.setattr(type(memory), "invalidate_cache", lambda self, path=None: asked.append(1))
-    scan_source(of("memory://kb"))
-    assert asked
-
-
-def test_a_file_url_is_scanned_like_its_folder(folder):
-    assert scan_source(of(f"file://{folder}")).inventory == scan_source(of(folder)).inventory
-
-
 class TestWhereADocumentStands:
     def test_a_moved_source_changes_nothing(self, folder, tmp_path):
         before = scan_source(of(folder)).inventory
@@ -255,14 +236,6 @@ class TestWhereADocumentStands:
         assert after.content_hash == before.content_hash
         assert after.version != before.version
         assert after.source == new
-
-    def test_a_moved_table_has_the_same_rows_in_another_place(self, tmp_path):
-        write(tmp_path / "one/rows.jsonl", json.dumps({"id": 1, "text": "First."}))
-        (before,) = load_documents(tmp_path).documents
-        (tmp_path / "one").rename(tmp_path / "two")
-        (after,) = load_documents(tmp_path).documents
-        assert (after.id, after.content_hash) == (before.id, before.content_hash)
-        assert after.version != before.version
 
 
 def test_rows_of_a_table_change_one_by_one(tmp_path):

@@ -166,20 +166,19 @@ def test_file_url_and_archive_url(folder, tmp_path):
     assert ids(load_documents(f"zip://::{tmp_path}/a.zip")) == ["in/a.md"]
 
 
-@pytest.mark.parametrize("path", ["nowhere", "memory://nowhere", "memory://nowhere/a.md"])
-def test_missing_source_is_an_error(path):
-    with pytest.raises(SourceError, match="nowhere"):
-        load_documents(path)
-
-
-def test_unknown_protocol_is_an_error():
-    with pytest.raises(SourceError, match="nope"):
-        load_documents("nope://x")
-
-
-def test_no_source_is_an_error():
-    with pytest.raises(SourceError, match="no source is named"):
-        load_documents()
+@pytest.mark.parametrize(
+    ("paths", "message"),
+    [
+        (["nowhere"], "nowhere"),
+        (["memory://nowhere"], "nowhere"),
+        (["memory://nowhere/a.md"], "nowhere"),
+        (["nope://x"], "nope"),
+        ([], "no source is named"),
+    ],
+)
+def test_a_source_that_is_not_there_is_an_error(paths, message):
+    with pytest.raises(SourceError, match=message):
+        load_documents(*paths)
 
 
 @pytest.mark.parametrize("missing", ["s3fs", "aiobotocore"])
