@@ -36,9 +36,8 @@ Name = Annotated[str, StringConstraints(pattern=r"^$|^[\w.]+:[\w.]+$")]
 class ComponentsSettings(Part):
     """Custom components, by import path.
 
-    A class or a function is called to make the component, with those of ``settings`` and
-    ``counter`` that its parameters name. A function that is named as summarizer is the summarizer.
-    Any other object is the component.
+    Each is a class or a function that is called with the settings and returns the component. The
+    one of a summarizer may return a function from texts to their summary.
     """
 
     counter: Name = ""
