@@ -1,7 +1,7 @@
 """Groups: documents in a tree, and trees in a partition."""
 
+import re
 import sys
-import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Generic, TypeVar
@@ -9,6 +9,10 @@ from typing import Generic, TypeVar
 from raptor_core.documents.base import Document, Entry
 from raptor_core.identity import digest, percent_encode, shorten_name
 from raptor_core.settings import GroupingSettings
+
+_UNSAFE = re.compile(
+    r"\A\s+|\s+\Z|\.\.\.|[%\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]"  # control characters
+)
 
 Identifiable = TypeVar("Identifiable", Document, Entry)
 
@@ -45,15 +49,7 @@ def document_partition(document_id: str, grouping: GroupingSettings) -> str:
 
 
 def _escape(name: str) -> str:
-    unsafe = {c for c in name if c == "%" or unicodedata.category(c) in {"Cc", "Cs", "Zl", "Zp"}}
-    escaped = "".join(percent_encode(char) if char in unsafe else char for char in name)
-    escaped = escaped.replace("...", "%2E%2E%2E")
-    inner = escaped.strip()
-    if inner == escaped:
-        return escaped
-    at = escaped.index(inner) if inner else len(escaped)
-    head, tail = escaped[:at], escaped[at + len(inner) :]
-    return percent_encode(head) + inner + percent_encode(tail)
+    return _UNSAFE.sub(lambda match: percent_encode(match[0]), name)
 
 
 class Partitions(Mapping[str, Mapping[str, tuple[Identifiable, ...]]], Generic[Identifiable]):

@@ -36,9 +36,8 @@ Name = Annotated[str, StringConstraints(pattern=r"^$|^[\w.]+:[\w.]+$")]
 class ComponentsSettings(Part):
     """Custom components, by import path.
 
-    A class or a function is called to make the component, with those of ``settings`` and
-    ``counter`` that its parameters name. A function that is named as summarizer is the summarizer.
-    Any other object is the component.
+    Each is a class or a function that is called with the settings and returns the component. The
+    one of a summarizer may return a function from texts to their summary.
     """
 
     counter: Name = ""
@@ -182,10 +181,6 @@ class SummarizerSettings(ChatPart):
     """Number of summaries in a step from which they are sent as a batch (/v1/batches), which is
     cheaper and may take a day; 0 is never.
     """
-    batch_poll_seconds: float = Field(30.0, gt=0)
-    """Seconds between two questions whether a batch is finished."""
-    batch_price: float = Field(0.5, ge=0, le=1)
-    """Price of a call in a batch divided by the price of a single call."""
 
     @field_validator("user_prompt")
     @classmethod

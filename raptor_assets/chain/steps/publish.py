@@ -198,7 +198,7 @@ class PublishStep(Step):
             **published_metadata(trees, manifests, part.published, part.removed, context.settings),
             **rebuild_metadata(state.plans, state.costs),
             **drift_metadata(trees),
-            **audit_metadata(state.audits, state.costs.audit_usage, trees),
+            **audit_metadata(state.audits.values(), state.costs.audit_usage),
         }
         reused = not any(done.changed for done in part.published)
         return StepResult(state, version, metadata, len(trees), reused, part.verdicts)

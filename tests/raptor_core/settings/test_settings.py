@@ -61,7 +61,6 @@ def test_the_home_variable_is_no_setting():
         ('[grouping]\nby = "chapter"\n', ["grouping.by", "chapter", "document"]),
         ("[clustering]\nmax_tokens = 100\n", ["clustering.max_tokens", "two nodes"]),
         ('[store]\nkind = "server"\n', ["store.url"]),
-        ('[audit]\njudge = "nli"\n', ["audit.model", "gpt-4o-mini", "cross-encoder"]),
         ('[prices."m"]\noutput = 1\n', ["prices.m.input"]),
         ('[prices."m"]\ninput = 1\noutpt = 1\n', ["prices.m.outpt", "did you mean output"]),
         ('[prices."m"]\ninput = -1\n', ["prices.m.input", "-1"]),
