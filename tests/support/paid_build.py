@@ -54,9 +54,7 @@ def make_components(settings, folder=None, **parts):
         parts.setdefault("embedder", HashingEmbedder())
     if folder is not None:
         parts["cache"] = NodeCache(folder)
-    components = Components(settings, **parts)
-    components.counter = WordCounter()
-    return components
+    return Components(settings, counter=WordCounter(), **parts)
 
 
 def build(url, folder, batch_from=0):

@@ -9,7 +9,7 @@ import pytest
 from support.stores import PROCESS_PATH
 from support.workshop import prose
 
-pytestmark = [pytest.mark.slow, pytest.mark.rare, pytest.mark.rare]
+pytestmark = [pytest.mark.slow, pytest.mark.rare]
 
 SETTINGS = """
 [components]
@@ -25,6 +25,9 @@ from raptor_core import Summary
 
 class Titles:
     fingerprint = "titles-{version}"
+
+    def __init__(self, settings):
+        self.settings = settings
 
     def summarize(self, requests):
         for request in requests:
