@@ -10,10 +10,10 @@ from raptor_core.checks.base import CheckInfo
 from raptor_core.checks.document_text import document_text, unread_rows
 from raptor_core.checks.hallucination import audit_check
 from raptor_core.checks.registry import (
+    CLUSTER_CHECKS,
     LAYER_CHECKS,
     PUBLISHED_CHECKS,
     VECTOR_CHECKS,
-    cluster_checks,
 )
 from raptor_core.checks.sizes import chunk_length
 from raptor_core.checks.stored import embedding
@@ -195,7 +195,7 @@ def partition_checks(settings: Settings, corpus: CorpusNames = CHAIN_NAMES) -> C
     layers = range(1, settings.tree.max_layers + 1)
     checks: Checks = [(corpus.documents, document_text), (corpus.chunks, chunk_length)]
     checks += [(corpus.embeddings(0), embedding)]
-    checks += [(corpus.clusters(n), c) for n in layers for c in cluster_checks(settings.checks)]
+    checks += [(corpus.clusters(n), c) for n in layers for c in CLUSTER_CHECKS]
     checks += [(corpus.summaries(layer), check) for layer in layers for check in LAYER_CHECKS]
     audit = audit_check(settings.audit)
     checks += [(corpus.findings(layer), audit) for layer in layers]

@@ -91,11 +91,6 @@ class HeldStore:
             self._store = self._stack.enter_context(self._opener.open())
         return nullcontext(self._store)
 
-    def promote(self, trees: Collection[str]) -> bool:
-        """See ``StoreAccess.promote``."""
-        self.release()
-        return self._opener.promote(trees)
-
     def hold(self) -> None:
         """Keep the store open from its next use."""
         if self._stack is None:

@@ -129,7 +129,12 @@ def changes_of(
     *,
     is_confirmed: bool = False,
 ) -> Changes:
-    """Return the partitions of a corpus to build and to drop; see ``find_changes``."""
+    """Return the partitions of a corpus to build and to drop; see ``find_changes``.
+
+    Raises:
+        StoreMismatchError: the store was made for another embedder.
+    """
+    access.store.check_embedder()
     return find_changes(
         access.published(),
         access.settings,
@@ -214,8 +219,8 @@ def find_changes(
     kept = withheld | removals.unconfirmed
     removed, to_build = absent - kept, stale - kept
     return Changes(
-        new=tuple(sorted(n for n in to_build if not published.marks(n))),
-        changed=tuple(sorted(n for n in to_build if published.marks(n))),
+        new=tuple(sorted(n for n in to_build if not published.is_built(n))),
+        changed=tuple(sorted(n for n in to_build if published.is_built(n))),
         unchanged=tuple(sorted(current)),
         removed=tuple(sorted(removed)),
         withheld=tuple(sorted(withheld)),

@@ -86,8 +86,9 @@ def drop_all(
         access.reports.delete(partition)
         context.instance.delete_dynamic_partition(access.names.partitions, partition)
         context.log.info(f"dropped partition {partition!r} with {n_nodes} nodes")
-    for store in access.store.open_each() if partitions else ():
-        store.optimize()
+    if partitions and access.store.exists():
+        with access.store.open_existing() as store:
+            store.optimize()
 
 
 def drop_config(
@@ -100,11 +101,11 @@ def drop_config(
 
 def _drop(partition: str, access: CorpusAccess, cache: NodeCache, stored: TreeIndex) -> int:
     """Drop a partition's trees, then its tables, and return the number of nodes."""
-    tables, place, grouping = access.tables, access.store, access.settings.grouping
+    tables, grouping = access.tables, access.settings.grouping
     trees, n_nodes = sorted(stored(partition)), 0
-    for store in place.open_each():
-        with store.publishing() as publishing:
-            n_nodes += publishing.drop(trees)
+    if trees:
+        with access.store.open_existing() as store, store.publishing() as publishing:
+            n_nodes = publishing.drop(trees)
     for tree in trees:
         access.home.map_of(tree).unlink(missing_ok=True)
     cache.forget({*trees, *TreeIndex(cache.unfinished, grouping)(partition)})

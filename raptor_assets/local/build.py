@@ -113,7 +113,7 @@ def build(
         if to_build and components is None:
             # The token counter first: its missing file is reported before endpoints are called.
             access.components().counter.count(["a look"])
-            look_up_endpoints(settings)
+            require_keys(settings)
         if to_build or removed:
             check_writable(settings.store)
             _sync(report, instance, access, (to_build, removed), on_plan, on_progress)
@@ -220,12 +220,10 @@ def _execute(
     return error
 
 
-def look_up_endpoints(settings: Settings) -> None:
-    """Check each endpoint of a build once: that it accepts the key and has the model."""
-    endpoints = settings.build_endpoints.values()
-    distinct = {(part.base_url, part.model, part.api_key_env): part for part in endpoints}
-    for part in distinct.values():
-        EndpointClient(part).look_up()
+def require_keys(settings: Settings) -> None:
+    """Raise MissingKeyError if an endpoint of a build needs a key, and there is none."""
+    for part in settings.build_endpoints.values():
+        EndpointClient(part).require_key()
 
 
 def drop(home: Home, settings: Settings, partitions: Sequence[str]) -> BuildReport:

@@ -181,10 +181,6 @@ class SummarizerSettings(ChatPart):
     """Number of summaries in a step from which they are sent as a batch (/v1/batches), which is
     cheaper and may take a day; 0 is never.
     """
-    batch_poll_seconds: float = Field(30.0, gt=0)
-    """Seconds between two questions whether a batch is finished."""
-    batch_price: float = Field(0.5, ge=0, le=1)
-    """Price of a call in a batch divided by the price of a single call."""
 
     @field_validator("user_prompt")
     @classmethod

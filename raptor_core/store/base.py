@@ -15,8 +15,8 @@ from raptor_core.vectors import Vectors
 class StoreIdentity:
     """Corpus and embedder that a store was made for; it refuses any other.
 
-    ``corpus`` names the collection's alias; the collection itself also carries the embedder.
-    ``probe`` begins the embedder's vector of a fixed text, or is empty where it is not needed.
+    ``corpus`` is the name of the collection. ``probe`` begins the embedder's vector of a fixed
+    text, or is empty where it is not needed.
     """
 
     corpus: str

@@ -12,7 +12,7 @@ from raptor_core.chunking.base import Chunker
 from raptor_core.clustering.base import Clusterer
 from raptor_core.errors import SettingsError
 from raptor_core.models.embedding.base import Embedder
-from raptor_core.models.local.gguf import read_header
+from raptor_core.models.local.records import require_file
 from raptor_core.models.money.ledger import Ledger
 from raptor_core.models.reading.reader import PassageReader, Reader
 from raptor_core.models.summarizing.base import FunctionSummarizer, Summarizer
@@ -115,4 +115,4 @@ def require_reader(settings: Settings) -> None:
     if isinstance(reader, Reader):
         reader.require_key()
         if settings.reader.is_local:
-            read_header(settings.reader.model, "reader.model")
+            require_file(settings.reader.model, "reader.model")

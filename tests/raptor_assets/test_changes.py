@@ -25,12 +25,12 @@ def mark(of, build=BUILD, inputs=None, is_refused=False):
 
 
 def published(*trees, build=BUILD):
-    """What one collection holds of these documents, each a tree of its own."""
+    """What a store holds of these documents, each a tree of its own."""
     documents = {
         tree.id: [PublishedDocument(tree.id, tree.content_hash, tree.source)] for tree in trees
     }
     return Published(
-        [{tree.id: [mark(tree, build)] for tree in trees}],
+        {tree.id: [mark(tree, build)] for tree in trees},
         lambda partitions: {name: documents.get(name, []) for name in partitions},
     )
 
@@ -59,7 +59,7 @@ def test_other_settings_make_every_partition_change_and_none_loses_documents():
     documents = [document(name) for name in "abc"]
     state = published(*documents, build=OTHER_BUILD)
     asked = []
-    state = Published(state.collections, lambda names: dict.fromkeys(asked.extend(names) or (), ()))
+    state = Published(state.marks, lambda names: dict.fromkeys(asked.extend(names) or (), ()))
     assert found(state, source(*documents)).changed == ("a", "b", "c")
     assert asked == []
 
@@ -75,24 +75,22 @@ def test_a_decision_of_a_person_is_an_input():
     assert changes.changed == ("a",)
 
 
-def test_a_partition_is_up_to_date_where_any_collection_has_it_complete():
+def test_a_partition_of_two_versions_is_built_again():
     one = document("a")
-    old, new = published(one, build=OTHER_BUILD).collections, published(one).collections
-    assert found(Published([*old, *new]), source(one)).unchanged == ("a",)
-    both = Published([{"a": [*old[0]["a"], *new[0]["a"]]}])
-    assert found(both, source(one)).changed == ("a",)
+    marks = [mark(one, OTHER_BUILD), mark(one)]
+    assert found(Published({"a": marks}), source(one)).changed == ("a",)
 
 
 def test_what_no_build_published_is_kept_and_built_where_the_source_has_it():
     there, away = document("there"), document("away")
-    state = Published([{d.id: [mark(d, inputs="")] for d in (there, away)}])
+    state = Published({d.id: [mark(d, inputs="")] for d in (there, away)})
     changes = found(state, source(there))
     assert (changes.new, changes.changed, changes.removed) == (("there",), (), ())
 
 
 def test_refused_summaries_are_asked_for_by_a_person_alone():
     one = document("a")
-    state = Published([{"a": [mark(one, is_refused=True)]}])
+    state = Published({"a": [mark(one, is_refused=True)]})
     changes = found(state, source(one))
     assert (changes.to_build, changes.to_build_now) == ((), ("a",))
 

@@ -20,7 +20,7 @@ from raptor_assets.shown.metadata import (
 )
 from raptor_core.checks.base import CheckedClusters, CheckedLayer, CheckResult
 from raptor_core.checks.document_text import document_text
-from raptor_core.checks.registry import VECTOR_CHECKS, cluster_checks
+from raptor_core.checks.registry import CLUSTER_CHECKS, VECTOR_CHECKS
 from raptor_core.checks.sizes import chunk_length
 from raptor_core.checks.stored import embedding
 from raptor_core.documents.base import Document
@@ -95,13 +95,7 @@ class ChunksStep(Step):
 
     def _check(self, state: PartitionState) -> list[CheckResult]:
         """See ``Step._check``."""
-        texts = {
-            (tree, document.id): document.text
-            for tree, members in state.documents.items()
-            for document in members
-        }
-        leaves = state.flat_nodes(0)
-        return [chunk_length(leaves, texts, state.context.settings)]
+        return [chunk_length(state.flat_nodes(0), state.context.settings)]
 
     def _leaves(self, state: PartitionState) -> list[Node]:
         documents = state.documents
@@ -160,7 +154,7 @@ class ClustersStep(Step):
             for group in clustering.groups
         ]
         checked = CheckedClusters(clusters, state.context.settings)
-        return [check(checked) for check in cluster_checks(checked.settings.checks)]
+        return [check(checked) for check in CLUSTER_CHECKS]
 
     def _input(self, state: PartitionState) -> list[str]:
         """Return vectors, tokens, order and published clusters, on which the clusters depend."""

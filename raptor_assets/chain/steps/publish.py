@@ -78,7 +78,6 @@ class PublishStep(Step):
                 self._publish(context, store, ready)
                 results = self._results(store, ready)
                 store.optimize()
-                is_live = store.live
             done = [part for part in ready if part.published and not part.state.failure]
             finished = [name for part in done for name in (*part.manifests, *part.removed)]
             context.components.cache.forget(finished)
@@ -89,8 +88,6 @@ class PublishStep(Step):
             return []
         finally:  # a store whose commit failed must not be used again
             context.store.release()
-        if not is_live:
-            self._promote(context)
         return results
 
     def _check(self, state: PartitionState) -> list[CheckResult]:
@@ -104,16 +101,6 @@ class PublishStep(Step):
             ]
         manifests = {manifest.tree: manifest for manifest in live}
         return [*verdicts, *_staleness_verdicts(state, manifests)]
-
-    def _promote(self, context: RunContext) -> None:
-        model = context.components.embedder.model
-        if context.store.promote(context.source.trees()):
-            context.warn(f"readers now see the collection that was built with {model}")
-        else:
-            context.warn(
-                f"readers still see the collection of the embedder before {model}, until every "
-                "tree is built with the new one"
-            )
 
     def _trees(self, state: PartitionState) -> list[Tree]:
         layers: dict[str, list[Layer]] = {}
@@ -211,7 +198,7 @@ class PublishStep(Step):
             **published_metadata(trees, manifests, part.published, part.removed, context.settings),
             **rebuild_metadata(state.plans, state.costs),
             **drift_metadata(trees),
-            **audit_metadata(state.audits, state.costs.audit_usage, trees),
+            **audit_metadata(state.audits.values(), state.costs.audit_usage),
         }
         reused = not any(done.changed for done in part.published)
         return StepResult(state, version, metadata, len(trees), reused, part.verdicts)

@@ -53,7 +53,7 @@ def plan_command(
     if as_json:
         print_json(_plan_values(planned))
     else:
-        _print_plan(planned)
+        _print_plan(planned, settings.unpriced_models)
 
 
 def _plan_values(planned: Forecast) -> dict[str, Any]:
@@ -72,7 +72,7 @@ def _plan_values(planned: Forecast) -> dict[str, Any]:
     }
 
 
-def _print_plan(planned: Forecast) -> None:
+def _print_plan(planned: Forecast, unpriced: Sequence[str]) -> None:
     changes, plan = planned.changes, planned.plan
     words = ("new", "changed", "to drop", "held back", "to confirm", "unchanged")
     kinds = ("new", "changed", "removed", "withheld", "unconfirmed", "unchanged")
@@ -93,7 +93,7 @@ def _print_plan(planned: Forecast) -> None:
         say(f"and {len(affected) - NAMED} more trees; --json names all", dim=True)
     if n_same := len(plan.trees) - len(affected):
         say(f"{counted(n_same, 'tree')} of these partitions without a change", dim=True)
-    _print_total(plan)
+    _print_total(plan, unpriced)
 
 
 def _print_tree(tree: TreePlan) -> None:
@@ -121,7 +121,7 @@ def _summaries(count: int) -> str:
     return counted(count, "summary", "summaries")
 
 
-def _print_total(plan: RebuildPlan) -> None:
+def _print_total(plan: RebuildPlan, unpriced: Sequence[str]) -> None:
     least, most = plan.summaries_range
     sure = "" if plan.exact else "about "
     bounds = f"at least {plan.lower_bound}" if plan.exact else f"{least} to {most}"
@@ -142,7 +142,7 @@ def _print_total(plan: RebuildPlan) -> None:
     if plan.cost.usd and (usd := plan.usd_range):
         cost = f"about {plan.cost.usd:.4f} USD, {usd[0]:.4f} to {usd[1]:.4f} with repeats"
     if plan.cost.usd is None:
-        models = ", ".join(f'[prices."{model}"]' for model in plan.cost.unpriced)
+        models = ", ".join(f'[prices."{model}"]' for model in unpriced)
         cost = f"not known; set {models} in the settings"
     say(f"cost: {cost}")
 

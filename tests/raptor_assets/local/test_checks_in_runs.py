@@ -89,19 +89,6 @@ def test_vectors_that_tell_no_texts_apart_are_not_published(tmp_path):
     assert "raptor tree a.md --trace " in failed.metadata["worst_nodes"].value
 
 
-def test_clusters_of_an_odd_size_can_block_before_a_summary_is_made(tmp_path):
-    summarizer = ScriptedSummarizer()
-    bounds = {"on_cluster_size": "block", "max_children": 2.5}
-    workshop = Workshop(tmp_path, components={"summarizer": summarizer}, checks=bounds)
-    workshop.write("a.md", prose(24, seed=1))
-    report = workshop.build()
-    assert report.failed["a.md"].asset == "layer_1/clusters"
-    assert "check cluster_size" in report.failed["a.md"].reason
-    assert summarizer.n_made == 0
-    (failed,) = evaluations(workshop, "layer_1/clusters", "cluster_size")
-    assert (failed.passed, failed.severity) == (False, dg.AssetCheckSeverity.ERROR)
-
-
 def test_a_summary_that_is_cut_off_is_not_published(tmp_path):
     summarizer = WordySummarizer(text=UNCLOSED)
     workshop = Workshop(tmp_path, components={"summarizer": ScriptedSummarizer()})
@@ -112,10 +99,10 @@ def test_a_summary_that_is_cut_off_is_not_published(tmp_path):
     workshop.configure()
     workshop.write("a.md", prose(24, seed=2))
     report = workshop.build()
-    assert "check truncation" in report.failed["a.md"].reason
+    assert "check junk_text" in report.failed["a.md"].reason
     assert workshop.manifests() == before
-    (_, failed) = evaluations(workshop, "layer_1/summaries", "truncation")
-    assert "stops at" in failed.metadata["worst_nodes"].value
+    (_, failed) = evaluations(workshop, "layer_1/summaries", "junk_text")
+    assert "truncated" in failed.metadata["worst_nodes"].value
 
 
 def test_documents_whose_text_looks_wrong_are_named_and_published(tmp_path):
@@ -234,7 +221,7 @@ def test_checks_are_executed_by_themselves_for_chosen_partitions_and_for_all(tmp
         workshop.write(name, prose(24, seed=number))
     workshop.build()
     asked = [
-        *("documents/document_text", "layer_1/summaries/truncation"),
+        *("documents/document_text", "layer_1/summaries/junk_text"),
         *("layer_1/findings/hallucination_audit", "tree/store", "tree/staleness", "tree/shrink"),
     ]
 
@@ -266,7 +253,7 @@ def test_a_check_that_cannot_be_executed_is_told_and_nothing_turns_red(tmp_path)
     table.unlink()
     ran = check_alone(workshop, {dg.AssetKey(["layer_1", "summaries"])})
     assert ran.success
-    assert len(evaluations(workshop, "layer_1/summaries", "truncation")) == 1
+    assert len(evaluations(workshop, "layer_1/summaries", "junk_text")) == 1
 
 
 def test_a_run_without_partitions_is_refused_in_words(tmp_path):
@@ -286,9 +273,9 @@ def test_a_failed_partition_says_why_on_its_pages_and_the_others_keep_their_chec
     report = workshop.build()
     assert list(report.failed) == ["b.md"]
     for name in ("a.md", "c.md"):
-        (found,) = evaluations(workshop, "layer_1/summaries", "truncation", name)
+        (found,) = evaluations(workshop, "layer_1/summaries", "junk_text", name)
         assert found.passed
-    (refused,) = evaluations(workshop, "layer_1/summaries", "truncation", "b.md")
+    (refused,) = evaluations(workshop, "layer_1/summaries", "junk_text", "b.md")
     assert not refused.passed
     assert "Not executed. The build of this partition failed at" in refused.description
     assert "the model refused in words" in refused.description

@@ -204,7 +204,7 @@ def test_a_blocking_check_keeps_what_was_published(tmp_path):
     before = workshop.manifests()
     workshop.write("b.md", prose(24, seed=2).replace("castle", "zebra"))
     report = workshop.build()
-    assert "check truncation" in report.failed["b.md"].reason
+    assert "check junk_text" in report.failed["b.md"].reason
     assert workshop.manifests() == before
     with workshop.instance() as instance:
         run = instance.get_run_by_id(report.run_ids[0])
@@ -216,7 +216,7 @@ def test_a_blocking_check_keeps_what_was_published(tmp_path):
     message = failed.event_specific_data.error.message
     assert run.is_failure
     assert "1 of 1 partitions failed" in message
-    assert "b.md, at layer_1/summaries: check truncation" in message
+    assert "b.md, at layer_1/summaries: check junk_text" in message
 
 
 def test_a_locked_store_fails_the_build_with_the_holder_and_harms_nothing(workshop):

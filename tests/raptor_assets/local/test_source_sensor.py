@@ -185,8 +185,8 @@ def test_a_damaged_store_fails_the_tick(workshop):
     daemon = Daemon(workshop)
     daemon.settle()
     workshop.write("b.md", prose(6, seed=9))
-    (workshop.home.qdrant / "corpus.json").write_text("{")
-    with pytest.raises(StoreError, match=r"corpus\.json is damaged"):
+    (workshop.home.qdrant / "corpus" / "identity.json").write_text("{")
+    with pytest.raises(StoreError, match=r"identity\.json is damaged"):
         daemon.tick()
 
 
