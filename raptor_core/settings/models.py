@@ -210,6 +210,15 @@ class RunsSettings(Part):
     Dagster's log until its retention ends, also those of deleted documents. False keeps the texts
     of documents and summaries out of every event.
     """
+    keep_builds: int = Field(3, ge=0, le=100)
+    """Earlier builds of each tree that are kept, so that `raptor versions rollback` publishes one
+    again at once. They hold the texts of that time, but of no document that is gone. 0 keeps none.
+    """
+    publish: Literal["at_once", "when_approved"] = "at_once"
+    """"when_approved" ends a build that passed its checks without publishing it; a person looks at
+    `raptor versions diff TREE --staged`, and `raptor versions approve TREE` publishes it. A build
+    without a document that is gone is published at once, since forgetting does not wait.
+    """
     max_partitions: int = Field(256, ge=1, le=500)
     """Most partitions of a run that the sensor requests. With workers on several machines a
     smaller number spreads a change over them.
