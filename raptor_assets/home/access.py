@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -145,6 +145,11 @@ class CorpusAccess:
         if self.settings.runs.publish == "when_approved":
             return replace(published, waits=self._waits)
         return published
+
+    def waiting(self, partitions: Iterable[str]) -> list[str]:
+        """Return those of these partitions whose build waits for approval, each once."""
+        tables = self.tables
+        return [p for p in dict.fromkeys(partitions) if tables.exists(WAITING.path, p)]
 
     def _waits(self, partition: str, inputs: str) -> bool:
         properties = self.tables.properties(WAITING.path, partition) or {}
