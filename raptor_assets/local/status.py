@@ -86,8 +86,8 @@ class HomeStatus:
     """Published trees, partitions without trees, and checks on all trees or on data sets.
 
     With more than ``LISTED_TREES`` trees it has ``partitions`` alone; the store then has
-    ``n_unlisted`` more trees than the tables of the partitions, or fewer. ``waiting`` are partitions
-    whose build waits for approval.
+    ``n_unlisted`` more trees than the tables of the partitions, or fewer. ``waiting`` are
+    partitions whose build waits for approval.
     """
 
     trees: tuple[TreeStatus, ...]
