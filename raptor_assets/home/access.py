@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from raptor_assets.assets.names import CorpusNames
+from raptor_assets.assets.names import WAITING, CorpusNames
 from raptor_assets.assets.versions import build_version
 from raptor_assets.home.folder import Home
-from raptor_assets.home.published import Published, read_published
+from raptor_assets.home.published import Published, holds_in_force, read_published
 from raptor_assets.home.source_state import keep_look, look
 from raptor_assets.shown.pages import ReportFolder
 from raptor_core.curation import Curation
@@ -33,12 +33,17 @@ from raptor_core.store.base import Mark
 from raptor_core.store.collection import check_embedder
 from raptor_core.tables.curation import read_decisions
 from raptor_core.tables.files import TableStore
+from raptor_core.transfer.kept import KeptBuilds
 from raptor_core.tree.cache import NodeCache
 from raptor_core.tree.components import Components
 from raptor_core.tree.corpus_tree import CORPUS_TREE_NAME, corpus_tree_settings
 
 if TYPE_CHECKING:
     import dagster as dg
+
+
+VERSIONS = "versions"
+"""Folder of kept builds, beside the tables."""
 
 
 class CorpusAccess:
@@ -84,6 +89,26 @@ class CorpusAccess:
         return self._components
 
     @cached_property
+    def kept(self) -> KeptBuilds:
+        """Earlier builds of the trees."""
+        return KeptBuilds(f"{self.home.tables_url(self.settings).rstrip('/')}/{VERSIONS}")
+
+    def held_trees(self, names: Collection[str]) -> set[str]:
+        """Return those of these trees that stay at an earlier build."""
+        if not self.store.exists():
+            return set()
+        with self.store.open_existing() as store:
+            return {mark.tree for mark in store.marks(list(names)) if mark.hold}
+
+    def holds(self, present: Mapping[str, Collection[str]]) -> dict[str, str]:
+        """Return why trees are held, by name; ``present`` has the documents' ids by tree."""
+        if not present or not self.store.exists():
+            return {}
+        with self.store.open_existing() as store:
+            names = [mark.tree for mark in store.marks(list(present)) if mark.hold]
+            return holds_in_force(store.manifests(names), present) if names else {}
+
+    @cached_property
     def build_version(self) -> str:
         """Code version of the published trees; see ``versions.build_version``."""
         return build_version(self.settings, self._components.custom_fingerprints)
@@ -116,7 +141,14 @@ class CorpusAccess:
         """Read what is published, by partition."""
         if not self.store.exists():
             return Published()
-        return read_published(self.store.open_existing, self.settings.grouping)
+        published = read_published(self.store.open_existing, self.settings.grouping)
+        if self.settings.runs.publish == "when_approved":
+            return replace(published, waits=self._waits)
+        return published
+
+    def _waits(self, partition: str, inputs: str) -> bool:
+        properties = self.tables.properties(WAITING.path, partition) or {}
+        return properties.get("inputs") == inputs
 
 
 class SourceAccess:

@@ -1,15 +1,17 @@
 """Published trees by partition, from the manifests: the one truth of what is built."""
 
+from __future__ import annotations
+
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from raptor_assets.assets.versions import TreeVersion
-from raptor_core.documents import PublishedDocument
+from raptor_core.documents import Document, Entry, PublishedDocument
 from raptor_core.documents.grouping import partition_key
 from raptor_core.settings import GroupingSettings
-from raptor_core.store.base import Mark
+from raptor_core.store.base import Manifest, Mark
 from raptor_core.store.store import VectorStore
 
 Marks = Mapping[str, Sequence[Mark]]
@@ -21,12 +23,25 @@ Previous = Mapping[str, Sequence[PublishedDocument]]
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """Published trees of a corpus; ``documents`` reads the documents of some partitions' trees."""
+    """Published trees of a corpus; ``documents`` reads the documents of some partitions' trees.
+
+    ``holds`` are manifests of trees that a person set back to an earlier build. ``waits`` tells
+    whether a build of a partition from these inputs waits for approval.
+    """
 
     marks: Marks = field(default_factory=dict)
     documents: Callable[[Collection[str]], Previous] = field(
         default=lambda partitions: dict.fromkeys(partitions, ())
     )
+    holds: Sequence[Manifest] = ()
+    waits: Callable[[str, str], bool] = field(default=lambda *_: False)
+
+    def without(self, trees: Collection[str]) -> Published:
+        """Return what is published beside these trees."""
+        if not trees:
+            return self
+        marks = {name: [m for m in of if m.tree not in trees] for name, of in self.marks.items()}
+        return replace(self, marks=marks)
 
     def partitions(self) -> set[str]:
         """Return the partitions that a build of this corpus published."""
@@ -66,7 +81,10 @@ def read_published(open_store: Callable[[], VectorStore], grouping: GroupingSett
         StoreLockedError: another process has it open for longer than the settings wait.
     """
     with open_store() as store:
-        by_partition = _by_partition(store.marks(), grouping)
+        marks = store.marks()
+        names = [mark.tree for mark in marks if mark.hold]
+        holds = store.manifests(names) if names else ()
+    by_partition = _by_partition(marks, grouping)
 
     def documents(partitions: Collection[str]) -> Previous:
         read: dict[str, list[PublishedDocument]] = {name: [] for name in partitions}
@@ -77,7 +95,33 @@ def read_published(open_store: Callable[[], VectorStore], grouping: GroupingSett
                     read[trees[manifest.tree]] += manifest.published_documents
         return read
 
-    return Published(by_partition, documents)
+    return Published(by_partition, documents, holds)
+
+
+def documents_by_tree(
+    partitions: Mapping[str, Mapping[str, Iterable[Document | Entry]]],
+) -> dict[str, set[str]]:
+    """Return the ids of documents by tree."""
+    trees = (pair for of_partition in partitions.values() for pair in of_partition.items())
+    return {tree: {document.id for document in documents} for tree, documents in trees}
+
+
+def holds_in_force(
+    holds: Iterable[Manifest], present: Mapping[str, Collection[str]]
+) -> dict[str, str]:
+    """Return why trees are held, by name, of those whose documents are all there.
+
+    Forgetting is stronger: where a document is gone, the tree is built without it.
+
+    Args:
+        holds: manifests of held trees.
+        present: ids of the documents of the source, by tree.
+    """
+    return {
+        manifest.tree: manifest.hold
+        for manifest in holds
+        if manifest.documents.keys() <= set(present.get(manifest.tree, ()))
+    }
 
 
 def _by_partition(marks: Iterable[Mark], grouping: GroupingSettings) -> Marks:

@@ -2,7 +2,7 @@
 
 import re
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Generic, TypeVar
 
@@ -53,12 +53,22 @@ def _escape(name: str) -> str:
 
 
 class Partitions(Mapping[str, Mapping[str, tuple[Identifiable, ...]]], Generic[Identifiable]):
-    """Documents, or their entries, by partition and tree; keys are sorted, documents by id."""
+    """Documents, or their entries, by partition and tree; keys are sorted, documents by id.
 
-    def __init__(self, documents: Sequence[Identifiable], grouping: GroupingSettings) -> None:
+    The trees ``without`` are left out.
+    """
+
+    def __init__(
+        self,
+        documents: Sequence[Identifiable],
+        grouping: GroupingSettings,
+        without: Collection[str] = (),
+    ) -> None:
         self._grouping = grouping
         groups: dict[str, list[Identifiable]] = {}
         for document in documents:
+            if without and tree_name(document.id, grouping) in without:
+                continue
             groups.setdefault(document_partition(document.id, grouping), []).append(document)
         self._groups: Mapping[str, Sequence[Identifiable]] = dict(sorted(groups.items()))
 

@@ -127,8 +127,6 @@ class EmbedderSettings(EndpointPart):
     """
     batch_size: int = Field(32, ge=1, le=4096)
     """Texts in one request to an endpoint."""
-    threads: int = Field(0, ge=0)
-    """Batches that a local model computes at the same time; 0 is torch's choice."""
     concurrency: int = Field(4, ge=1, le=512)
     """Batches that run at the same time."""
     query_prefix: str = setting("", rebuilds=True)
@@ -209,6 +207,15 @@ class RunsSettings(Part):
     """Whether to show samples of texts in Dagster's UI, up to 160 characters each; they stay in
     Dagster's log until its retention ends, also those of deleted documents. False keeps the texts
     of documents and summaries out of every event.
+    """
+    keep_builds: int = Field(3, ge=0, le=100)
+    """Earlier builds of each tree that are kept, so that `raptor versions rollback` publishes one
+    again at once. They hold the texts of that time, but of no document that is gone. 0 keeps none.
+    """
+    publish: Literal["at_once", "when_approved"] = "at_once"
+    """"when_approved" ends a build that passed its checks without publishing it; a person looks at
+    `raptor versions diff TREE --staged`, and `raptor versions approve TREE` publishes it. A build
+    without a document that is gone is published at once, since forgetting does not wait.
     """
     max_partitions: int = Field(256, ge=1, le=500)
     """Most partitions of a run that the sensor requests. With workers on several machines a

@@ -14,7 +14,7 @@ of the same name (``node_id`` for its id). Further fields:
 import json
 import math
 import uuid
-from dataclasses import asdict, fields
+from dataclasses import asdict, astuple, fields
 from functools import lru_cache
 from operator import attrgetter
 from typing import Any
@@ -128,7 +128,7 @@ def manifest_to_payload(manifest: Manifest) -> Payload:
         "state": "manifest",
         "tree": manifest.tree,
         "content_key": manifest.content,
-        "mark": json.dumps([mark.tree, mark.build_id, mark.inputs, mark.is_refused]),
+        "mark": json.dumps(astuple(mark)),
         "manifest": json.dumps(values, sort_keys=True, default=_plain),
     }
 

@@ -1,5 +1,7 @@
 """Each state of a partition leads to the action in the table of ``find_changes``."""
 
+from dataclasses import replace
+
 import pytest
 
 from raptor_assets.assets.versions import TreeVersion, documents_version
@@ -8,7 +10,7 @@ from raptor_assets.home.published import Published
 from raptor_core.curation import Curation
 from raptor_core.documents import Document, Entry, Inventory, PublishedDocument, Skipped
 from raptor_core.settings import Settings
-from raptor_core.store.base import Mark
+from raptor_core.store.base import Manifest, Mark
 
 BUILD = "b" * 16
 OTHER_BUILD = "c" * 16
@@ -138,3 +140,25 @@ def test_documents_of_partitions_that_only_changed_settings_count_among_the_publ
     state = published(*documents, build=OTHER_BUILD)
     own = {"own": {"source": {"max_removed": 0.3}}}
     assert found(state, source(*documents[1:]), **own).doubt == ""
+
+
+def test_a_held_tree_stays_until_a_document_of_it_is_gone():
+    held, other = document("held"), document("other")
+    manifest = Manifest("held", "b", (1,), 1, {"held": held.content_hash}, "", "", "", hold="worse")
+    state = replace(published(document("held", "Earlier text."), other), holds=[manifest])
+    changes = found(state, source(document("held", "Later text."), other), ["held", "other"])
+    assert changes.holds == {"held": "worse"}
+    assert (changes.to_build, changes.removed, changes.unchanged) == ((), (), ("other",))
+    changes = found(state, source(other), ["held", "other"])
+    assert (changes.holds, changes.removed) == ({}, ("held",))
+
+
+def test_a_build_that_waits_for_approval_is_not_made_again():
+    one = document("a")
+    version = TreeVersion.of("a", documents_version({"a": [one]}), BUILD).text
+    state = replace(
+        published(), waits=lambda partition, inputs: (partition, inputs) == ("a", version)
+    )
+    assert found(state, source(one)).waiting == ("a",)
+    assert found(state, source(one)).to_build == ()
+    assert found(state, source(document("a", "Other text."))).to_build == ("a",)

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from contextlib import suppress
 
+from raptor_assets.assets.names import WAITING
 from raptor_assets.assets.versions import (
     audited_version,
     clusters_version,
@@ -42,12 +43,15 @@ class DocumentsStep(Step):
         ids = {document.id for members in trees.values() for document in members}
         context.require_known(state.name, ids)
         if not trees:
+            context.require_released(state.name)
             raise SourceError(
                 f"the source holds no document of partition {state.name!r}; it was removed or "
                 "regrouped. Run the job drop_partitions for it (the sensor and `raptor build` do "
                 "so themselves)"
             )
         state.documents = trees
+        if context.needs_approval:  # the tables of the build that waits are replaced from here on
+            context.tables.delete(WAITING.path, state.name)
         version = documents_version(trees, context.components.curation)
         reused = state.recorded_version(self.asset, version) == version
         if not reused:

@@ -62,7 +62,9 @@ def _plan_values(planned: Forecast) -> dict[str, Any]:
         "new": changes.new,
         "changed": changes.changed,
         "removed": changes.removed,
-        "held": changes.withheld,
+        "withheld": changes.withheld,
+        "waiting": changes.waiting,
+        "held": dict(changes.holds),
         "unconfirmed": changes.unconfirmed,
         "doubt": changes.doubt,
         "n_unchanged": len(changes.unchanged),
@@ -74,12 +76,13 @@ def _plan_values(planned: Forecast) -> dict[str, Any]:
 
 def _print_plan(planned: Forecast, unpriced: Sequence[str]) -> None:
     changes, plan = planned.changes, planned.plan
-    words = ("new", "changed", "to drop", "held back", "to confirm", "unchanged")
-    kinds = ("new", "changed", "removed", "withheld", "unconfirmed", "unchanged")
+    words = ("new", "changed", "to drop", "held back", "to confirm", "to approve", "unchanged")
+    kinds = ("new", "changed", "removed", "withheld", "unconfirmed", "waiting", "unchanged")
     lists = {word: getattr(changes, kind) for kind, word in zip(kinds, words, strict=True)}
     counts = [f"{len(names)} {word}" for word, names in lists.items() if names]
     say(f"partitions: {', '.join(counts) or 'none'}")
     _print_held(changes)
+    _name_waiting(changes.waiting)
     if changes.doubt:
         say(changes.explain_doubt(), fg="red", err=True)
     if changes.refused:
@@ -215,7 +218,9 @@ def _values(report: BuildReport, seconds: float) -> dict[str, Any]:
         "built": report.built,
         "unchanged": report.unchanged,
         "dropped": report.dropped,
-        "held": report.changes.withheld,
+        "withheld": report.changes.withheld,
+        "waiting": [*report.changes.waiting, *report.waiting],
+        "held": dict(report.changes.holds),
         "failed": report.failed,
         "skipped": [{"name": s.name, "reason": s.reason} for s in report.skipped],
         "odd": report.odd,
@@ -236,11 +241,13 @@ def _print(report: BuildReport, home: Home, seconds: float) -> None:
     _print_held(report.changes)
     _name(join_reasons(report.odd.items()), "partitions")
     _name_failed(report, "partitions")
+    _name_waiting([*report.changes.waiting, *report.waiting])
     counts = [
         f"{len(report.built)} built",
         f"{len(report.unchanged)} unchanged" if report.unchanged else "",
         f"{len(report.dropped)} dropped" if report.dropped else "",
         f"{len(report.failed)} failed" if report.failed else "",
+        f"{len(report.waiting)} to approve" if report.waiting else "",
         f"{counted(len(report.skipped), 'file')} skipped" if report.skipped else "",
     ]
     say(
@@ -258,6 +265,15 @@ def _print(report: BuildReport, home: Home, seconds: float) -> None:
 def _print_held(changes: Changes) -> None:
     why = "as published: its documents cannot be read now"
     _name([f"kept {name} {why}" for name in changes.withheld], "partitions")
+    _name(
+        [f"held {tree} at an earlier build: {note}" for tree, note in changes.holds.items()],
+        "trees",
+    )
+
+
+def _name_waiting(partitions: Sequence[str]) -> None:
+    why = "waits for approval: `raptor versions diff TREE --staged` shows it"
+    _name([f"{name} {why}" for name in partitions], "partitions")
 
 
 def _name_failed(report: BuildReport, plural: str) -> None:
