@@ -1,4 +1,4 @@
-"""A build in a process of its own, for tests that kill it, fill its disk or make it hold the store.
+"""A build in a process of its own, for tests that kill it or fill its disk.
 
 Called as ``python build_process.py ACTION ROOT [ARGUMENT]``; ``tests`` must be on the path. The
 embedder is the small one of the tests; everything else is what the settings say. ``Starter`` starts
@@ -12,7 +12,6 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 import traceback
 from itertools import count
 from pathlib import Path
@@ -22,6 +21,7 @@ from support.hashing import HashingEmbedder
 from support.servers import do_not_wait
 from support.stores import PROCESS_PATH
 from support.summarizers import ScriptedSummarizer
+from support.word_judge import WordJudge
 from support.workshop import Workshop
 
 from raptor_assets.chain import run
@@ -29,8 +29,7 @@ from raptor_assets.cli import main
 from raptor_assets.home.folder import Home
 from raptor_assets.local.dagster import open_instance
 from raptor_core.identity import digest
-from raptor_core.settings import StoreSettings
-from raptor_core.store import StoreIdentity, open_store, publishing
+from raptor_core.store import publishing
 from raptor_core.store.store import VectorStore
 from raptor_core.tree.components import Components
 
@@ -129,6 +128,7 @@ def build_logged(root, point):
         workshop.settings,
         embedder=LoggedEmbedder(root / "finished.log"),
         summarizer=workshop.parts_given["summarizer"],
+        judge=WordJudge(),
     )
     report = workshop.build()
     assert report.succeeded, report.failed
@@ -170,16 +170,6 @@ def build_on_full_disk(root, n_bytes):
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_FSIZE, (int(n_bytes), int(n_bytes)))
     build(root)
-
-
-def hold(root):
-    """Open the store and keep it until killed."""
-    embedder = HashingEmbedder()
-    identity = StoreIdentity("corpus", embedder.model, embedder.fingerprint, embedder.n_dims)
-    with open_store(StoreSettings(), root / "home" / "qdrant", identity):
-        sys.stdout.write("held\n")
-        sys.stdout.flush()
-        time.sleep(600)
 
 
 def fork_for_each_line(root):

@@ -15,6 +15,7 @@ from unittest import mock
 from click.testing import CliRunner
 from support.quick_dagster import make_dagster_quick
 
+import raptor_core.models.embedding
 import raptor_core.tree.components
 from raptor_assets.cli import main
 
@@ -49,7 +50,11 @@ def raptor(*arguments: object, **environ: str) -> Printed:
 @contextmanager
 def embedder_made_by(make: Callable[..., Any]):
     """Every embedder comes from ``make``, called as ``make_embedder`` is, once for equal values."""
-    with mock.patch.object(raptor_core.tree.components, "make_embedder", functools.cache(make)):
+    make = functools.cache(make)
+    with (
+        mock.patch.object(raptor_core.models.embedding, "make_embedder", make),
+        mock.patch.object(raptor_core.tree.components, "make_embedder", make),
+    ):
         yield
 
 

@@ -9,7 +9,7 @@ import pytest
 from support.stores import PROCESS_PATH
 from support.workshop import prose
 
-pytestmark = [pytest.mark.slow, pytest.mark.rare, pytest.mark.rare]
+pytestmark = [pytest.mark.slow, pytest.mark.rare]
 
 SETTINGS = """
 [components]
