@@ -16,8 +16,10 @@ import traceback
 from itertools import count
 from pathlib import Path
 
+import dagster as dg
 from support.command import embedder_made_by
 from support.hashing import HashingEmbedder
+from support.quick_dagster import open_anew
 from support.servers import do_not_wait
 from support.stores import PROCESS_PATH
 from support.summarizers import ScriptedSummarizer
@@ -74,6 +76,7 @@ def build_and_die(root, point):
 
 def open_records_at_once(root, n_processes):
     """Open the records of a home in several processes; the exit code is how many could not."""
+    dg.DagsterInstance.from_config = open_anew
     with open_instance(Home(root / "another")):
         pass  # all is imported
     wait, go = os.pipe()

@@ -47,6 +47,13 @@ def raptor(*arguments: object, **environ: str) -> Printed:
     return Printed(result.exit_code, result.stdout, result.stderr)
 
 
+SMALL_PARTS = """[components]
+embedder = "support.hashing:HashingEmbedder"
+judge = "support.word_judge:WordJudge"
+"""
+"""Settings of a home that loads no model, also in a process of its own."""
+
+
 @contextmanager
 def embedder_made_by(make: Callable[..., Any]):
     """Every embedder comes from ``make``, called as ``make_embedder`` is, once for equal values."""

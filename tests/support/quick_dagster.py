@@ -36,7 +36,7 @@ def _as_it_is(*_: object) -> Iterator[None]:
     yield
 
 
-_open = dg.DagsterInstance.from_config
+open_anew = dg.DagsterInstance.from_config
 _empty = tempfile.TemporaryDirectory()
 
 
@@ -45,11 +45,11 @@ def _open_with_tables(folder: str, config: str = "dagster.yaml") -> dg.DagsterIn
     home, databases = Path(folder), Path(_empty.name) / "databases"
     is_new = not (home / "history").exists() and (home / config).exists()
     if not is_new or "raptor_assets.local.storage" not in (home / config).read_text():
-        return _open(folder, config)
+        return open_anew(folder, config)
     if databases.exists():
         shutil.copytree(databases, home, dirs_exist_ok=True)
-        return _open(folder, config)
-    instance = _open(folder, config)
+        return open_anew(folder, config)
+    instance = open_anew(folder, config)
     for name in ("history", "schedules"):
         shutil.copytree(home / name, databases / name)
     return instance
