@@ -36,7 +36,7 @@ def pair(built_pair, tmp_path):
     return workshop_in(tmp_path / "pair", "document", n_layers=2)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def built(tmp_path_factory):
     """A home by each grouping, built once."""
     from support.workshop import prose

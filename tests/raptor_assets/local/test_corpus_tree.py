@@ -7,7 +7,7 @@ import dagster as dg
 import pytest
 from support.command import raptor
 from support.summarizers import ScriptedSummarizer
-from support.workshop import SMALL, Workshop, prose
+from support.workshop import NAMED_PARTS, SMALL, Workshop, prose
 
 from raptor_assets import build_raptor_corpus
 from raptor_assets.assets.names import CorpusNames
@@ -388,7 +388,7 @@ def test_a_corpus_in_a_project_of_a_team_has_one_by_its_sensors(tmp_path, monkey
         home=tmp_path / "kept",
         source={"paths": [str(docs)]},
         corpus_tree={"enabled": True},
-        components={"embedder": "support.hashing:HashingEmbedder"},
+        components=NAMED_PARTS,
         **SMALL,
     )
 
