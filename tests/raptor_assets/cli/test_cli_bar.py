@@ -7,7 +7,7 @@ import subprocess
 import sys
 
 import pytest
-from support.command import SMALL_PARTS, Place
+from support.command import JUDGE, Place
 from support.openai_server import FakeOpenAI
 from support.stores import PROCESS_PATH
 from support.workshop import prose
@@ -53,7 +53,7 @@ def test_the_bar_moves_while_a_layer_is_built_and_tells_calls_money_and_time(tmp
         endpoint = f'kind = "openai"\nbase_url = "{server.base_url}"\nconcurrency = 1'
         place.configure(f'[embedder]\n{endpoint}\nmodel = "vectors"\nbatch_size = 3')
         place.configure(f'[summarizer]\n{endpoint}\nmodel = "words"')
-        place.configure(f"[components]\n{SMALL_PARTS.splitlines()[2]}")
+        place.configure(JUDGE)
         place.configure('[tokens]\ncounter = "words"')
         place.configure("[chunking]\nmax_tokens = 40")
         place.settings.write_text(

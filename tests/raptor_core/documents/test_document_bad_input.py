@@ -201,6 +201,7 @@ def test_missing_reader_names_the_extra(tmp_path, monkeypatch):
     PARSERS.close()
 
 
+@pytest.mark.rare
 def test_five_megabytes_of_text(tmp_path):
     part = "# Part\n\n" + "The quick brown fox jumps over the lazy dog.\n" * 20
     (tmp_path / "big.md").write_text(part * 5_600)
@@ -210,6 +211,7 @@ def test_five_megabytes_of_text(tmp_path):
     assert document.text[document.sections[-1].start :] == part
 
 
+@pytest.mark.rare
 @pytest.mark.slow
 def test_hundred_thousand_rows(tmp_path):
     rows = "".join(f'{{"id": {n}, "text": "Row number {n}."}}\n' for n in range(100_000))

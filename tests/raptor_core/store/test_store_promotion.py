@@ -172,6 +172,7 @@ STEPS = {
 }
 
 
+@pytest.mark.rare
 @pytest.mark.parametrize("step", STEPS)
 def test_a_promoter_that_dies_leaves_the_old_or_the_new_collection_whole(tmp_path, step):
     with open_at(tmp_path) as store:
