@@ -1,6 +1,6 @@
 """A real Qdrant server: requests and milliseconds of a search, alone and beside publishers.
 
-    python benchmarks/server.py http://127.0.0.1:6333 [--nodes 10000] [--grpc] [--seconds 10]
+    python benchmarks/server.py http://127.0.0.1:6333 [--nodes 10000] [--seconds 10]
 
 Nodes as in ``query.py`` in trees of 100, published through the store into a corpus of its own,
 which is removed at the end. Publishers are processes that publish other trees than those that are
@@ -120,7 +120,7 @@ def n_requests(url: str) -> int:
     """Requests that the server has answered, but for those for metrics."""
     with urllib.request.urlopen(f"{url}/metrics") as answer:
         lines = answer.read().decode().splitlines()
-    counts = ("rest_responses_total{", "grpc_responses_total{")
+    counts = ("rest_responses_total{",)
     return sum(
         int(float(line.split()[-1]))
         for line in lines
@@ -229,21 +229,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("url")
     parser.add_argument("--nodes", type=int, default=10_000)
-    parser.add_argument("--grpc", action="store_true")
-    parser.add_argument("--grpc-port", type=int, default=6334)
     parser.add_argument("--seconds", type=float, default=10.0)
     parser.add_argument("--publishers", type=int, nargs="+", default=[0, 1, 4])
     given = parser.parse_args()
-    grpc_port = given.grpc_port if given.grpc else 0
-    settings = StoreSettings(kind="server", url=given.url, grpc_port=grpc_port)
+    settings = StoreSettings(kind="server", url=given.url)
     client = QdrantClient(
         url=given.url,
-        prefer_grpc=given.grpc,
-        grpc_port=given.grpc_port,
         check_compatibility=False,
         timeout=60,
     )
-    names = [alias.collection_name for alias in client.get_aliases().aliases]
+    names = [each.name for each in client.get_collections().collections]
     if names:
         raise SystemExit(f"{given.url} holds {names}; the benchmark wants a server of its own")
     n_trees = given.nodes // TREE_NODES

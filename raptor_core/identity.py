@@ -63,12 +63,10 @@ def percent_encode(text: str) -> str:
     return "".join(f"%{byte:02X}" for byte in text.encode("utf-8", "surrogatepass"))
 
 
-_PLAIN = frozenset(" -_.,()=@+")
+_PLAIN_NAME = re.compile(r"[a-z0-9_/(=@+-](?:[a-z0-9 _/.,()=@+-]*[a-z0-9_/,()=@+-])?")
+"""Names that differ on every disk, also if it folds case and the forms of a letter."""
 
-_IGNORED = re.compile(
-    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
-)
-"""Letters and marks that some file systems ignore in comparisons of names (HFS+, ext4)."""
+_UNSAFE = re.compile(r"\A[. ]+|[^\w .,()=@+-]")
 
 _RESERVED = re.compile(
     r"index|(con|prn|aux|nul|(com|lpt)[0-9\u00b9\u00b2\u00b3])(\..*)?", re.IGNORECASE
@@ -85,36 +83,18 @@ _KEPT_FILE_NAME_BYTES = 96
 def safe_name(name: str) -> str:
     """Return a unique name for a folder, or for a file without extension, for each name.
 
-    Results differ on every disk, also if it folds case (Windows, macOS) or the forms of a letter.
-    Letters, digits and a few marks stay; everything else is percent-encoded. A name that is too
-    long, or ambiguous on some disk, keeps its beginning and ends in "%~" and a digest. The result
-    has at most ``MAX_FILE_NAME_BYTES`` bytes of UTF-8.
+    Results differ on every disk, also if it folds case (Windows, macOS) or the forms of a letter. A
+    name of lower case ASCII letters, digits and a few marks stays, with "%2f" for "/". Any other
+    one keeps its beginning and ends in "%~" and a digest. The result has at most
+    ``MAX_FILE_NAME_BYTES`` bytes of UTF-8.
     """
-    safe = "".join(char if _is_safe(char) else _lower_encoded(char) for char in name) or "%"
-    if safe[0] in ". " or _RESERVED.fullmatch(safe):
-        safe = _lower_encoded(safe[0]) + safe[1:]
-    if safe[-1] in ". ":
-        safe = safe[:-1] + _lower_encoded(safe[-1])
-    if safe == _folded(safe) and n_bytes(safe) <= MAX_FILE_NAME_BYTES:
+    safe = name.replace("/", "%2f")
+    is_plain = _PLAIN_NAME.fullmatch(name) and not _RESERVED.fullmatch(safe)
+    if is_plain and len(safe) <= MAX_FILE_NAME_BYTES:
         return safe
-    kept = safe.encode()[:_KEPT_FILE_NAME_BYTES].decode(errors="ignore")
-    return f"{kept}%~{digest('file name', name)}"
-
-
-def _is_safe(char: str) -> bool:
-    return char in _PLAIN or (
-        unicodedata.category(char)[0] in "LNM" and not _IGNORED.fullmatch(char)
-    )
-
-
-def _lower_encoded(text: str) -> str:
-    return percent_encode(text).lower()
-
-
-def _folded(name: str) -> str:
-    """Return the name as the coarsest disk compares it: lower case, letters composed."""
-    lower = unicodedata.normalize("NFD", name).upper().lower().casefold()
-    return unicodedata.normalize("NFC", lower)
+    kept = _UNSAFE.sub("_", name).encode()[:_KEPT_FILE_NAME_BYTES].decode(errors="ignore")
+    device = "_" if _RESERVED.fullmatch(kept) else ""
+    return f"{device}{kept}%~{digest('file name', name)}"
 
 
 def normalize_text(text: str) -> str:

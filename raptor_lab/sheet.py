@@ -20,8 +20,7 @@ from pathlib import Path
 from pydantic import TypeAdapter, ValidationError
 
 from raptor_core.audit.base import NamedText, SentenceFinding, sentence_texts
-from raptor_core.audit.report import Propagation, measure_propagation
-from raptor_core.audit.terms import find_missing, find_needs, terms, union
+from raptor_core.audit.terms import SupportedTerms, find_missing, find_needs, terms, union
 from raptor_core.disk import replace_file
 from raptor_core.errors import SettingsError
 from raptor_core.file_names import STUDY_FILLED, STUDY_PAGE, STUDY_SAMPLE, STUDY_SHEET
@@ -66,6 +65,20 @@ class SheetVerdict:
 
 Verdicts = Mapping[tuple[str, int], SheetVerdict]
 """Verdicts by node id and number of the sentence, from 0."""
+
+
+@dataclass(frozen=True, slots=True)
+class Propagation:
+    """Counts of unsupported sentences whose content reaches their parents.
+
+    Attributes:
+        n_traceable: unsupported sentences with a number or name that no child holds, in nodes with
+            a parent.
+        n_repeated: traceable sentences of which a parent holds such a number or name.
+    """
+
+    n_traceable: int
+    n_repeated: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,12 +163,27 @@ def study_figures(drawn: Drawn, verdicts: Verdicts) -> StudyFigures:
     wrong = {f.node_id for f in findings if f.judgement == "unsupported"}
     unsure = {f.node_id for f in findings if f.judgement == "not judged"}
     judged = {f.node_id for f in findings} - (unsure - wrong)
-    above = [(p.text, [node.id]) for node in drawn.nodes for p in node.parents]
+    parents = {node.id: [terms(p.text) for p in node.parents] for node in drawn.nodes}
     counts = Counter(verdict.verdict for verdict in verdicts.values())
     low, high = wilson(len(wrong), len(judged))
     kinds = {kind: counts[kind] for kind in KINDS}
-    propagation = measure_propagation(findings, above)
+    propagation = _measure_propagation(findings, parents)
     return StudyFigures(len(judged), len(wrong), low, high, kinds, propagation)
+
+
+def _measure_propagation(
+    findings: Iterable[SentenceFinding], parents: Mapping[str, Sequence[SupportedTerms]]
+) -> Propagation:
+    """Follow unsupported sentences to the parents of their nodes."""
+    n_traceable = n_repeated = 0
+    for finding in findings:
+        exact = find_needs(finding.sentence, SupportedTerms(frozenset())).exact
+        marks = [item.forms for item in exact if item.text in finding.missing]
+        of_node = parents[finding.node_id]
+        if finding.judgement == "unsupported" and marks and of_node:
+            n_traceable += 1
+            n_repeated += any(parent.supports(forms) for parent in of_node for forms in marks)
+    return Propagation(n_traceable, n_repeated)
 
 
 def wilson(n_hits: int, n: int) -> tuple[float, float]:

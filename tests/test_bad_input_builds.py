@@ -23,7 +23,6 @@ from support.workshop import prose
 
 from raptor_assets.home.folder import Home
 from raptor_assets.local.dagster import open_instance
-from raptor_core.errors import ModelError
 from raptor_core.settings import StoreSettings
 from raptor_core.store import StoreIdentity, open_store
 
@@ -117,34 +116,20 @@ class Other(HashingEmbedder):
     fingerprint = "f" * 32
 
 
-def test_another_embedder_is_built_beside_and_switched_to_at_the_end(published):
-    before = seen(published)
+def test_another_embedder_is_refused_and_built_beside_under_another_name(published):
+    before, text = seen(published), published.settings.read_text()
     with embedder_made_by(lambda *_: Other()):
-        asked = published.call("query", "river", "--json")
-        assert (asked.code, asked.json["error"]) == (1, "StoreMismatchError")
-        for name in NAMES[:2]:
-            assert published.call("build", "--partition", name, "--json").json["built"] == [name]
-            assert seen(published) == before
-        assert published.call("query", "river", "--json").code == 1
-        assert published.call("build", "--json").json["built"] == NAMES[2:]
+        for command in (["query", "river"], ["plan"], ["build"]):
+            asked = published.call(*command, "--json")
+            assert (asked.code, asked.json["error"]) == (1, "StoreMismatchError")
+        published.configure('[store]\ncorpus = "corpus_2"')
+        assert published.call("build", "--json").json["built"] == NAMES
         assert published.call("query", "river", "--json").code == 0
-    after = seen(published)
-    assert after != before
-    (collection,) = (path for path in (published.home / "qdrant").iterdir() if path.is_dir())
-    assert collection.name == "corpus-ffffffff"
-
-
-def test_a_build_with_another_embedder_that_fails_leaves_readers_the_old_collection(published):
-    class Broken(Other):
-        def embed(self, texts):
-            raise ModelError("the new model cannot be loaded")
-
-    before = seen(published)
-    with embedder_made_by(lambda *_: Broken()):
-        assert published.call("build", "--json").code != 0
+    published.settings.write_text(text)
     assert seen(published) == before
-    assert build(published)["built"] == NAMES
-    assert seen(published) != before
+    assert {path.name for path in (published.home / "qdrant").iterdir() if path.is_dir()} == {
+        *("corpus", "corpus_2")
+    }
 
 
 @pytest.mark.parametrize("n_bytes", [pytest.param(0, marks=pytest.mark.rare), 300_000])

@@ -10,10 +10,10 @@ from raptor_core.checks.base import CheckInfo
 from raptor_core.checks.document_text import document_text, unread_rows
 from raptor_core.checks.hallucination import audit_check
 from raptor_core.checks.registry import (
+    CLUSTER_CHECKS,
     LAYER_CHECKS,
     PUBLISHED_CHECKS,
     VECTOR_CHECKS,
-    cluster_checks,
 )
 from raptor_core.checks.sizes import chunk_length
 from raptor_core.checks.stored import embedding
@@ -29,6 +29,8 @@ CHAIN = "raptor"  # the step that makes all assets
 BUILD = "build"
 SYNC = "sync"  # the job that finds changes, builds and drops
 DROP = "drop_partitions"
+ROLLBACK = "rollback"  # the job that publishes an earlier build of a tree
+APPROVE = "approve"  # the job that publishes a build that waits for it
 POOL = "builds"
 """Dagster's pool of builds: its limit bounds the builds that run at once on all machines."""
 
@@ -168,6 +170,9 @@ class CorpusNames:
 CHAIN_NAMES = CorpusNames()
 """Names of the corpus of a home without a project; its paths are those of any corpus."""
 
+WAITING = CHAIN_NAMES.asset("waiting")
+"""Table of a partition's build that waits for approval, with its manifests."""
+
 Checks = list[tuple[ChainAsset, CheckInfo]]
 """Assets, each with one of its checks."""
 
@@ -180,7 +185,7 @@ def manual_findings(layer: int) -> ChainAsset:
 def table_paths() -> list[tuple[str, ...]]:
     """Return the paths of all tables that a partition may have, in the order of the chain."""
     manual = [manual_findings(layer) for layer in range(1, MAX_LAYERS + 1)]
-    return [asset.path for asset in (*CHAIN_NAMES.chain(MAX_LAYERS), *manual)]
+    return [asset.path for asset in (*CHAIN_NAMES.chain(MAX_LAYERS), WAITING, *manual)]
 
 
 def corpus_partitions(corpus: str = "") -> dg.DynamicPartitionsDefinition:
@@ -195,7 +200,7 @@ def partition_checks(settings: Settings, corpus: CorpusNames = CHAIN_NAMES) -> C
     layers = range(1, settings.tree.max_layers + 1)
     checks: Checks = [(corpus.documents, document_text), (corpus.chunks, chunk_length)]
     checks += [(corpus.embeddings(0), embedding)]
-    checks += [(corpus.clusters(n), c) for n in layers for c in cluster_checks(settings.checks)]
+    checks += [(corpus.clusters(n), c) for n in layers for c in CLUSTER_CHECKS]
     checks += [(corpus.summaries(layer), check) for layer in layers for check in LAYER_CHECKS]
     audit = audit_check(settings.audit)
     checks += [(corpus.findings(layer), audit) for layer in layers]

@@ -12,8 +12,9 @@ from functools import cached_property
 
 from raptor_assets.assets.versions import code_versions
 from raptor_assets.home.access import CorpusAccess, StoreAccess
+from raptor_assets.home.published import documents_by_tree
 from raptor_core.documents.base import Corpus, Document
-from raptor_core.documents.grouping import Partitions
+from raptor_core.documents.grouping import Partitions, partition_key
 from raptor_core.documents.removal import Unread
 from raptor_core.errors import SourceError
 from raptor_core.store.store import VectorStore
@@ -91,11 +92,6 @@ class HeldStore:
             self._store = self._stack.enter_context(self._opener.open())
         return nullcontext(self._store)
 
-    def promote(self, trees: Collection[str]) -> bool:
-        """See ``StoreAccess.promote``."""
-        self.release()
-        return self._opener.promote(trees)
-
     def hold(self) -> None:
         """Keep the store open from its next use."""
         if self._stack is None:
@@ -142,6 +138,7 @@ class RunContext:
         *,
         warn: Callable[[str], None],
         working: Callable[[int, int], None],
+        is_approved: bool = False,
     ) -> None:
         self.settings = access.settings
         self.corpus_names = access.names
@@ -153,6 +150,9 @@ class RunContext:
         self.store = HeldStore(access.store)
         self.source = access.source
         self._published = access.published
+        self._holds = access.holds
+        self.kept = access.kept
+        self.needs_approval = self.settings.runs.publish == "when_approved" and not is_approved
         self.reports = access.reports
         self.warn = warn
         self.working = working
@@ -190,6 +190,16 @@ class RunContext:
                     "from the source"
                 )
 
+    def require_released(self, partition: str) -> None:
+        """Raise a SourceError for a partition whose trees are held."""
+        grouping = self.settings.grouping
+        for tree, note in self.holds.items():
+            if partition_key(tree, grouping) == partition:
+                raise SourceError(
+                    f"the tree {tree!r} stays at an earlier build: {note}. "
+                    f"`raptor versions release {tree}` ends that"
+                )
+
     def forget_published(self) -> None:
         """Forget all look-ups, since other runs may have published."""
         self.published = PublishedTrees()
@@ -202,9 +212,15 @@ class RunContext:
                 self.published.look_up(store, unknown)
 
     @cached_property
+    def holds(self) -> dict[str, str]:
+        """Why trees of this run stay at an earlier build, by name."""
+        every = Partitions(self.corpus.documents, self.settings.grouping)
+        return self._holds(documents_by_tree(every))
+
+    @cached_property
     def partitions(self) -> Partitions[Document]:
-        """Documents of the source by partition and tree."""
-        return Partitions(self.corpus.documents, self.settings.grouping)
+        """Documents of the source by partition and tree, without held trees."""
+        return Partitions(self.corpus.documents, self.settings.grouping, self.holds)
 
     @property
     def sizes(self) -> dict[str, Size]:

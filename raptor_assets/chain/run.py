@@ -97,6 +97,7 @@ class ChainRun:
     """Run of the chain in a step, over named partitions or over those chosen at launch.
 
     ``selected`` are the keys in Dagster of assets to make and of checks; None is all of them.
+    ``is_approved`` publishes what waits for approval.
     """
 
     def __init__(
@@ -106,6 +107,8 @@ class ChainRun:
         access: CorpusAccess,
         watch: Watch = ignore_progress,
         selected: tuple[Collection[dg.AssetKey], Collection[dg.AssetCheckKey]] | None = None,
+        *,
+        is_approved: bool = False,
     ) -> None:
         self._context = context
         self._named = named
@@ -136,6 +139,7 @@ class ChainRun:
             lambda: self._partitions,
             warn=context.log.warning,
             working=self._at.report,
+            is_approved=is_approved,
         )
         self._steps = build_steps(self._chain)
 
@@ -244,7 +248,7 @@ class ChainRun:
             self._plan(self._tree, [state.name for state in states])
         try:
             for step in self._steps:
-                alive = [state for state in states if not state.failure]
+                alive = [each for each in states if not (each.failure or each.is_waiting)]
                 if alive and step.asset in self._selected:
                     yield from self._step(step, alive)
         finally:
@@ -397,7 +401,8 @@ class ChainRun:
         results: Sequence[StepResult],
         seconds: float,
     ) -> None:
-        partitions = tuple(result.state.name for result in results)
+        waiting = tuple(result.state.name for result in results if result.state.is_waiting)
+        partitions = tuple(r.state.name for r in results if not r.state.is_waiting)
         failed = {state.name: state.failure for state in states if state.failure}
         for name, failure in failed.items():
             self._context.log.error(f"{name}: {failure.asset}: {failure.reason}")
@@ -411,7 +416,9 @@ class ChainRun:
             if verdict.name == document_text.name and not verdict.passed
         }
         asset, usage = step.asset.name, self._at.usage
-        done = Progress(asset, partitions, n_rows, seconds, n_made, failed, odd, usage=usage)
+        done = Progress(
+            asset, partitions, n_rows, seconds, n_made, failed, odd, usage=usage, waiting=waiting
+        )
         if results:
             self._context.log.info(describe_step(done))
         self._watch(done)

@@ -112,7 +112,9 @@ def unfinished_runs(instance: dg.DagsterInstance, corpus: CorpusNames) -> list[d
 
 
 def _is_of(run: dg.DagsterRun, corpus: CorpusNames) -> bool:
-    if run.job_name in map(corpus.of, (names.BUILD, names.DROP, names.SYNC)):
+    if run.job_name in map(
+        corpus.of, (names.BUILD, names.DROP, names.ROLLBACK, names.APPROVE, names.SYNC)
+    ):
         return True
     return any(corpus.find(key) for key in run.asset_selection or ())
 
@@ -191,7 +193,7 @@ def run_job(
     error, is_interrupted = "", False
     for event in execute_run_iterator(InMemoryJob(job), run, instance):
         if event.is_failure and error in ("", _NO_REASON):
-            error = _reason(event)
+            error = _described(event) if event.is_step_failure else _reason(event)
         if event.event_type == dg.DagsterEventType.RUN_FAILURE:
             reason = event.job_failure_data.failure_reason
             is_interrupted = reason is not None and reason.value == _INTERRUPTED

@@ -50,6 +50,7 @@ class PartitionState:
     name: str
     context: RunContext = field(repr=False)
     failure: Failure | None = None
+    is_waiting: bool = False
     verdicts: dict[ChainAsset, list[CheckResult]] = field(default_factory=dict)
     audits: dict[int, AuditReport] = field(default_factory=dict)
     plans: tuple[TreePlan, ...] = ()

@@ -39,6 +39,7 @@ COMMANDS = {
     "serve": ("servers", "Serve the published trees over HTTP."),
     "status": ("status", "Show what is published, and whether its checks passed."),
     "tree": ("trees", "Print a tree, from the top down to its chunks."),
+    "versions": ("versions", "Show earlier builds of a tree, and go back to one."),
     "ui": ("servers", "Open the Dagster UI on this home."),
 }
 """Module of each command, and its line of help."""

@@ -11,13 +11,14 @@ from dataclasses import dataclass, field
 from raptor_assets.assets import names
 from raptor_assets.assets.versions import TreeVersion, documents_version
 from raptor_assets.home.access import CorpusAccess
-from raptor_assets.home.published import Previous, Published
+from raptor_assets.home.published import Previous, Published, documents_by_tree, holds_in_force
 from raptor_core.curation import Curation
 from raptor_core.documents import (
     Document,
     Entry,
     Inventory,
     decide_removals,
+    partition_key,
 )
 from raptor_core.settings import Settings
 
@@ -74,6 +75,8 @@ class Changes:
         doubt: why a person has to confirm a removal, else "".
         renamed: previous ids of renamed documents, by new id.
         successors: partitions to build that took a renamed document, by the partition it left.
+        waiting: partitions whose build waits for approval.
+        holds: why trees stay at an earlier build, by name: a person set them back.
         refused: partitions of ``unchanged`` with summaries that the model refused. `raptor build`
             asks it again; the sensor does not, since it would ask without end.
     """
@@ -86,6 +89,8 @@ class Changes:
     renamed: Mapping[str, str] = field(default_factory=dict)
     successors: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     refused: frozenset[str] = frozenset()
+    waiting: tuple[str, ...] = ()
+    holds: Mapping[str, str] = field(default_factory=dict)
     unconfirmed: tuple[str, ...] = ()
     doubt: str = ""
 
@@ -129,7 +134,12 @@ def changes_of(
     *,
     is_confirmed: bool = False,
 ) -> Changes:
-    """Return the partitions of a corpus to build and to drop; see ``find_changes``."""
+    """Return the partitions of a corpus to build and to drop; see ``find_changes``.
+
+    Raises:
+        StoreMismatchError: the store was made for another embedder.
+    """
+    access.store.check_embedder()
     return find_changes(
         access.published(),
         access.settings,
@@ -156,8 +166,10 @@ def find_changes(
     | partition | in ``Changes`` | action |
     | --- | --- | --- |
     | in the source, and all its trees were published from it | unchanged | none |
+    | its trees are held, and no document of theirs is gone | none, ``holds`` has the trees | none |
     | a document of it is unknown | withheld | kept as it is |
     | lost documents, and a person has to confirm that | unconfirmed | nothing is built or dropped |
+    | in the source, and a build of it waits for approval | waiting | none |
     | in the source, and not published | new | build |
     | in the source, and published from other documents, decisions or settings | changed | build |
     | not in the source, and published by a build, or begun | removed | drop |
@@ -173,7 +185,11 @@ def find_changes(
         is_confirmed: a person confirmed that documents are gone; see ``decide_removals``.
     """
     grouping = settings.grouping
-    source = inventory.partitions(grouping)
+    source, holds = inventory.partitions(grouping), {}
+    if published.holds:
+        holds = holds_in_force(published.holds, documents_by_tree(source))
+        source, published = inventory.partitions(grouping, holds), published.without(holds)
+        begun = set(begun) - {partition_key(tree, grouping) for tree in holds}
     versions = {
         name: TreeVersion.of(name, documents_version(trees, curation), build)
         for name, trees in source.items()
@@ -184,6 +200,7 @@ def find_changes(
         if published.has_version(name, source[name], version)
     }
     stale = source.keys() - current
+    waiting = {name for name in stale if published.waits(name, versions[name].text)}
     stored = published.partitions()
     absent = (stored | set(begun)) - source.keys()
     shrunken = {
@@ -212,15 +229,17 @@ def find_changes(
     )
     withheld = removals.unknown.keys()
     kept = withheld | removals.unconfirmed
-    removed, to_build = absent - kept, stale - kept
+    removed, to_build = absent - kept, stale - kept - waiting
     return Changes(
-        new=tuple(sorted(n for n in to_build if not published.marks(n))),
-        changed=tuple(sorted(n for n in to_build if published.marks(n))),
+        new=tuple(sorted(n for n in to_build if not published.is_built(n))),
+        changed=tuple(sorted(n for n in to_build if published.is_built(n))),
         unchanged=tuple(sorted(current)),
         removed=tuple(sorted(removed)),
         withheld=tuple(sorted(withheld)),
         renamed=renames.documents,
         successors=renames.successors,
+        waiting=tuple(sorted(waiting - kept)),
+        holds=holds,
         refused=frozenset(filter(published.is_refused, current)),
         unconfirmed=tuple(sorted(removals.unconfirmed - withheld)),
         doubt=removals.reason,

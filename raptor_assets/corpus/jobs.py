@@ -1,6 +1,6 @@
 """Jobs: build the chain, drop partitions."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 import dagster as dg
@@ -47,10 +47,11 @@ def build_drop_job(access: CorpusAccess) -> dg.JobDefinition:
     def drop_partitions(context: dg.OpExecutionContext, config: DropConfig) -> None:
         context.instance.add_run_tags(context.run_id, process_tags(context))
         partitions = config.partitions
+        holds: Collection[str] = ()
         with turn(access.home, context):
             if config.only_gone:
-                partitions = still_removed(context, access, partitions)
-            drop_all(context, access, partitions)
+                partitions, holds = still_removed(context, access, partitions)
+            drop_all(context, access, partitions, holds)
 
     @dg.job(
         name=corpus.of(DROP),
@@ -65,29 +66,36 @@ def build_drop_job(access: CorpusAccess) -> dg.JobDefinition:
 
 def still_removed(
     context: dg.OpExecutionContext, access: CorpusAccess, partitions: Sequence[str]
-) -> list[str]:
-    """Return the partitions that are still to be dropped: a run may have waited for its turn."""
+) -> tuple[list[str], Collection[str]]:
+    """Return the partitions that are still to be dropped, and the trees that are held.
+
+    A run may have waited for its turn.
+    """
     begun = context.instance.get_dynamic_partitions(access.names.partitions)
     changes = changes_of(access, begun, is_confirmed=True)  # else they would not have been chosen
     removed = [name for name in partitions if name in changes.removed]
     if spared := sorted({*partitions} - {*removed}):
         context.log.info(f"not dropped, since not gone any more: {', '.join(spared)}")
-    return removed
+    return removed, changes.holds
 
 
 def drop_all(
-    context: dg.OpExecutionContext, access: CorpusAccess, partitions: Sequence[str]
+    context: dg.OpExecutionContext,
+    access: CorpusAccess,
+    partitions: Sequence[str],
+    holds: Collection[str] = (),
 ) -> None:
-    """Drop partitions one by one: trees, tables, pages, and the partition keys."""
-    stored = TreeIndex(access.store.trees, access.settings.grouping)
+    """Drop partitions one by one, but held trees: trees, tables, pages, and the partition keys."""
+    stored = TreeIndex(lambda: set(access.store.trees()) - set(holds), access.settings.grouping)
     for partition in partitions:
         cache = access.components(context.instance).cache
         n_nodes = _drop(partition, access, cache, stored)
         access.reports.delete(partition)
         context.instance.delete_dynamic_partition(access.names.partitions, partition)
         context.log.info(f"dropped partition {partition!r} with {n_nodes} nodes")
-    for store in access.store.open_each() if partitions else ():
-        store.optimize()
+    if partitions and access.store.exists():
+        with access.store.open_existing() as store:
+            store.optimize()
 
 
 def drop_config(
@@ -100,13 +108,14 @@ def drop_config(
 
 def _drop(partition: str, access: CorpusAccess, cache: NodeCache, stored: TreeIndex) -> int:
     """Drop a partition's trees, then its tables, and return the number of nodes."""
-    tables, place, grouping = access.tables, access.store, access.settings.grouping
+    tables, grouping = access.tables, access.settings.grouping
     trees, n_nodes = sorted(stored(partition)), 0
-    for store in place.open_each():
-        with store.publishing() as publishing:
-            n_nodes += publishing.drop(trees)
+    if trees:
+        with access.store.open_existing() as store, store.publishing() as publishing:
+            n_nodes = publishing.drop(trees)
     for tree in trees:
         access.home.map_of(tree).unlink(missing_ok=True)
+        access.kept.delete(tree)
     cache.forget({*trees, *TreeIndex(cache.unfinished, grouping)(partition)})
     for path in reversed(names.table_paths()):
         tables.delete(path, partition)

@@ -17,6 +17,7 @@ from raptor_assets.corpus.jobs import build_asset_job, build_drop_job
 from raptor_assets.corpus.sensor import build_source_sensor
 from raptor_assets.corpus.sync import build_sync_job
 from raptor_assets.corpus.upstream import Upstream, build_source_asset
+from raptor_assets.corpus.versions import build_version_jobs
 from raptor_assets.home.access import CorpusAccess
 from raptor_assets.home.folder import Home
 from raptor_assets.shown.progress import Watch, ignore_progress
@@ -45,8 +46,8 @@ def build_raptor_corpus(
 
     Args:
         name: name of the corpus: letters, digits and underscores. Its jobs are ``NAME_sync``,
-            ``NAME_build``, ``NAME_drop_partitions`` and ``NAME_evaluate``, its sensor
-            ``NAME_source_sensor``, its partitions ``NAME_trees``, its pool ``NAME_builds``.
+            ``NAME_build``, ``NAME_drop_partitions``, ``NAME_rollback`` and ``NAME_approve``, its
+            sensor ``NAME_source_sensor``, its partitions ``NAME_trees``, its pool ``NAME_builds``.
         settings: settings, or their TOML file; None for the defaults.
         home: folder of the corpus; None for a folder of its name in ``RAPTOR_HOME`` or ``.raptor``.
         key_prefix: prefix of all asset keys; None for the name.
@@ -110,7 +111,7 @@ def define_corpus(access: CorpusAccess, progress: Watch = ignore_progress) -> dg
     jobs = [build_asset_job(corpus.of(BUILD), builds.keys, description), build_drop_job(access)]
     definitions = dg.Definitions(
         assets=[builds],
-        jobs=[build_sync_job(access, progress), *jobs],
+        jobs=[build_sync_job(access, progress), *build_version_jobs(access), *jobs],
         sensors=[build_source_sensor(access, jobs)],
         resources={
             corpus.of(TABLES): TablesIOManager(access),

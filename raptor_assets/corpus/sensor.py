@@ -158,6 +158,8 @@ def _skip_reason(changes: Changes, waiting: Sequence[str]) -> str:
     if changes.withheld:
         unread = listed(changes.withheld, NAMED)
         reasons.append(f"{len(changes.withheld)} cannot be read now and stay: {unread}")
+    if changes.holds:
+        reasons.append(f"held at an earlier build: {listed(sorted(changes.holds), NAMED)}")
     if waiting:
         reasons.append(f"{len(waiting)} to drop wait until what took their place is published")
     return "; ".join(reasons)

@@ -112,8 +112,7 @@ def _sync(
         yield from run.events()
     droppable = sync.changes.droppable(run.failures)
     if removed := [name for name in droppable if name in sync.removed]:
-        removed = still_removed(context, access, removed)
-        drop_all(context, access, removed)
+        drop_all(context, access, *still_removed(context, access, removed))
     run.raise_failures()
 
 

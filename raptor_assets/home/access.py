@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from raptor_assets.assets.names import CorpusNames
+from raptor_assets.assets.names import WAITING, CorpusNames
 from raptor_assets.assets.versions import build_version
 from raptor_assets.home.folder import Home
-from raptor_assets.home.published import Published, read_published
+from raptor_assets.home.published import Published, holds_in_force, read_published
 from raptor_assets.home.source_state import keep_look, look
 from raptor_assets.shown.pages import ReportFolder
 from raptor_core.curation import Curation
@@ -28,15 +28,22 @@ from raptor_core.documents.base import MEGABYTE
 from raptor_core.evaluation.golden_file import Question, load_golden
 from raptor_core.file_names import ROWS_PLACE
 from raptor_core.settings import Settings, SourceSettings, StoreSettings
-from raptor_core.store import VectorStore, open_store, stored_identities, stored_identity
+from raptor_core.store import VectorStore, open_store, stored_identity
+from raptor_core.store.base import Mark
+from raptor_core.store.collection import check_embedder
 from raptor_core.tables.curation import read_decisions
 from raptor_core.tables.files import TableStore
+from raptor_core.transfer.kept import KeptBuilds
 from raptor_core.tree.cache import NodeCache
 from raptor_core.tree.components import Components
 from raptor_core.tree.corpus_tree import CORPUS_TREE_NAME, corpus_tree_settings
 
 if TYPE_CHECKING:
     import dagster as dg
+
+
+VERSIONS = "versions"
+"""Folder of kept builds, beside the tables."""
 
 
 class CorpusAccess:
@@ -82,6 +89,19 @@ class CorpusAccess:
         return self._components
 
     @cached_property
+    def kept(self) -> KeptBuilds:
+        """Earlier builds of the trees."""
+        return KeptBuilds(f"{self.home.tables_url(self.settings).rstrip('/')}/{VERSIONS}")
+
+    def holds(self, present: Mapping[str, Collection[str]]) -> dict[str, str]:
+        """Return why trees are held, by name; ``present`` has the documents' ids by tree."""
+        if not present or not self.store.exists():
+            return {}
+        with self.store.open_existing() as store:
+            names = [mark.tree for mark in store.marks(list(present)) if mark.hold]
+            return holds_in_force(store.manifests(names), present) if names else {}
+
+    @cached_property
     def build_version(self) -> str:
         """Code version of the published trees; see ``versions.build_version``."""
         return build_version(self.settings, self._components.custom_fingerprints)
@@ -108,12 +128,20 @@ class CorpusAccess:
 
     def partitions(self, begun: Collection[str]) -> set[str]:
         """Return the partitions that were begun or are published, by whomever."""
-        collections = self.published().collections
-        return {*begun, *(name for marks in collections for name in marks)}
+        return {*begun, *self.published().marks}
 
     def published(self) -> Published:
         """Read what is published, by partition."""
-        return read_published(self.store.open_each, self.settings.grouping)
+        if not self.store.exists():
+            return Published()
+        published = read_published(self.store.open_existing, self.settings.grouping)
+        if self.settings.runs.publish == "when_approved":
+            return replace(published, waits=self._waits)
+        return published
+
+    def _waits(self, partition: str, inputs: str) -> bool:
+        properties = self.tables.properties(WAITING.path, partition) or {}
+        return properties.get("inputs") == inputs
 
 
 class SourceAccess:
@@ -193,37 +221,35 @@ class StoreAccess:
         self._root = access.home.qdrant
 
     def open(self) -> VectorStore:
-        """Open the collection of the settings' embedder, which readers see after ``promote``."""
+        """Open the collection of the settings' embedder, or make it."""
         identity = self._access.components().probed_identity
-        owner = self._access.names.corpus
-        return open_store(self._settings, self._root, identity, successor=True, owner=owner)
+        return open_store(self._settings, self._root, identity, owner=self._access.names.corpus)
 
-    def promote(self, trees: Collection[str]) -> bool:
-        """Switch readers to the settings' embedder if it has all live trees of the source."""
-        with self.open_existing() as live:
-            needed = {mark.tree for mark in live.marks()} & set(trees)
-        with self.open() as store:
-            return store.promote(needed)
+    def open_existing(self) -> VectorStore:
+        """Open the collection as it is, without loading an embedder."""
+        return open_store(self._settings, self._root, owner=self._access.names.corpus)
 
     def exists(self) -> bool:
         """Return whether there is a store of this corpus."""
         return stored_identity(self._settings, self._root) is not None
 
-    def open_each(self) -> Iterator[VectorStore]:
-        """Open every collection of the corpus in turn, the live one first."""
-        place, owner = (self._settings, self._root), self._access.names.corpus
-        for identity in stored_identities(*place):
-            with open_store(*place, identity, successor=True, owner=owner) as store:
-                yield store
+    def check_embedder(self) -> None:
+        """Raise StoreMismatchError where the store was made for another embedder."""
+        if stored := stored_identity(self._settings, self._root):
+            embedder = self._access.components().embedder
+            where = f"the store of corpus {stored.corpus!r}"
+            check_embedder(stored, embedder.fingerprint, f"embedder {embedder.model}", where)
 
-    def trees(self) -> Iterator[str]:
-        """Yield the names of the trees of every collection."""
-        return (mark.tree for store in self.open_each() for mark in store.marks())
+    def trees(self) -> list[str]:
+        """Return the names of the stored trees."""
+        return [mark.tree for mark in self._marks()]
 
-    def built_trees(self) -> Iterator[str]:
-        """Yield the names of the trees that builds published."""
-        return (mark.tree for store in self.open_each() for mark in store.marks() if mark.inputs)
+    def built_trees(self) -> list[str]:
+        """Return the names of the trees that builds published."""
+        return [mark.tree for mark in self._marks() if mark.inputs]
 
-    def open_existing(self) -> VectorStore:
-        """Open the live collection to read it, without loading an embedder."""
-        return open_store(self._settings, self._root)
+    def _marks(self) -> list[Mark]:
+        if not self.exists():
+            return []
+        with self.open_existing() as store:
+            return store.marks()

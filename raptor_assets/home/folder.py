@@ -15,7 +15,7 @@ from raptor_core.home.folder import HOME_VARIABLE, HomeFolder
 from raptor_core.identity import safe_name
 from raptor_core.redaction import hide_credentials
 from raptor_core.settings import Settings
-from raptor_core.store.corpus import owner_name
+from raptor_core.store.collection import owner_name
 from raptor_core.tables.files import TableStore
 from raptor_core.tree.corpus_tree import CORPUS_TREE
 

@@ -1,15 +1,17 @@
 """Published trees by partition, from the manifests: the one truth of what is built."""
 
+from __future__ import annotations
+
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from raptor_assets.assets.versions import TreeVersion
-from raptor_core.documents import PublishedDocument
+from raptor_core.documents import Document, Entry, PublishedDocument
 from raptor_core.documents.grouping import partition_key
 from raptor_core.settings import GroupingSettings
-from raptor_core.store.base import Mark
+from raptor_core.store.base import Manifest, Mark
 from raptor_core.store.store import VectorStore
 
 Marks = Mapping[str, Sequence[Mark]]
@@ -21,72 +23,105 @@ Previous = Mapping[str, Sequence[PublishedDocument]]
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """Published trees of each collection of a corpus, the live one first.
+    """Published trees of a corpus; ``documents`` reads the documents of some partitions' trees.
 
-    ``documents`` reads the documents of the trees of some partitions.
+    ``holds`` are manifests of trees that a person set back to an earlier build. ``waits`` tells
+    whether a build of a partition from these inputs waits for approval.
     """
 
-    collections: Sequence[Marks] = ()
+    marks: Marks = field(default_factory=dict)
     documents: Callable[[Collection[str]], Previous] = field(
         default=lambda partitions: dict.fromkeys(partitions, ())
     )
+    holds: Sequence[Manifest] = ()
+    waits: Callable[[str, str], bool] = field(default=lambda *_: False)
+
+    def without(self, trees: Collection[str]) -> Published:
+        """Return what is published beside these trees."""
+        if not trees:
+            return self
+        marks = {name: [m for m in of if m.tree not in trees] for name, of in self.marks.items()}
+        return replace(self, marks=marks)
 
     def partitions(self) -> set[str]:
         """Return the partitions that a build of this corpus published."""
-        return {name for marks in self.collections for name in marks if self.marks(name)}
+        return set(filter(self.is_built, self.marks))
 
-    def marks(self, partition: str) -> list[Sequence[Mark]]:
-        """Return the marks of a partition in each collection that a build published it to."""
-        of_each = (marks.get(partition, ()) for marks in self.collections)
-        return [marks for marks in of_each if any(mark.inputs for mark in marks)]
+    def is_built(self, partition: str) -> bool:
+        """Return whether a build published a tree of a partition."""
+        return any(mark.inputs for mark in self.marks.get(partition, ()))
 
     def has_version(self, partition: str, trees: Collection[str], version: TreeVersion) -> bool:
-        """Return whether a collection has all trees of a partition in this version.
+        """Return whether all trees of a partition are published in this version.
 
         Trees that were published by hand or by an import count if the source has them, too.
         """
-        return {version} in self._versions(partition, trees)
+        return self._versions(partition, trees) == {version}
 
     def has_documents(self, partition: str, trees: Collection[str], version: TreeVersion) -> bool:
-        """Return whether a collection has all trees of a partition from these documents."""
-        of_each = self._versions(partition, trees)
-        return {version.documents} in [{v.documents for v in versions} for versions in of_each]
+        """Return whether all trees of a partition are published from these documents."""
+        return {v.documents for v in self._versions(partition, trees)} == {version.documents}
 
-    def _versions(self, partition: str, trees: Collection[str]) -> Iterator[set[TreeVersion]]:
-        for marks in self.marks(partition):
-            yield {TreeVersion.parse(m.inputs) for m in marks if m.inputs or m.tree in trees}
+    def _versions(self, partition: str, trees: Collection[str]) -> set[TreeVersion]:
+        if not self.is_built(partition):
+            return set()
+        marks = self.marks[partition]
+        return {TreeVersion.parse(m.inputs) for m in marks if m.inputs or m.tree in trees}
 
     def is_refused(self, partition: str) -> bool:
         """Return whether a model refused a summary of a partition."""
-        return any(mark.is_refused for marks in self.marks(partition)[:1] for mark in marks)
+        return any(mark.is_refused for mark in self.marks[partition])
 
 
-def read_published(
-    open_each: Callable[[], Iterator[VectorStore]], grouping: GroupingSettings
-) -> Published:
-    """Read the marks of every collection that ``open_each`` yields, the live one first.
+def read_published(open_store: Callable[[], VectorStore], grouping: GroupingSettings) -> Published:
+    """Read the marks of the store that ``open_store`` opens.
 
     Raises:
         StoreError: the store cannot be read.
         StoreLockedError: another process has it open for longer than the settings wait.
     """
-    collections = [_by_partition(store.marks(), grouping) for store in open_each()]
+    with open_store() as store:
+        marks = store.marks()
+        names = [mark.tree for mark in marks if mark.hold]
+        holds = store.manifests(names) if names else ()
+    by_partition = _by_partition(marks, grouping)
 
     def documents(partitions: Collection[str]) -> Previous:
         read: dict[str, list[PublishedDocument]] = {name: [] for name in partitions}
-        trees = {
-            mark.tree: name
-            for marks in collections
-            for name in partitions
-            for mark in marks.get(name, ())
-        }
-        for store in open_each() if trees else ():
-            for manifest in store.manifests(list(trees)):
-                if (name := trees.pop(manifest.tree, None)) is not None:
-                    read[name] += manifest.published_documents
+        trees = {mark.tree: name for name in partitions for mark in by_partition.get(name, ())}
+        if trees:
+            with open_store() as store:
+                for manifest in store.manifests(list(trees)):
+                    read[trees[manifest.tree]] += manifest.published_documents
         return read
 
-    return Published(collections, documents)
+    return Published(by_partition, documents, holds)
+
+
+def documents_by_tree(
+    partitions: Mapping[str, Mapping[str, Iterable[Document | Entry]]],
+) -> dict[str, set[str]]:
+    """Return the ids of documents by tree."""
+    trees = (pair for of_partition in partitions.values() for pair in of_partition.items())
+    return {tree: {document.id for document in documents} for tree, documents in trees}
+
+
+def holds_in_force(
+    holds: Iterable[Manifest], present: Mapping[str, Collection[str]]
+) -> dict[str, str]:
+    """Return why trees are held, by name, of those whose documents are all there.
+
+    Forgetting is stronger: where a document is gone, the tree is built without it.
+
+    Args:
+        holds: manifests of held trees.
+        present: ids of the documents of the source, by tree.
+    """
+    return {
+        manifest.tree: manifest.hold
+        for manifest in holds
+        if manifest.documents.keys() <= set(present.get(manifest.tree, ()))
+    }
 
 
 def _by_partition(marks: Iterable[Mark], grouping: GroupingSettings) -> Marks:

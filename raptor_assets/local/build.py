@@ -15,21 +15,18 @@ from raptor_assets.corpus.changes import Changes, changes_of
 from raptor_assets.home.access import CorpusAccess
 from raptor_assets.home.folder import Home
 from raptor_assets.home.source_state import keep_look, look
-from raptor_assets.local.dagster import CODE_LOCATION, begun_partitions, open_instance
+from raptor_assets.local.dagster import CODE_LOCATION, QUIET, begun_partitions, open_instance
 from raptor_assets.shown.progress import Failure, Progress, Watch, ignore_progress
-from raptor_core.documents import Scan, Skipped
+from raptor_core.documents import Scan, Skipped, partition_key
 from raptor_core.errors import SourceError
 from raptor_core.home.published import refuse_unknown
 from raptor_core.models.endpoints.client import EndpointClient
-from raptor_core.settings import Settings
+from raptor_core.settings import GroupingSettings, Settings
 from raptor_core.store import check_writable
 from raptor_core.tree.components import Components
 
 if TYPE_CHECKING:
     import dagster as dg
-
-
-_LOGGERS = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
 
 
 @dataclass
@@ -38,6 +35,7 @@ class BuildReport:
 
     Attributes:
         built, failed, dropped: partitions; a failed one keeps its published trees.
+        waiting: partitions whose build waits for approval.
         odd: documents by partition whose text looks wrongly extracted.
         produced: number of new embeddings and summaries by asset, without reused ones.
         n_kept: answers of a model that failed partitions keep for the next build.
@@ -48,6 +46,7 @@ class BuildReport:
     built: list[str] = field(default_factory=list)
     failed: dict[str, Failure] = field(default_factory=dict)
     dropped: list[str] = field(default_factory=list)
+    waiting: list[str] = field(default_factory=list)
     run_ids: list[str] = field(default_factory=list)
     odd: dict[str, str] = field(default_factory=dict)
     produced: Counter[str] = field(default_factory=Counter)
@@ -56,7 +55,7 @@ class BuildReport:
     @property
     def unchanged(self) -> list[str]:
         """Partitions that were up to date and not built."""
-        touched = {*self.built, *self.failed}
+        touched = {*self.built, *self.failed, *self.waiting}
         return [name for name in self.changes.unchanged if name not in touched]
 
     @property
@@ -107,13 +106,13 @@ def build(
         changes = changes_of(access, begun, is_confirmed=confirm_removal)
         if changes.doubt and partitions is None:
             raise SourceError(changes.explain_doubt())
-        to_build = _select(changes, partitions, force=force)
+        to_build = _select(changes, partitions, settings.grouping, force=force)
         removed = changes.removed if partitions is None else ()
         report = BuildReport(changes, scan.inventory.skipped)
         if to_build and components is None:
             # The token counter first: its missing file is reported before endpoints are called.
             access.components().counter.count(["a look"])
-            look_up_endpoints(settings)
+            require_keys(settings)
         if to_build or removed:
             check_writable(settings.store)
             _sync(report, instance, access, (to_build, removed), on_plan, on_progress)
@@ -172,6 +171,7 @@ def _sync(
         report.produced[progress.asset] += progress.n_made
         if progress.asset == TREE and progress.share == 1:
             report.built += [n for n in progress.partitions if n not in progress.failed]
+        report.waiting += progress.waiting
         on_progress(progress)
 
     planned = Sync(report.changes, tuple(to_build), tuple(removed))
@@ -179,7 +179,7 @@ def _sync(
     config = {"partitions": sorted(to_build)}
     steps = {access.names.of(f"{SYNC}_step"): {"config": config}}
     error = _execute(report, job, instance, access, {"ops": steps})
-    done = {*report.built, *report.failed}
+    done = {*report.built, *report.failed, *report.waiting}
     if error:
         failed = Failure("run", error)
         report.failed |= {name: failed for name in to_build if name not in done}
@@ -215,17 +215,15 @@ def _execute(
     from raptor_assets.chain.runs import run_job
 
     location = None if access.home.owner.names().corpus else CODE_LOCATION
-    run_id, error = run_job(job, instance, {**_LOGGERS, **config}, {}, location)
+    run_id, error = run_job(job, instance, {"loggers": QUIET, **config}, {}, location)
     report.run_ids.append(run_id)
     return error
 
 
-def look_up_endpoints(settings: Settings) -> None:
-    """Check each endpoint of a build once: that it accepts the key and has the model."""
-    endpoints = settings.build_endpoints.values()
-    distinct = {(part.base_url, part.model, part.api_key_env): part for part in endpoints}
-    for part in distinct.values():
-        EndpointClient(part).look_up()
+def require_keys(settings: Settings) -> None:
+    """Raise MissingKeyError if an endpoint of a build needs a key, and there is none."""
+    for part in settings.build_endpoints.values():
+        EndpointClient(part).require_key()
 
 
 def drop(home: Home, settings: Settings, partitions: Sequence[str]) -> BuildReport:
@@ -243,10 +241,22 @@ def drop(home: Home, settings: Settings, partitions: Sequence[str]) -> BuildRepo
     return report
 
 
-def _select(changes: Changes, partitions: Collection[str] | None, *, force: bool) -> set[str]:
+def _select(
+    changes: Changes,
+    partitions: Collection[str] | None,
+    grouping: GroupingSettings,
+    *,
+    force: bool,
+) -> set[str]:
     in_source = {*changes.to_build, *changes.unchanged}
     selected = in_source if force else set(changes.to_build_now)
     if partitions is None:
         return selected
+    for tree, note in changes.holds.items():
+        if partition_key(tree, grouping) in set(partitions) - in_source:
+            raise SourceError(
+                f"the tree {tree!r} is held at an earlier build: {note}. `raptor versions release "
+                f"{tree}` lets builds publish it again"
+            )
     refuse_unknown("partition is called", partitions, in_source)
     return selected & set(partitions)

@@ -14,6 +14,8 @@ from raptor_core.errors import SettingsError
 if TYPE_CHECKING:
     import dagster as dg
 
+QUIET = {"console": {"config": {"log_level": "CRITICAL"}}}
+"""Loggers of runs of the command, which prints their progress itself."""
 CODE_LOCATION = "raptor_assets.local.definitions"
 """Module that Dagster loads for a home, and the name of that code location in its records."""
 

@@ -57,9 +57,9 @@ def forecast(
     dropped = _dropped_trees(access, (*removed, *to_build), set(documents))
     prepared = access.components()
     prepared.curation = access.curation()
-    is_usable = _has_usable_store(access, prepared)
-    previous = _previous_trees(access, documents, dropped, prepared) if is_usable else {}
-    known: Known | None = KnownStore(access.store) if is_usable else None
+    exists = access.store.exists()
+    previous = _previous_trees(access, documents, dropped, prepared) if exists else {}
+    known: Known | None = KnownStore(access.store) if exists else None
     plan = plan_rebuild(previous, documents, components=prepared, known=known)
     if settings.corpus_tree.enabled:
         plan = replace(plan, trees=(*plan.trees, *_plan_corpus_tree(access, plan)))
@@ -108,14 +108,6 @@ def _dropped_trees(
     """Return the trees of removed partitions, and those that changed partitions lose."""
     stored = TreeIndex(access.store.built_trees, access.settings.grouping)
     return {tree for name in partitions for tree in stored(name)} - set(live)
-
-
-def _has_usable_store(access: CorpusAccess, components: Components) -> bool:
-    """Return whether there is a store, and the settings' embedder made its vectors."""
-    if not access.store.exists():
-        return False
-    with access.store.open_existing() as store:
-        return bool(store.identity == components.store_identity)
 
 
 def _previous_trees(

@@ -5,7 +5,7 @@ Names are stable from build to build. ``cluster_map`` draws the clusters.
 
 import itertools
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ from raptor_assets.assets.versions import PAST_TOP
 from raptor_assets.shown.cluster_map import cluster_map
 from raptor_assets.shown.markdown import markdown_table, nodes_markdown, shorten
 from raptor_assets.shown.progress import COUNTED, PartitionCosts
-from raptor_core.audit.report import AuditReport, measure_propagation
+from raptor_core.audit.report import AuditReport
 from raptor_core.checks.sizes import compressions
 from raptor_core.checks.statistics import distribution
 from raptor_core.documents.base import Corpus, Document
@@ -303,23 +303,13 @@ def findings_metadata(report: AuditReport, usage: Usage) -> Metadata:
     return metadata
 
 
-def audit_metadata(
-    audits_by_layer: Mapping[int, AuditReport], usage: Usage, trees: Sequence[Tree]
-) -> Metadata:
-    """Return the numbers of this run's audits, and of findings that upper layers repeat."""
-    if not audits_by_layer:
+def audit_metadata(audits: Collection[AuditReport], usage: Usage) -> Metadata:
+    """Return the numbers of this run's audits."""
+    if not audits:
         return {}
-    counts = []
-    for number, report in audits_by_layer.items():
-        layers = [t.layers[number + 1] for t in trees if number + 1 < len(t.layers)]
-        above = ((node.text, node.children) for layer in layers for node in layer.nodes)
-        counts.append(measure_propagation(report.findings, above))
-    audits = audits_by_layer.values()
     return {
         "summaries_audited": sum(len(report.audited) for report in audits),
         "summaries_judged": sum(report.n_judged for report in audits),
         "summaries_unsupported": sum(len(report.unsupported_nodes) for report in audits),
-        "findings_traceable": sum(count.n_traceable for count in counts),
-        "findings_repeated_above": sum(count.n_repeated for count in counts),
         **usage_metadata(usage, "audit_"),
     }

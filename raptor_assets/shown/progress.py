@@ -28,6 +28,7 @@ class Progress:
         odd: findings of the check on documents, by partition.
         share: 1 for a step that is done, less for a step that works.
         usage: usage of endpoints by the step so far.
+        waiting: partitions whose build waits for approval.
     """
 
     asset: str
@@ -39,6 +40,7 @@ class Progress:
     odd: Mapping[str, str] = field(default_factory=dict)
     share: float = 1.0
     usage: Usage = field(default_factory=Usage)
+    waiting: tuple[str, ...] = ()
 
 
 Watch = Callable[[Progress], None]

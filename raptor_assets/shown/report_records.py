@@ -39,6 +39,11 @@ class TreeRecord:
     change: RebuildChange
     cost: Cost | None
 
+    def notes(self) -> dict[str, object]:
+        """Return what a kept build says of itself: nodes that came and went, and the cost."""
+        counts = {"n_added": len(self.change.added), "n_removed": self.change.n_removed}
+        return {**counts, "cost": dict(self.cost) if self.cost else None}
+
 
 def read_records(tables: TableStore, partition: str) -> dict[str, TreeRecord]:
     """Return the records of a partition's trees by name, none before its first report."""

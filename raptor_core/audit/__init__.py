@@ -16,10 +16,6 @@ def make_judge(
     settings: AuditSettings, *, embedder: Embedder | None = None, ledger: Ledger | None = None
 ) -> Judge:
     """Return the judge that the settings name; models are loaded at the first audit."""
-    if settings.judge == "nli":
-        from raptor_core.audit.nli import NliJudge
-
-        return NliJudge(settings.model)
     if settings.judge in ("llm", "local"):
         from raptor_core.audit.llm import LlmJudge
 

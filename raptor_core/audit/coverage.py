@@ -56,14 +56,3 @@ def held_children(
         share >= HELD_SHARE or (cosine >= HELD_COSINE and share >= HELD_SHARE / 2)
         for share, cosine in zip(shares, nearness, strict=True)
     ]
-
-
-OMISSION_WORDS = 12
-"""Number of words that name a child which a summary leaves out."""
-
-
-def omissions(summary: str, children: Sequence[str]) -> tuple[str, ...]:
-    """Return the beginnings of the other children if the summary repeats one child, else none."""
-    copied = copied_child(summary, children)
-    remaining = [c for c in children if c != children[copied]] if copied is not None else []
-    return tuple(" ".join(child.split()[:OMISSION_WORDS]) for child in remaining)

@@ -5,7 +5,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from raptor_core.audit.base import AuditedSummary, Judge, Judgement, SentenceFinding
-from raptor_core.audit.terms import SupportedTerms, exact_forms, terms
 from raptor_core.curation import RIGHT, WRONG, Curation
 from raptor_core.identity import digest
 from raptor_core.nodes import Node
@@ -171,36 +170,3 @@ def sample(nodes: Sequence[Node], rate: float, minimum: int) -> list[Node]:
     by_hash = sorted((digest("audit", node.id), node.id) for node in nodes)
     chosen = {node_id for _, node_id in by_hash[:n_sampled]}
     return [node for node in nodes if node.id in chosen]
-
-
-@dataclass(frozen=True, slots=True)
-class Propagation:
-    """Counts of unsupported sentences whose content reaches their parents.
-
-    Attributes:
-        n_traceable: unsupported sentences with a number or name that no child holds, in nodes with
-            a parent.
-        n_repeated: traceable sentences of which a parent holds such a number or name.
-    """
-
-    n_traceable: int
-    n_repeated: int
-
-
-def measure_propagation(
-    findings: Iterable[SentenceFinding], above: Iterable[tuple[str, Iterable[str]]]
-) -> Propagation:
-    """Follow unsupported sentences to ``above``: texts of the next layer, their children's ids."""
-    parents: dict[str, list[SupportedTerms]] = {}
-    for text, children in above:
-        parent = terms(text)
-        for child in children:
-            parents.setdefault(child, []).append(parent)
-    n_traceable = n_repeated = 0
-    for finding in findings:
-        marks = exact_forms(finding.sentence, finding.missing)
-        if finding.judgement != "unsupported" or not marks or finding.node_id not in parents:
-            continue
-        n_traceable += 1
-        n_repeated += any(p.supports(forms) for p in parents[finding.node_id] for forms in marks)
-    return Propagation(n_traceable, n_repeated)

@@ -242,19 +242,6 @@ def find_needs(sentence: str, sources: SupportedTerms) -> Needs:
     )
 
 
-def exact_forms(sentence: str, missing: Sequence[str]) -> list[frozenset[str]]:
-    """Return the forms of the sentence's numbers, names and codes that are ``missing``."""
-    all_names = {word.text for word in names(sentence, words(sentence))}
-    no_name = [word for text in missing for word in words(text) if word.text in all_names]
-    no_number = [number for text in missing for number in numbers(text)]
-    no_code = [code for text in missing for code in codes(text)]
-    return [
-        *map(word_forms, no_name),
-        *map(number_forms, no_number),
-        *map(code_forms, no_code),
-    ]
-
-
 def find_missing(items: Iterable[Item], known: SupportedTerms) -> list[str]:
     """Return the items that a text does not hold, as written."""
     return [item.text for item in items if not known.supports(item.forms)]

@@ -8,6 +8,9 @@ from raptor_core.checks.statistics import DIGITS, distribution
 from raptor_core.identity import FALLBACK
 from raptor_core.nodes import Node
 
+MIN_COVERAGE = 0.5
+"""Least share of the children of a layer's summaries of which these hold something."""
+
 
 @dataclass(frozen=True, slots=True)
 class _Coverage:
@@ -40,7 +43,6 @@ class _Coverage:
 )
 def summary_coverage(layer: base.CheckedLayer) -> base.CheckMeasurement:
     """Measure the mean share of children that are held, and summaries that copy a child."""
-    bound = layer.settings.checks.min_coverage
     measured = [c for node in layer.summaries if (c := _measure(node, layer))]
     shares = [coverage.share for coverage in measured]
     n_children = sum(len(coverage.children) for coverage in measured)
@@ -58,10 +60,10 @@ def summary_coverage(layer: base.CheckedLayer) -> base.CheckMeasurement:
     if measured:
         mean = n_held / n_children
         numbers["coverage"] = round(mean, DIGITS)
-        passed = passed and mean >= bound
+        passed = passed and mean >= MIN_COVERAGE
         summary = (
             f"Summaries hold something of {base.percent(mean)} of their children (at least "
-            f"{base.percent(bound)}); {len(copies)} of {len(measured)} repeat one child."
+            f"{base.percent(MIN_COVERAGE)}); {len(copies)} of {len(measured)} repeat one child."
         )
     ranked = sorted(measured, key=lambda c: (c.repeated is None, c.share, c.node.id))
     worst = [

@@ -11,8 +11,7 @@ import numpy as np
 
 from raptor_core.checks.base import CheckedLayer, CheckMeasurement, WorstNode, check, percent
 from raptor_core.checks.statistics import DIGITS
-from raptor_core.nodes import Node, grouped
-from raptor_core.settings import CheckSettings
+from raptor_core.nodes import grouped
 from raptor_core.text.words import folded_words
 
 MIN_RUNS = 6
@@ -77,9 +76,8 @@ def _pairs_of_distinct(rows: dict[_Runs, int], least: float) -> list[SimilarPair
 
 NEAR_DUPLICATE = 0.8
 """Share of three-word runs that two near duplicates have in common."""
-
-Twin = tuple[Node, Node, float]
-"""Summary, the summary that it repeats, and their similarity in [0, 1]."""
+MAX_SHARE = 0.1
+"""Share of a layer's summaries that may nearly repeat another; of two alike, one counts."""
 
 
 @check(
@@ -89,30 +87,23 @@ Twin = tuple[Node, Node, float]
 )
 def near_duplicates(layer: CheckedLayer) -> CheckMeasurement:
     """Measure the share of summaries that repeat another of their tree by their words."""
-    checks = layer.settings.checks
     twins = [
         (nodes[pair.first], nodes[pair.second], pair.likeness)
         for nodes in grouped(layer.summaries, lambda node: node.tree).values()
         for pair in pairs_by_words([node.text for node in nodes], NEAR_DUPLICATE)
     ]
-    return _measure(len(layer.summaries), twins, checks)
-
-
-def _measure(n_checked: int, twins: Sequence[Twin], checks: CheckSettings) -> CheckMeasurement:
-    n_repeated = len({repeating.id for _, repeating, _ in twins})
+    n_checked, n_repeated = len(layer.summaries), len({second.id for _, second, _ in twins})
     share = n_repeated / max(1, n_checked)
-    numbers: dict[str, float] = {
+    numbers = {
         "summaries": n_checked,
         "near_duplicates": n_repeated,
         "near_duplicate_pairs": len(twins),
+        "near_duplicate_share": round(share, DIGITS),
     }
-    summary = "No summary to compare."
-    if n_checked:
-        numbers["near_duplicate_share"] = round(share, DIGITS)
-        summary = (
-            f"{n_repeated} of {n_checked} summaries nearly repeat another of their "
-            f"layer (at most {percent(checks.max_near_duplicates)})."
-        )
+    summary = (
+        f"{n_repeated} of {n_checked} summaries nearly repeat another of their layer (at most "
+        f"{percent(MAX_SHARE)})."
+    )
     worst = [
         WorstNode.of(node, likeness, f"as {repeated.id} (words {likeness:.2f})")
         for node, repeated, likeness in sorted(twins, key=lambda twin: (-twin[2], twin[0].id))
@@ -121,4 +112,4 @@ def _measure(n_checked: int, twins: Sequence[Twin], checks: CheckSettings) -> Ch
         "Look for copied documents first; else raise clustering.threshold, so that fewer nodes "
         "join several clusters."
     )
-    return CheckMeasurement(share <= checks.max_near_duplicates, summary, numbers, worst, remedy)
+    return CheckMeasurement(share <= MAX_SHARE, summary, numbers, worst, remedy)

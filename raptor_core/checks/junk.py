@@ -20,10 +20,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from raptor_core.audit.collage import folded, is_collage
-from raptor_core.audit.coverage import omissions
 from raptor_core.checks.base import CheckedLayer, CheckMeasurement, WorstNode, check
 from raptor_core.checks.languages import find_switch, writing
 from raptor_core.models.summarizing.base import Unfit
+from raptor_core.nodes import Node
 from raptor_core.text.sentence_ends import ends_sentence, ends_unmarked, sentence_ends
 from raptor_core.text.vocabulary import read_phrases
 from raptor_core.text.words import words
@@ -234,9 +234,6 @@ SIGNS: dict[str, Callable[[str], str | None]] = {
 }
 """Detectors by kind of junk, in order; each returns an excerpt that shows it, or None."""
 
-TRUNCATED = "truncated"
-"""Kind of junk that the check ``truncation`` judges."""
-_JUDGED = tuple(kind for kind in SIGNS if kind != TRUNCATED)
 _CHILD_SIGNS: dict[str, Callable[[str], str | None]] = {
     **SIGNS,
     "letterless": partial(letterless, bound=MIN_CHILD_LETTERS),
@@ -254,13 +251,13 @@ class Junk:
     excerpt: str
 
 
-def find_junk(text: str, children: Sequence[str], kinds: Iterable[str] = SIGNS) -> Junk | None:
-    """Return the first sign of ``kinds`` that ``text`` is no summary of ``children``, or None.
+def find_junk(text: str, children: Sequence[str]) -> Junk | None:
+    """Return the first sign that ``text`` is no summary of ``children``, or None.
 
     The children are read only if there is a sign, so every answer of a model can be tested.
     """
-    for kind in kinds:
-        excerpt = SIGNS[kind](text)
+    for kind, detect in SIGNS.items():
+        excerpt = detect(text)
         if excerpt is not None and not _shared(kind, text, excerpt, children):
             return Junk(kind, excerpt)
     return None
@@ -269,19 +266,23 @@ def find_junk(text: str, children: Sequence[str], kinds: Iterable[str] = SIGNS) 
 @check(
     "junk_text",
     "error",
-    "No summary is an error, a refusal, an error page, an echoed prompt, a loop, empty or without "
-    "letters, unless its children are the same.",
+    "No summary is an error, a refusal, an error page, an echoed prompt, a loop, empty, without "
+    "letters or cut in mid sentence, unless its children are the same or it consists of their "
+    "pieces.",
 )
 def junk_text(layer: CheckedLayer) -> CheckMeasurement:
-    """Measure the number of summaries that are junk; leaves are never junk."""
-    findings = ((n, find_junk(n.text, layer.texts_below(n), _JUDGED)) for n in layer.written)
+    """Measure the number of summaries that are junk; leaves are never junk.
+
+    A summary of ``summarizer.max_tokens`` or more is cut if its last line has no full stop.
+    """
+    findings = ((node, _node_junk(node, layer)) for node in layer.written)
     junk_nodes = [(node, junk) for node, junk in findings if junk]
     kinds = Counter(junk.kind for _, junk in junk_nodes)
     n_checked = len(layer.written)
     numbers = {
         "summaries": n_checked,
         "junk": len(junk_nodes),
-        **{f"junk_{kind}": kinds[kind] for kind in _JUDGED},
+        **{f"junk_{kind}": kinds[kind] for kind in SIGNS},
     }
     summary = f"None of {n_checked} summaries is junk."
     if kinds:
@@ -291,8 +292,20 @@ def junk_text(layer: CheckedLayer) -> CheckMeasurement:
         WorstNode.of(node, 1.0, f"{junk.kind.replace('_', ' ')}: {junk.excerpt[:80]}")
         for node, junk in junk_nodes
     ]
-    remedy = "Look at the summarizer's endpoint and model, then build the partition again."
+    remedy = (
+        "Look at the summarizer's endpoint and model, and raise summarizer.max_tokens for cut "
+        "summaries; then build the partition again."
+    )
     return CheckMeasurement(not kinds, summary, numbers, worst, remedy)
+
+
+def _node_junk(node: Node, layer: CheckedLayer) -> Junk | None:
+    children = layer.texts_below(node)
+    junk = find_junk(node.text, children)
+    if junk is not None or node.n_tokens < layer.settings.summarizer.max_tokens:
+        return junk
+    end = open_end(node.text)
+    return Junk("truncated", end) if end and not is_collage(node.text, children) else None
 
 
 def _shared(kind: str, text: str, excerpt: str, children: Sequence[str]) -> bool:
@@ -302,7 +315,7 @@ def _shared(kind: str, text: str, excerpt: str, children: Sequence[str]) -> bool
     if is_collage(text, children):
         return True
     texts = [folded(child) for child in children]
-    if kind == TRUNCATED:
+    if kind == "truncated":
         tail = folded(text)[-_TAIL_CHARS:]
         return _quoted(tail, texts) or _quoted(folded(last_fragment(text))[-_TAIL_CHARS:], texts)
     detect = _CHILD_SIGNS[kind]
@@ -326,58 +339,11 @@ def _holds_words(excerpt: str, texts: Iterable[str]) -> bool:
     return len(sought) > 1 and any(sought <= set(words(child)) for child in texts)
 
 
-def find_cut(text: str, children: Sequence[str], *, full: bool = False) -> str | None:
-    """Return the end of a ``text`` that is cut off, or None; ``full`` if it fills its limit."""
-    junk = find_junk(text, children, (TRUNCATED,))
-    if junk is not None:
-        return junk.excerpt
-    end = open_end(text) if full else None
-    return end if end is not None and not is_collage(text, children) else None
-
-
-@check(
-    "truncation",
-    "error",
-    "No summary stops in the middle of a sentence, at the token limit or before it, unless it is "
-    "put together from pieces of its children or they stop so themselves.",
-)
-def truncation(layer: CheckedLayer) -> CheckMeasurement:
-    """Measure the number of summaries that are cut off.
-
-    A summary of ``summarizer.max_tokens`` or more counts if its last line has no full stop, a
-    shorter one if it stops in mid sentence (see ``truncated``).
-    """
-    limit = layer.settings.summarizer.max_tokens
-    checked = layer.written
-    ends = (
-        (node, find_cut(node.text, layer.texts_below(node), full=node.n_tokens >= limit))
-        for node in checked
-    )
-    cut = sorted(
-        ((node, end) for node, end in ends if end is not None),
-        key=lambda pair: (-pair[0].n_tokens, pair[0].id),
-    )
-    numbers = {
-        "summaries": len(checked),
-        "truncated": len(cut),
-        "at_limit": sum(node.n_tokens >= limit for node in checked),
-        "limit_tokens": limit,
-    }
-    summary = f"None of {len(checked)} summaries stops in mid sentence."
-    if cut:
-        summary = f"{len(cut)} of {len(checked)} summaries stop in mid sentence."
-    worst = [WorstNode.of(node, node.n_tokens, f"stops at “…{end[-40:]}”") for node, end in cut]
-    remedy = "Raise summarizer.max_tokens or the endpoint's own limit, then build again."
-    return CheckMeasurement(not cut, summary, numbers, worst, remedy)
-
-
 def find_unfit(text: str, sources: Sequence[str]) -> Unfit | None:
     """Return the reason why ``text`` is no summary of ``sources``, or None."""
     junk = find_junk(text, sources)
     if junk is not None:
         return Unfit(f"the answer is junk ({junk.kind}): {junk.excerpt[:80]!r}")
-    if missing := omissions(text, sources):
-        return Unfit("the answer repeats one of its texts", omissions=missing)
     switch = find_switch(writing(text), [writing(source) for source in sources])
     if switch is None or is_collage(text, sources):
         return None

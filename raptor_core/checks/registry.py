@@ -1,7 +1,5 @@
 """Lists of the checks on a layer, on finished trees, and on the store."""
 
-from dataclasses import replace
-
 from raptor_core.checks import sizes
 from raptor_core.checks.base import (
     Check,
@@ -14,12 +12,11 @@ from raptor_core.checks.base import (
 from raptor_core.checks.coverage import summary_coverage
 from raptor_core.checks.duplicates import near_duplicates
 from raptor_core.checks.injection import prompt_injection
-from raptor_core.checks.junk import junk_text, truncation
+from raptor_core.checks.junk import junk_text
 from raptor_core.checks.languages import language_switch
 from raptor_core.checks.refused import model_answers
 from raptor_core.checks.stored import staleness, store
 from raptor_core.checks.structure import coverage, shrink, tree_coverage
-from raptor_core.settings import CheckSettings
 
 CLUSTER_CHECKS: tuple[Check[[CheckedClusters]], ...] = (
     sizes.token_budget,
@@ -28,7 +25,6 @@ CLUSTER_CHECKS: tuple[Check[[CheckedClusters]], ...] = (
 LAYER_CHECKS: tuple[Check[[CheckedLayer]], ...] = (
     coverage,
     junk_text,
-    truncation,
     sizes.compression_ratio,
     language_switch,
     near_duplicates,
@@ -50,12 +46,3 @@ def check_layer(layer: CheckedLayer) -> list[CheckResult]:
 def check_trees(checked: CheckedTrees) -> list[CheckResult]:
     """Return the results on whole trees, in the order of TREE_CHECKS."""
     return [check(checked) for check in TREE_CHECKS]
-
-
-def cluster_checks(settings: CheckSettings) -> list[Check[[CheckedClusters]]]:
-    """Return CLUSTER_CHECKS; ``cluster_size`` blocks if the settings say so."""
-    blocks = settings.on_cluster_size == "block"
-    return [
-        replace(check, severity="error") if blocks and check is sizes.cluster_size else check
-        for check in CLUSTER_CHECKS
-    ]

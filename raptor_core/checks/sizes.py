@@ -5,9 +5,8 @@
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
 
@@ -19,12 +18,10 @@ from raptor_core.checks.base import (
     WorstNode,
     check,
     children_of,
-    percent,
 )
 from raptor_core.checks.statistics import DIGITS, distribution
 from raptor_core.nodes import Node
 from raptor_core.settings import Settings
-from raptor_core.text.sentence_ends import ends_sentence
 
 PAPER_CHILDREN = 6.7
 
@@ -166,77 +163,32 @@ def compression_ratio(layer: CheckedLayer) -> CheckMeasurement:
     return CheckMeasurement(low <= mean <= high, summary, numbers, worst, remedy)
 
 
-MAX_CUT_SENTENCES = 0.1
-"""Share of the borders between chunks that may lie inside a sentence."""
-_CLOSING = "\"'”’»)]}*_`|"
-# A clause is a border as good as a sentence.
-_CLAUSE_ENDS = (":", ";", "：", "；")
-
-
-Texts = Mapping[tuple[str, str], str]
-"""Texts of documents, by tree and document id."""
-
-
 @check(
     "chunk_length",
     "warn",
-    "Tokens of the chunks, share of those over chunking.max_tokens or over what the embedder reads "
-    "at once, and share of borders between two chunks that lie inside a sentence.",
+    "Tokens of the chunks, and share of those over chunking.max_tokens or over what the embedder "
+    "reads at once.",
 )
-def chunk_length(chunks: Sequence[Node], texts: Texts, settings: Settings) -> CheckMeasurement:
-    """Measure chunks over the limits of tokens, and the share of borders that cut a sentence.
-
-    ``chunks`` are in document order, of one or more trees. A border cuts no sentence where a line
-    ends, or where the text before it ends like a sentence. Borders of documents without a text are
-    not judged. Windows of words always cut sentences, so their share breaks no bound.
-    """
-    limit, bound = settings.chunking.max_tokens, MAX_CUT_SENTENCES
-    window = settings.max_window_tokens or math.inf
-    long = [node for node in chunks if node.n_tokens > window]
+def chunk_length(chunks: Sequence[Node], settings: Settings) -> CheckMeasurement:
+    """Measure chunks over the limits of tokens."""
+    limit, window = settings.chunking.max_tokens, settings.max_window_tokens or math.inf
     over = sorted(
-        (node for node in chunks if node.n_tokens > limit),
+        (node for node in chunks if node.n_tokens > min(limit, window)),
         key=lambda node: (-node.n_tokens, node.id),
     )
-    borders = list(_borders(chunks, texts))
-    cut = [node for node, is_cut in borders if is_cut]
-    share = len(cut) / len(borders) if borders else 0.0
-    judged = settings.chunking.method != "windows"
+    n_over = sum(node.n_tokens > limit for node in chunks)
+    n_long = sum(node.n_tokens > window for node in chunks)
     numbers = {
         "chunks": len(chunks),
         **distribution("chunk_tokens", [node.n_tokens for node in chunks]),
-        "over_limit_share": round(len(over) / max(1, len(chunks)), DIGITS),
-        "over_window_share": round(len(long) / max(1, len(chunks)), DIGITS),
+        "over_limit_share": round(n_over / max(1, len(chunks)), DIGITS),
+        "over_window_share": round(n_long / max(1, len(chunks)), DIGITS),
     }
-    if borders:
-        numbers["cut_sentences_share"] = round(share, DIGITS)
-    summary = (
-        f"{len(over)} of {len(chunks)} chunks are over {limit} tokens; {percent(share)} of the "
-        f"borders cut a sentence (at most {percent(bound)})."
-    )
-    if long:
-        summary += f" {len(long)} are over the {window} tokens that the embedder reads at once."
-    worst = [WorstNode.of(node, node.n_tokens, f"{node.n_tokens} tokens") for node in over or long]
-    worst += [WorstNode.of(node, node.n_tokens, "ends inside a sentence") for node in cut]
-    remedy = "Look at the texts: are they read whole, with their line ends? " + (
-        "The chunker breaks its contract on chunking.max_tokens."
-        if over
-        else settings.window_caution + "."
-        if long
-        else "Sentences longer than chunking.max_tokens are cut: raise it."
-    )
-    return CheckMeasurement(
-        not over and not long and (share <= bound or not judged), summary, numbers, worst, remedy
-    )
-
-
-def _borders(chunks: Sequence[Node], texts: Texts) -> Iterator[tuple[Node, bool]]:
-    """Yield each chunk that another chunk follows, and whether the border cuts a sentence."""
-    for chunk, following in pairwise(chunks):
-        place = chunk.tree, chunk.documents[0]
-        if place != (following.tree, following.documents[0]) or place not in texts:
-            continue
-        text = texts[place]
-        between = text[chunk.end : following.start]
-        ending = text[chunk.start : chunk.end].rstrip().rstrip(_CLOSING)
-        is_end = ends_sentence(ending) or ending.endswith(_CLAUSE_ENDS)
-        yield chunk, "\n" not in between and not is_end
+    summary = f"{n_over} of {len(chunks)} chunks are over {limit} tokens."
+    if n_long:
+        summary += f" {n_long} are over the {window} tokens that the embedder reads at once."
+    worst = [WorstNode.of(node, node.n_tokens, f"{node.n_tokens} tokens") for node in over]
+    remedy = f"{settings.window_caution}."
+    if n_over:
+        remedy = "The chunker breaks its contract on chunking.max_tokens."
+    return CheckMeasurement(not over, summary, numbers, worst, remedy)

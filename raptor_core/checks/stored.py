@@ -3,10 +3,8 @@
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from raptor_core.audit.collage import folded
 from raptor_core.checks.base import CheckMeasurement, WorstNode, check, percent
@@ -17,20 +15,16 @@ from raptor_core.store.base import Manifest, StoreIdentity
 from raptor_core.vectors import Vectors
 
 UNIT_TOLERANCE = 1e-3
-_MIN_COLLAPSED = 10
-MAX_MEAN_COSINE = 0.995
-"""Mean cosine of two nodes of a layer above which its vectors have collapsed."""
 MAX_EQUAL_VECTORS = 0.1
 """Share of a tree's texts whose vector may be that of another text."""
-"""Nodes that a layer needs for its mean cosine to be judged."""
 _EQUAL = "whose vector is that of another text"
 
 
 @check(
     "embedding",
     "error",
-    "Every node has a vector of the store's model and dimension, finite and of norm 1, hardly "
-    "any has that of another text, and no layer's vectors have collapsed into one direction.",
+    "Every node has a vector of the store's model and dimension, finite and of norm 1, and "
+    "hardly any has that of another text.",
 )
 def embedding(
     nodes: Sequence[Node],
@@ -64,12 +58,6 @@ def embedding(
     share, bound = len(equal) / max(1, len(nodes)), MAX_EQUAL_VECTORS
     if nodes:
         numbers["vectors_equal_share"] = round(share, DIGITS)
-    cosines = _mean_cosines([node.layer for node, _ in sized], rows, finite)
-    numbers |= {f"layer_{layer}_mean_cosine": cosine for layer, (_, cosine) in cosines.items()}
-    for layer, (n, cosine) in cosines.items():
-        if n >= _MIN_COLLAPSED and cosine > MAX_MEAN_COSINE:
-            fault = f"of layer {layer}, whose mean cosine is {cosine} (at most {MAX_MEAN_COSINE})"
-            wrong[fault] = [node for node, _ in sized if node.layer == layer]
     if share > bound:
         wrong[f"{_EQUAL} (at most {percent(bound)})"] = equal
     faults = "; ".join(f"{len(of)} nodes {fault}" for fault, of in wrong.items() if of)
@@ -78,23 +66,6 @@ def embedding(
     worst = [WorstNode.of(n, n.n_tokens, f"node {fault}") for fault, of in named for n in of]
     remedy = "Materialize the layers' embeddings again; if it stays, the embedder is at fault."
     return CheckMeasurement(not faults, f"{summary}.", numbers, worst, remedy)
-
-
-def _mean_cosines(
-    layers: Sequence[int], rows: NDArray[Any], sound: NDArray[Any]
-) -> dict[int, tuple[int, float]]:
-    """Return the number of nodes and their mean pairwise cosine by layer, for two or more nodes.
-
-    The cosine is near 1 if the vectors have collapsed. It follows from the norm of the sum of n
-    unit vectors, which contains all pairs.
-    """
-    by_layer, layer_of_row = {}, np.array(layers)
-    for layer in sorted(set(layers)):
-        members = rows[(layer_of_row == layer) & sound]
-        if (n := len(members)) > 1:
-            total = float(np.square(members.sum(axis=0, dtype=np.float64)).sum())
-            by_layer[layer] = n, round((total - n) / (n * (n - 1)), DIGITS)
-    return by_layer
 
 
 def _is_of_embedder(node: Node, identity: StoreIdentity) -> bool:

@@ -20,7 +20,7 @@ from raptor_core.identity import fingerprint
 from raptor_core.settings.trees import ClusteringSettings
 from raptor_core.vectors import Vectors
 
-Grid = NDArray[np.float64] | NDArray[np.float32]
+Grid = NDArray[np.float64]
 Recluster = Callable[[Rows], list[Rows]]
 
 MAX_RECLUSTERINGS = 4

@@ -5,6 +5,7 @@ authors had it, is in ``reference``.
 """
 
 import math
+import warnings
 from collections import Counter
 from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
@@ -13,13 +14,38 @@ from functools import partial
 import numpy as np
 
 from raptor_core.clustering.base import Clusters, Rows
-from raptor_core.clustering.guards import Guard, GuardedClusterer
-from raptor_core.clustering.kmeans import coarse_parts
+from raptor_core.clustering.guards import Grid, Guard, GuardedClusterer
 from raptor_core.clustering.mixture import Mixture, best_mixture, n_workers, soft_members
 from raptor_core.clustering.reduction import Doubles, umap_layout
 from raptor_core.settings.trees import ClusteringSettings
 
 MAX_GLOBAL_ROWS = 8192
+
+
+def coarse_parts(grid: Grid, max_rows: int, seed: int) -> list[Rows]:
+    """Split the rows into disjoint parts of at most ``max_rows`` rows each, rows ascending.
+
+    A part that k-means cannot split is cut in the order of its rows.
+    """
+    if len(grid) <= max_rows:
+        return [np.arange(len(grid))]
+    labels = bisected(grid, -(-2 * len(grid) // max_rows), seed)
+    parts = (np.flatnonzero(labels == label) for label in range(labels.max() + 1))
+    return [p for rows in parts for p in np.array_split(rows, -(-len(rows) // max_rows))]
+
+
+def bisected(grid: Grid, n_parts: int, seed: int) -> Rows:
+    """Return labels of the rows, which k-means splits in two again and again, largest part first.
+
+    One thread makes the sums, since their order decides ties.
+    """
+    from sklearn.cluster import BisectingKMeans
+    from threadpoolctl import threadpool_limits
+
+    parts = BisectingKMeans(n_parts, random_state=seed, bisecting_strategy="largest_cluster")
+    with threadpool_limits(1), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # rows that are all the same
+        return np.asarray(parts.fit_predict(grid.astype(np.float32)), dtype=np.int64)
 
 
 @dataclass(frozen=True)
@@ -86,7 +112,7 @@ class _LayerClustering:
         """Return soft groups of ``rows``, global then local, that cover the rows."""
         if len(rows) <= MAX_GLOBAL_ROWS:
             return self.global_then_local(rows)
-        parts = coarse_parts(self.grid[rows], MAX_GLOBAL_ROWS // 2, self.settings.seed)
+        parts = coarse_parts(self.grid[rows], MAX_GLOBAL_ROWS, self.settings.seed)
         self.counts["coarse_parts"] += len(parts)
         return [group for part in parts for group in self.global_then_local(rows[part])]
 

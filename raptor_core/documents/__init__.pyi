@@ -18,5 +18,4 @@ from .removal import Removals as Removals
 from .removal import Unread as Unread
 from .removal import decide_removals as decide_removals
 from .sources.base import SourceFile as SourceFile
-from .sources.load import list_files as list_files
 from .sources.load import load_documents as load_documents

@@ -1,14 +1,18 @@
 """Groups: documents in a tree, and trees in a partition."""
 
+import re
 import sys
-import unicodedata
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Generic, TypeVar
 
 from raptor_core.documents.base import Document, Entry
 from raptor_core.identity import digest, percent_encode, shorten_name
 from raptor_core.settings import GroupingSettings
+
+_UNSAFE = re.compile(
+    r"\A\s+|\s+\Z|\.\.\.|[%\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]"  # control characters
+)
 
 Identifiable = TypeVar("Identifiable", Document, Entry)
 
@@ -45,24 +49,26 @@ def document_partition(document_id: str, grouping: GroupingSettings) -> str:
 
 
 def _escape(name: str) -> str:
-    unsafe = {c for c in name if c == "%" or unicodedata.category(c) in {"Cc", "Cs", "Zl", "Zp"}}
-    escaped = "".join(percent_encode(char) if char in unsafe else char for char in name)
-    escaped = escaped.replace("...", "%2E%2E%2E")
-    inner = escaped.strip()
-    if inner == escaped:
-        return escaped
-    at = escaped.index(inner) if inner else len(escaped)
-    head, tail = escaped[:at], escaped[at + len(inner) :]
-    return percent_encode(head) + inner + percent_encode(tail)
+    return _UNSAFE.sub(lambda match: percent_encode(match[0]), name)
 
 
 class Partitions(Mapping[str, Mapping[str, tuple[Identifiable, ...]]], Generic[Identifiable]):
-    """Documents, or their entries, by partition and tree; keys are sorted, documents by id."""
+    """Documents, or their entries, by partition and tree; keys are sorted, documents by id.
 
-    def __init__(self, documents: Sequence[Identifiable], grouping: GroupingSettings) -> None:
+    The trees ``without`` are left out.
+    """
+
+    def __init__(
+        self,
+        documents: Sequence[Identifiable],
+        grouping: GroupingSettings,
+        without: Collection[str] = (),
+    ) -> None:
         self._grouping = grouping
         groups: dict[str, list[Identifiable]] = {}
         for document in documents:
+            if without and tree_name(document.id, grouping) in without:
+                continue
             groups.setdefault(document_partition(document.id, grouping), []).append(document)
         self._groups: Mapping[str, Sequence[Identifiable]] = dict(sorted(groups.items()))
 

@@ -15,7 +15,7 @@ from raptor_core.file_names import HOME_DECLARATION, HOME_MODELS, HOME_SETTINGS
 from raptor_core.models.embedding.local_models import resolve_precision
 from raptor_core.models.local.records import resolve_models
 from raptor_core.settings import Settings, load_settings, settings_of
-from raptor_core.store import stored_identities
+from raptor_core.store import stored_identity
 
 HOME_VARIABLE = "RAPTOR_HOME"
 DEFAULT_HOME = ".raptor"
@@ -127,10 +127,10 @@ class HomeFolder:
             limits = {"max_retries": min(store.max_retries, 1), "timeout_seconds": seconds}
             store = store.model_copy(update=limits)
         try:
-            identities = stored_identities(store, self.qdrant)
+            identity = stored_identity(store, self.qdrant)
         except StoreError:  # opening the store raises it again
-            identities = []
-        stored = [identity.embedder_fingerprint for identity in identities]
+            identity = None
+        stored = "" if identity is None else identity.embedder_fingerprint
         return settings.model_copy(update={"embedder": resolve_precision(embedder, stored)})
 
 

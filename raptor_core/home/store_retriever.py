@@ -20,7 +20,7 @@ from raptor_core.retrieval.retriever import AsyncSearch, run_traced
 from raptor_core.retrieval.trace import nodes_under
 from raptor_core.settings import Settings
 from raptor_core.store.base import Manifest, Where
-from raptor_core.store.corpus import check_identity
+from raptor_core.store.collection import check_identity
 from raptor_core.store.store import VectorStore
 from raptor_core.tree.components import Components
 

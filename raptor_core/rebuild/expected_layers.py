@@ -13,7 +13,7 @@ import numpy as np
 
 from raptor_core.curation import CURATED
 from raptor_core.identity import CUT_OFF, FALLBACK, marked_content_key
-from raptor_core.models.money.usage import Cost, summary_cost
+from raptor_core.models.money.usage import Usage, summary_cost
 from raptor_core.models.summarizing.prompts import prompt_tokens
 from raptor_core.nodes import Layer, Node, Tree
 from raptor_core.rebuild.values import ESTIMATE_ERROR, LayerPlan, nodes_of
@@ -214,7 +214,7 @@ def _layer_plan(
 
 def _cost(
     nodes: Collection[Node], below: Sequence[Node], components: Components, overhead: int
-) -> Cost:
+) -> Usage:
     lengths = {node.id: node.n_tokens for node in below}
     prompts = sum(prompt_tokens([lengths[c] for c in node.children], overhead) for node in nodes)
     completions = sum(node.n_tokens for node in nodes)

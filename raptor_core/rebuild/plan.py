@@ -15,7 +15,7 @@ import numpy as np
 from raptor_core.curation import CURATED
 from raptor_core.documents.base import Document
 from raptor_core.identity import FALLBACK
-from raptor_core.models.money.usage import Cost, embedding_cost
+from raptor_core.models.money.usage import Usage, embedding_cost
 from raptor_core.models.summarizing.prompts import prompt_overhead
 from raptor_core.nodes import Layer, Node, Tree
 from raptor_core.rebuild.expected_layers import (
@@ -229,7 +229,7 @@ class _Planner:
         keys = [node.embedding_key for node in leaves]
         return np.stack(_fill_gaps([vectors.get(key) for key in keys])), exact
 
-    def _embedding(self, leaves: Sequence[Node], layers: Sequence[LayerPlan]) -> Cost:
+    def _embedding(self, leaves: Sequence[Node], layers: Sequence[LayerPlan]) -> Usage:
         """Return the cost of embedding new leaves and summaries; nothing for a local model."""
         if not self._is_remote:
             return NOTHING

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-from raptor_core.models.money.usage import Cost
+from raptor_core.models.money.usage import Usage
 from raptor_core.nodes import Node, Tree
 
-NOTHING = Cost()
+NOTHING = Usage()
 ESTIMATE_ERROR = 0.5
 """Largest relative error of a layer whose size follows from the usual size of clusters."""
 UPPER_ERROR = 0.5
@@ -56,7 +56,7 @@ class LayerPlan:
     fitted: str = ""
     n_reused: int = 0
     lower_bound: int = 0
-    cost: Cost = NOTHING
+    cost: Usage = NOTHING
     error: float = 0.0
 
 
@@ -82,12 +82,12 @@ class TreePlan:
     n_leaves_added: int = 0
     n_leaves_removed: int = 0
     layers: tuple[LayerPlan, ...] = ()
-    embedding: Cost = NOTHING
+    embedding: Usage = NOTHING
     exact: bool = True
     end: str = ""
 
     @property
-    def summaries(self) -> Cost:
+    def summaries(self) -> Usage:
         """Cost of the summaries to make, in all layers."""
         return sum((layer.cost for layer in self.layers), NOTHING)
 
@@ -105,17 +105,17 @@ class RebuildPlan:
     calls_model: bool = False
 
     @property
-    def summaries(self) -> Cost:
+    def summaries(self) -> Usage:
         """Cost of the summaries to make."""
         return sum((tree.summaries for tree in self.trees), NOTHING)
 
     @property
-    def embedding(self) -> Cost:
+    def embedding(self) -> Usage:
         """Cost of the texts to embed."""
         return sum((tree.embedding for tree in self.trees), NOTHING)
 
     @property
-    def cost(self) -> Cost:
+    def cost(self) -> Usage:
         """Cost of summaries and embedding."""
         return self.summaries + self.embedding
 

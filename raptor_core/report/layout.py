@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from raptor_core.clustering.projection import project
-from raptor_core.clustering.reduction import on_grid, umap_layout
+from raptor_core.clustering.reduction import on_grid, project, umap_layout
 from raptor_core.nodes import Node
 from raptor_core.threads import one_blas_thread
 from raptor_core.vectors import Vectors
@@ -61,7 +60,7 @@ def lay_out(nodes: Sequence[Node], vectors: Mapping[str, Vectors]) -> NDArray[np
     for layer in range(lowest - 1, -1, -1):
         _place_below(points, rows, np.flatnonzero((layers == layer) & (parents >= 0)), parents)
     # The longer axis is horizontal, as on screens.
-    points = project(points.astype(np.float32), [range(len(points))])
+    points = project(points.astype(np.float32))
     low, span = points.min(axis=0), np.ptp(points, axis=0).max()
     return np.asarray((points - low) / max(float(span), 1e-12), dtype=np.float32)
 
@@ -81,7 +80,7 @@ def _lowest_laid_out(layers: NDArray[np.int64], parents: NDArray[np.int32]) -> i
 
 def _umap(rows: Vectors) -> Points:
     if len(rows) <= NEIGHBORS or not (rows != rows[0]).any():
-        return project(rows, [range(len(rows))])
+        return project(rows)
     points = umap_layout(on_grid(rows), n_neighbors=NEIGHBORS, n_dims=2, epochs=EPOCHS, seed=0)
     return np.asarray(points, dtype=np.float64)
 
@@ -101,7 +100,7 @@ def _place_below(
     ends = [*starts[1:], len(order)]
     for owner, start, end, radius in zip(owners, starts, ends, radii, strict=True):
         cluster = order[start:end]
-        offsets = project(rows[cluster], [range(len(cluster))])
+        offsets = project(rows[cluster])
         reach = float(np.sqrt((offsets**2).sum(axis=1)).max())
         points[cluster] = points[owner] + offsets * (radius / max(reach, 1e-12))
 

@@ -12,12 +12,10 @@ class AuditSettings(ChatPart):
 
     purpose: ClassVar[str] = "audit"
 
-    judge: Literal["support", "nli", "llm", "local"] = setting(
-        "support", is_common=True, rebuilds=True
-    )
-    """"support" (similarity, coverage, numbers, names, oppositions; the bundled model), "nli" (a
-    cross-encoder of sentence-transformers), "llm" (an OpenAI-compatible chat endpoint, which is
-    paid for), or "local" (a chat model's GGUF file, which runs in this process).
+    judge: Literal["support", "llm", "local"] = setting("support", is_common=True, rebuilds=True)
+    """"support" (similarity, coverage, numbers, names, oppositions; the bundled model), "llm" (an
+    OpenAI-compatible chat endpoint, which is paid for), or "local" (a chat model's GGUF file, which
+    runs in this process).
     """
     on_unsupported: Literal["report", "quarantine", "block"] = setting(
         "report", is_common=True, rebuilds=True
@@ -26,32 +24,18 @@ class AuditSettings(ChatPart):
     it (published, and left out of retrieval), or "block" the publication.
     """
     model: str = setting("gpt-4o-mini", rebuilds=True)
-    """Model of "nli" (a hub name or a local folder), of "llm", or the file of "local"."""
+    """Model of "llm", or the file of "local"."""
     max_retries: int = Field(2, ge=0, le=20)
     """Attempts after the first, for an audit with an invalid answer or a fault; after them the
     summary is "not judged".
     """
     max_tokens: int = setting(1000, ge=64, rebuilds=True)
     """Most tokens of an answer."""
-    json_format: Literal["json_schema", "json_object", "prompt"] = "json_schema"
-    """Form of the request for JSON: by a schema ("json_schema"), as any JSON ("json_object"), or
-    by the prompt alone ("prompt"), which every server knows.
-    """
 
     @property
     def is_local(self) -> bool:
         """See ``EndpointPart.is_local``."""
         return self.judge == "local"
-
-    @model_validator(mode="after")
-    def _judge_has_its_model(self) -> "AuditSettings":
-        if self.judge == "nli" and self.model == type(self).model_fields["model"].default:
-            raise ValueError(
-                f'audit.model is "{self.model}", a chat model; audit.judge "nli" needs a '
-                "cross-encoder for inference: its hub name, such as "
-                "cross-encoder/nli-deberta-v3-small, or its folder"
-            )
-        return self
 
 
 class CheckSettings(Part):
@@ -65,10 +49,6 @@ class CheckSettings(Part):
     """Least mean of children per parent (paper: 6.7)."""
     max_children: float = Field(25.0, gt=0)
     """Most mean of children per parent."""
-    on_cluster_size: Literal["warn", "block"] = "warn"
-    """What happens to a layer of clusters outside of these bounds: "warn", or "block" it before a
-    summary of it is made.
-    """
     audit_rate: float = setting(0.1, ge=0, le=1, is_common=True)
     """Share of summaries that are audited."""
     audit_minimum: int = Field(5, ge=0)
@@ -77,12 +57,6 @@ class CheckSettings(Part):
     """Share of audited summaries that may hold an unsupported sentence (paper: 0.04 of audited
     nodes hallucinated).
     """
-    max_near_duplicates: float = Field(0.1, ge=0, le=1)
-    """Share of a layer's summaries that may nearly repeat another; of two that are alike, one
-    counts.
-    """
-    min_coverage: float = Field(0.5, ge=0, le=1)
-    """Share of the children of a layer's summaries of which these hold something."""
     golden: Annotated[str | None, OrNone] = setting(None, is_common=True)
     """File of questions with known answers, relative to the settings file, or "none"."""
     max_odd_documents: float = Field(0.0, ge=0, le=1)

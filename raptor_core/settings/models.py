@@ -36,9 +36,8 @@ Name = Annotated[str, StringConstraints(pattern=r"^$|^[\w.]+:[\w.]+$")]
 class ComponentsSettings(Part):
     """Custom components, by import path.
 
-    A class or a function is called to make the component, with those of ``settings`` and
-    ``counter`` that its parameters name. A function that is named as summarizer is the summarizer.
-    Any other object is the component.
+    Each is a class or a function that is called with the settings and returns the component. The
+    one of a summarizer may return a function from texts to their summary.
     """
 
     counter: Name = ""
@@ -182,10 +181,6 @@ class SummarizerSettings(ChatPart):
     """Number of summaries in a step from which they are sent as a batch (/v1/batches), which is
     cheaper and may take a day; 0 is never.
     """
-    batch_poll_seconds: float = Field(30.0, gt=0)
-    """Seconds between two questions whether a batch is finished."""
-    batch_price: float = Field(0.5, ge=0, le=1)
-    """Price of a call in a batch divided by the price of a single call."""
 
     @field_validator("user_prompt")
     @classmethod
@@ -214,6 +209,15 @@ class RunsSettings(Part):
     """Whether to show samples of texts in Dagster's UI, up to 160 characters each; they stay in
     Dagster's log until its retention ends, also those of deleted documents. False keeps the texts
     of documents and summaries out of every event.
+    """
+    keep_builds: int = Field(3, ge=0, le=100)
+    """Earlier builds of each tree that are kept, so that `raptor versions rollback` publishes one
+    again at once. They hold the texts of that time, but of no document that is gone. 0 keeps none.
+    """
+    publish: Literal["at_once", "when_approved"] = "at_once"
+    """"when_approved" ends a build that passed its checks without publishing it; a person looks at
+    `raptor versions diff TREE --staged`, and `raptor versions approve TREE` publishes it. A build
+    without a document that is gone is published at once, since forgetting does not wait.
     """
     max_partitions: int = Field(256, ge=1, le=500)
     """Most partitions of a run that the sensor requests. With workers on several machines a

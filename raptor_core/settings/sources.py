@@ -87,7 +87,7 @@ class SourceSettings(Part):
     """Time limit for reading a file, in seconds."""
     convert: Mapping[str, str] = {}
     """Commands that write files of other types as Markdown, by extension, such as ``{".rtf" =
-    "pandoc -t gfm"}``. A command gets the file on its standard input, or its path at ``{}``.
+    "pandoc -t gfm {}"}``. A command gets the file on its standard input, or its path at ``{}``.
     """
     max_removed: float = Field(0.5, ge=0, le=1)
     """Share of the published documents that may be gone at once, 0 to 1. A look that misses more

@@ -29,8 +29,6 @@ class StoreSettings(Part):
     """PEM file of the authority that signed the server's certificate; empty trusts the authorities
     of the machine.
     """
-    grpc_port: int = Field(0, ge=0, le=65535)
-    """Port of gRPC on the server, 6334 by Qdrant's default; 0 sends requests by HTTP."""
     collection: Mapping[str, Any] = {}
     """Options of a new collection, by the names of Qdrant's API, such as
     { shard_number = 3, replication_factor = 2, vectors = { on_disk = true } }.

@@ -17,7 +17,7 @@ class ClusteringSettings(Part):
     method: Method = setting("raptor", rebuilds=True)
     """"raptor" is the paper's UMAP and Gaussian mixtures by our kernels, "reference" the same by
     umap-learn and scikit-learn, with clusters as they were fitted. All others need the extra "lab":
-    "contiguous" has windows of neighbouring nodes, "kmeans" is spherical k-means, "gmm" one mixture
+    "contiguous" has windows of neighbouring nodes, "kmeans" is k-means, "gmm" one mixture
     of the embeddings with a component for every ten nodes, "linkage" is average linkage, "louvain"
     has communities of nearest neighbours, "watershed" cuts the order of the nodes where neighbours
     are least alike.

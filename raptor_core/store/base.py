@@ -15,8 +15,8 @@ from raptor_core.vectors import Vectors
 class StoreIdentity:
     """Corpus and embedder that a store was made for; it refuses any other.
 
-    ``corpus`` names the collection's alias; the collection itself also carries the embedder.
-    ``probe`` begins the embedder's vector of a fixed text, or is empty where it is not needed.
+    ``corpus`` is the name of the collection. ``probe`` begins the embedder's vector of a fixed
+    text, or is empty where it is not needed.
     """
 
     corpus: str
@@ -184,6 +184,7 @@ class Mark:
     build_id: str
     inputs: str = ""
     is_refused: bool = False
+    hold: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,7 +201,8 @@ class Manifest:
 
     ``inputs`` is the digest of all that the build of its partition depended on: what is published
     is up to date as long as the source has the same. It is empty for a tree that was published by
-    hand or by an import. ``is_refused`` tells that a model refused one of its summaries.
+    hand or by an import. ``is_refused`` tells that a model refused one of its summaries. ``hold``
+    says who went back to this build and why; builds leave the tree as it is until it is released.
     """
 
     tree: str
@@ -216,12 +218,13 @@ class Manifest:
     title: str = ""
     inputs: str = ""
     is_refused: bool = False
+    hold: str = ""
     sources: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def mark(self) -> Mark:
         """The manifest in short."""
-        return Mark(self.tree, self.build_id, self.inputs, self.is_refused)
+        return Mark(self.tree, self.build_id, self.inputs, self.is_refused, self.hold)
 
     @property
     def published_documents(self) -> list[PublishedDocument]:

@@ -15,7 +15,7 @@ of the same name (``node_id`` for its id). Further fields:
 import json
 import math
 import uuid
-from dataclasses import asdict, fields
+from dataclasses import asdict, astuple, fields
 from functools import lru_cache
 from operator import attrgetter
 from typing import Any
@@ -140,61 +140,43 @@ def _node(payload: Payload) -> Node:
 
 
 def manifest_to_payload(manifest: Manifest) -> Payload:
-    """Return the payload of a manifest. Documents are pairs, because an id may be any string."""
+    """Return the payload of a manifest."""
+    values = {field.name: getattr(manifest, field.name) for field in fields(Manifest)}
+    mark = manifest.mark
     return {
         "state": "manifest",
         "tree": manifest.tree,
         "content_key": manifest.content,
-        "mark": _mark_text(manifest.mark),
-        "manifest": {
-            "build_id": manifest.build_id,
-            "layer_sizes": list(manifest.layer_sizes),
-            "n_tokens": manifest.n_tokens,
-            "documents": [[key, manifest.documents[key]] for key in sorted(manifest.documents)],
-            "end": manifest.end,
-            "settings_fingerprint": manifest.settings_fingerprint,
-            "published_at": manifest.published_at,
-            "fits": json.dumps([asdict(fit) for fit in manifest.fits]),
-            "quarantined": json.dumps(manifest.quarantined),
-            **({"title": manifest.title} if manifest.title else {}),
-            "sources": json.dumps(dict(manifest.sources)),
-        },
+        "mark": json.dumps(astuple(mark)),
+        "manifest": json.dumps(values, sort_keys=True, default=_plain),
     }
 
 
-def _mark_text(mark: Mark) -> str:
-    return json.dumps([mark.tree, mark.build_id, mark.inputs, mark.is_refused])
+def _plain(value: Any) -> Any:
+    return asdict(value) if isinstance(value, Fit) else dict(value)
 
 
 def payload_to_mark(payload: Payload) -> Mark:
     """Return the mark in a manifest's payload; raise DamagedTreeError if it cannot be read."""
     try:
-        tree, build_id, inputs, is_refused = json.loads(payload["mark"])
+        return Mark(*json.loads(payload["mark"]))
     except (KeyError, TypeError, ValueError) as error:
-        raise DamagedTreeError(
-            f"{payload.get('mark')!r:.80} is not the short form of a manifest: the store's files "
-            "are damaged. Build again with --force"
-        ) from error
-    return Mark(tree, build_id, inputs, is_refused)
+        raise _damaged_manifest(f"{payload.get('mark')!r:.80} is not the mark of one") from error
 
 
 def payload_to_manifest(payload: Payload) -> Manifest:
     """Return the manifest of a payload; raise DamagedTreeError if it cannot be read."""
     try:
-        stored = payload["manifest"]
-        mark = payload_to_mark(payload)
-        changed: dict[str, Any] = {
-            "inputs": mark.inputs,
-            "is_refused": mark.is_refused,
-            "sources": json.loads(stored["sources"]),
-            "layer_sizes": tuple(stored["layer_sizes"]),
-            "documents": dict(stored["documents"]),
-            "fits": tuple(Fit(**fit) for fit in json.loads(stored["fits"])),
-            "quarantined": tuple(json.loads(stored["quarantined"])),
-        }
-        return Manifest(payload["tree"], **{**stored, **changed})
+        values: dict[str, Any] = json.loads(payload["manifest"])
+        lists = {name: tuple(values[name]) for name in ("layer_sizes", "quarantined")}
+        fits = tuple(Fit(**fit) for fit in values["fits"])
+        return Manifest(**{**values, **lists, "fits": fits})
     except (KeyError, TypeError, ValueError) as error:
-        raise DamagedTreeError(
-            f"the manifest of tree {payload.get('tree')!r} is not what was published: the store's "
-            "files are damaged. Build it again with --force"
-        ) from error
+        raise _damaged_manifest(f"of tree {payload.get('tree')!r}") from error
+
+
+def _damaged_manifest(cause: str) -> DamagedTreeError:
+    return DamagedTreeError(
+        f"a manifest cannot be read: {cause}. The store's files are damaged. Build again with "
+        "--force"
+    )

@@ -1,10 +1,7 @@
-"""Collections of a corpus on a Qdrant server or cluster, by URL.
+"""Collection of a corpus on a Qdrant server or cluster, by URL.
 
-The alias ``<corpus>`` names the live collection ``<corpus>-<embedder>``; it is looked up once, so
-that an open store never changes its embedder. A point in state "identity" holds the collection's
-identity, its owner and what it replaced, as the alias file does on embedded engines.
-
-Requests stay within the 32 MB that a server takes by default (``engines/qdrant.py``).
+It has the name of the corpus, and its metadata hold its record (``collection.py``). Requests stay
+within the 32 MB that a server takes by default (``engines/qdrant.py``).
 """
 
 import logging
@@ -14,7 +11,7 @@ import ssl
 import uuid
 from contextlib import ExitStack, nullcontext
 from dataclasses import replace
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -29,145 +26,92 @@ from raptor_core.identity import NODE_NAMESPACE
 from raptor_core.redaction import proxy_hint
 from raptor_core.settings.stores import StoreSettings
 from raptor_core.store.base import StoreIdentity
-from raptor_core.store.corpus import (
-    Collection,
-    CorpusCollections,
-    check_identity,
-    collection_name,
-    is_collection_of,
-    read_collection,
-    record_of,
-)
-from raptor_core.store.engines.base import Delete, Point, Upsert
+from raptor_core.store.collection import Collection, nothing_built
+from raptor_core.store.engines.base import Delete
 from raptor_core.store.engines.layout import Layout
 from raptor_core.store.engines.qdrant import ClientEngine
-from raptor_core.store.engines.retries import CONFLICTS, PatientClient, Place, code
+from raptor_core.store.engines.retries import PatientClient, Place, code
 from raptor_core.store.store import VectorStore
 
-SCHEMA = 5
-"""Version of what lies on a server; another one is refused, and an export carries trees over."""
+METADATA = "raptor"
+"""Key of the record in the metadata of a collection."""
 
 _REMEDY = "choose another corpus name (store.corpus)"
-
-IDENTITY_ID = str(uuid.uuid5(NODE_NAMESPACE, "identity"))
 _NO_POINT_ID = str(uuid.uuid5(NODE_NAMESPACE, "no point"))
 
 
-class ServerCorpus(CorpusCollections):
-    """Collections of one corpus behind a client; making it sends no request."""
+class ServerCorpus:
+    """Collection of one corpus behind a client; making it sends no request."""
 
-    def __init__(self, settings: StoreSettings, owner: str | None = None) -> None:
+    def __init__(self, settings: StoreSettings) -> None:
+        self._settings = settings
+        self._name = settings.corpus
         self._client, place = connect(settings)
-        self.owner = owner
-        self.name = settings.corpus
-        self._layout = Layout(settings)
-        self.where = f"{place.name}, corpus {self.name!r}"
+        self.where = f"{place.name}, corpus {self._name!r}"
         self._place = replace(place, name=self.where)
 
-    def open(self, identity: StoreIdentity | None, *, successor: bool) -> VectorStore:
-        """Open a collection, whose store closes the client; see ``CorpusCollections``."""
+    def open(self, identity: StoreIdentity | None, owner: str | None) -> VectorStore:
+        """Open the collection, whose store closes the client; see ``open_store``."""
+        layout = Layout(self._settings)
         with ExitStack() as undo:
             undo.callback(self.close)
-            chosen, is_live = self.choose(identity, successor=successor)
+            info = self._info()
+            if info is None and identity is not None:
+                self._make(layout, Collection(identity, owner))
+                info = self._info()
+            if info is None:
+                raise nothing_built(self.where)
+            stored = self._stored(info)
+            stored.check(identity, owner, self.where)
+            if identity is not None:  # a death after ``_make`` leaves none
+                with self._place.errors():
+                    layout.create_indexes(self._client, self._name, info.payload_schema)
             undo.pop_all()
-        return VectorStore(
-            self._points(chosen.name),
-            chosen.identity,
-            lambda: None,  # a server has no lock of ours to release
-            None if is_live else partial(self.promote, chosen),
-            turn=nullcontext(),
-        )
+        engine = ClientEngine(self._client, self._name, self._place, layout)
+        no_lock = nullcontext()
+        return VectorStore(engine, stored.identity, lambda: None, no_lock)
 
     def close(self) -> None:
         """Close the client."""
         self._client.close()
 
-    def _points(self, collection: str) -> ClientEngine:
-        return ClientEngine(self._client, collection, self._place, self._layout)
-
-    def live(self) -> Collection | None:
-        """See ``CorpusCollections``."""
-        name = self._aliased()
-        if name is None:
-            return None
-        collection = self._read(name)
-        if collection is None:
-            raise StoreError(f"{self.where} was not made by this program; {_REMEDY}")
-        return collection
-
-    def _aliased(self) -> str | None:
-        with self._place.errors():
-            aliases = self._client.get_aliases().aliases
-        return next((a.collection_name for a in aliases if a.alias_name == self.name), None)
+    def read(self) -> Collection | None:
+        """Return the record of the collection; None where there is no collection."""
+        info = self._info()
+        return None if info is None else self._stored(info)
 
     def check_writable(self) -> None:
-        """Send the live collection, or the aliases, a write that changes nothing."""
-        name = self._aliased()
-        if name is not None:
-            self._points(name).apply([Delete((_NO_POINT_ID,))])
+        """Send the collection, or the aliases, a write that changes nothing."""
+        if self._info() is not None:
+            ClientEngine(self._client, self._name, self._place).apply([Delete((_NO_POINT_ID,))])
             return
         with self._place.errors():
             self._client.update_collection_aliases([])
 
-    def successors(self, live: Collection) -> list[Collection]:
-        """See ``CorpusCollections``."""
-        with self._place.errors():
-            described = self._client.get_collections().collections
-        known = (live.name, *live.retired)
-        names = sorted(d.name for d in described if is_collection_of(d.name, self.name))
-        collections = [self._read(name) for name in names if name not in known]
-        return [collection for collection in collections if collection is not None]
-
-    def make(self, identity: StoreIdentity) -> Collection:
-        """Make a collection, its identity point last; see ``CorpusCollections``."""
-        new = Collection(collection_name(identity), identity, owner=self.owner)
-        with self._place.errors():
-            exists = self._client.collection_exists(new.name)
-        stored = self._read(new.name) if exists else None
-        if stored is not None:
-            check_identity(stored.identity, identity, self.where)
-            return stored
+    def _info(self) -> models.CollectionInfo | None:
         with self._place.errors():
             try:
-                if not exists:
-                    self._layout.create(self._client, new.name, identity.n_dims)
+                return self._client.get_collection(self._name)
             except Exception as error:
-                if code(error) not in CONFLICTS:  # else an earlier request made it
+                if code(error) != 404:
                     raise
-            self._layout.create_indexes(self._client, new.name)
-        self._write(new)
-        return new
+                return None
 
-    def point(self, collection: Collection) -> None:
-        """Write what is retired, then switch the alias; see ``CorpusCollections``."""
-        self._write(collection)
-        aliased = self._aliased()
-        if aliased == collection.name:
-            return
-        delete = models.DeleteAlias(alias_name=self.name)
-        create = models.CreateAlias(collection_name=collection.name, alias_name=self.name)
-        operations: list[Any] = [models.CreateAliasOperation(create_alias=create)]
-        if aliased is not None:
-            operations.insert(0, models.DeleteAliasOperation(delete_alias=delete))
+    def _stored(self, info: models.CollectionInfo) -> Collection:
+        record = (info.config.metadata or {}).get(METADATA)
+        if record is None:
+            raise StoreError(f"{self.where} was not made by this program; {_REMEDY}")
+        return Collection.read(record, self.where, _REMEDY)
+
+    def _make(self, layout: Layout, collection: Collection) -> None:
+        metadata = {METADATA: collection.record()}
         with self._place.errors():
-            self._client.update_collection_aliases(operations)
-
-    def remove(self, name: str) -> None:
-        """See ``CorpusCollections``."""
-        with self._place.errors():
-            self._client.delete_collection(name)
-
-    def _read(self, name: str) -> Collection | None:
-        fields = ("schema", "identity", "retired", "owner")
-        points = self._points(name).fetch([IDENTITY_ID], fields)
-        if not points:
-            return None
-        stored = {**points[0].payload, "collection": name}
-        return read_collection(stored, self.name, SCHEMA, self.where, _REMEDY)
-
-    def _write(self, collection: Collection) -> None:
-        payload = {"state": "identity", **record_of(collection, SCHEMA)}
-        self._points(collection.name).apply([Upsert((Point(IDENTITY_ID, payload),))])
+            try:
+                n_dims = collection.identity.n_dims
+                layout.create(self._client, self._name, n_dims, metadata)
+            except Exception as error:
+                if code(error) != 409:  # else an earlier request made it
+                    raise
 
 
 _log = logging.getLogger(__name__)
@@ -202,8 +146,6 @@ def _client(settings: StoreSettings, url: str, key: str | None) -> QdrantRemote:
         limits=httpx.Limits(max_keepalive_connections=20),
         timeout=max(1, math.ceil(settings.timeout_seconds)),
         check_compatibility=False,
-        prefer_grpc=bool(settings.grpc_port),
-        grpc_port=settings.grpc_port or 6334,
         **_trust(settings, url),
     )
 
@@ -229,11 +171,8 @@ def _trust(settings: StoreSettings, url: str) -> dict[str, Any]:
         return {}
     path = Path(settings.tls_ca).expanduser()
     try:
-        context = ssl.create_default_context(cafile=str(path))
-        authority = path.read_bytes()
+        return {"verify": ssl.create_default_context(cafile=str(path))}
     except (OSError, ssl.SSLError) as error:
         raise StoreError(
             f"store.tls_ca: {path} is no readable PEM file of certificates: {error}"
         ) from error
-    options = {"grpc_options": {"root_certificates": authority}} if settings.grpc_port else {}
-    return {"verify": context, **options}

@@ -16,8 +16,6 @@ from threading import RLock
 from types import MappingProxyType
 from typing import Any
 
-import numpy as np
-
 from raptor_core.errors import StoreError
 from raptor_core.nodes import Node
 from raptor_core.store.base import (
@@ -42,7 +40,6 @@ from raptor_core.store.engines.base import (
     QueryVector,
     Scored,
     SearchRequest,
-    Upsert,
     live_condition,
     query_units,
 )
@@ -55,12 +52,7 @@ from raptor_core.store.payload import (
     payload_to_node,
     point_id,
 )
-from raptor_core.store.publishing import (
-    COMMIT_POINTS,
-    PublicationBatch,
-    check_vectors,
-    staged_points,
-)
+from raptor_core.store.publishing import PublicationBatch, stage
 from raptor_core.vectors import Vectors
 
 MAX_OUTLINES = 100_000
@@ -75,18 +67,15 @@ class VectorStore(AbstractContextManager["VectorStore"]):
         engine: Engine,
         identity: StoreIdentity,
         release: Callable[[], None],
-        promote: Callable[[], None] | None = None,
         turn: AbstractContextManager[Any] | None = None,
     ) -> None:
         """Wrap an open engine; ``release`` frees its lock.
 
-        ``promote`` is None for the live collection. ``turn`` is the context of each call; None is
-        a lock of this store.
+        ``turn`` is the context of each call; None is a lock of this store.
         """
         self._engine = engine
         self._identity = identity
         self._release = release
-        self._promote = promote
         self._turn = turn or RLock()
         self._closed = False
         self._outlines: dict[str, Outline] = {}
@@ -305,12 +294,8 @@ class VectorStore(AbstractContextManager["VectorStore"]):
         points = {point_id(node, facts[node.id], embedded=True): node for node in nodes}
         with self._open():
             known = {record.id for record in self._engine.fetch(list(points), ())}
-            new = [name for name in points if name not in known]
-            for at in range(0, len(new), COMMIT_POINTS):
-                part = {name: points[name] for name in new[at : at + COMMIT_POINTS]}
-                rows = np.stack([vectors[node.embedding_key] for node in part.values()])
-                check_vectors(list(part.values()), rows, self._identity)
-                self._engine.apply([Upsert(tuple(staged_points(part, facts, vectors)))])
+            new = {name: node for name, node in points.items() if name not in known}
+            stage(self._engine, self._identity, new, facts, vectors)
         return len(new)
 
     @contextmanager
@@ -348,27 +333,6 @@ class VectorStore(AbstractContextManager["VectorStore"]):
             return publishing.drop([tree])
 
     # -- maintaining
-
-    @property
-    def live(self) -> bool:
-        """Whether this is the live collection of its corpus."""
-        return self._promote is None
-
-    def promote(self, trees: Collection[str]) -> bool:
-        """Make this the live collection once it has every tree of ``trees``; return whether it is.
-
-        The switch is one durable write. The other collections are removed after it, or after a
-        crash by the next opening to write. Stores that are open on a removed collection of a
-        server fail. On the live collection it does nothing.
-        """
-        with self._open():
-            if self._promote is None:
-                return True
-            if not set(trees) <= {mark.tree for mark in self.marks()}:
-                return False
-            self._promote()
-            self._promote = None
-            return True
 
     def optimize(self) -> None:
         """Build search indexes, and erase bytes of deleted points, see ``Engine``."""

@@ -94,7 +94,7 @@ class TableStore:
     def names(self, key: Sequence[str]) -> list[str]:
         """Return the sorted partitions of a key; a partition whose file ends in a digest is absent.
 
-        Only the keys whose partitions have lower case and short names are listed so.
+        Only the keys whose partitions have short names of lower case ASCII are listed so.
         """
         files = self._folder.names(posixpath.join(*map(safe_name, key)))
         names = (unquote(f.removesuffix(_EXTENSION)) for f in files if f.endswith(_EXTENSION))

@@ -15,6 +15,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+import numpy as np
+
 from raptor_core.errors import DamagedTreeError, ExportError
 from raptor_core.file_names import EXPORT_FORMAT, EXPORT_MANIFEST
 from raptor_core.filesystems import Folder
@@ -181,24 +183,49 @@ def _stamp(values: dict[str, Any]) -> Stamp:
 
 
 VECTOR = "vector"
+_NOTE = "raptor_note"
 
 
-def encode_rows(nodes: Sequence[Node], vectors: Mapping[str, Vectors]) -> bytes:
+def encode_rows(nodes: Sequence[Node], vectors: Mapping[str, Vectors], note: str = "") -> bytes:
     """Return the file: a column for each field of a node, and ``vector``, null where none is.
 
-    ``vectors`` are by embedding key, each of shape ``(n_dims,)``, float32.
+    ``vectors`` are by embedding key, each of shape ``(n_dims,)``, float32. ``note`` goes into the
+    footer, where ``read_note`` finds it.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     rows = [vectors.get(node.embedding_key) for node in nodes]
-    # No lists of fixed size: pyarrow before 26 reads none with nulls among them from Parquet.
-    column = pa.array(rows, pa.large_list(pa.float32()))
+    # No lists of fixed size: pyarrow before 26 reads none with nulls among them from Parquet. And
+    # from buffers, since ``pa.array`` imports pandas.
+    known = np.array([row is not None for row in rows], dtype=bool)
+    lengths = np.array([0 if row is None else len(row) for row in rows], dtype=np.int64)
+    ends = pa.py_buffer(np.concatenate(([0], lengths.cumsum())))
+    values = np.concatenate([row for row in rows if row is not None] or [np.zeros(0, np.float32)])
+    numbers = pa.Array.from_buffers(pa.float32(), len(values), [None, pa.py_buffer(values)])
+    validity = pa.py_buffer(np.packbits(known, bitorder="little"))
+    list_of_numbers = pa.large_list(pa.float32())
+    column = pa.Array.from_buffers(list_of_numbers, len(rows), [validity, ends], children=[numbers])
     table = nodes_to_table(nodes).append_column(VECTOR, column)
-    marked = table.replace_schema_metadata({EXPORT_FORMAT: str(VERSION)})  # no document of a source
+    notes = {EXPORT_FORMAT: str(VERSION), _NOTE: note}  # the first: no document of a source
+    marked = table.replace_schema_metadata(notes)
     file = io.BytesIO()
-    pq.write_table(marked, file, compression="snappy", use_dictionary=False)
+    pq.write_table(
+        marked, file, compression="snappy", use_dictionary=False, write_page_checksum=True
+    )
     return file.getvalue()
+
+
+def read_note(data: bytes, where: str) -> str:
+    """Return the note of a tree's file; a file of another form raises ExportError."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        notes = pq.ParquetFile(pa.BufferReader(data)).schema_arrow.metadata
+        return str(notes[_NOTE.encode()].decode())
+    except (pa.ArrowException, OSError, KeyError, ValueError, TypeError) as error:
+        raise ExportError(f"{where} is damaged: {error}; remove it") from error
 
 
 def decode_rows(data: bytes, where: str) -> tuple[tuple[Node, ...], tuple[Vectors | None, ...]]:
@@ -208,7 +235,8 @@ def decode_rows(data: bytes, where: str) -> tuple[tuple[Node, ...], tuple[Vector
 
     try:
         # No threads: one of Arrow's that still starts when the process ends aborts it.
-        table = pq.ParquetFile(pa.BufferReader(data)).read(use_threads=False)
+        file = pq.ParquetFile(pa.BufferReader(data), page_checksum_verification=True)
+        table = file.read(use_threads=False)
         return table_to_nodes(table), tuple(table.column(VECTOR).to_numpy())
     except (pa.ArrowException, OSError, KeyError, ValueError, TypeError) as error:
         raise ExportError(f"{where} is not a tree of an export: {error}; export again") from error

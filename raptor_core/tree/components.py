@@ -3,7 +3,7 @@
 ``custom_components`` imports the ones that settings name; each package makes its built-in ones.
 """
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
@@ -36,10 +36,10 @@ from raptor_core.tree.custom_components import (
     custom_component,
     custom_fingerprints,
 )
-from raptor_core.tree.publish import BUILD_GROUPS, build_settings_fingerprint
+from raptor_core.tree.publish import build_settings_fingerprint
 
-_SHARED = {"ledger", "counter", "chunker", "embedder", "clusterer", "judge"}
-"""Parts that copies of components share once they are made; a summarizer belongs to its cache."""
+_SHARED = frozenset({"ledger", "counter", "chunker", "embedder", "clusterer", "judge"})
+"""Parts that copies share once they are made; a summarizer belongs to its cache."""
 
 
 class Components:
@@ -52,9 +52,7 @@ class Components:
     Args:
         cache: keeps vectors and texts from the moment they come until they are published. None
             keeps them in memory until a build has finished its trees.
-        default_cache: replaces the cache in memory, if ``cache`` is None.
         curation: decisions of people; each run may set others.
-        shared: parts that other components made already, by name.
     """
 
     def __init__(
@@ -68,25 +66,17 @@ class Components:
         summarizer: Summarizer | SummaryFunction | None = None,
         judge: Judge | None = None,
         cache: NodeCache | None = None,
-        default_cache: NodeCache | None = None,
         curation: Curation | None = None,
-        shared: Mapping[str, Any] | None = None,
     ) -> None:
         settings = resolve_models(settings or Settings())
         embedding = resolve_precision(settings.embedder)
         self.settings = settings.model_copy(update={"embedder": embedding})
         parts = (counter, chunker, embedder, clusterer, summarizer, judge)
-        custom = zip(PROTOCOLS, parts, strict=False)  # a reader is no part of a build
-        self._arguments: dict[str, Any] = {
-            "cache": cache,
-            "default_cache": default_cache,
-            **{kind: check_interface(kind, part, f"the {kind}") for kind, part in custom if part},
-        }
+        passed = zip(PROTOCOLS, parts, strict=False)  # a reader is no part of a build
+        self._passed = {k: check_interface(k, part, f"the {k}") for k, part in passed if part}
         self.curation = curation or Curation()
-        self.cache: NodeCache = cache or default_cache or NodeCache()
-        self.forgets = not (cache or default_cache)
-        for name, part in (shared or {}).items():
-            setattr(self, name, part)
+        self.cache: NodeCache = cache or NodeCache()
+        self.forgets = cache is None
 
     @classmethod
     def either(cls, settings: Settings | None, components: "Components | None") -> "Components":
@@ -99,10 +89,8 @@ class Components:
         return components or cls(settings)
 
     def with_cache(self, cache: NodeCache) -> "Components":
-        """Return components with a cache, unless they have one, that share all finished parts."""
-        if self._arguments["cache"] is not None:
-            return self
-        return self._copy(_SHARED, settings=self.settings, default_cache=cache)
+        """Return components with another cache, which share all parts but the summarizer."""
+        return self._copy(self.settings, cache, ())
 
     def above(self, settings: Settings) -> "Components":
         """Return components of the corpus tree's settings, which share ledger and embedder.
@@ -111,18 +99,22 @@ class Components:
         """
         self.embedder  # noqa: B018 - a model is loaded once for both
         settings = settings.model_copy(update={"embedder": self.settings.embedder})
-        return self._copy(_SHARED - {"chunker"}, settings=settings, chunker=None)
+        return self._copy(settings, None if self.forgets else self.cache, ("chunker",))
 
-    def _copy(self, names: Collection[str], **changes: Any) -> "Components":
-        """Return components with other arguments, which share the named parts."""
+    def _copy(
+        self, settings: Settings, cache: NodeCache | None, without: Collection[str]
+    ) -> "Components":
+        """Return components that share all parts but the summarizer, which keeps its cache."""
         self.ledger  # noqa: B018 - both spend from one budget
-        shared = {name: part for name, part in vars(self).items() if name in names}
-        arguments = {**self._arguments, "curation": self.curation, **changes}
-        return Components(**arguments, shared=shared)
+        passed = {kind: part for kind, part in self._passed.items() if kind not in without}
+        copy = Components(settings, cache=cache, curation=self.curation, **passed)
+        for name in _SHARED.intersection(vars(self)).difference(without):
+            setattr(copy, name, getattr(self, name))
+        return copy
 
     def _custom_part(self, kind: str) -> Any | None:
         """Return the custom component of a kind; None where a built-in one serves."""
-        return self._arguments.get(kind) or custom_component(kind, self.settings)
+        return self._passed.get(kind) or custom_component(kind, self.settings)
 
     @cached_property
     def ledger(self) -> Ledger:
@@ -132,7 +124,7 @@ class Components:
     @cached_property
     def counter(self) -> TokenCounter:
         """Token counter."""
-        return self._arguments.get("counter") or counter_of(self.settings)
+        return self._passed.get("counter") or counter_of(self.settings)
 
     @property
     def unknown_share(self) -> Callable[[str], float] | None:
@@ -189,11 +181,6 @@ class Components:
         """Whether each summary begins with a title."""
         return self.calls_model and self.settings.summarizer.titles
 
-    @property
-    def quoting(self) -> Summarizer | None:
-        """Summarizer that makes quotes again, at no cost; None if a model writes summaries."""
-        return self.summarizer if self.quotes else None
-
     @cached_property
     def fallback(self) -> Summarizer | None:
         """Extractive summarizer for what the model refuses; None where a refusal is a failure."""
@@ -219,8 +206,7 @@ class Components:
     @cached_property
     def settings_fingerprint(self) -> str:
         """Fingerprint of every setting and custom component that a tree's content depends on."""
-        custom = custom_fingerprints(self.settings, BUILD_GROUPS)  # which makes no judge
-        return build_settings_fingerprint(self.settings, custom)
+        return build_settings_fingerprint(self.settings, self.custom_fingerprints)
 
     @property
     def store_identity(self) -> StoreIdentity:

@@ -14,10 +14,10 @@ from raptor_core.nodes import TOP_NODE, Node, Tree, grouped
 from raptor_core.settings import CorpusTreeGrouping, Settings, SourceSettings
 from raptor_core.store.base import Where
 from raptor_core.store.store import VectorStore
-from raptor_core.tokens.base import TokenCounter
 from raptor_core.tree.build import build_tree
 from raptor_core.tree.cache import Known
 from raptor_core.tree.components import Components
+from raptor_core.tree.custom_components import counter_of
 
 CORPUS_TREE = "corpus_tree"
 """Folder of the corpus tree in a home, and first part of its asset keys."""
@@ -30,8 +30,8 @@ TREE = "raptor_tree"
 class WholeDocuments:
     """Chunker of the corpus tree: every document is one chunk."""
 
-    def __init__(self, counter: TokenCounter) -> None:
-        self._counter = counter
+    def __init__(self, settings: Settings) -> None:
+        self._counter = counter_of(settings)
 
     @property
     def fingerprint(self) -> str:

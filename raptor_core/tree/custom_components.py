@@ -1,12 +1,10 @@
-"""Custom components: import them by the name in the settings, make them, check their interface.
+"""Custom components: make them by the factory that settings name, and check their interface.
 
 Each package defines the protocol of its component; ``components`` chooses between custom and
 built-in ones.
 """
 
-import inspect
 import pkgutil
-from collections.abc import Callable, Iterable
 from typing import Any
 
 from raptor_core.audit.base import Judge
@@ -14,7 +12,7 @@ from raptor_core.chunking.base import Chunker
 from raptor_core.clustering.base import Clusterer
 from raptor_core.errors import SettingsError
 from raptor_core.models.embedding.base import Embedder
-from raptor_core.models.local.gguf import read_header
+from raptor_core.models.local.records import require_file
 from raptor_core.models.money.ledger import Ledger
 from raptor_core.models.reading.reader import PassageReader, Reader
 from raptor_core.models.summarizing.base import FunctionSummarizer, Summarizer
@@ -48,13 +46,13 @@ def custom_component(kind: str, settings: Settings) -> Any | None:
     key = kind, settings.model_dump_json()
     if key not in _cache:
         label = f'components.{kind} = "{name}"'
-        _cache[key] = check_interface(kind, _make(kind, _load(name, label), settings, label), label)
+        _cache[key] = check_interface(kind, _make(name, settings, label), label)
     return _cache[key]
 
 
-def custom_fingerprints(settings: Settings, groups: Iterable[str] = _KINDS) -> dict[str, str]:
+def custom_fingerprints(settings: Settings) -> dict[str, str]:
     """Return the fingerprints of the custom components that settings name, by group of settings."""
-    components = {group: custom_component(_KINDS[group], settings) for group in groups}
+    components = {group: custom_component(kind, settings) for group, kind in _KINDS.items()}
     return {
         group: f"{part.name}/{part.version}" if group == "audit" else str(part.fingerprint)
         for group, part in components.items()
@@ -79,34 +77,20 @@ def check_interface(kind: str, component: Any, label: str) -> Any:
     return component
 
 
-def _load(name: str, label: str) -> Any:
-    """Import the object of an import path."""
+def _make(name: str, settings: Settings, label: str) -> Any:
+    """Call the class or function of an import path with the settings."""
     try:
-        return pkgutil.resolve_name(name)
-    except ImportError as error:
+        factory = pkgutil.resolve_name(name)
+    except (ImportError, AttributeError, ValueError) as error:
         raise SettingsError(
-            f"{label}: {error}. Install its package, or name its folder in PYTHONPATH"
+            f"{label}: {error}. Name package.module:factory; install its package, or name its "
+            "folder in PYTHONPATH"
         ) from error
-    except (AttributeError, ValueError) as error:
-        raise SettingsError(f"{label}: {error}") from error
-
-
-def _make(kind: str, loaded: Any, settings: Settings, label: str) -> Any:
-    """Call a class or factory with the arguments that it asks for; return any other object."""
-    if not inspect.isclass(loaded) and not inspect.isfunction(loaded):
-        return loaded
-    if kind == "summarizer" and inspect.isfunction(loaded):
-        return loaded
-    arguments: dict[str, Callable[[], Any]] = {
-        "settings": lambda: settings,
-        "counter": lambda: counter_of(settings),
-    }
-    parameters = inspect.signature(loaded).parameters
     try:
-        return loaded(**{name: make() for name, make in arguments.items() if name in parameters})
+        return factory(settings)
     except Exception as error:
         raise SettingsError(
-            f"{label}: {loaded.__qualname__} cannot be made: {type(error).__name__}: {error}"
+            f"{label}: a call with the settings failed: {type(error).__name__}: {error}"
         ) from error
 
 
@@ -131,4 +115,4 @@ def require_reader(settings: Settings) -> None:
     if isinstance(reader, Reader):
         reader.require_key()
         if settings.reader.is_local:
-            read_header(settings.reader.model, "reader.model")
+            require_file(settings.reader.model, "reader.model")

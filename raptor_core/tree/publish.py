@@ -64,7 +64,7 @@ def make_manifest(
         documents={document.id: document.content_hash for document in documents},
         end=tree.end.reason,
         settings_fingerprint=settings_fingerprint,
-        published_at=datetime.now(UTC).isoformat(timespec="seconds"),
+        published_at=datetime.now(UTC).isoformat(timespec="milliseconds"),
         fits=tree.fits,
         quarantined=tuple(sorted(node.id for node in nodes if node.id in quarantined)),
         title=_title(tree, documents),

@@ -220,7 +220,7 @@ def _content_keys(drafts: Iterable[_Draft]) -> set[str]:
 
 def _drafts(layer: Layer, clustering: Clustering, components: Components) -> list[_Draft]:
     nodes = draft_summaries(layer.nodes, clustering, components)
-    prefix = f"{clustering.tree}\0" if components.quoting else ""
+    prefix = f"{clustering.tree}\0" if components.quotes else ""
     curated = components.curation.texts(node.content_key for node, _ in nodes)
     return [
         _Draft(node, layer, rows, prefix + node.content_key, curated.get(node.content_key, ""))
@@ -236,7 +236,7 @@ def _known_texts(
     Extractive summaries are made again, at no cost. Another tree may hold the same chunks in
     another order or with other line breaks, so its text of the same content key may differ.
     """
-    if components.quoting is None:
+    if not components.quotes:
         texts: dict[str, _Text] = {}
         for mark in ("", identity.CUT_OFF):
             for key in drafts.keys() - texts.keys():
@@ -250,7 +250,7 @@ def _known_texts(
         for key, draft in drafts.items()
         if draft.node.content_key in known or first.setdefault(draft.node.content_key, key) != key
     ]
-    answers = components.quoting.summarize(again)
+    answers = components.summarizer.summarize(again)
     return {answer.key: _Text(answer.text) for answer in answers if isinstance(answer, Summary)}
 
 

@@ -41,10 +41,10 @@ SPLIT = "documents whose hash is odd are reported, the others calibrate"
 @click.option(
     "--judge",
     "kind",
-    type=click.Choice(["support", "nli", "llm", "local"]),
+    type=click.Choice(["support", "llm", "local"]),
     help="Judge; by default the home's setting.",
 )
-@click.option("--model", help="Model of nli, llm or local; by default the home's setting.")
+@click.option("--model", help="Model of llm or local; by default the home's setting.")
 @home_and_json
 def audit_command(
     folder: Path, kind: str | None, model: str | None, home: Path, as_json: bool

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from raptor_core.clustering.base import Clusters, Rows
 from raptor_core.clustering.guards import Guard, GuardedClusterer
-from raptor_core.clustering.kmeans import coarse_parts
 from raptor_core.clustering.mixture import soft_members
+from raptor_core.clustering.raptor import coarse_parts
 from raptor_core.clustering.reduction import Doubles
 from raptor_core.errors import ClusteringError
 

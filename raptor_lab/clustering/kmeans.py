@@ -1,13 +1,13 @@
-"""Spherical k-means as a method of its own; the splits are in ``raptor_core.clustering.kmeans``."""
+"""k-means as a method of its own, by scikit-learn's repeated splitting."""
 
 from dataclasses import dataclass
 
 import numpy as np
 
-from raptor_core.clustering.base import Clusters, Rows
-from raptor_core.clustering.guards import Grid, Guard, GuardedClusterer
-from raptor_core.clustering.kmeans import Singles, round_to_grid, split
-from raptor_core.vectors import Vectors
+from raptor_core.clustering.base import Clusters
+from raptor_core.clustering.guards import Guard, GuardedClusterer
+from raptor_core.clustering.raptor import bisected
+from raptor_core.clustering.reduction import Doubles
 
 
 @dataclass(frozen=True)
@@ -17,15 +17,9 @@ class KMeansClusterer(GuardedClusterer):
     method = "kmeans"
     read_settings = frozenset({"cluster_size", "max_tokens", "seed"})
 
-    def _grid(self, vectors: Vectors) -> Grid:
-        return round_to_grid(vectors)
-
-    def _cluster(self, grid: Singles, guard: Guard) -> Clusters:
+    def _cluster(self, grid: Doubles, guard: Guard) -> Clusters:
         size, budget = self.settings.cluster_size, self.settings.max_tokens
-
-        def n_parts(rows: Rows) -> int:
-            by_tokens = -(-int(guard.n_tokens[rows].sum()) // budget)
-            return max(by_tokens, len(rows) // size, 1)
-
-        groups = split(grid, np.arange(len(grid)), n_parts, self.settings.seed)
+        by_tokens = -(-int(guard.n_tokens.sum()) // budget)
+        labels = bisected(grid, max(by_tokens, len(grid) // size, 1), self.settings.seed)
+        groups = [np.flatnonzero(labels == label) for label in np.unique(labels)]
         return guard.finish(groups, None, {"cluster_size": float(size)})

@@ -1,5 +1,7 @@
 """Each state of a partition leads to the action in the table of ``find_changes``."""
 
+from dataclasses import replace
+
 import pytest
 
 from raptor_assets.assets.versions import TreeVersion, documents_version
@@ -8,7 +10,7 @@ from raptor_assets.home.published import Published
 from raptor_core.curation import Curation
 from raptor_core.documents import Document, Entry, Inventory, PublishedDocument, Skipped
 from raptor_core.settings import Settings
-from raptor_core.store.base import Mark
+from raptor_core.store.base import Manifest, Mark
 
 BUILD = "b" * 16
 OTHER_BUILD = "c" * 16
@@ -25,12 +27,12 @@ def mark(of, build=BUILD, inputs=None, is_refused=False):
 
 
 def published(*trees, build=BUILD):
-    """What one collection holds of these documents, each a tree of its own."""
+    """What a store holds of these documents, each a tree of its own."""
     documents = {
         tree.id: [PublishedDocument(tree.id, tree.content_hash, tree.source)] for tree in trees
     }
     return Published(
-        [{tree.id: [mark(tree, build)] for tree in trees}],
+        {tree.id: [mark(tree, build)] for tree in trees},
         lambda partitions: {name: documents.get(name, []) for name in partitions},
     )
 
@@ -59,7 +61,7 @@ def test_other_settings_make_every_partition_change_and_none_loses_documents():
     documents = [document(name) for name in "abc"]
     state = published(*documents, build=OTHER_BUILD)
     asked = []
-    state = Published(state.collections, lambda names: dict.fromkeys(asked.extend(names) or (), ()))
+    state = Published(state.marks, lambda names: dict.fromkeys(asked.extend(names) or (), ()))
     assert found(state, source(*documents)).changed == ("a", "b", "c")
     assert asked == []
 
@@ -75,24 +77,22 @@ def test_a_decision_of_a_person_is_an_input():
     assert changes.changed == ("a",)
 
 
-def test_a_partition_is_up_to_date_where_any_collection_has_it_complete():
+def test_a_partition_of_two_versions_is_built_again():
     one = document("a")
-    old, new = published(one, build=OTHER_BUILD).collections, published(one).collections
-    assert found(Published([*old, *new]), source(one)).unchanged == ("a",)
-    both = Published([{"a": [*old[0]["a"], *new[0]["a"]]}])
-    assert found(both, source(one)).changed == ("a",)
+    marks = [mark(one, OTHER_BUILD), mark(one)]
+    assert found(Published({"a": marks}), source(one)).changed == ("a",)
 
 
 def test_what_no_build_published_is_kept_and_built_where_the_source_has_it():
     there, away = document("there"), document("away")
-    state = Published([{d.id: [mark(d, inputs="")] for d in (there, away)}])
+    state = Published({d.id: [mark(d, inputs="")] for d in (there, away)})
     changes = found(state, source(there))
     assert (changes.new, changes.changed, changes.removed) == (("there",), (), ())
 
 
 def test_refused_summaries_are_asked_for_by_a_person_alone():
     one = document("a")
-    state = Published([{"a": [mark(one, is_refused=True)]}])
+    state = Published({"a": [mark(one, is_refused=True)]})
     changes = found(state, source(one))
     assert (changes.to_build, changes.to_build_now) == ((), ("a",))
 
@@ -164,3 +164,25 @@ def test_documents_of_partitions_that_only_changed_settings_count_among_the_publ
     state = published(*documents, build=OTHER_BUILD)
     own = {"own": {"source": {"max_removed": 0.3}}}
     assert found(state, source(*documents[1:]), **own).doubt == ""
+
+
+def test_a_held_tree_stays_until_a_document_of_it_is_gone():
+    held, other = document("held"), document("other")
+    manifest = Manifest("held", "b", (1,), 1, {"held": held.content_hash}, "", "", "", hold="worse")
+    state = replace(published(document("held", "Earlier text."), other), holds=[manifest])
+    changes = found(state, source(document("held", "Later text."), other), ["held", "other"])
+    assert changes.holds == {"held": "worse"}
+    assert (changes.to_build, changes.removed, changes.unchanged) == ((), (), ("other",))
+    changes = found(state, source(other), ["held", "other"])
+    assert (changes.holds, changes.removed) == ({}, ("held",))
+
+
+def test_a_build_that_waits_for_approval_is_not_made_again():
+    one = document("a")
+    version = TreeVersion.of("a", documents_version({"a": [one]}), BUILD).text
+    state = replace(
+        published(), waits=lambda partition, inputs: (partition, inputs) == ("a", version)
+    )
+    assert found(state, source(one)).waiting == ("a",)
+    assert found(state, source(one)).to_build == ()
+    assert found(state, source(document("a", "Other text."))).to_build == ("a",)

@@ -8,12 +8,11 @@ from raptor_assets.chain.context import HeldStore, KnownStore
 
 
 class Opener:
-    """Counts how often it opened, and is open; tells what it was asked to promote."""
+    """Counts how often it opened, and is open."""
 
     def __init__(self):
         self.n_opened = 0
         self.is_open = False
-        self.promoted = []
 
     @contextmanager
     def open(self):
@@ -24,11 +23,6 @@ class Opener:
             yield self
         finally:
             self.is_open = False
-
-    def promote(self, trees):
-        with self.open():
-            self.promoted.append(tuple(trees))
-        return True
 
     def vectors(self, keys):
         return dict.fromkeys(keys, 1.0)
@@ -72,13 +66,3 @@ def test_a_look_up_leaves_a_held_store_open_for_the_next_step(opener):
         assert KnownStore(store).vectors(["a"]) == {"a": 1.0}
         assert KnownStore(store).vectors([]) == {}
     assert (opener.is_open, opener.n_opened) == (True, 1)
-
-
-def test_a_held_store_is_released_before_readers_are_switched(opener):
-    store = HeldStore(opener)
-    store.hold()
-    with store.open():
-        pass
-    assert store.promote(["a"])
-    assert opener.promoted == [("a",)]
-    assert not opener.is_open

@@ -6,6 +6,7 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
 from support.authority import make_authority
+from support.endpoint_clients import ask
 from support.ports import free_port
 
 from raptor_core.errors import EndpointError, StoreError
@@ -56,7 +57,7 @@ def test_a_store_and_an_endpoint_that_are_not_reached_through_a_proxy_say_so(env
     url = "http://127.0.0.1:1/v1"
     settings = SummarizerSettings(kind="openai", base_url=url, api_key_env="ANY_KEY", max_retries=0)
     with pytest.raises(EndpointError, match="through the proxy in HTTP_PROXY") as of_endpoint:
-        EndpointClient(settings).look_up()
+        EndpointClient(settings).chat(ask())
     assert "secret" not in f"{of_store.value}{of_endpoint.value}"
 
 
@@ -74,7 +75,7 @@ def test_an_endpoint_whose_certificate_nobody_trusts_says_what_names_its_authori
     settings = SummarizerSettings(kind="openai", base_url=url, api_key_env="ANY_KEY", max_retries=0)
     try:
         with pytest.raises(EndpointError, match="let SSL_CERT_FILE name the certificates"):
-            EndpointClient(settings).look_up()
+            EndpointClient(settings).chat(ask())
     finally:
         server.shutdown()
         server.server_close()

@@ -59,7 +59,7 @@ def build_and_die(root, point):
         commit = publishing.PublicationBatch._commit
 
         def commit_and_die(self):
-            is_publication = bool(self._manifests)
+            is_publication = bool(self._updates)
             commit(self)
             if is_publication:
                 die()

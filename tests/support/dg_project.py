@@ -63,7 +63,7 @@ class CountedSummarizer(ScriptedSummarizer):
 
     n_answers: ClassVar[int] = 0
 
-    def __init__(self) -> None:
+    def __init__(self, _settings: Any) -> None:
         super().__init__(failing="zebra")
 
     def summarize(self, requests: Any) -> Iterator[Any]:

@@ -17,7 +17,7 @@ class HashingEmbedder:
     max_tokens = 4096
     fingerprint = fingerprint("hashing", {"n_dims": 32})
 
-    def __init__(self):
+    def __init__(self, _settings=None):
         self.n_embedded = 0
 
     def embed(self, texts):

@@ -73,8 +73,6 @@ class FakeOpenAI:
     refuse: Callable[[Seen], Fault | None] | None = None
     say: Callable[[Seen], Mapping[str, str]] | None = None
     more: Callable[[str, Seen, bytes], bytes | Fault | None] | None = None
-    look: Fault | None = None
-    looks: list[Seen] = field(default_factory=list)
     seen: list[Seen] = field(default_factory=list)
     peak: int = 0
     _rules: list[_Rule] = field(default_factory=list)
@@ -167,14 +165,7 @@ class _Handler(BaseHTTPRequestHandler):
         """Keep the tests' output clean."""
 
     def do_GET(self) -> None:
-        path, _, model = self.path.partition("/models/")
-        if not model:
-            self._answer(b"")
-            return
-        fake = self.server.fake
-        fake.looks.append(Seen(path, {"model": model}, self.headers["Authorization"] or ""))
-        fault = fake.look or Fault(raw=json.dumps({"id": model, "object": "model"}).encode())
-        self._reply(fault.raw or self._payload(fake.looks[-1], fault), fault)
+        self._answer(b"")
 
     def do_POST(self) -> None:
         self._answer(self.rfile.read(int(self.headers["Content-Length"])))

@@ -54,14 +54,12 @@ def make_components(settings, folder=None, **parts):
         parts.setdefault("embedder", HashingEmbedder())
     if folder is not None:
         parts["cache"] = NodeCache(folder)
-    components = Components(settings, **parts)
-    components.counter = WordCounter()
-    return components
+    return Components(settings, counter=WordCounter(), **parts)
 
 
 def build(url, folder, batch_from=0):
     """The tree, with a store and a cache in ``folder``; by batches of so many summaries or more."""
-    batches = {"batch_from": batch_from, "batch_poll_seconds": 0.01}
+    batches = {"batch_from": batch_from}
     components = make_components(paid_settings(url, summarizer=batches), folder / "answers")
     with open_store(
         components.settings.store, folder / "qdrant", components.store_identity

@@ -72,12 +72,12 @@ class QdrantServer:
         """``settings`` are Qdrant's own, ``service__enable_tls="true"``; not yet started."""
         self.folder = folder
         self.arguments = arguments
-        self.port, self.grpc_port = free_port(), free_port()
+        self.port, grpc_port = free_port(), free_port()
         self.environ = {
             **OWN,
             "QDRANT__SERVICE__HOST": "127.0.0.1",
             "QDRANT__SERVICE__HTTP_PORT": str(self.port),
-            "QDRANT__SERVICE__GRPC_PORT": str(self.grpc_port),
+            "QDRANT__SERVICE__GRPC_PORT": str(grpc_port),
             "QDRANT__STORAGE__STORAGE_PATH": str(folder / "storage"),
             "QDRANT__STORAGE__SNAPSHOTS_PATH": str(folder / "snapshots"),
             **{f"QDRANT__{name.upper()}": value for name, value in settings.items()},

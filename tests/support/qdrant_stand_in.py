@@ -19,10 +19,8 @@ from support.clients import remember_schemas
 from support.qdrant_server import KEY, READING_KEY
 
 ROUTES = [
-    ("GET", r"/aliases", "aliases"),
     ("POST", r"/collections/aliases", "change_aliases"),
     ("GET", r"/collections", "collections"),
-    ("GET", r"/collections/([^/]+)/exists", "exists"),
     ("GET", r"/collections/([^/]+)", "collection"),
     ("DELETE", r"/collections/([^/]+)", "delete"),
     ("PUT", r"/collections/([^/]+)", "create"),
@@ -69,15 +67,15 @@ class StandIn:
 
     ``faults`` happen to the next requests, one each; None lets one pass. ``fail_after`` is a
     number of requests that change something, after which they fail, too. With ``keyed`` the keys
-    of ``qdrant_server.py`` are needed. ``created`` and ``indexes`` are the options of collections,
-    and of indexes by field.
+    of ``qdrant_server.py`` are needed. ``created`` and ``indexed`` are the options of collections,
+    and of their indexes by field.
     """
 
     def __init__(self, context=None):
         remember_schemas()
         self.client = QdrantClient(":memory:")
         self.requests, self.faults = [], []
-        self.indexes, self.created = {}, {}
+        self.indexed, self.created = {}, {}
         self.fail_with = self.fail_after = None
         self.max_bytes = 32 * 2**20
         self.keyed = False
@@ -147,9 +145,6 @@ class StandIn:
             return 404 if "not found" in str(error) else 400, told(error)
         return 200, json.dumps({"result": plain(result), "status": "ok", "time": 0.0}).encode()
 
-    def on_aliases(self, body):
-        return self.client.get_aliases()
-
     def on_change_aliases(self, body):
         request = models.ChangeAliasesOperation(**body)
         return self.client.update_collection_aliases(request.actions)
@@ -158,13 +153,13 @@ class StandIn:
         return self.client.get_collections()
 
     def on_collection(self, name, body):
-        return self.client.get_collection(name)
+        info = plain(self.client.get_collection(name))
+        kinds = {field: schema["type"] for field, schema in self.indexed.get(name, {}).items()}
+        schema = {field: {"data_type": kind, "points": 0} for field, kind in kinds.items()}
+        return info | {"payload_schema": schema}
 
     def on_delete(self, name, body):
         return self.client.delete_collection(name)
-
-    def on_exists(self, name, body):
-        return {"exists": self.client.collection_exists(name)}
 
     def on_create(self, name, body):
         self.created[name] = body
@@ -179,10 +174,11 @@ class StandIn:
             name,
             vectors_config=request.vectors,
             sparse_vectors_config=request.sparse_vectors,
+            metadata=request.metadata,
         )
 
     def on_index(self, name, body):
-        self.indexes[body["field_name"]] = body["field_schema"]
+        self.indexed.setdefault(name, {})[body["field_name"]] = body["field_schema"]
         return {"operation_id": 0, "status": "completed"}
 
     def on_batch(self, name, body):

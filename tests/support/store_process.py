@@ -12,7 +12,6 @@ import time
 from pathlib import Path
 
 from support.stores import (
-    NEWER,
     faults,
     make_tree,
     open_at,
@@ -20,8 +19,6 @@ from support.stores import (
     publish_together,
     rebuild,
 )
-
-from raptor_core.store import folder
 
 
 def die(*_):
@@ -60,30 +57,6 @@ def read_until_told(root):
             builds |= {manifest.build_id for manifest in store.manifests()}
         time.sleep(0.01)
     say(json.dumps({"wrong": wrong, "n_builds": len(builds)}))
-
-
-def promote_and_die(root, step):
-    """Promote the collection of NEWER and die at a step of it."""
-    write, remove = folder.write_durably, folder.shutil.rmtree
-    writes = []
-
-    def write_or_die(path, data):
-        if step == f"before write {len(writes)}":
-            die()
-        writes.append(path)
-        write(path, data)
-
-    def remove_half(place):
-        remove(place / "engine")
-        die()
-
-    store = open_at(root, identity=NEWER, successor=True)
-    folder.write_durably = write_or_die
-    if step == "before removal":
-        folder.shutil.rmtree = die
-    elif step == "half removed":
-        folder.shutil.rmtree = remove_half
-    store.promote(["t"])
 
 
 def publish_rounds(root, word):

@@ -109,10 +109,10 @@ def edition(nodes, tree="t", n_dims=N_DIMS) -> Edition:
 
 
 def open_at(
-    root: Path | None, kind="edge", identity=IDENTITY, successor=False, owner=None, **settings
+    root: Path | None, kind="edge", identity=IDENTITY, owner=None, **settings
 ) -> VectorStore:
     settings = StoreSettings(kind=kind, **settings)
-    return open_store(settings, root, identity, successor=successor, owner=owner)
+    return open_store(settings, root, identity, owner=owner)
 
 
 def rebuild(tree: str, number: int) -> list[Node]:

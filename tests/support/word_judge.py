@@ -11,6 +11,9 @@ class WordJudge:
 
     name, version = "words", "1"
 
+    def __init__(self, _settings: object = None) -> None:
+        """Need no settings."""
+
     def judge(self, summaries: Sequence[AuditedSummary]) -> list[list[SentenceFinding]]:
         return [self._judge(item) for item in summaries]
 

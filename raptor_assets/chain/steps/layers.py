@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from contextlib import suppress
 
+from raptor_assets.assets.names import WAITING
 from raptor_assets.assets.versions import (
     audited_version,
     clusters_version,
@@ -20,7 +21,7 @@ from raptor_assets.shown.metadata import (
 )
 from raptor_core.checks.base import CheckedClusters, CheckedLayer, CheckResult
 from raptor_core.checks.document_text import document_text
-from raptor_core.checks.registry import VECTOR_CHECKS, cluster_checks
+from raptor_core.checks.registry import CLUSTER_CHECKS, VECTOR_CHECKS
 from raptor_core.checks.sizes import chunk_length
 from raptor_core.checks.stored import embedding
 from raptor_core.documents.base import Document
@@ -42,12 +43,15 @@ class DocumentsStep(Step):
         ids = {document.id for members in trees.values() for document in members}
         context.require_known(state.name, ids)
         if not trees:
+            context.require_released(state.name)
             raise SourceError(
                 f"the source holds no document of partition {state.name!r}; it was removed or "
                 "regrouped. Run the job drop_partitions for it (the sensor and `raptor build` do "
                 "so themselves)"
             )
         state.documents = trees
+        if context.needs_approval:  # the tables of the build that waits are replaced from here on
+            context.tables.delete(WAITING.path, state.name)
         version = documents_version(trees, context.components.curation)
         reused = state.recorded_version(self.asset, version) == version
         if not reused:
@@ -95,13 +99,7 @@ class ChunksStep(Step):
 
     def _check(self, state: PartitionState) -> list[CheckResult]:
         """See ``Step._check``."""
-        texts = {
-            (tree, document.id): document.text
-            for tree, members in state.documents.items()
-            for document in members
-        }
-        leaves = state.flat_nodes(0)
-        return [chunk_length(leaves, texts, state.context.settings)]
+        return [chunk_length(state.flat_nodes(0), state.context.settings)]
 
     def _leaves(self, state: PartitionState) -> list[Node]:
         documents = state.documents
@@ -160,7 +158,7 @@ class ClustersStep(Step):
             for group in clustering.groups
         ]
         checked = CheckedClusters(clusters, state.context.settings)
-        return [check(checked) for check in cluster_checks(checked.settings.checks)]
+        return [check(checked) for check in CLUSTER_CHECKS]
 
     def _input(self, state: PartitionState) -> list[str]:
         """Return vectors, tokens, order and published clusters, on which the clusters depend."""

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import json
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from raptor_assets.assets.names import WAITING
 from raptor_assets.assets.specs import TREES
 from raptor_assets.assets.versions import (
     TreeVersion,
@@ -18,13 +20,14 @@ from raptor_assets.chain.steps.base import Step
 from raptor_assets.chain.steps.findings import quarantined
 from raptor_assets.chain.steps.layers import ClustersStep, EmbeddingsStep
 from raptor_assets.chain.steps.summaries import SummariesStep
-from raptor_assets.home.published import TreeIndex
+from raptor_assets.home.published import TreeIndex, holds_in_force
 from raptor_assets.shown.metadata import (
     audit_metadata,
     drift_metadata,
     published_metadata,
     rebuild_metadata,
 )
+from raptor_assets.shown.report_records import read_records
 from raptor_core.checks.base import CheckedTrees, CheckResult, blocking_failures, require
 from raptor_core.checks.registry import check_trees
 from raptor_core.checks.stored import StoredTree, staleness
@@ -32,6 +35,7 @@ from raptor_core.checks.stored import store as check_store
 from raptor_core.errors import InvariantError, RaptorError, SourceError, StoreRefusedError
 from raptor_core.nodes import End, Layer, Tree
 from raptor_core.store.base import Edition, Manifest, PublicationCounts
+from raptor_core.store.payload import manifest_to_payload
 from raptor_core.store.publishing import PublicationBatch
 from raptor_core.store.store import VectorStore
 from raptor_core.tree.cluster import cluster_top
@@ -73,12 +77,12 @@ class PublishStep(Step):
                 state.fail(self.asset, error)
         if not ready:
             return []
+        holds = _holds(context)  # reads the source and the store, before this opens the store
         try:
             with context.store.open() as store:
-                self._publish(context, store, ready)
+                self._publish(context, store, ready, holds)
                 results = self._results(store, ready)
                 store.optimize()
-                is_live = store.live
             done = [part for part in ready if part.published and not part.state.failure]
             finished = [name for part in done for name in (*part.manifests, *part.removed)]
             context.components.cache.forget(finished)
@@ -89,8 +93,6 @@ class PublishStep(Step):
             return []
         finally:  # a store whose commit failed must not be used again
             context.store.release()
-        if not is_live:
-            self._promote(context)
         return results
 
     def _check(self, state: PartitionState) -> list[CheckResult]:
@@ -104,16 +106,6 @@ class PublishStep(Step):
             ]
         manifests = {manifest.tree: manifest for manifest in live}
         return [*verdicts, *_staleness_verdicts(state, manifests)]
-
-    def _promote(self, context: RunContext) -> None:
-        model = context.components.embedder.model
-        if context.store.promote(context.source.trees()):
-            context.warn(f"readers now see the collection that was built with {model}")
-        else:
-            context.warn(
-                f"readers still see the collection of the embedder before {model}, until every "
-                "tree is built with the new one"
-            )
 
     def _trees(self, state: PartitionState) -> list[Tree]:
         layers: dict[str, list[Layer]] = {}
@@ -154,22 +146,82 @@ class PublishStep(Step):
             require(step.check(state))
         return check_trees(CheckedTrees(trees, state.context.settings))
 
-    def _publish(self, context: RunContext, store: VectorStore, ready: Sequence[_Ready]) -> None:
+    def _publish(
+        self,
+        context: RunContext,
+        store: VectorStore,
+        ready: Sequence[_Ready],
+        holds: Collection[str],
+    ) -> None:
         """Publish all partitions that no check refuses, many in one commit."""
         grouping = context.settings.grouping
         unfinished = TreeIndex(context.components.cache.unfinished, grouping)
         stored = TreeIndex(lambda: [m.tree for m in store.marks() if m.inputs], grouping)
+        live = store.manifests([tree.name for part in ready for tree in part.trees])
+        previous = {manifest.tree: manifest for manifest in live}
         with store.publishing() as publishing:
             for part in ready:
-                name, live = part.state.name, {tree.name for tree in part.trees}
+                name, built = part.state.name, {*holds, *(t.name for t in part.trees)}
                 try:
-                    part.removed = sorted((stored(name) | unfinished(name)) - live)
+                    part.removed = sorted((stored(name) | unfinished(name)) - built)
                     if not part.is_refused:
+                        self._prepare(part)
+                        self._refuse_held(part, previous)
+                        if context.needs_approval and not _forgets(part, previous):
+                            self._wait(part)
+                            continue
+                        self._keep(store, part, previous)
                         self._publish_partition(publishing, part)
                 except RaptorError as error:
                     part.state.fail(self.asset, error)
 
-    def _publish_partition(self, publishing: PublicationBatch, part: _Ready) -> None:
+    def _refuse_held(self, part: _Ready, previous: Mapping[str, Manifest]) -> None:
+        """Raise a SourceError for a tree that a person set back while this run worked."""
+        for tree, manifest in part.manifests.items():
+            old = previous.get(tree)
+            if old and old.hold and holds_in_force([old], {tree: manifest.documents}):
+                raise SourceError(
+                    f"the tree {tree!r} was set back to an earlier build: {old.hold}. "
+                    f"`raptor versions release {tree}` lets builds publish it again"
+                )
+
+    def _wait(self, part: _Ready) -> None:
+        """Record that a partition's build waits for approval."""
+        state, version = part.state, part.version
+        state.is_waiting = True
+        manifests = [manifest_to_payload(manifest) for manifest in part.manifests.values()]
+        state.context.tables.write(
+            WAITING.path,
+            state.name,
+            _table(part.trees, part.manifests),
+            {"inputs": version.text if version else "", "manifests": json.dumps(manifests)},
+        )
+        state.context.warn(f"{state.name}: built and checked; it waits for approval")
+
+    def _keep(self, store: VectorStore, part: _Ready, previous: Mapping[str, Manifest]) -> None:
+        """Keep the builds that these replace, and delete those with a document that is gone."""
+        context = part.state.context
+        kept, most = context.kept, context.settings.runs.keep_builds
+        records = read_records(context.tables, part.state.name) if previous else {}
+        for tree, manifest in part.manifests.items():
+            if (old := previous.get(tree)) is None:
+                continue
+            missing = kept.forget(tree, manifest.documents)
+            if old.hold:
+                context.warn(f"{tree}: no longer held, since a document of that build is gone")
+            if missing:
+                context.warn(f"{tree}: {len(missing)} kept builds had a document that is gone")
+            is_complete = old.documents.keys() <= manifest.documents.keys()
+            if most and is_complete and old.build_id != manifest.build_id:
+                record = records.get(tree)
+                is_known = record is not None and record.build_id == old.build_id
+                kept.keep(store, old, record.notes() if record and is_known else {})
+            kept.prune(manifest, most)
+        for tree in part.removed:
+            kept.delete(tree)
+
+    def _prepare(self, part: _Ready) -> None:
+        """Make the manifests of a partition."""
         context, documents = part.state.context, part.state.documents
         digest = documents_version(documents, context.components.curation)
         version = TreeVersion.of(part.state.name, digest, context.versions[self.asset.kind])
@@ -179,6 +231,9 @@ class PublishStep(Step):
             tree.name: make_manifest(tree, documents[tree.name], fingerprint, hidden, inputs)
             for tree in part.trees
         }
+
+    def _publish_partition(self, publishing: PublicationBatch, part: _Ready) -> None:
+        part.state.context.tables.delete(WAITING.path, part.state.name)
         part.published = publishing.publish(
             [
                 Edition(part.manifests[tree.name], list(tree.nodes()), tree.vectors())
@@ -201,7 +256,7 @@ class PublishStep(Step):
     def _result(self, store: VectorStore, part: _Ready) -> StepResult:
         state, trees, manifests = part.state, part.trees, part.manifests
         context = state.context
-        if part.is_refused or part.version is None:
+        if part.is_refused or state.is_waiting or part.version is None:
             return StepResult(state, None, {}, 0, False, part.verdicts)
         part.verdicts += [_stored_verdict(store, trees), *_staleness_verdicts(state, manifests)]
         version = part.version.published_as(manifests.values()).text
@@ -211,10 +266,27 @@ class PublishStep(Step):
             **published_metadata(trees, manifests, part.published, part.removed, context.settings),
             **rebuild_metadata(state.plans, state.costs),
             **drift_metadata(trees),
-            **audit_metadata(state.audits, state.costs.audit_usage, trees),
+            **audit_metadata(state.audits.values(), state.costs.audit_usage),
         }
         reused = not any(done.changed for done in part.published)
         return StepResult(state, version, metadata, len(trees), reused, part.verdicts)
+
+
+def _holds(context: RunContext) -> Collection[str]:
+    """Return the trees that are held; an unreadable source gives a warning and none."""
+    try:
+        return context.holds
+    except SourceError as error:
+        context.warn(f"which trees are held is not known: {error}")
+        return ()
+
+
+def _forgets(part: _Ready, previous: Mapping[str, Manifest]) -> bool:
+    """Return whether published trees have a document that the new ones lack."""
+    return bool(part.removed) or any(
+        (old := previous.get(tree)) and old.documents.keys() - manifest.documents.keys()
+        for tree, manifest in part.manifests.items()
+    )
 
 
 def _table(trees: Sequence[Tree], manifests: Mapping[str, Manifest]) -> pa.Table:

@@ -53,7 +53,7 @@ def plan_command(
     if as_json:
         print_json(_plan_values(planned))
     else:
-        _print_plan(planned)
+        _print_plan(planned, settings.unpriced_models)
 
 
 def _plan_values(planned: Forecast) -> dict[str, Any]:
@@ -62,7 +62,9 @@ def _plan_values(planned: Forecast) -> dict[str, Any]:
         "new": changes.new,
         "changed": changes.changed,
         "removed": changes.removed,
-        "held": changes.withheld,
+        "withheld": changes.withheld,
+        "waiting": changes.waiting,
+        "held": dict(changes.holds),
         "unconfirmed": changes.unconfirmed,
         "doubt": changes.doubt,
         "n_unchanged": len(changes.unchanged),
@@ -72,14 +74,15 @@ def _plan_values(planned: Forecast) -> dict[str, Any]:
     }
 
 
-def _print_plan(planned: Forecast) -> None:
+def _print_plan(planned: Forecast, unpriced: Sequence[str]) -> None:
     changes, plan = planned.changes, planned.plan
-    words = ("new", "changed", "to drop", "held back", "to confirm", "unchanged")
-    kinds = ("new", "changed", "removed", "withheld", "unconfirmed", "unchanged")
+    words = ("new", "changed", "to drop", "held back", "to confirm", "to approve", "unchanged")
+    kinds = ("new", "changed", "removed", "withheld", "unconfirmed", "waiting", "unchanged")
     lists = {word: getattr(changes, kind) for kind, word in zip(kinds, words, strict=True)}
     counts = [f"{len(names)} {word}" for word, names in lists.items() if names]
     say(f"partitions: {', '.join(counts) or 'none'}")
     _print_held(changes)
+    _name_waiting(changes.waiting)
     if changes.doubt:
         say(changes.explain_doubt(), fg="red", err=True)
     if changes.refused:
@@ -93,7 +96,7 @@ def _print_plan(planned: Forecast) -> None:
         say(f"and {len(affected) - NAMED} more trees; --json names all", dim=True)
     if n_same := len(plan.trees) - len(affected):
         say(f"{counted(n_same, 'tree')} of these partitions without a change", dim=True)
-    _print_total(plan)
+    _print_total(plan, unpriced)
 
 
 def _print_tree(tree: TreePlan) -> None:
@@ -121,7 +124,7 @@ def _summaries(count: int) -> str:
     return counted(count, "summary", "summaries")
 
 
-def _print_total(plan: RebuildPlan) -> None:
+def _print_total(plan: RebuildPlan, unpriced: Sequence[str]) -> None:
     least, most = plan.summaries_range
     sure = "" if plan.exact else "about "
     bounds = f"at least {plan.lower_bound}" if plan.exact else f"{least} to {most}"
@@ -142,7 +145,7 @@ def _print_total(plan: RebuildPlan) -> None:
     if plan.cost.usd and (usd := plan.usd_range):
         cost = f"about {plan.cost.usd:.4f} USD, {usd[0]:.4f} to {usd[1]:.4f} with repeats"
     if plan.cost.usd is None:
-        models = ", ".join(f'[prices."{model}"]' for model in plan.cost.unpriced)
+        models = ", ".join(f'[prices."{model}"]' for model in unpriced)
         cost = f"not known; set {models} in the settings"
     say(f"cost: {cost}")
 
@@ -215,7 +218,9 @@ def _values(report: BuildReport, seconds: float) -> dict[str, Any]:
         "built": report.built,
         "unchanged": report.unchanged,
         "dropped": report.dropped,
-        "held": report.changes.withheld,
+        "withheld": report.changes.withheld,
+        "waiting": [*report.changes.waiting, *report.waiting],
+        "held": dict(report.changes.holds),
         "failed": report.failed,
         "skipped": [{"name": s.name, "reason": s.reason} for s in report.skipped],
         "odd": report.odd,
@@ -236,11 +241,13 @@ def _print(report: BuildReport, home: Home, seconds: float) -> None:
     _print_held(report.changes)
     _name(join_reasons(report.odd.items()), "partitions")
     _name_failed(report, "partitions")
+    _name_waiting([*report.changes.waiting, *report.waiting])
     counts = [
         f"{len(report.built)} built",
         f"{len(report.unchanged)} unchanged" if report.unchanged else "",
         f"{len(report.dropped)} dropped" if report.dropped else "",
         f"{len(report.failed)} failed" if report.failed else "",
+        f"{len(report.waiting)} to approve" if report.waiting else "",
         f"{counted(len(report.skipped), 'file')} skipped" if report.skipped else "",
     ]
     say(
@@ -258,6 +265,15 @@ def _print(report: BuildReport, home: Home, seconds: float) -> None:
 def _print_held(changes: Changes) -> None:
     why = "as published: its documents cannot be read now"
     _name([f"kept {name} {why}" for name in changes.withheld], "partitions")
+    _name(
+        [f"held {tree} at an earlier build: {note}" for tree, note in changes.holds.items()],
+        "trees",
+    )
+
+
+def _name_waiting(partitions: Sequence[str]) -> None:
+    why = "waits for approval: `raptor versions diff TREE --staged` shows it"
+    _name([f"{name} {why}" for name in partitions], "partitions")
 
 
 def _name_failed(report: BuildReport, plural: str) -> None:

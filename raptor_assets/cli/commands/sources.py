@@ -15,7 +15,7 @@ from raptor_assets.shown.terminal import say, say_text
 from raptor_core.documents.formats.kinds import describe_formats
 from raptor_core.errors import SourceError
 from raptor_core.home.folder import hint
-from raptor_core.models.local.gguf import ModelHeader, read_header
+from raptor_core.models.local.records import require_file
 from raptor_core.nodes import format_pages
 from raptor_core.tree.components import Components
 from raptor_core.tree.preview import Preview, Previews
@@ -53,22 +53,19 @@ def init_command(
     if missing := [source for source in sources if is_missing(source)]:
         raise SourceError(f"there is no file or folder {missing[0]!r}; nothing was written")
     opened = Home.at(home)
-    header = _local_model(model) if model else None
+    local_model = str(_local_model(model)) if model else ""
     created = opened.create(
         sources=absolute_sources(sources),
         preset=preset,
         group_by=group_by,
         is_complete=is_complete,
-        local_model=str(Path(model).expanduser().absolute()) if model else "",
+        local_model=local_model,
     )
     if as_json:
         print_json({"home": str(opened.path), "settings": str(opened.settings), "created": created})
         return
     if created:
         say(f"wrote {opened.settings}")
-        if header:
-            size = f"{header.n_bytes / 1e9:.2f} GB"
-            say(f"model: {header.name}, {size}, {header.context_tokens:,} tokens of context")
     else:
         remedy = f"edit it, or add sources with `{hint('build SOURCE', opened.path)}`"
         say(f"kept {opened.settings} as it is: {remedy}", fg="yellow")
@@ -76,12 +73,12 @@ def init_command(
     say(f"next: {hint(build, opened.path)}")
 
 
-def _local_model(model: str) -> ModelHeader:
-    """Return the header of a model's file, after a check that this environment can load it."""
+def _local_model(model: str) -> Path:
+    """Return the absolute path of a model's file, after a check that llama.cpp is installed."""
     from raptor_core.models.local.engine import import_vendor
 
     import_vendor()
-    return read_header(model, "--local")
+    return require_file(model, "--local").absolute()
 
 
 NAMED = 20  # reasons for leaving documents out that are named; ``--json`` names all

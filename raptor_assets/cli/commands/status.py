@@ -94,10 +94,8 @@ def _cost_text(figures: Cost) -> str:
 
 def _print(state: HomeStatus, home: Path, sources: Sequence[str]) -> None:
     say(f"{home} holds {', '.join(sources) or 'no source yet'}", dim=True)
-    if state.partitions:
-        _print_rows(state.partitions)
-    if state.trees:
-        _print_rows(state.trees)
+    _print_rows(state.partitions)
+    _print_rows(state.trees)
     results = ((part.partition, result) for part in state.parts for result in part.checks)
     for partition, result in dict.fromkeys(results):
         if not result.passed:
@@ -106,6 +104,8 @@ def _print(state: HomeStatus, home: Path, sources: Sequence[str]) -> None:
         if not result.passed:
             group = result.asset.partition("/")[0]
             _print_check("all trees" if group == TREE else group, result)
+    for tree in (tree for tree in state.trees if tree.manifest.hold):
+        say(f"{tree.name}: held at an earlier build: {tree.manifest.hold}", fg="yellow")
     for name in state.unpublished:
         why = f"a build is at it, or `{hint('build', home)}` says why"
         say(f"{name}: nothing published yet; {why}", fg="yellow")
@@ -131,9 +131,11 @@ def _print_totals(state: HomeStatus, home: Path) -> None:
 
 
 def _print_rows(parts: Sequence[TreeStatus | PartitionStatus]) -> None:
-    """Print a table with full names, which can be copied into a command."""
+    """Print a table with full names, which can be copied into a command; none without rows."""
     from rich.cells import cell_len, set_cell_size
 
+    if not parts:
+        return
     head = ("title", "tree", "nodes by layer", "tokens", "published", "checks")
     if isinstance(parts[0], PartitionStatus):
         head = ("partition", "trees", "nodes", "tokens", "published", "checks")

@@ -63,8 +63,12 @@ class Inventory:
         """Digest of all versions, 32 hexadecimal characters."""
         return digest("entries", *(entry.version for entry in self.documents))
 
-    def partitions(self, grouping: GroupingSettings) -> Partitions[Entry]:
-        """Return the documents by partition and tree, grouped once."""
+    def partitions(
+        self, grouping: GroupingSettings, without: Collection[str] = ()
+    ) -> Partitions[Entry]:
+        """Return the documents by partition and tree, but those of trees ``without``."""
+        if without:
+            return Partitions(self.documents, grouping, without)
         if grouping not in self._grouped:
             self._grouped[grouping] = Partitions(self.documents, grouping)
         return self._grouped[grouping]

@@ -18,7 +18,6 @@ from raptor_core.errors import SourceError
 from raptor_core.settings import SourceSettings
 
 _PATH = "{}"
-_FORMAT_OPTIONS = ("-f", "-r", "--from", "--read")
 _REMEDY = "correct its command under source.convert, or leave it out by source.exclude"
 
 
@@ -65,13 +64,9 @@ def convert(name: FileName, data: bytes, settings: SourceSettings) -> bytes:
 
 
 def _start(command: str, path: Path) -> "subprocess.Popen[bytes]":
-    arguments = shlex.split(command)
-    is_pandoc = Path(arguments[0]).stem == "pandoc"
-    if is_pandoc and not any(word.startswith((*_FORMAT_OPTIONS, _PATH)) for word in arguments):
-        arguments.append(_PATH)  # it takes its standard input for Markdown, and knows extensions
     with path.open("rb") as file:
         return subprocess.Popen(  # noqa: S603
-            [word.replace(_PATH, str(path)) for word in arguments],
+            [word.replace(_PATH, str(path)) for word in shlex.split(command)],
             stdin=file,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

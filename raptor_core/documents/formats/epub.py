@@ -1,7 +1,6 @@
 """Electronic books (.epub): chapters in reading order, a section for each."""
 
 import posixpath
-import re
 import zipfile
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -11,7 +10,6 @@ from urllib.parse import unquote
 from raptor_core.documents.formats.archive import open_archive, read_xml, refuse_damage, tag_of
 from raptor_core.documents.formats.html import parse_html
 from raptor_core.documents.formats.parsed import (
-    Blocks,
     Parsed,
     UnreadableError,
     clean_metadata,
@@ -20,10 +18,9 @@ from raptor_core.documents.formats.parsed import (
     one_line,
 )
 
-_DRAWING = re.compile(rb"<(?:\w+:)?svg[\s>]")
 _CONTAINER = "META-INF/container.xml"
 _PROTECTED = "META-INF/encryption.xml"
-_PAGES = frozenset({"application/xhtml+xml", "text/html", "image/svg+xml"})
+_PAGES = frozenset({"application/xhtml+xml", "text/html"})
 
 
 def parse_epub(data: bytes, max_file_mb: float) -> Parsed:
@@ -63,24 +60,13 @@ class _Book:
         for page in self._pages:
             if page in protected:
                 raise UnreadableError("is protected (DRM); store it without")
-            data = self._archive.read(page)
-            chapter = parse_html(data, is_whole=True)
-            if not chapter.text and _DRAWING.search(data):
-                chapter = self._read_drawing(page)
+            chapter = parse_html(self._archive.read(page), is_whole=True)
             if not chapter.text:
                 continue
             name = self._names.get(page, "")
             if name and not chapter.sections:
                 chapter = head(name, chapter)
             yield chapter
-
-    def _read_drawing(self, page: str) -> Parsed:
-        """Return the text of a page that is a drawing, a paragraph for each of its texts."""
-        blocks = Blocks()
-        for element in read_xml(self._archive, page).iter():
-            if tag_of(element) == "text":
-                blocks.paragraph(one_line(" ".join(element.itertext())))
-        return blocks.parsed()
 
     def _read_names(self, items: Mapping[Any, Any]) -> dict[str, str]:
         """Return the names of the chapters by path, from the contents of EPUB 2 or 3."""

@@ -9,8 +9,7 @@ CODE_AND_DATA = (
 _EXTENSIONS = {
     "docx": "docx docm dotx dotm",
     "html": "html htm xhtml",
-    "markdown": "md markdown",
-    "notebook": "ipynb",
+    "markdown": "md markdown mdx",
     "odp": "odp otp",
     "ods": "ods ots",
     "odt": "odt ott",
@@ -19,7 +18,7 @@ _EXTENSIONS = {
     "text": f"txt {CODE_AND_DATA}",
     "xlsx": "xlsx xlsm xltx xltm",
     "csv": "csv tsv",
-    **{kind: kind for kind in ("eml", "epub", "jsonl", "mbox", "mdx", "parquet", "pdf", "rst")},
+    **{kind: kind for kind in ("eml", "epub", "jsonl", "mbox", "parquet", "pdf", "rst")},
 }
 FORMATS = {f".{name}": kind for kind, names in _EXTENSIONS.items() for name in names.split()}
 """Name of the format by file name extension, lower case."""
@@ -30,7 +29,7 @@ OPTIONAL = tuple(f".{name}" for name in CODE_AND_DATA.split())
 MANY_DOCUMENTS = frozenset({"jsonl", "mbox", "parquet"})
 """Formats whose files hold a document for each row or message."""
 
-SIMPLE = frozenset({"markdown", "mdx", "rst", "text"})
+SIMPLE = frozenset({"markdown", "rst", "text"})
 """Formats that are parsed in this process; files of others can take all memory, or run on."""
 
 
@@ -53,9 +52,10 @@ class FileName(NamedTuple):
 
 
 _COMMANDS = {
-    **dict.fromkeys((".rtf", ".org", ".tex", ".textile", ".mediawiki"), "pandoc -t gfm"),
+    **dict.fromkeys((".rtf", ".org", ".tex", ".textile", ".mediawiki"), "pandoc -t gfm {}"),
     **dict.fromkeys((".doc", ".dot", ".wps", ".wpd", ".sxw"), "soffice --headless --cat {}"),
     **dict.fromkeys((".adoc", ".asciidoc"), "pandoc -s -f asciidoc -t gfm"),
+    ".ipynb": "jupyter nbconvert --to markdown --stdout {}",
     ".msg": "markitdown {}",
 }
 """Command for ``source.convert`` by extension of files that are not read without one."""

@@ -119,14 +119,6 @@ def _describe(message: EmailMessage) -> dict[str, MetadataValue]:
     return {**about, "date": moment.isoformat()} if moment else about
 
 
-def _decoded(part: EmailMessage, message: EmailMessage) -> EmailMessage:
-    """Return the message in a part, decoded where the part has a transfer encoding."""
-    if str(part["content-transfer-encoding"]).lower() not in {"base64", "quoted-printable"}:
-        return message
-    part.set_payload(message.as_bytes(policy=policy.compat32).decode("ascii", "surrogateescape"))
-    return _read_message(cast("bytes", part.get_payload(decode=True)))
-
-
 @dataclass
 class _Reading:
     """Reading of the parts of a message; it collects doubts and the names of attachments."""
@@ -140,7 +132,7 @@ class _Reading:
         kind = part.get_content_type()
         parts = cast("list[EmailMessage]", part.get_payload()) if part.is_multipart() else []
         if kind in _FORWARDED and parts:
-            return [self._forwarded(_decoded(part, parts[0]))]
+            return [self._forwarded(parts[0])]
         if kind == "multipart/alternative":
             ordered = sorted(parts, key=lambda child: child.get_content_type() not in _PLAIN)
             return next(filter(None, map(self.texts, ordered)), [])

@@ -1,11 +1,10 @@
 """Markdown: the source text unchanged, with blocks and sections (CommonMark and its tables).
 
-Front matter is in ``front_matter``; what MDX adds is in ``mdx``.
+Front matter is in ``front_matter``.
 """
 
 import html
 import re
-from bisect import bisect_left
 from collections.abc import Collection, Iterator, Sequence
 from functools import cache
 from itertools import accumulate, pairwise
@@ -14,7 +13,6 @@ from typing import Any, NamedTuple
 from raptor_core.documents.blocks import Block, Kind, join_cells, pack, stripped
 from raptor_core.documents.formats.encoding import decode
 from raptor_core.documents.formats.front_matter import read_front_matter
-from raptor_core.documents.formats.mdx import Span, blank_mdx
 from raptor_core.documents.formats.parsed import Heading, Parsed, clean_text, nest, one_line
 from raptor_core.documents.formats.plain import split_lines
 
@@ -44,7 +42,7 @@ _LEAVES: dict[str, Kind] = {
 }
 
 
-def parse_markdown(data: bytes, *, is_mdx: bool = False) -> Parsed:
+def parse_markdown(data: bytes) -> Parsed:
     """Parse Markdown; the text is unchanged, so that spans resolve to the file.
 
     Sections begin at ATX and setext headings, and at an HTML heading that begins a block, but not
@@ -52,7 +50,7 @@ def parse_markdown(data: bytes, *, is_mdx: bool = False) -> Parsed:
     """
     text = clean_text(decode(data))
     metadata, body = read_front_matter(text)
-    reader = _Reader(text, body, is_mdx=is_mdx)
+    reader = _Reader(text, body)
     blocks = list(reader.blocks())
     title = one_line(str(metadata.pop("title", "")))
     title = title or next((h.title for h in reader.headings), "")
@@ -85,14 +83,10 @@ class _Leaf(NamedTuple):
 class _Reader:
     """Reader of a text from character ``body`` on; ``headings`` are collected with the blocks."""
 
-    def __init__(
-        self, text: str, body: int, starts: Collection[int] = (), *, is_mdx: bool = False
-    ) -> None:
+    def __init__(self, text: str, body: int, starts: Collection[int] = ()) -> None:
         self.headings: list[Heading] = []
         self._text, self._body, self._section_starts = text, body, starts
-        self._is_mdx = is_mdx
-        source = text.replace("\r", " ")  # the parser counts them as line ends
-        self._source, self._holes = blank_mdx(source, body) if is_mdx else (source, [])
+        self._source = text.replace("\r", " ")  # the parser counts them as line ends
         self._lines = self._source.split("\n")
         self._starts = [*accumulate((len(line) + 1 for line in self._lines), initial=0)]
 
@@ -110,7 +104,7 @@ class _Reader:
         if all(line.strip() == "" or _UNMARKED.match(line) for line in skeleton):
             yield from _runs(skeleton, rows)
             return
-        tokens = _block_parser(self._is_mdx).parse("\n".join(skeleton))
+        tokens = _block_parser().parse("\n".join(skeleton))
         begins_item, n_quotes = False, 0
         for number, token in enumerate(tokens):
             begins_item |= token.type == "list_item_open"
@@ -198,17 +192,15 @@ class _Reader:
         for start, end in self._spans(block.start, block.end):
             yield from stripped(self._source, block._replace(start=start, end=end))
 
-    def _spans(self, begin: int, stop: int) -> Iterator[Span]:
-        """Return the spans between comments, and between what MDX blanked."""
+    def _spans(self, begin: int, stop: int) -> Iterator[tuple[int, int]]:
+        """Return the spans between comments."""
         source = self._source[begin:stop]
-        first, last = (bisect_left(self._holes, (at, 0)) for at in (begin, stop))
-        holes = self._holes[first:last]
+        bounds = [begin, stop]
         if "<!--" in source and "-->" in source:
             last = source.find("\n", source.rfind("-->"))  # what is not closed is no comment
             matches = _COMMENT.finditer(source, 0, last if last >= 0 else len(source))
-            comments = (m for m in matches if m["code"] is None)
-            holes += [(begin + m.start(), begin + m.end()) for m in comments]
-        bounds = [begin, *(at for hole in sorted(holes) for at in hole), stop]
+            comments = (m.span() for m in matches if m["code"] is None)
+            bounds[1:1] = [begin + at for comment in comments for at in comment]
         spans = zip(bounds[::2], bounds[1::2], strict=True)
         return ((start, end) for start, end in spans if start < end)
 
@@ -223,13 +215,13 @@ def _runs(skeleton: Sequence[str], rows: Sequence[int]) -> Iterator[_Leaf]:
 
 
 @cache
-def _block_parser(is_mdx: bool) -> Any:
-    """Return markdown-it for blocks only; MDX has no indented code."""
+def _block_parser() -> Any:
+    """Return markdown-it for blocks only."""
     from markdown_it import MarkdownIt
 
     parser = MarkdownIt("commonmark").enable("table")
     parser.core.ruler.enableOnly(["normalize", "block"])
-    return parser.disable("code") if is_mdx else parser
+    return parser
 
 
 @cache

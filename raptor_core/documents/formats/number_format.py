@@ -3,13 +3,12 @@
 import re
 from datetime import datetime, timedelta
 from decimal import ROUND_HALF_UP, Context, Decimal
-from fractions import Fraction
 from functools import cache
 
 _DATE = "yyyy-mm-dd"
 _LISTED = """
 1=0|2=0.00|3=#,##0|4=#,##0.00|5="$"#,##0|6="$"#,##0|7="$"#,##0.00|8="$"#,##0.00|9=0%|10=0.00%
-11=0.00E+00|12=# ?/?|13=# ??/??|15=d-mmm-yy|16=d-mmm|17=mmm-yy|18=h:mm AM/PM|19=h:mm:ss AM/PM
+11=0.00E+00|15=d-mmm-yy|16=d-mmm|17=mmm-yy|18=h:mm AM/PM|19=h:mm:ss AM/PM
 20=h:mm|21=h:mm:ss|22=yyyy-mm-dd h:mm|37=#,##0;(#,##0)|38=#,##0;(#,##0)|39=#,##0.00;(#,##0.00)
 40=#,##0.00;(#,##0.00)|41=#,##0|42="$"#,##0|43=#,##0.00|44="$"#,##0.00|45=mm:ss|46=[h]:mm:ss
 47=mm:ss.0|48=##0.0E+0|49=@
@@ -28,8 +27,7 @@ _TOKEN = re.compile(
     r"|(?P<date>y+|m+|d+|h+|s+(?:\.0+)?|e+)|(?P<digit>[0#?])|(?P<point>\.)|(?P<other>.)",
     re.IGNORECASE | re.DOTALL,
 )
-_CONDITION = re.compile(r"(<=|>=|<>|=|<|>)\s*(-?[\d.]+)\Z")
-_COMPARISONS = {"<": (-1,), "<=": (-1, 0), "=": (0,), ">=": (0, 1), ">": (1,), "<>": (-1, 1)}
+_UNREAD = re.compile(r"\[[<>=]|[#?0] ?/")  # conditions and fractions
 _MIDNIGHT = re.compile(r"[ T]+(?:0?0:00(?::00(?:\.0+)?)?|12:00(?::00)? AM)\Z")
 _MONTHS = "January February March April May June July August September October November December"
 _DAYS = "Monday Tuesday Wednesday Thursday Friday Saturday Sunday"
@@ -41,7 +39,12 @@ _Tokens = tuple[tuple[str, str], ...]
 
 
 def show_number(value: float, code: str, *, from_1904: bool = False) -> str:
-    """Return a number as a sheet shows it under a format code; months and days are English."""
+    """Return a number as a sheet shows it under a format code; months and days are English.
+
+    A format of conditions or fractions leaves the number as it is.
+    """
+    if _UNREAD.search(code):
+        code = "General"
     tokens, is_negated = _section(code, value)
     kinds = {kind for kind, _ in tokens}
     if not tokens and ";" in code:
@@ -65,7 +68,7 @@ def _sections(code: str) -> tuple[_Tokens, ...]:
         kind = match.lastgroup or ""
         if (kind, match[0]) == ("other", ";"):
             parts.append([])
-        elif kind != "fill":
+        elif kind not in {"fill", "bracket"}:
             parts[-1].append((kind, match[kind]))
     return tuple(map(tuple, parts))
 
@@ -73,31 +76,15 @@ def _sections(code: str) -> tuple[_Tokens, ...]:
 def _section(code: str, value: float) -> tuple[_Tokens, bool]:
     """Return the part of a format for a number, and whether it shows the sign of negative ones."""
     sections = _sections(code)
-    for number, section in enumerate(sections[:2]):
-        marks = (_CONDITION.match(text) for kind, text in section if kind == "bracket")
-        if mark := next(filter(None, marks), None):
-            order = (value > float(mark[2])) - (value < float(mark[2]))
-            if order in _COMPARISONS[mark[1]]:
-                return _without_brackets(section), False
-            if number == len(sections) - 1 or number == 1:
-                return _without_brackets(sections[-1]), False
-    if any(_CONDITION.match(text) for kind, text in sections[0] if kind == "bracket"):
-        return _without_brackets(sections[1 if value < 0 else -1]), False
     row = 1 if value < 0 else 2 if value == 0 else 0
     row = row if row < len(sections) else 0
-    return _without_brackets(sections[row]), row == 1
-
-
-def _without_brackets(tokens: _Tokens) -> _Tokens:
-    return tuple(token for token in tokens if token[0] != "bracket")
+    return sections[row], row == 1
 
 
 def _show_digits(value: Decimal, tokens: _Tokens) -> str:
     slots = [n for n, (kind, _) in enumerate(tokens) if kind in {"digit", "point"}]
     if not slots:
         return _literals(tokens)
-    if ("other", "/") in tokens:
-        return _show_fraction(value, tokens)
     first, end = slots[0], slots[-1] + 1
     while tokens[end : end + 1] == (("other", ","),):
         value, tokens = value / 1000, tokens[:end] + tokens[end + 1 :]
@@ -127,19 +114,6 @@ def _show_core(value: Decimal, core: _Tokens) -> str:
         digits = iter([units[: len(units) - len(slots) + 1], *units[len(units) - len(slots) + 1 :]])
         units = "".join(next(digits, "") if kind == "digit" else t for kind, t in core[:point])
     return f"{units}.{decimals}" if decimals else units
-
-
-def _show_fraction(value: Decimal, tokens: _Tokens) -> str:
-    """Return a mixed number, such as "2 3/4"."""
-    slash = tokens.index(("other", "/"))
-    fixed = "".join(text for _, text in tokens[slash + 1 :] if text.isdigit()).lstrip("0")
-    n_digits = sum(kind == "digit" for kind, _ in tokens[slash + 1 :])
-    limit = int(fixed) if fixed else 10 ** min(n_digits, 6) - 1
-    exact = Fraction(value)
-    near = Fraction(round(exact * limit), limit) if fixed else exact.limit_denominator(limit)
-    is_mixed = ("other", " ") in tokens[:slash]
-    units, rest = divmod(near, 1) if is_mixed else (0, near)
-    return " ".join(str(part) for part in (units, rest) if part) or "0"
 
 
 def _literals(tokens: _Tokens, exponent: str = "", general: str = "") -> str:

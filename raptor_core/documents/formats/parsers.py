@@ -11,7 +11,6 @@ from raptor_core.documents.formats.html import parse_html
 from raptor_core.documents.formats.kinds import MANY_DOCUMENTS, FileName
 from raptor_core.documents.formats.mail import parse_eml, read_mailbox
 from raptor_core.documents.formats.markdown import parse_markdown
-from raptor_core.documents.formats.notebook import parse_notebook
 from raptor_core.documents.formats.odt import parse_odt
 from raptor_core.documents.formats.parsed import EmptyFileError, Parsed, UnreadableError, clean_text
 from raptor_core.documents.formats.pdf import parse_pdf
@@ -25,13 +24,10 @@ from raptor_core.documents.own_files import refuse_file
 from raptor_core.settings import SourceSettings
 
 _TABLES = {"jsonl": read_json_lines, "mbox": read_mailbox, "parquet": read_parquet}
-_IN_TEXT = frozenset(
-    "text markdown mdx rst html csv jsonl subtitles".split()  # noqa: SIM905
-)
+_IN_TEXT = frozenset({"text", "markdown", "rst", "html", "csv", "jsonl", "subtitles"})
 _PARSERS: Mapping[str, Callable[[bytes, SourceSettings], Parsed]] = {
     "text": lambda data, _: Parsed(clean_text(decode(data))),
     "markdown": lambda data, _: parse_markdown(data),
-    "mdx": lambda data, _: parse_markdown(data, is_mdx=True),
     "rst": lambda data, _: parse_rst(data),
     "html": lambda data, _: parse_html(data),
     "pdf": lambda data, _: parse_pdf(data),
@@ -41,7 +37,6 @@ _PARSERS: Mapping[str, Callable[[bytes, SourceSettings], Parsed]] = {
     **dict.fromkeys(
         ("odt", "ods", "odp"), lambda data, settings: parse_odt(data, settings.max_file_mb)
     ),
-    "notebook": lambda data, _: parse_notebook(data),
     "subtitles": lambda data, _: parse_subtitles(data),
     "epub": lambda data, settings: parse_epub(data, settings.max_file_mb),
     "csv": lambda data, _: parse_csv(data),

@@ -47,16 +47,6 @@ def load_documents(*paths: str | Path, settings: SourceSettings | None = None) -
     return Corpus(documents, tuple(skipped))
 
 
-def list_files(
-    paths: Sequence[str | Path] = (), settings: SourceSettings | None = None
-) -> list[SourceFile]:
-    """List the files that ``load_documents`` would read, ordered by id."""
-    settings = settings or SourceSettings()
-    listed = list_sources(named_sources(paths, settings), [])
-    all_files = [file for _, files in listed for file in files]
-    return sorted(all_files, key=lambda file: (file.id, file.path))
-
-
 def named_sources(paths: Sequence[str | Path], settings: SourceSettings) -> list[Source]:
     """Open the sources at these paths; without any, all sources of the settings."""
     if not paths and not settings.is_named:

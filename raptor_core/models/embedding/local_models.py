@@ -1,7 +1,7 @@
 """Models on this machine: loading, precision, and batches that threads compute independently."""
 
 import logging
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache
@@ -84,18 +84,18 @@ def fast_precision() -> Literal["float32", "bfloat16"]:
     return "bfloat16" if "amx_bf16" in flags.split() else "float32"
 
 
-def resolve_precision(settings: EmbedderSettings, stored: Collection[str] = ()) -> EmbedderSettings:
+def resolve_precision(settings: EmbedderSettings, stored: str = "") -> EmbedderSettings:
     """Return the settings with "auto" replaced by a precision; an endpoint has its own.
 
-    ``stored`` are fingerprints of the embedders of a corpus's collections. If one of them is this
-    embedder's, it decides, so that no machine mixes vectors.
+    ``stored`` is the fingerprint of the embedder of a corpus's store. If this embedder has it with
+    one precision, that decides, so that no machine mixes vectors.
     """
     if settings.precision != "auto" or settings.kind == "openai":
         return settings
     from raptor_core.models.embedding import make_embedder
 
     choices = [settings.model_copy(update={"precision": p}) for p in ("float32", "bfloat16")]
-    known = [choice for choice in choices if make_embedder(choice).fingerprint in stored]
+    known = [choice for choice in choices if make_embedder(choice).fingerprint == stored]
     return known[0] if known else settings.model_copy(update={"precision": fast_precision()})
 
 

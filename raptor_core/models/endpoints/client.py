@@ -14,7 +14,7 @@ from raptor_core.errors import AnswerError, EndpointError, RaptorError
 from raptor_core.models.endpoints.answers import read_embeddings, read_kept, read_usage
 from raptor_core.models.endpoints.dialects import PLACEHOLDER, Shared, connect, find_key, shown_url
 from raptor_core.models.endpoints.faults import CallFaultError, FaultError, Retrier, Stop
-from raptor_core.models.endpoints.messages import check_error, fault_of, is_refusal, parse
+from raptor_core.models.endpoints.messages import check_error, fault_of, parse
 from raptor_core.models.endpoints.streams import join_events, read_events
 from raptor_core.models.endpoints.values import ChatAnswer, ChatAsk, Meter, Worst
 from raptor_core.models.money.ledger import Ledger
@@ -71,20 +71,6 @@ class EndpointClient:
     def require_key(self) -> str:
         """Return the key to send, or a placeholder if the endpoint needs none."""
         return self._host.find_key()
-
-    def look_up(self) -> None:
-        """Check the key and the model's name for free; an endpoint without a list passes."""
-        model = self.endpoint.model
-
-        def ask() -> None:
-            try:
-                self._send(lambda: self._connect().models.retrieve(model))
-            except FaultError as fault:
-                is_absent = fault.is_down and fault.unbilled and fault.status is None
-                if is_absent or is_refusal(fault, model):
-                    raise
-
-        self._retrier.run(ask, label=self._label("a look"))
 
     def call(self, call: Callable[[OpenAI], Result], kind: str) -> Result:
         """Return the result of a free request; errors name it by its ``kind``."""

@@ -10,7 +10,7 @@ from weakref import WeakValueDictionary
 from raptor_core.credentials import check_key
 from raptor_core.errors import MissingKeyError
 from raptor_core.models.endpoints.limits import Limiter
-from raptor_core.models.endpoints.values import ChatAsk
+from raptor_core.models.endpoints.values import ChatAsk, form_line
 from raptor_core.settings.base import EndpointPart
 
 if TYPE_CHECKING:
@@ -91,16 +91,19 @@ class Dialect:
 
     def chat_body(self, model: str, ask: ChatAsk, user: str) -> dict[str, Any]:
         """Return the body of a chat request that sends ``user`` as the user's message."""
-        messages = [{"role": "system", "content": ask.system}, {"role": "user", "content": user}]
+        system, form = ask.system, ask.response_format
+        if form is not None and "response_format" in self._refused:
+            system, form = f"{system}\n\n{form_line(form)}", None
+        messages = [{"role": "system", "content": system}, {"role": "user", "content": user}]
         if "system" in self._refused:
-            messages = [{"role": "user", "content": f"{ask.system}\n\n{user}"}]
+            messages = [{"role": "user", "content": f"{system}\n\n{user}"}]
         body: dict[str, Any] = {"model": model, "messages": messages}
         if self._limits[0]:
             body[self._limits[0]] = ask.max_tokens
         if "temperature" not in self._refused:
             body["temperature"] = ask.temperature
-        if ask.response_format is not None:
-            body["response_format"] = ask.response_format
+        if form is not None:
+            body["response_format"] = form
         return body
 
     def stream_fields(self) -> dict[str, Any]:
@@ -129,7 +132,9 @@ class Dialect:
             return is_new
 
 
-_LEARNT = frozenset({"system", "temperature", "stream", "stream_options", "encoding_format"})
+_LEARNT = frozenset(
+    {"system", "temperature", "stream", "stream_options", "encoding_format", "response_format"}
+)
 
 
 class Shared:

@@ -24,6 +24,13 @@ CallFault = Literal[
 "context" is a call too long for the model, "batch" too many texts at once, "unfit" a check's word.
 """
 
+Meaning = Literal["retry", "limit", "down", "loading", "stop"]
+"""Meaning of a fault for the next attempt.
+
+"retry" allows another attempt. "limit" (the rate was refused) and "down" (no call gets an answer)
+let all calls pause before it. "loading" waits for the model, and "stop" allows none.
+"""
+
 LOADING_SECONDS = 600.0
 """Longest wait for an endpoint that says that it loads its model."""
 LOADING_POLL_SECONDS = 2.0
@@ -38,25 +45,17 @@ class FaultError(Exception):
         retry_after_seconds: wait that the endpoint demands.
         too_long: a shorter answer would be accepted.
         unbilled: the endpoint refused before it did any work.
-        is_limit: the endpoint refused the call for its rate.
-        is_down: the endpoint was not reached, or cannot answer any call.
-        is_loading: the endpoint loads its model, and will answer soon.
         plea: line that the next attempt adds to the prompt.
-        status: HTTP status; None without an answer.
         field: field of the request that the endpoint does not know, or "".
     """
 
     reason: str
     _: KW_ONLY
-    retryable: bool = True
+    meaning: Meaning = "retry"
     retry_after_seconds: float | None = None
     too_long: bool = False
     unbilled: bool = False
-    is_limit: bool = False
-    is_down: bool = False
-    is_loading: bool = False
     plea: str = ""
-    status: int | None = None
     field: str = ""
 
 
@@ -106,7 +105,7 @@ class Retrier:
                 return attempt()
             except FaultError as fault:
                 failed = fault
-            if failed.is_loading and loading_seconds < LOADING_SECONDS:
+            if failed.meaning == "loading" and loading_seconds < LOADING_SECONDS:
                 seconds = max(LOADING_POLL_SECONDS, failed.retry_after_seconds or 0.0)
                 loading_seconds += seconds
             else:
@@ -118,17 +117,16 @@ class Retrier:
 
     def _next_wait(self, fault: FaultError, n_failed: int, label: str) -> float:
         """Return the seconds until the next attempt; raise EndpointError if there is none."""
-        demanded = fault.retry_after_seconds
-        seconds = None
-        if fault.retryable and n_failed <= self.policy.max_retries:
+        seconds, is_final = None, fault.meaning == "stop"
+        if not is_final and n_failed <= self.policy.max_retries:
+            demanded = fault.retry_after_seconds
             seconds = self.policy.wait_seconds(n_failed, self.jitter(), demanded)
         if seconds is None:
             times = "attempt" if n_failed == 1 else "attempts"
             message = f"{label} failed after {n_failed} {times}: {fault.reason}"
-            comes_again = not fault.retryable
             if isinstance(fault, CallFaultError):
-                raise AnswerError(message, fault.kind, fault.text, comes_again=comes_again)
-            raise EndpointError(message, comes_again=comes_again)
+                raise AnswerError(message, fault.kind, fault.text, comes_again=is_final)
+            raise EndpointError(message, comes_again=is_final)
         return 0.0 if isinstance(fault, CallFaultError) else seconds
 
 

@@ -84,17 +84,18 @@ class Limiter:
 
         Calls that began before a pause fail for the same reason, so they count as one.
         """
-        if not (fault.is_limit or fault.is_down):
+        if fault.meaning not in {"limit", "down"}:
             self.answered()
             return
         with self._lock:
             now, is_new = time.monotonic(), begun >= self._paused_at
             self._n_pauses += is_new
-            self._n_failed = self._n_failed + is_new if fault.is_down else 0
+            is_down = fault.meaning == "down"
+            self._n_failed = self._n_failed + is_new if is_down else 0
             self._reason = fault.reason
             seconds = fault.retry_after_seconds
             if seconds is None:
-                waits = is_new and (fault.is_limit or self._n_failed > 1)
+                waits = is_new and (not is_down or self._n_failed > 1)
                 seconds = policy.backoff_seconds(self._n_pauses, random.random()) if waits else 0.0
             if seconds <= policy.patience_seconds:
                 self._paused_at = now

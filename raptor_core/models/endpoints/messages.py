@@ -8,13 +8,19 @@ import json
 import math
 import re
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from contextlib import suppress
 from email.utils import parsedate_to_datetime
 from json import JSONDecodeError
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple, cast, get_args
 
-from raptor_core.models.endpoints.faults import CallFault, CallFaultError, FaultError, scrub
+from raptor_core.models.endpoints.faults import (
+    CallFault,
+    CallFaultError,
+    FaultError,
+    Meaning,
+    scrub,
+)
 from raptor_core.redaction import proxy_hint
 
 if TYPE_CHECKING:
@@ -86,28 +92,60 @@ _STATUS_OF_WORDS = (
 )
 """Status of an error that came without one, by the words of its message and codes."""
 
-_RETRYABLE = frozenset({200, 408, 409, 425, 429})
-_OWN_STATUS = frozenset({200, 400, 413, 422, 429})
-_REFUSING_STATUS = frozenset({400, 404, 415, 422, 500, 501})
-_LOADING_STATUS = frozenset({200, 400, 404, 425, 429, 500, 502, 503})
-_TOO_LARGE = re.compile("request too large", re.IGNORECASE)
 _RETRY_IN = re.compile("retry in", re.IGNORECASE)
-_UNSENT = frozenset({"ConnectError", "ConnectTimeout", "PoolTimeout"})  # of httpx
-_REMEDIES = {
-    400: "check the model's name and limits",
-    401: "check the key",
-    402: "pay the provider, or use another key",
-    403: "check that the key may use this model",
-    404: "check base_url and the model's name",
-    **dict.fromkeys(
+_PAY = "pay the provider, or use another key"
+_SHORTEN = "the call is too long for the model's context: "
+_DOWN = range(500, 600)
+_UNFIT = {200, 400, 413, 422, *_DOWN}
+
+
+class _Rule(NamedTuple):
+    """Meaning of an error by its status and words; None is any word."""
+
+    meaning: Meaning | CallFault
+    statuses: Container[int]
+    words: re.Pattern[str] | None = None
+    remedy: str = ""
+
+
+_RULES = (
+    _Rule("context", {429}, re.compile("request too large", re.IGNORECASE), _SHORTEN),
+    _Rule("batch", _UNFIT, _BATCH, "the call has too many texts: lower embedder.batch_size"),
+    _Rule("context", _UNFIT, _CONTEXT, _SHORTEN),
+    _Rule(
+        "filtered",
+        {200, 400, 403, 413, 422},
+        _FILTER,
+        "the endpoint's content filter refused the text",
+    ),
+    _Rule("loading", {200, 400, 404, 425, 429, 500, 502, 503}, _LOADING),
+    _Rule("limit", {429}, _RETRY_IN),
+    _Rule("down", _DOWN, _RETRY_IN),
+    _Rule("stop", range(600), _MONEY, _PAY),
+    _Rule("limit", {429}),
+    _Rule("down", _DOWN),
+    _Rule("retry", {200, 408, 409, 425}),
+    _Rule("stop", {400}, None, "check the model's name and limits"),
+    _Rule("stop", {401}, None, "check the key"),
+    _Rule("stop", {402}, None, _PAY),
+    _Rule("stop", {403}, None, "check that the key may use this model"),
+    _Rule("stop", {404}, None, "check base_url and the model's name"),
+    _Rule(
+        "stop",
         range(300, 400),
+        None,
         "it redirects, and nothing is sent there; set base_url to the final address",
     ),
-}
+    _Rule("stop", range(1000)),
+)
+"""Meanings of errors; the first rule that holds decides."""
+
+_REFUSING_STATUS = frozenset({400, 404, 415, 422, 500, 501})
+_UNSENT = frozenset({"ConnectError", "ConnectTimeout", "PoolTimeout"})  # of httpx
 _REFUSING = re.compile(
     r"unsupported|not (?:be )?(?:supported|permitted|allowed|accepted|enabled|implemented|known)"
     r"|unknown|unrecognized|unexpected|extra|deprecated|does ?n[o']t|must (?:be|alternate)|invalid"
-    r"|\bonly\b|cannot|no such",
+    r"|\bonly\b|cannot|no such|unavailable",
     re.IGNORECASE,
 )
 _REFUSED_FIELDS = {
@@ -121,8 +159,6 @@ _REFUSED_FIELDS = {
     "response_format": r"response_format|json_schema",
 }
 """Words of a refusal by the field that it refuses."""
-_HINTS = {"response_format": "json_format"}
-"""Setting that corrects a refused field, see docs/endpoints.md."""
 _TO_SHORTEN = {
     "summarizer": "lower clustering.max_tokens or summarizer.max_tokens, "
     "or raise summarizer.context_tokens of a local model",
@@ -132,7 +168,6 @@ _TO_SHORTEN = {
     "or raise audit.context_tokens of a local model",
     "embedder": "lower chunking.max_tokens or summarizer.max_tokens",
 }
-_LIST_SCOPE = "api.model.read"
 _TITLE = re.compile(r"<title[^>]*>(.*?)</title>|<h1[^>]*>(.*?)</h1>", re.IGNORECASE | re.DOTALL)
 
 
@@ -161,13 +196,13 @@ def _connection_fault(error: Exception, timeout_seconds: float, secret: str) -> 
     if kind.endswith("Timeout"):
         seconds = f"no answer within {timeout_seconds:g} s"
         reason = f"{seconds}; raise timeout_seconds if the server is slow"
-        return FaultError(reason, unbilled=unsent, is_down=True)
+        return FaultError(reason, meaning="down", unbilled=unsent)
     detail = f"{kind}: {cause}"
     hint = proxy_hint(str(error.request.url))  # type: ignore[attr-defined]  # of both libraries
     if "CERTIFICATE_VERIFY_FAILED" in detail:
         hint += "; let SSL_CERT_FILE name the certificates of the authority that signed it"
     reason = f"the connection failed ({scrub(detail, secret)}){hint}"
-    return FaultError(reason, unbilled=unsent, is_down=True)
+    return FaultError(reason, meaning="down", unbilled=unsent)
 
 
 def _is_of_transport(error: Exception) -> bool:
@@ -272,47 +307,29 @@ def fault_of_text(message: str, codes: str, status: int, secret: str, purpose: s
     shown = scrub(message or codes.strip() or "no message", secret, MAX_MESSAGE_CHARS)
     shown += " (an error in place of an answer)" if status == 200 else f" (HTTP {status})"
     status = _implied_status(words, codes) if status == 200 else status
-    call_fault = _call_fault(words, status, purpose)
-    if call_fault is not None:
-        kind, remedy = call_fault
-        reason = f"{shown}; {remedy}"
-        return CallFaultError(reason, kind, retryable=False, unbilled=True, status=status)
-    is_unpaid = status == 402 or bool(_MONEY.search(words) and not _RETRY_IN.search(words))
-    is_loading = status in _LOADING_STATUS and bool(_LOADING.search(words))
-    can_succeed = status in _RETRYABLE or status >= 500
+    rule = next(rule for rule in _RULES if _holds(rule, words, status, purpose))
+    remedy = rule.remedy
+    if remedy == _SHORTEN:
+        remedy += _TO_SHORTEN.get(purpose, "shorten the text")
     field = _refused_field(words) if status in _REFUSING_STATUS else ""
-    hint = f"set {_HINTS[field]} for it in the settings" if field in _HINTS else ""
-    remedy = hint if hint and status < 500 else _REMEDIES.get(402 if is_unpaid else status, "")
-    return FaultError(
-        f"{shown}{f'; {remedy}' if remedy else ''}",
-        retryable=is_loading or (can_succeed and not is_unpaid),
-        unbilled=True,
-        is_limit=status == 429 and not is_unpaid,
-        is_down=status >= 500 and not is_loading,
-        is_loading=is_loading,
-        status=status,
-        field=field,
-    )
+    reason = f"{shown}; {remedy}" if remedy else shown
+    if rule.meaning in get_args(CallFault):
+        return CallFaultError(
+            reason, cast("CallFault", rule.meaning), meaning="stop", unbilled=True
+        )
+    return FaultError(reason, meaning=cast("Meaning", rule.meaning), unbilled=True, field=field)
+
+
+def _holds(rule: _Rule, words: str, status: int, purpose: str) -> bool:
+    if status not in rule.statuses or (rule.meaning == "batch" and purpose != "embedder"):
+        return False
+    return rule.words is None or rule.words.search(words) is not None
 
 
 def _refused_field(words: str) -> str:
     """Return the field of a request that an error refuses, or ""."""
     fields = (f for f, form in _REFUSED_FIELDS.items() if re.search(form, words, re.IGNORECASE))
     return next(fields, "") if _REFUSING.search(words) else ""
-
-
-def _call_fault(words: str, status: int, purpose: str) -> tuple[CallFault, str] | None:
-    """Return the kind and the remedy of an error that is the call's own fault, or None."""
-    if status == 429 and not _TOO_LARGE.search(words):
-        return None
-    if purpose == "embedder" and (status in _OWN_STATUS or status >= 500) and _BATCH.search(words):
-        return "batch", "the call has too many texts: lower embedder.batch_size"
-    if (status in _OWN_STATUS or status >= 500) and _CONTEXT.search(words):
-        remedy = _TO_SHORTEN.get(purpose, "shorten the text")
-        return "context", f"the call is too long for the model's context: {remedy}"
-    if status in {*_OWN_STATUS, 403} and _FILTER.search(words):
-        return "filtered", "the endpoint's content filter refused the text"
-    return None
 
 
 def _implied_status(words: str, codes: str) -> int:
@@ -345,15 +362,3 @@ def _page_fault(page: str, secret: str) -> FaultError:
         f"{shown} (an HTML page in place of an answer, no JSON); check base_url, which often ends "
         "with /v1, and the proxy in front of the endpoint"
     )
-
-
-def is_refusal(fault: FaultError, model: str) -> bool:
-    """Return whether a look-up of a model was refused, for the key or for the model's name.
-
-    OpenAI's scopes may allow calls and no look-ups. An address without look-ups answers 404, too:
-    without the name, or with the name as a part of the address.
-    """
-    if fault.status in {401, 403} and "an HTML page" not in fault.reason:
-        return _LIST_SCOPE not in fault.reason
-    named = fault.reason.replace(f"/models/{model}", "").replace("base_url", "")
-    return fault.status == 404 and model in named

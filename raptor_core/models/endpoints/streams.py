@@ -50,7 +50,7 @@ def join_events(events: Iterable[Any]) -> dict[str, Any]:
         return joined  # an error instead of a stream
     is_over = choice["finish_reason"] or choice.get("error") or joined.get("error")
     if not is_complete and not is_over:
-        raise FaultError("the connection ended in the middle of a streamed answer", is_down=True)
+        raise FaultError("the connection ended in the middle of a streamed answer", meaning="down")
     return {**joined, "choices": [choice]}
 
 

@@ -4,6 +4,7 @@ A fence is a pair of tags, which separates data from instructions. The bracket o
 a text is replaced, since it could end the fence early.
 """
 
+import json
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -46,7 +47,7 @@ class ChatAsk:
         check: raises ``FaultError`` for a kept answer that is unusable.
         prompt_tokens: tokens of both messages; None estimates them.
         n_unusable: unusable answers that the question has had; each raises the temperature.
-        response_format: demanded form of the answer; None for free text.
+        response_format: JSON schema of the answer, as OpenAI names it; None for free text.
     """
 
     system: str
@@ -77,6 +78,12 @@ class ChatAsk:
         added = user.removeprefix(self.user)
         n_added = estimate_tokens(added) if added else 0
         return Worst(self.prompt_tokens + n_added, self.max_tokens)
+
+
+def form_line(response_format: Mapping[str, Any]) -> str:
+    """Return the line of a prompt that demands JSON of the schema in a response format."""
+    schema = json.dumps(response_format["json_schema"]["schema"], separators=(",", ":"))
+    return f"The JSON follows this schema, with nothing before or after it: {schema}"
 
 
 @dataclass(frozen=True, slots=True)

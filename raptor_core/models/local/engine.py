@@ -15,8 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from raptor_core.errors import MissingExtraError, ModelError
-from raptor_core.models.local.gguf import read_header
-from raptor_core.models.local.records import digest_of
+from raptor_core.models.local.records import digest_of, require_file
 from raptor_core.settings.base import ChatPart
 from raptor_core.threads import n_cores
 
@@ -35,15 +34,15 @@ class Engine:
 
     Raises:
         MissingExtraError: the extra ``local`` is not installed.
-        ModelError: the file is missing, unfit or not the one of ``sha256``, or cannot be loaded.
+        ModelError: the file is missing, or not the one of ``sha256``, or cannot be loaded.
     """
 
     def __init__(self, part: ChatPart) -> None:
-        header = read_header(part.model, f"{part.purpose}.model")
+        path = require_file(part.model, f"{part.purpose}.model")
         folder = tempfile.mkdtemp(prefix="raptor-")
         weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
         socket = str(Path(folder) / "llama.sock")  # the ending makes it a socket's path
-        self._server = _load(part, socket, header.context_tokens)
+        self._server = _load(part, path, socket)
 
     def stream(self, body: Mapping[str, Any], stop: threading.Event) -> list[Any]:
         """Return the events of a streamed answer; after ``stop`` none follows."""
@@ -58,11 +57,11 @@ class Engine:
         return events
 
 
-def _load(part: ChatPart, socket: str, model_tokens: int) -> Any:
+def _load(part: ChatPart, path: Path, socket: str) -> Any:
     xllamacpp = import_vendor()
     params = xllamacpp.CommonParams()
-    params.model.path = str(Path(part.model).expanduser())
-    params.n_ctx = min(part.context_tokens, model_tokens or part.context_tokens)
+    params.model.path = str(path)
+    params.n_ctx = part.context_tokens  # llama.cpp lowers it to the limit of the model
     params.n_parallel = 1
     params.n_batch = params.n_ubatch = _BATCH_TOKENS
     params.cpuparams.n_threads = params.cpuparams_batch.n_threads = part.threads or n_cores()

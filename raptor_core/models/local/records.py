@@ -1,4 +1,4 @@
-"""Digests of the files of local models.
+"""Files of local models, and their digests.
 
 A home keeps them in one JSON file. Everything in it can be computed again, so a damaged file counts
 as empty, and a file that cannot be written is no error.
@@ -11,12 +11,27 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from raptor_core.disk import replace_file
-from raptor_core.models.local.gguf import read_header
+from raptor_core.errors import ModelError
 from raptor_core.settings.base import ChatPart
 from raptor_core.settings.models import Settings
 
+_MAGIC = b"GGUF"
 _digests: dict[str, str] = {}
 """SHA-256 of files by path, size and time of the last change, in this process."""
+
+
+def require_file(model: str, setting: str) -> Path:
+    """Return the path of a model's file; raise ModelError unless it is a GGUF file."""
+    path = Path(model).expanduser()
+    if not path.is_file():
+        raise ModelError(
+            f"{setting} is {model!r}, and there is no file {path.absolute()}; a local model needs "
+            "the path of a GGUF file"
+        )
+    with path.open("rb") as file:
+        if file.read(len(_MAGIC)) != _MAGIC:
+            raise ModelError(f"{setting}: {path} is no GGUF file; it does not begin with GGUF")
+    return path
 
 
 def read_digests(records: Path | None) -> dict[str, Any]:
@@ -59,7 +74,7 @@ def identify(part: Chat) -> Chat:
     """Return the settings of a chat model; a local one gets its file's SHA-256, or a ModelError."""
     if not part.is_local:
         return part
-    read_header(part.model, f"{part.purpose}.model")
+    require_file(part.model, f"{part.purpose}.model")
     return _with_digest(part)
 
 

@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import Self
 
 from raptor_core.errors import BudgetError, SettingsError
-from raptor_core.models.money.usage import FREE, Spending, Usage, cost_usd, share_of_price
+from raptor_core.models.money.usage import FREE, Spending, Usage, cost_usd
 from raptor_core.settings.base import BudgetSettings, PriceSettings, missing_price
 from raptor_core.settings.models import Settings
 
@@ -68,7 +68,7 @@ class Ledger:
         price = FREE if free else self._prices.get(model)
         if price is None and self._budget.usd is not None:
             raise SettingsError(missing_price(model))
-        return Account(self, purpose, model, share_of_price(price, share))
+        return Account(self, purpose, model, price, share)
 
     def reserve(self, worst: Usage) -> None:
         """Reserve the ``worst`` usage of a call, or end the budget.
@@ -133,11 +133,11 @@ class Account:
     """Calls of one model for one purpose; ``no_spending`` is an empty spending for both."""
 
     def __init__(
-        self, ledger: Ledger, purpose: str, model: str, price: PriceSettings | None
+        self, ledger: Ledger, purpose: str, model: str, price: PriceSettings | None, share: float
     ) -> None:
         self.ledger = ledger
         self.no_spending = Spending(purpose, model)
-        self._price = price
+        self._price, self._share = price, share
         self._factor = 1.0
 
     def reserve(self, prompt_tokens: int, completion_tokens: int) -> Reservation:
@@ -170,16 +170,10 @@ class Account:
         return self._count(self.with_price(usage))
 
     def with_price(self, usage: Usage, estimate_tokens: int = 0) -> Usage:
-        """Return the usage with its price; a free account keeps the usage's own price.
-
-        A prompt longer than its estimate raises the next reservations.
-        """
+        """Return the usage with its price; a long prompt raises the next reservations."""
         if estimate_tokens:
             self._factor = max(self._factor, usage.prompt_tokens / estimate_tokens)
-        if self._price is FREE:
-            return usage
-        usd = cost_usd(self._price, usage.prompt_tokens, usage.completion_tokens)
-        return replace(usage, usd=usd)
+        return replace(usage, usd=self._usd(usage.prompt_tokens, usage.completion_tokens))
 
     def _count(self, usage: Usage) -> Usage:
         self.ledger.count(replace(self.no_spending, usage=usage))
@@ -187,8 +181,11 @@ class Account:
 
     def _worst(self, prompt_tokens: int, completion_tokens: int) -> Usage:
         prompt = round(prompt_tokens * self._factor)
-        usd = cost_usd(self._price, prompt, completion_tokens)
+        usd = self._usd(prompt, completion_tokens)
         return Usage(1, prompt, completion_tokens, usd=usd)
+
+    def _usd(self, prompt_tokens: int, completion_tokens: int) -> float | None:
+        return cost_usd(self._price, prompt_tokens, completion_tokens, self._share)
 
 
 class Reservation:

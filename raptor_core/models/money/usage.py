@@ -21,6 +21,8 @@ ANSWERS = "answers"
 FREE = PriceSettings(input=0.0, output=0.0)
 """Price of everything that runs in this process."""
 _PER_PRICE_TOKENS = 1_000_000
+BATCH_PRICE = 0.5
+"""Price of a call in a batch divided by the price of a single call."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,57 +93,17 @@ class Spending:
     lost: Usage = field(default_factory=Usage)
 
 
-def share_of_price(price: PriceSettings | None, share: float) -> PriceSettings | None:
-    """Return the price times ``share``, for calls that cost less, or None without a price."""
-    if price is None or price is FREE or share == 1:
-        return price
-    return PriceSettings(input=price.input * share, output=price.output * share)
-
-
 def cost_usd(
-    price: PriceSettings | None, prompt_tokens: int, completion_tokens: int
+    price: PriceSettings | None, prompt_tokens: int, completion_tokens: int, share: float = 1.0
 ) -> float | None:
-    """Return US dollars for these tokens, or None without a price, never 0."""
+    """Return US dollars for these tokens at a ``share`` of the price; None without a price."""
     if price is None:
         return None
     total = prompt_tokens * price.input + completion_tokens * price.output
-    return total / _PER_PRICE_TOKENS
+    return share * total / _PER_PRICE_TOKENS
 
 
 _BYTES_PER_TOKEN = 3
-
-
-@dataclass(frozen=True, slots=True)
-class Cost:
-    """Estimated cost of work.
-
-    Attributes:
-        calls: model calls; a summary made without a model counts as one.
-        prompt_tokens, completion_tokens: by the tree's own token counter.
-        usd: US dollars, 0 if no endpoint is called; None if a price is not set.
-        unpriced: models whose price is missing in ``usd``, sorted.
-    """
-
-    calls: int = 0
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
-    usd: float | None = 0.0
-    unpriced: tuple[str, ...] = ()
-
-    @property
-    def tokens(self) -> int:
-        """Prompt and completion tokens."""
-        return self.prompt_tokens + self.completion_tokens
-
-    def __add__(self, cost: Cost) -> Cost:
-        """Add field by field; the price is unknown if one of the two is."""
-        return Cost(
-            self.calls + cost.calls,
-            self.prompt_tokens + cost.prompt_tokens,
-            self.completion_tokens + cost.completion_tokens,
-            _sum(self.usd, cost.usd),
-            tuple(sorted({*self.unpriced, *cost.unpriced})),
-        )
 
 
 def price_of(part: ChatPart, settings: Settings) -> PriceSettings | None:
@@ -151,29 +113,26 @@ def price_of(part: ChatPart, settings: Settings) -> PriceSettings | None:
 
 def summary_cost(
     n_calls: int, prompt_tokens: int, completion_tokens: int, settings: Settings
-) -> Cost:
-    """Return the cost of ``n_calls`` summaries; the batch price applies from ``batch_from`` on."""
+) -> Usage:
+    """Estimate the cost of ``n_calls`` summaries, by the tokens of the tree's own counter.
+
+    A summary made without a model counts as a call. The batch price applies from ``batch_from`` on.
+    """
     part = settings.summarizer
-    price = FREE if part.kind == "extractive" else price_of(part, settings)
-    if part.batch_from and n_calls >= part.batch_from:
-        price = share_of_price(price, part.batch_price)
-    return _priced(Cost(n_calls, prompt_tokens, completion_tokens), price, part.model)
+    price = FREE if part.kind == "extractive" or not n_calls else price_of(part, settings)
+    is_batch = bool(part.batch_from) and n_calls >= part.batch_from
+    share = BATCH_PRICE if is_batch else 1.0
+    usd = cost_usd(price, prompt_tokens, completion_tokens, share)
+    return Usage(n_calls, prompt_tokens, completion_tokens, usd=usd)
 
 
-def embedding_cost(n_tokens: int, settings: Settings, *, n_texts: int = 0) -> Cost:
-    """Return the cost of embedding ``n_texts`` texts of ``n_tokens`` in all; 0 if it is local."""
+def embedding_cost(n_tokens: int, settings: Settings, *, n_texts: int = 0) -> Usage:
+    """Estimate the cost of embedding ``n_texts`` texts of ``n_tokens``; nothing if it is local."""
     part = settings.embedder
     if part.kind != "openai":
-        return Cost()
-    n_calls = math.ceil(n_texts / part.batch_size)
-    return _priced(Cost(n_calls, n_tokens), settings.prices.get(part.model), part.model)
-
-
-def _priced(work: Cost, price: PriceSettings | None, model: str) -> Cost:
-    if work == Cost():
-        return work
-    usd = cost_usd(price, work.prompt_tokens, work.completion_tokens)
-    return replace(work, usd=usd, unpriced=(model,) if usd is None else ())
+        return Usage()
+    price = settings.prices.get(part.model) if n_tokens else FREE
+    return Usage(math.ceil(n_texts / part.batch_size), n_tokens, usd=cost_usd(price, n_tokens, 0))
 
 
 def estimate_tokens(text: str) -> int:

@@ -21,7 +21,6 @@ class SummaryRequest:
         key: content key of the summary node; ``name`` is for messages.
         texts: texts of the children in document order, at least one.
         vectors: unit vectors of the children, shape ``(len(texts), n_dims)``.
-        omissions: beginnings of texts that an earlier summary left out.
         n_unusable: answers to this request that were unusable.
     """
 
@@ -30,7 +29,6 @@ class SummaryRequest:
     texts: tuple[str, ...]
     n_tokens: tuple[int, ...]
     vectors: Vectors
-    omissions: tuple[str, ...] = ()
     n_unusable: int = 0
 
 
@@ -70,15 +68,10 @@ class FailedSummary:
 
 
 class Unfit(NamedTuple):
-    """Reason why an answer is no summary.
-
-    ``language`` is the expected one if the answer's was wrong. ``omissions`` are beginnings of the
-    other texts if the answer only repeats one text; it serves if a second answer does so, too.
-    """
+    """Reason why an answer is no summary; ``language`` is the expected one if its own is wrong."""
 
     reason: str
     language: str = ""
-    omissions: tuple[str, ...] = ()
 
 
 def remedy_of(failed: Sequence[FailedSummary]) -> str:

@@ -18,13 +18,16 @@ from raptor_core.models.endpoints.client import EndpointClient
 from raptor_core.models.endpoints.faults import FaultError
 from raptor_core.models.endpoints.values import ChatAsk
 from raptor_core.models.money.ledger import Ledger, Reservation
-from raptor_core.models.money.usage import SUMMARIES, Usage
+from raptor_core.models.money.usage import BATCH_PRICE, SUMMARIES, Usage
 from raptor_core.models.summarizing.base import FailedSummary, Summary, SummaryRequest
 from raptor_core.models.summarizing.chat import ChatSummarizer, Keep
 from raptor_core.settings.models import SummarizerSettings
 
 if TYPE_CHECKING:
     from openai.types import Batch
+
+POLL_SECONDS = 30.0
+"""Seconds between two questions whether a batch is finished."""
 
 BatchAnswer = Summary | FailedSummary | tuple[str, Usage]
 """Answer to a request; or its key, and the usage of an answer that is rejected."""
@@ -62,9 +65,7 @@ class BatchSummarizer:
         self._mark = digest("batch", inner.fingerprint)[:32]
         self._read: set[str] = set()
         self._is_proven = False
-        self._account = (ledger or Ledger()).account(
-            SUMMARIES, settings.model, share=settings.batch_price
-        )
+        self._account = (ledger or Ledger()).account(SUMMARIES, settings.model, share=BATCH_PRICE)
 
     def summarize(self, requests: Sequence[SummaryRequest]) -> Iterator[Summary | FailedSummary]:
         """Yield one answer for each request, those of batches first.
@@ -145,7 +146,7 @@ class BatchSummarizer:
     ) -> Iterator[BatchAnswer]:
         """Wait for a batch, and yield what it answers of ``asks``, which these leave."""
         while not batches.is_over(batch := self._client.refreshed(batch)):
-            time.sleep(self._settings.batch_poll_seconds)
+            time.sleep(POLL_SECONDS)
         self._read.add(batch.id)
         for key, answer in self._client.answers(batch):
             if key not in asks:

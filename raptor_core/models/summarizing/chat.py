@@ -1,14 +1,12 @@
 """Summaries by a chat model, one call each."""
 
-import re
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property, partial
 
 from raptor_core.chunking.sentences import sentences
-from raptor_core.errors import AnswerError, BudgetError, EndpointError
+from raptor_core.errors import AnswerError, EndpointError
 from raptor_core.identity import fingerprint
 from raptor_core.models.endpoints.client import EndpointClient
 from raptor_core.models.endpoints.faults import CallFaultError
@@ -29,16 +27,6 @@ UnfitCheck = Callable[[str, Sequence[str]], Unfit | None]
 Keep = Callable[[str, str], None]
 """Function that stores a paid answer safely: the key of its request, its text."""
 
-# Some models refuse in the text instead of the refusal field. It matches only at the beginning.
-_REFUSAL = re.compile(
-    r"(?:(?:(?:i['’]m|i am|we['’]re) (?:very |so |truly )?sorry|sorry|i apologi[sz]e|unfortunately)"
-    r"[,.;]?\s*)?(?:but |as an ai(?: language)? model,? )*"
-    r"i(?:['’]m| am)? (?:can(?:['’]t|not| not)|unable to|not able to|won['’]t be able to)"
-    r" (?:assist|help|fulfil|comply|provide|summari[sz]e|create|process|continue|do that|generate"
-    r"|engage|answer|access|see|find)",
-    re.IGNORECASE,
-)
-
 
 class ChatSummarizer:
     """Summarizer that calls a chat model for each summary, with at most ``concurrency`` open calls.
@@ -46,8 +34,7 @@ class ChatSummarizer:
     An answer that is refused, filtered, empty, cut off, unfit or longer than ``max_tokens`` by the
     tree's own counter leads to a retry at a higher temperature; a long answer also lowers the limit
     of words, where no whole sentences of the answer fit. After ``max_retries`` the node fails, and
-    its name is reported. An answer that repeats one text is requested once more. Texts that are
-    too long for the model together are summarized in halves.
+    its name is reported. Texts that are too long for the model together are summarized in halves.
     ``keep`` receives each answer first, in the thread of its call.
     """
 
@@ -121,26 +108,12 @@ class ChatSummarizer:
         return summary
 
     def _chat(self, request: SummaryRequest, meter: Meter, stop: threading.Event) -> ChatAnswer:
-        """Return an answer; an answer that repeats one text is replaced by a better second one."""
         try:
-            answer = self._client.chat(self.ask(request), meter=meter, stop=stop)
+            return self._client.chat(self.ask(request), meter=meter, stop=stop)
         except AnswerError as error:
             if error.kind != "context" or len(request.texts) == 1:
                 raise
             return self._chat_in_parts(request, meter, stop)
-        left_out = self._omissions(request, answer)
-        if left_out and not request.omissions and meter.usage.retries < self._settings.max_retries:
-            n_unusable = request.n_unusable + 1
-            ask = self.ask(replace(request, omissions=left_out, n_unusable=n_unusable))
-            with suppress(EndpointError, BudgetError):  # the first answer serves
-                second = self._client.chat(ask, meter=meter, stop=stop)
-                return answer if self._omissions(request, second) else second
-        return answer
-
-    def _omissions(self, request: SummaryRequest, answer: ChatAnswer) -> tuple[str, ...]:
-        """Return beginnings of the other texts if an answer repeats one text, else none."""
-        unfit = self._unfit(answer.text, request.texts) if self._unfit is not None else None
-        return unfit.omissions if unfit is not None else ()
 
     def _chat_in_parts(
         self, request: SummaryRequest, meter: Meter, stop: threading.Event
@@ -161,18 +134,15 @@ class ChatSummarizer:
     def ask(self, request: SummaryRequest) -> ChatAsk:
         """Return the chat request for a summary, with the check of its answers."""
         settings = self._settings
-        reminder = prompts.omission_line(request.omissions)
-        question = self._prompt.question(request.texts, settings.max_tokens)
-        counted = self._counter.count([reminder])[0] if reminder else 0
         return ChatAsk(
             system=self._prompt.system,
-            user=f"{question}\n\n{reminder}" if reminder else question,
+            user=self._prompt.question(request.texts, settings.max_tokens),
             max_tokens=settings.max_tokens,
             temperature=settings.temperature,
             shorten=partial(prompts.limit_line, settings.max_tokens),
             trim=self._trim,
             check=partial(self._check, request),
-            prompt_tokens=prompts.prompt_tokens(request.n_tokens, self._overhead) + counted,
+            prompt_tokens=prompts.prompt_tokens(request.n_tokens, self._overhead),
             n_unusable=request.n_unusable,
         )
 
@@ -185,14 +155,12 @@ class ChatSummarizer:
         return kept or ("" if is_cut else text)
 
     def _check(self, request: SummaryRequest, text: str) -> None:
-        if _REFUSAL.match(text):
-            raise CallFaultError("the model refused in its text", "refused")
         n_tokens, limit = self._counter.count([text])[0], self._settings.max_tokens
         if n_tokens > limit:
             reason = f"the answer has {n_tokens} tokens, at most {limit} fit"
             raise CallFaultError(reason, "cut off", text, too_long=True)
         unfit = self._unfit(text, request.texts) if self._unfit is not None else None
-        if unfit is not None and not unfit.omissions:
+        if unfit is not None:
             advice = prompts.language_line(unfit.language) if unfit.language else ""
             raise CallFaultError(unfit.reason, plea=advice)
 

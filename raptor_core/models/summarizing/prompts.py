@@ -91,16 +91,6 @@ def prompt_of(settings: SummarizerSettings) -> SummaryPrompt:
     )
 
 
-def omission_line(omissions: Sequence[str]) -> str:
-    """Return a line on what an earlier summary left out, or "" for nothing."""
-    if not omissions:
-        return ""
-    return (
-        "An earlier summary left out the parts of the text that begin as follows. Say something of "
-        "each of them:\n" + fence("parts", "\n".join(f"- {part}" for part in omissions))
-    )
-
-
 def limit_line(max_tokens: int, n_too_long: int) -> str:
     """Return a line that bounds the answer, a quarter shorter for each answer that was too long."""
     words = f"{max_words(max_tokens, n_too_long)} words"

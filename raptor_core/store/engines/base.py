@@ -94,6 +94,18 @@ def named_vectors(point: Point, sparse: Callable[[Sparse], Any]) -> dict[str, An
     return vectors
 
 
+def read_point(record: Any) -> Point:
+    """Return the point of an engine's record."""
+    vector = (record.vector or {}).get(DENSE)
+    dense = None if vector is None else np.asarray(vector, dtype=np.float32)
+    return Point(str(record.id), record.payload or {}, dense)
+
+
+def selected(fields: Fields) -> list[str] | bool:
+    """Return the selection of payload fields for an engine; True is all, False none."""
+    return True if fields is None else list(fields) or False
+
+
 class Upsert(NamedTuple):
     """Operation that writes points; a point of the same id is replaced."""
 

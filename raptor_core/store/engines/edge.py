@@ -1,6 +1,6 @@
 """Qdrant Edge, the engine of a Qdrant server in this process: one directory is one shard.
 
-Edge has no collections or aliases: these are in ``folder.py``. Its log is off: each publication
+Its folder is made in ``folder.py``. Its log is off: each publication
 ends with a flush, and the log doubles the time to open and keeps removed text. Edge raises bare
 ``Exception``, and a Rust panic as a ``BaseException``, so both are caught here, around its calls
 alone.
@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
-import numpy as np
 import qdrant_edge as edge
 
 from raptor_core.disk import check_space
@@ -35,6 +34,8 @@ from raptor_core.store.engines.base import (
     SearchRequest,
     SetLive,
     named_vectors,
+    read_point,
+    selected,
 )
 from raptor_core.store.lexical import Sparse
 
@@ -158,8 +159,8 @@ class EdgeEngine(Engine):
     def fetch(self, ids: Sequence[str], fields: Fields) -> list[Point]:
         """See ``Engine``."""
         with self._errors(f"read {len(ids)} points"):
-            points = self._shard.retrieve(list(ids), _selected(fields), False)
-        return list(map(_record, points))
+            points = self._shard.retrieve(list(ids), selected(fields), False)
+        return list(map(read_point, points))
 
     def scroll(self, condition: Condition, fields: Fields, *, dense: bool = False) -> list[Point]:
         """See ``Engine``."""
@@ -170,12 +171,12 @@ class EdgeEngine(Engine):
                 offset=offset,
                 limit=SCROLL_POINTS,
                 filter=_filter(condition),
-                with_payload=_selected(fields),
+                with_payload=selected(fields),
                 with_vector=[DENSE] if dense else False,
             )
             with self._errors("list points"):
                 points, offset = self._shard.scroll(request)
-            records += map(_record, points)
+            records += map(read_point, points)
             if offset is None:
                 return records
 
@@ -250,13 +251,8 @@ def _query(request: SearchRequest, limit: int, fields: Fields) -> Any:
         query=query,
         filter=_filter(request.condition),
         params=params,
-        with_payload=_selected(fields),
+        with_payload=selected(fields),
     )
-
-
-def _selected(fields: Fields) -> list[str] | bool:
-    """Return the selection of payload fields; True is all, False none."""
-    return True if fields is None else list(fields) or False
 
 
 def _filter(condition: Condition) -> Any:
@@ -277,9 +273,3 @@ def _field_condition(match: Match | Between) -> Any:
 
 def _sparse(sparse: Sparse) -> Any:
     return edge.SparseVector(indices=list(sparse.indices), values=list(sparse.values))
-
-
-def _record(point: Any) -> Point:
-    vector = (point.vector or {}).get(DENSE)
-    dense = None if vector is None else np.asarray(vector, dtype=np.float32)
-    return Point(str(point.id), point.payload or {}, dense)

@@ -1,6 +1,6 @@
 """Options of a collection on a server and of searches in it, from the settings."""
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
@@ -32,7 +32,9 @@ class Layout:
             models.SearchParams, "store.search", {**_SEARCH, **settings.search}
         )
 
-    def create(self, client: QdrantClient, name: str, n_dims: int) -> None:
+    def create(
+        self, client: QdrantClient, name: str, n_dims: int, metadata: dict[str, Any]
+    ) -> None:
         """Create an empty collection."""
         place = {"size": n_dims, "distance": models.Distance.COSINE}
         vectors = {**place, **self._vectors}
@@ -43,20 +45,24 @@ class Layout:
             name,
             vectors_config={DENSE: dense},
             sparse_vectors_config={LEXICAL: words},
+            metadata=metadata,
             **{option: getattr(options, option) for option in options.model_fields_set},
         )
 
-    def create_indexes(self, client: QdrantClient, name: str) -> None:
-        """Create the indexes of payload fields; existing indexes stay."""
+    def create_indexes(self, client: QdrantClient, name: str, existing: Container[str]) -> None:
+        """Create the indexes of payload fields that do not exist."""
         for field in KEYWORD_FIELDS:
+            if field in existing:
+                continue
             keyword = models.KeywordIndexParams(
                 type=models.KeywordIndexType.KEYWORD, enable_hnsw=field in LINKED_FIELDS
             )
             client.create_payload_index(name, field, keyword, wait=True)
-        layer = models.IntegerIndexParams(
-            type=models.IntegerIndexType.INTEGER, lookup=True, range=False, enable_hnsw=False
-        )
-        client.create_payload_index(name, "layer", layer, wait=True)
+        if "layer" not in existing:
+            layer = models.IntegerIndexParams(
+                type=models.IntegerIndexType.INTEGER, lookup=True, range=False, enable_hnsw=False
+            )
+            client.create_payload_index(name, "layer", layer, wait=True)
 
 
 def _validated(model: type[Options], setting: str, values: Mapping[str, Any]) -> Options:

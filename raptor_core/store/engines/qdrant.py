@@ -7,7 +7,6 @@ the embedders' unit vectors: Cosine divides by the norm again, which changes las
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-import numpy as np
 from qdrant_client import QdrantClient, models
 
 from raptor_core.store.engines.base import (
@@ -28,6 +27,8 @@ from raptor_core.store.engines.base import (
     SetLive,
     Upsert,
     named_vectors,
+    read_point,
+    selected,
 )
 from raptor_core.store.engines.layout import Layout
 from raptor_core.store.engines.retries import Place
@@ -60,17 +61,17 @@ class ClientEngine(Engine):
     def fetch(self, ids: Sequence[str], fields: Fields) -> list[Point]:
         """See ``Engine``."""
         records: list[Point] = []
-        selected = _selected(fields)
         for at in range(0, len(ids), READ_POINTS):
             part = list(ids[at : at + READ_POINTS])
             with self._place.errors():
-                records += map(_record, self._client.retrieve(self._collection, part, selected))
+                points = self._client.retrieve(self._collection, part, selected(fields))
+            records += map(read_point, points)
         return records
 
     def scroll(self, condition: Condition, fields: Fields, *, dense: bool = False) -> list[Point]:
         """See ``Engine``."""
         options: dict[str, Any] = {
-            "with_payload": _selected(fields),
+            "with_payload": selected(fields),
             "with_vectors": [DENSE] if dense else False,
         }
         records: list[Point] = []
@@ -80,7 +81,7 @@ class ClientEngine(Engine):
                 points, offset = self._client.scroll(
                     self._collection, _filter(condition), READ_POINTS, offset=offset, **options
                 )
-            records += map(_record, points)
+            records += map(read_point, points)
             if offset is None:
                 return records
 
@@ -107,7 +108,7 @@ class ClientEngine(Engine):
             filter=_filter(condition),
             limit=limit,
             params=params,
-            with_payload=_selected(fields),
+            with_payload=selected(fields),
         )
 
     def count(self, condition: Condition) -> int:
@@ -122,11 +123,6 @@ class ClientEngine(Engine):
         """Close the client."""
         with self._place.errors():
             self._client.close()
-
-
-def _selected(fields: Fields) -> list[str] | bool:
-    """Return the selection of payload fields; True is all, False none."""
-    return True if fields is None else list(fields) or False
 
 
 def _update(operation: Operation) -> Any:
@@ -162,12 +158,6 @@ def _field_condition(match: Match | Between) -> models.FieldCondition:
     else:
         value = models.MatchAny(any=list(match.values))
     return models.FieldCondition(key=match.field, match=value)
-
-
-def _record(point: Any) -> Point:
-    vector = (point.vector or {}).get(DENSE)
-    dense = None if vector is None else np.asarray(vector, dtype=np.float32)
-    return Point(str(point.id), point.payload or {}, dense)
 
 
 REQUEST_BYTES = 16 * 2**20

@@ -1,8 +1,7 @@
 """Retries of requests to a server, and its faults as errors with a remedy.
 
 Every request may be repeated, also where only its answer was lost. Points are written and deleted
-by id, setting an index or alias and removing a collection are idempotent, and an existing
-collection is used (``CorpusCollections.make``).
+by id, setting an index is idempotent, and an existing collection is used.
 """
 
 import json
@@ -13,7 +12,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-import grpc
 import httpx
 from qdrant_client.common.client_exceptions import QdrantException, ResourceExhaustedResponse
 from qdrant_client.http.exceptions import (
@@ -28,10 +26,8 @@ from raptor_core.retrying import RetryPolicy
 FULL_DISK = ("no space left", "file too large", "can't write wal")
 """Words in the messages of a server whose disk is full, in lower case; the status says nothing."""
 
-_KEY_CODES = ("401", "403", "UNAUTHENTICATED", "PERMISSION_DENIED")
-_GONE_CODES = ("404", "NOT_FOUND")
-_CERTIFICATE = "CERTIFICATE_VERIFY_FAILED"  # OpenSSL and gRPC use this word
-_REFUSALS = ("400", "413", "422", "INVALID_ARGUMENT", "OUT_OF_RANGE")
+_CERTIFICATE = "CERTIFICATE_VERIFY_FAILED"  # OpenSSL uses this word
+_REFUSALS = (400, 413, 422)
 """Codes of a request that the server refuses as malformed or too large."""
 
 
@@ -54,7 +50,7 @@ class Place:
         local = (OSError, ValueError, AssertionError)
         try:
             yield
-        except (ApiException, QdrantException, grpc.RpcError, *local) as error:
+        except (ApiException, QdrantException, *local) as error:
             kind = StoreRefusedError if code(error) in _REFUSALS else StoreError
             cause = reason(error)
             shown = cause.replace(self.secret, "***") if self.secret else cause
@@ -62,21 +58,15 @@ class Place:
             raise kind(f"{self.name}: {shown[:500]}; {advice}") from None
 
 
-def code(error: Exception) -> str:
-    """Return the status of an answer: "404", by gRPC "NOT_FOUND", or "" without an answer."""
-    if isinstance(error, UnexpectedResponse):
-        return str(error.status_code or "")
-    if isinstance(error, grpc.RpcError) and hasattr(error, "code"):
-        return str(error.code().name)
-    return ""
+def code(error: Exception) -> int:
+    """Return the status of an answer, 0 without an answer."""
+    return (error.status_code or 0) if isinstance(error, UnexpectedResponse) else 0
 
 
 def reason(error: Exception) -> str:
     """Return the message of an error in one line, without the words that the client adds."""
     if isinstance(error, UnexpectedResponse):
         message = f"{error.status_code} {error.reason_phrase}: {_message(error.content)}"
-    elif isinstance(error, grpc.RpcError) and hasattr(error, "details"):
-        message = f"{code(error)}: {error.details()}"
     elif isinstance(error, ResponseHandlingException):
         message = str(error.source) or type(error.source).__name__
     else:
@@ -93,10 +83,10 @@ def remedy(error: Exception, key: str) -> str:
         )
     if _CERTIFICATE in reason(error):
         return "name the file of the authority that signed the server's certificate in store.tls_ca"
-    if code(error) in _KEY_CODES:
+    if code(error) in (401, 403):
         return f"check {key}: whether it is this server's key, and permits this request"
-    if code(error) in _GONE_CODES:
-        return "the collection was removed or replaced: open the store again, and build its trees"
+    if code(error) == 404:
+        return "the collection was removed: open the store again, and build its trees"
     return ""
 
 
@@ -110,11 +100,6 @@ def _message(content: bytes) -> str:
 
 POLICY = RetryPolicy()
 """Waits between requests to a server; the settings limit their number."""
-
-CONFLICTS = ("409", "ALREADY_EXISTS")
-"""Codes of a request to create a thing that exists already."""
-
-_PASSING = ("429", "UNAVAILABLE", "DEADLINE_EXCEEDED", "RESOURCE_EXHAUSTED", "ABORTED", "INTERNAL")
 
 
 class PatientClient:
@@ -131,11 +116,6 @@ class PatientClient:
         self._max_retries = max_retries
         self._wait = wait
         self._at = 0
-
-    @property
-    def bare(self) -> Any:
-        """The current client, without retries."""
-        return self._clients[self._at]
 
     def close(self) -> None:
         """Close all clients."""
@@ -181,4 +161,4 @@ def wait_seconds(error: Exception, n_failed: int) -> float | None:
     if isinstance(error, ResponseHandlingException):
         return backoff if isinstance(error.source, httpx.TransportError) else None
     status = code(error)
-    return backoff if status in _PASSING or status.startswith("5") else None
+    return backoff if status == 429 or status >= 500 else None

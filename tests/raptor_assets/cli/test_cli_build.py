@@ -157,22 +157,6 @@ def test_a_summarizer_without_a_key_exits_with_7_and_keeps_what_was_published(ow
     assert trees(own) == before
 
 
-@pytest.mark.parametrize(
-    ("status", "told"),
-    [(401, "Incorrect API key provided"), (404, "The model `gpt-4o-mini` does not exist")],
-)
-def test_what_an_endpoint_refuses_is_told_in_its_words_before_anything_is_paid(own, status, told):
-    before = trees(own)
-    with FakeOpenAI(look=Fault(status=status, message=told)) as server:
-        own.configure(f'[summarizer]\nkind = "openai"\nbase_url = "{server.base_url}"')
-        own.write("new.md", "A page more, of a few words.")
-        printed = own.call("build")
-        assert (server.n_requests, len(server.looks)) == (0, 1)
-    assert printed.code == 1
-    assert told in printed.err
-    assert trees(own) == before
-
-
 def test_a_model_that_is_not_there_is_told_once_and_before_a_run(own, tmp_path):
     model = {"RAPTOR_EMBEDDER__KIND": "sentence-transformers"}
     model["RAPTOR_EMBEDDER__MODEL"] = str(tmp_path / "nowhere")
@@ -183,14 +167,6 @@ def test_a_model_that_is_not_there_is_told_once_and_before_a_run(own, tmp_path):
     with open_instance(Home(own.home)) as instance:
         assert len(instance.get_runs()) == 1
     assert sorted(trees(own)) == ALL
-
-
-def test_an_endpoint_that_knows_no_list_of_models_is_believed(own):
-    with FakeOpenAI(look=Fault(status=404, message="Not Found")) as server:
-        own.configure(f'[summarizer]\nkind = "openai"\nbase_url = "{server.base_url}"')
-        assert own.call("build").code == 0
-        assert len(server.looks) == 1
-        assert server.n_requests > 0
 
 
 def test_a_failing_partition_exits_with_5_and_is_named(own):

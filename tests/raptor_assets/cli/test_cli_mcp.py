@@ -15,10 +15,10 @@ from support.stores import PROCESS_PATH
 
 from raptor_assets.serving.mcp import make_server
 from raptor_core import HomeRetriever
+from raptor_core.disk import file_lock
 from raptor_core.errors import MissingExtraError
 from raptor_core.retrieval import STRATEGIES
 from raptor_core.settings.retrieval import Strategy
-from raptor_core.store.locking import StoreLock
 
 pytestmark = pytest.mark.slow
 
@@ -337,16 +337,12 @@ def test_a_home_with_nothing_published_is_served_and_says_what_to_do(tmp_path):
 
 def test_a_store_that_a_build_holds_is_named(server, built):
     (alias,) = (built.home / "qdrant").glob("**/corpus.lock")
-    held = StoreLock(alias, 1)
-    held.acquire()
-    try:
+    with file_lock(alias, 1):
         retriever = HomeRetriever(built.home)
         retriever.settings = retriever.settings.model_copy(
             update={"store": retriever.settings.store.model_copy(update={"lock_seconds": 0.1})}
         )
         (told,) = conversation(make_server(retriever), ("list_trees", {}))
-    finally:
-        held.release()
     assert "StoreLockedError" in refusal(told)
 
 

@@ -16,8 +16,8 @@ from support.openai_server import FakeOpenAI
 from support.serving import KEY, serving
 
 from raptor_core import HomeRetriever
+from raptor_core.disk import file_lock
 from raptor_core.errors import MissingExtraError
-from raptor_core.store.locking import StoreLock
 
 pytestmark = pytest.mark.slow
 
@@ -278,12 +278,8 @@ def test_a_store_that_a_build_holds_is_told_as_busy(built):
     store = retriever.settings.store.model_copy(update={"lock_seconds": 0.1})
     retriever.settings = retriever.settings.model_copy(update={"store": store})
     (lock,) = (built.home / "qdrant").glob("**/corpus.lock")
-    held = StoreLock(lock, 1)
-    held.acquire()
-    try:
+    with file_lock(lock, 1):
         busy = TestClient(make_app_of(built, retriever)).get("/trees")
-    finally:
-        held.release()
     assert (busy.status_code, busy.json()["error"]) == (503, "StoreLockedError")
     assert busy.headers["Retry-After"] == "1"
 

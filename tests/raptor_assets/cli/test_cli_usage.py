@@ -12,6 +12,7 @@ from support.command import raptor
 from raptor_assets.cli.app import COMMANDS
 from raptor_assets.cli.commands.curate import curate_command
 from raptor_assets.cli.commands.eval import LABORATORY
+from raptor_assets.cli.commands.versions import versions_command
 from raptor_assets.cli.exits import EXITS, exit_code, failures_code
 from raptor_assets.cli.output import print_json
 from raptor_assets.local.status import CheckResult
@@ -21,9 +22,10 @@ from raptor_core import errors
 @pytest.mark.parametrize(
     "command",
     [
-        *sorted(COMMANDS.keys() - {"eval", "curate"}),
+        *sorted(COMMANDS.keys() - {"eval", "curate", "versions"}),
         *(f"eval {name}" for name in ("golden", *LABORATORY)),
         *(f"curate {name}" for name in sorted(curate_command.commands)),
+        *(f"versions {name}" for name in sorted(versions_command.commands)),
     ],
 )
 def test_help_says_what_it_does_and_gives_an_example(command):

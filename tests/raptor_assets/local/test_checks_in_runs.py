@@ -89,19 +89,6 @@ def test_vectors_that_tell_no_texts_apart_are_not_published(tmp_path):
     assert "raptor tree a.md --trace " in failed.metadata["worst_nodes"].value
 
 
-def test_clusters_of_an_odd_size_can_block_before_a_summary_is_made(tmp_path):
-    summarizer = ScriptedSummarizer()
-    bounds = {"on_cluster_size": "block", "max_children": 2.5}
-    workshop = Workshop(tmp_path, components={"summarizer": summarizer}, checks=bounds)
-    workshop.write("a.md", prose(24, seed=1))
-    report = workshop.build()
-    assert report.failed["a.md"].asset == "layer_1/clusters"
-    assert "check cluster_size" in report.failed["a.md"].reason
-    assert summarizer.n_made == 0
-    (failed,) = evaluations(workshop, "layer_1/clusters", "cluster_size")
-    assert (failed.passed, failed.severity) == (False, dg.AssetCheckSeverity.ERROR)
-
-
 def test_documents_whose_text_looks_wrong_are_named_and_published(tmp_path):
     workshop = Workshop(tmp_path, components={"summarizer": ScriptedSummarizer()})
     glued = " ".join(
@@ -218,7 +205,7 @@ def test_checks_are_executed_by_themselves_for_chosen_partitions_and_for_all(tmp
         workshop.write(name, prose(24, seed=number))
     workshop.build()
     asked = [
-        *("documents/document_text", "layer_1/summaries/truncation"),
+        *("documents/document_text", "layer_1/summaries/junk_text"),
         *("layer_1/findings/hallucination_audit", "tree/store", "tree/staleness", "tree/shrink"),
     ]
 
@@ -243,7 +230,7 @@ def test_checks_are_executed_by_themselves_for_chosen_partitions_and_for_all(tmp
     for table in (workshop.home.tables / "layer_1" / "summaries").glob("*.parquet"):
         table.unlink()
     assert check_alone(workshop, {dg.AssetKey(["layer_1", "summaries"])}).success
-    assert counts()["layer_1/summaries/truncation"] == (2, 3)  # it cannot be executed
+    assert counts()["layer_1/summaries/junk_text"] == (2, 3)  # it cannot be executed
 
 
 def test_a_run_without_partitions_is_refused_in_words(tmp_path):
@@ -263,9 +250,9 @@ def test_a_failed_partition_says_why_on_its_pages_and_the_others_keep_their_chec
     report = workshop.build()
     assert list(report.failed) == ["b.md"]
     for name in ("a.md", "c.md"):
-        (found,) = evaluations(workshop, "layer_1/summaries", "truncation", name)
+        (found,) = evaluations(workshop, "layer_1/summaries", "junk_text", name)
         assert found.passed
-    (refused,) = evaluations(workshop, "layer_1/summaries", "truncation", "b.md")
+    (refused,) = evaluations(workshop, "layer_1/summaries", "junk_text", "b.md")
     assert not refused.passed
     assert "Not executed. The build of this partition failed at" in refused.description
     assert "the model refused in words" in refused.description

@@ -77,7 +77,6 @@ def test_every_layer_and_the_tree_carry_their_checks(definitions):
             "compression_ratio",
             "coverage",
             "junk_text",
-            "truncation",
             "language_switch",
         }
         on_clusters = {name for key, name in found if key == CHAIN_NAMES.clusters(layer).key}
@@ -105,7 +104,6 @@ def test_structural_checks_block_and_statistical_ones_do_not():
         "token_budget": True,
         "coverage": True,
         "junk_text": True,
-        "truncation": True,
         "shrink": True,
         "embedding": True,
         "store": True,

@@ -4,9 +4,6 @@ import pytest
 from support.litellm_proxy import KEY, litellm_proxy
 from support.workshop import Workshop, prose
 
-from raptor_assets.local.build import look_up_endpoints
-from raptor_core.errors import EndpointError
-
 pytestmark = [pytest.mark.slow, pytest.mark.rare]
 
 TOLD = "The lamp was lit in the autumn and kept through the winter by its keepers."
@@ -41,7 +38,6 @@ def through(url, tmp_path, monkeypatch):
 
 def test_a_tree_is_built_and_its_usage_is_known(through):
     workshop = through("writer")
-    look_up_endpoints(workshop.settings)
     assert workshop.build().succeeded
     assert TOLD in workshop.texts("a.md")
     metadata = workshop.metadata("layer_1/summaries", "a.md")
@@ -66,11 +62,6 @@ def test_what_it_refuses_is_told_in_its_words_and_never_published(through, model
     assert failed.asset == "layer_1/summaries"
     assert words in failed.reason
     assert workshop.manifests() == {}
-
-
-def test_a_wrong_model_is_told_before_anything_is_made(through):
-    with pytest.raises(EndpointError, match="`nope` does not exist"):
-        look_up_endpoints(through("nope").settings)
 
 
 def test_a_wrong_key_is_refused_in_its_words_and_not_shown(through, monkeypatch):

@@ -26,6 +26,9 @@ from raptor_core import Summary
 class Titles:
     fingerprint = "titles-{version}"
 
+    def __init__(self, settings):
+        self.settings = settings
+
     def summarize(self, requests):
         for request in requests:
             firsts = (text.partition(". ")[0].rstrip(".") + "." for text in request.texts)

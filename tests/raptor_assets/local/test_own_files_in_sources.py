@@ -10,7 +10,7 @@ import pytest
 from support.workshop import Workshop, prose
 
 from raptor_assets.local.transfer import export_home
-from raptor_core.documents import list_files, load_documents
+from raptor_core.documents import load_documents
 from raptor_core.errors import EmptySourceError
 from raptor_core.file_names import PAGE_MARK, PAGE_MARK_BYTES
 from raptor_core.settings import SourceSettings
@@ -210,8 +210,6 @@ def test_files_of_others_with_the_same_names_are_read(docs):
     others += ["export.json"]
     include = ("*", "*.json")
     assert ids(docs, include=include) == {*DOCUMENTS, *others}
-    files = list_files([docs], SourceSettings(include=include))
-    assert len(files) == len(DOCUMENTS) + len(others)
 
 
 def test_a_page_of_somebody_else_that_tells_of_ours_is_read(docs):

@@ -42,16 +42,23 @@ def test_a_home_made_in_bfloat16_is_extended_and_asked_in_it(place):
     assert place.call("query", "how often does the lamp turn?").code == 0
 
 
-def test_another_precision_is_refused_until_everything_is_built_with_it(place):
+def test_another_precision_is_refused_until_another_corpus_is_built_with_it(place):
     full, half = ({"RAPTOR_EMBEDDER__PRECISION": value} for value in ("float32", "bfloat16"))
     assert place.call("build", **full).code == 0
     made_with = stored(place)
     refused = place.call("query", "when is the ferry late?", **half)
     assert refused.code != 0
     assert "was made for" in refused.err
-    assert place.call("build", **half).code == 0
-    assert stored(place) != made_with
-    assert place.call("query", "when is the ferry late?").code == 0
+    for command in ("plan", "build"):
+        refused = place.call(command, **half)
+        assert refused.code != 0
+        assert 'store.corpus = "corpus_2"' in refused.err
+    assert stored(place) == made_with
+    assert place.call("build", **half, RAPTOR_STORE__CORPUS="corpus_2").code == 0
+    assert stored(place) == made_with
+    for corpus in ("corpus", "corpus_2"):
+        asked = place.call("query", "when is the ferry late?", RAPTOR_STORE__CORPUS=corpus)
+        assert asked.code == 0
 
 
 @pytest.mark.rare

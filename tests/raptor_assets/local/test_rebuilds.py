@@ -147,7 +147,7 @@ def test_a_blocking_check_keeps_what_was_published(pair):
     before, texts = pair.manifests(), pair.texts("b.md")
     pair.write("b.md", prose(24, seed=2).replace("castle", "zebra"))
     report = pair.build()
-    assert "check truncation" in report.failed["b.md"].reason
+    assert "check junk_text" in report.failed["b.md"].reason
     assert pair.manifests() == before
     assert pair.texts("b.md") == texts
     with pair.instance() as instance:
@@ -160,7 +160,7 @@ def test_a_blocking_check_keeps_what_was_published(pair):
     message = failed.event_specific_data.error.message
     assert run.is_failure
     assert "1 of 1 partitions failed" in message
-    assert "b.md, at layer_1/summaries: check truncation" in message
+    assert "b.md, at layer_1/summaries: check junk_text" in message
 
 
 def test_folders_and_corpus_make_one_tree_of_many_documents(tmp_path):

@@ -1,7 +1,6 @@
 """A home whose vectors lie on a server: at the wire every request is checked."""
 
 import pytest
-from support.hashing import HashingEmbedder
 from support.qdrant_server import KEY, READING_KEY
 from support.qdrant_stand_in import Fault
 from support.stand_ins import qdrant_stand_in
@@ -10,13 +9,11 @@ from support.workshop import Workshop, prose, settings_text
 from raptor_assets.local import build
 from raptor_assets.local.transfer import export_home, import_home
 from raptor_core import HomeRetriever
-from raptor_core.errors import StoreError, StoreMismatchError
-from raptor_core.identity import fingerprint
+from raptor_core.errors import StoreError
 from raptor_core.retrieval import Query
 from raptor_core.retrying import RetryPolicy
 from raptor_core.store import Where
 from raptor_core.store.engines import retries
-from raptor_core.tree.components import Components
 
 pytestmark = pytest.mark.slow
 
@@ -95,13 +92,6 @@ def test_a_server_that_goes_in_the_middle_leaves_the_published_tree_and_the_work
     assert workshop.manifests()["a.md"].build_id != before
 
 
-class OtherEmbedder(HashingEmbedder):
-    """Vectors of the same length, of another model."""
-
-    model = "other"
-    fingerprint = fingerprint("other", {})
-
-
 @pytest.fixture
 def application(served):
     """What an application holds, for as long as it runs."""
@@ -136,12 +126,3 @@ def test_an_application_goes_on_after_the_server_was_away(served, application):
         application.search("the first question")
     server.fail_with = None
     assert application.search("the first question") == before
-
-
-def test_an_application_is_told_that_the_corpus_has_another_embedder_now(served, application):
-    workshop, _ = served
-    application.search("the first question")
-    workshop.components = Components(workshop.settings, embedder=OtherEmbedder())
-    assert workshop.build(force=True).built == ["a.md"]
-    with pytest.raises(StoreMismatchError, match="embedder other"):
-        application.search("the first question")

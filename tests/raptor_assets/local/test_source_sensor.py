@@ -192,8 +192,8 @@ def test_a_damaged_store_fails_the_tick(published):
     daemon = Daemon(published)
     daemon.settle()
     published.write("b.md", prose(6, seed=9))
-    (published.home.qdrant / "corpus.json").write_text("{")
-    with pytest.raises(StoreError, match=r"corpus\.json is damaged"):
+    (published.home.qdrant / "corpus" / "identity.json").write_text("{")
+    with pytest.raises(StoreError, match=r"identity\.json is damaged"):
         daemon.tick()
 
 

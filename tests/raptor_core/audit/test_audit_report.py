@@ -1,4 +1,4 @@
-"""Audits of a sample: nothing is judged twice, and parents are searched for unsupported content."""
+"""Audits of a sample: nothing is judged twice."""
 
 from dataclasses import replace
 
@@ -7,7 +7,7 @@ from support.trees import by_id, leaf, summary
 from support.word_judge import WordJudge
 
 from raptor_core.audit.base import SentenceFinding
-from raptor_core.audit.report import Audit, measure_propagation, run_audits, sample
+from raptor_core.audit.report import Audit, run_audits, sample
 from raptor_core.checks.hallucination import evaluate_audit
 from raptor_core.settings import Settings
 from raptor_core.tables.values import audit_to_table, known_findings, table_to_findings
@@ -117,17 +117,3 @@ def test_the_check_fails_over_the_bound_and_blocks_where_asked(action, severity)
     assert verdict.worst[0].text == "Captain Holloway rescued 84 sheep."
     assert "84" in verdict.worst[0].why
     assert evaluate_audit(audit(TRUE), settings).passed
-
-
-def test_what_a_parent_repeats_is_counted():
-    findings = audit(TRUE, FALSE).findings
-    silent = summary("p", ["true", "false"], text="A ferry sank.", layer=2)
-    repeating = summary("q", ["false"], text="Captain Holloway is famous.", layer=2)
-    for above, traceable, repeated in (
-        ([], 0, 0),
-        ([silent], 1, 0),
-        ([silent, repeating], 1, 1),
-        ([replace(repeating, children=("true",))], 0, 0),
-    ):
-        found = measure_propagation(findings, [(node.text, node.children) for node in above])
-        assert (found.n_traceable, found.n_repeated) == (traceable, repeated)

@@ -1,4 +1,4 @@
-"""The check of chunks: their lengths, and borders inside sentences."""
+"""The check of chunks: their lengths."""
 
 import pytest
 
@@ -18,40 +18,24 @@ def judged(document=None, max_tokens=12, **chunking):
     )
     document = document or Document("log.md", TEXT)
     leaves = make_leaves("t", [document], Components(settings))
-    return chunk_length(leaves, {("t", "log.md"): document.text}, settings)
+    return chunk_length(leaves, settings)
 
 
-def test_borders_at_ends_of_sentences_and_lines_cut_none():
+def test_chunks_within_the_limit_pass():
     found = judged()
     assert found.passed
     assert found.numbers["chunks"] > 2
     assert found.numbers["chunk_tokens_maximum"] <= 12
-    assert (found.numbers["over_limit_share"], found.numbers["cut_sentences_share"]) == (0, 0)
-
-
-def test_a_text_without_sentences_is_cut_and_told():
-    found = judged(Document("log.md", "oil wick coat bell " * 40))
-    assert not found.passed
-    assert found.numbers["cut_sentences_share"] == 1
-    assert "raise it" in found.remedy
-    assert found.worst[0].why == "ends inside a sentence"
-    assert "at most 10 %" in found.summary
-
-
-def test_windows_cut_by_their_nature():
-    found = judged(method="windows", max_tokens=8)
-    assert found.passed
-    assert found.numbers["cut_sentences_share"] > 0.5
+    assert (found.numbers["over_limit_share"], found.numbers["over_window_share"]) == (0, 0)
 
 
 def test_a_chunk_over_the_limit_is_told_though_a_chunker_of_ones_own_made_it():
     settings = Settings(tokens={"counter": "words"})
     leaves = make_leaves("t", [Document("log.md", TEXT)], Components(settings))
-    found = chunk_length(leaves, {}, Settings(chunking={"max_tokens": 8}))
+    found = chunk_length(leaves, Settings(chunking={"max_tokens": 8}))
     assert not found.passed
     assert found.numbers["over_limit_share"] == pytest.approx(1)
     assert "contract" in found.remedy
-    assert "cut_sentences_share" not in found.numbers
 
 
 def test_a_chunk_over_what_the_embedder_reads_at_once_is_told():

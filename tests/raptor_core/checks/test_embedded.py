@@ -40,27 +40,6 @@ def test_sound_vectors_pass():
     assert judge({}, []).passed
 
 
-def test_the_mean_cosine_of_a_layer_tells_a_collapse():
-    vectors = sound()
-    rows = np.stack(list(vectors.values()))
-    pairs = (rows @ rows.T)[np.triu_indices(len(rows), 1)]
-    assert judge(vectors).numbers["layer_0_mean_cosine"] == pytest.approx(pairs.mean(), abs=1e-4)
-    same = dict.fromkeys(vectors, rows[0])
-    assert judge(same).numbers["layer_0_mean_cosine"] == pytest.approx(1, abs=1e-4)
-
-
-def test_a_layer_whose_vectors_have_collapsed_fails():
-    nodes = [node(f"n{n}") for n in range(12)]
-    vectors = {}
-    for row, one in enumerate(nodes):
-        vector = np.array([1, 1e-3 * row, 0, 0], dtype=np.float32)
-        vectors[one.embedding_key] = vector / np.linalg.norm(vector)
-    found = judge(vectors, nodes)
-    assert not found.passed
-    assert "of layer 0, whose mean cosine is" in found.summary
-    assert judge(vectors, nodes[:9]).passed
-
-
 @pytest.mark.parametrize(
     ("vector", "number"),
     [

@@ -3,10 +3,9 @@
 import pytest
 from support.trees import checked_clusters, checked_layer, leaf, summary
 
-from raptor_core.checks.registry import LAYER_CHECKS, check_layer, cluster_checks
+from raptor_core.checks.registry import LAYER_CHECKS, check_layer
 from raptor_core.checks.sizes import cluster_size, compression_ratio
 from raptor_core.checks.statistics import distribution
-from raptor_core.settings import CheckSettings, Settings
 
 LEAVES = [leaf(name) for name in "abcd"]
 
@@ -31,16 +30,6 @@ def test_children_per_parent_are_held_to_their_bounds():
     assert cluster_size(checked_clusters([LEAVES])).passed
     found = cluster_size(checked_clusters([LEAVES], min_children=2, max_children=3))
     assert (found.passed, found.worst[0].node_id) == (False, "a")
-
-
-def test_the_size_of_clusters_blocks_where_the_settings_say_so():
-    blocks = CheckSettings(on_cluster_size="block", max_children=3)
-    found = {
-        verdict.name: verdict.severity
-        for check in cluster_checks(blocks)
-        if not (verdict := check(checked_clusters([LEAVES], Settings(checks=blocks)))).passed
-    }
-    assert found == {"cluster_size": "error"}
 
 
 def test_nodes_with_several_parents_are_told_as_a_share():

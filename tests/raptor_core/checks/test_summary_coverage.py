@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from support.trees import by_id, leaf, summary
 
-from raptor_core.audit.coverage import copied_child, held_children, omissions, word_shares
+from raptor_core.audit.coverage import copied_child, held_children, word_shares
 from raptor_core.checks.base import CheckedLayer
 from raptor_core.checks.coverage import summary_coverage
 from raptor_core.identity import FALLBACK
@@ -80,12 +80,3 @@ def test_most_of_a_copy_is_a_copy_and_a_quotation_is_none():
     children = [f"{LAMP} {STORM} {SCHOOL}", "Nothing else was known of the island at that time."]
     assert copied_child(f"{LAMP}\n{STORM} {SCHOOL} The end.", children) == 0
     assert copied_child(LAMP, children) is None
-
-
-def test_a_copy_of_one_child_leaves_out_the_others():
-    assert omissions(WHOLE, [LAMP, STORM, SCHOOL]) == ()
-    assert omissions(LAMP, [LAMP, LAMP]) == ()
-    assert omissions(LAMP, [LAMP, STORM, SCHOOL]) == (
-        "In the storm of January the sea broke the windows and the",
-        "The village school taught forty children, and its bell was cast in",
-    )

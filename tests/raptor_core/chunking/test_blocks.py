@@ -119,43 +119,6 @@ def test_comments_front_matter_and_rules_are_in_no_chunk(tmp_path, name, text, a
         assert any(map(str.isalnum, chunk))
 
 
-MDX = """---
-title: Oil
----
-import { Tabs, Tip } from './parts'
-export const size = {
-  nine: 1,
-}
-
-# Lamps
-
-{/* ten
-   crowns */}
-
-<Tabs items={["a", { b: 1 }]}>
-  <Tip title="Safety">The wick is cut at dawn.</Tip>
-
-    Press <Kbd>Enter</Kbd> to light it.
-</Tabs>
-
-```jsx
-import x from "y"
-<Tabs />
-```
-"""
-
-
-def test_mdx_is_markdown_without_its_modules_comments_and_tags(tmp_path):
-    document = read(tmp_path, "a.mdx", MDX)
-    assert kinds(document) == [
-        ("heading", "# Lamps"),
-        ("paragraph", "The wick is cut at dawn."),
-        ("paragraph", "Press <Kbd>Enter</Kbd> to light it."),
-        ("code", '```jsx\nimport x from "y"\n<Tabs />\n```'),
-    ]
-    assert (document.title, document.sections[0].title) == ("Oil", "Lamps")
-
-
 TABLE = [
     (f"part {n}", f"{n}.50", f"kept in drawer {n} of the second store room") for n in range(30)
 ]

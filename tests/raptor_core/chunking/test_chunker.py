@@ -63,11 +63,6 @@ def test_an_endless_word_does_not_pass_for_one_token():
     assert max(len(c.text) for c in chunk("x" * 100_000)) <= 3_200
 
 
-def test_a_long_paragraph_of_equal_sentences_fills_its_chunks():
-    counts = [c.n_tokens for c in chunk("He came home again. " * 200)]
-    assert sum(counts) / len(counts) > 60
-
-
 def test_a_long_sentence_is_cut_after_clause_punctuation_first():
     text = "one two three four, five six seven"
     assert cut_sentence(text, 0, len(text), Measure(text, COUNTER, 0, len(text)), 6) == [
@@ -132,18 +127,20 @@ def test_sections_that_stand_alone_are_kept_apart_and_small_ones_share_chunks():
     assert any(crossed[1:3])
 
 
-def test_a_page_of_small_sections_fills_its_chunks():
-    parts = [f"## Option {n}\n\nIt says {n * 7919 % 997}." for n in range(60)]
-    text = "\n\n".join(parts)
-    starts = [text.index(part) for part in parts]
+OPTIONS = [f"## Option {n}\n\nIt says {n * 7919 % 997}." for n in range(60)]
+FILLING = {
+    "equal sentences": ("He came home again. " * 200, 60),
+    "short paragraphs": ("\n\n".join(f"Line {n} says {n * 7919 % 997}." for n in range(200)), 75),
+    "small sections": ("\n\n".join(OPTIONS), 75),
+}
+
+
+@pytest.mark.parametrize("name", FILLING)
+def test_chunks_are_filled(name):
+    text, least = FILLING[name]
+    starts = [text.index(part) for part in OPTIONS if part in text]
     counts = [c.n_tokens for c in chunk(text, sections=small_sections(text, *starts))]
-    assert sum(counts) / len(counts) >= 75
-
-
-def test_short_paragraphs_fill_chunks():
-    text = "\n\n".join(f"Line {n} says {n * 7919 % 997}." for n in range(200))
-    counts = [c.n_tokens for c in chunk(text)]
-    assert sum(counts) / len(counts) >= 75
+    assert sum(counts) / len(counts) >= least
 
 
 def test_greedy_chunks_take_every_sentence_that_fits_across_paragraphs():

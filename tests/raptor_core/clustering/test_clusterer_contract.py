@@ -8,7 +8,7 @@ from hypothesis.extra.numpy import arrays
 from support.clustering_cases import assert_valid, tokens, topics, unit
 from support.examples import examples
 
-from raptor_core.clustering import make_clusterer
+from raptor_core.clustering import Clusters, make_clusterer
 from raptor_core.errors import ClusteringError
 from raptor_core.settings import preset
 from raptor_core.settings.trees import ClusteringSettings
@@ -153,3 +153,72 @@ def test_the_fingerprint_covers_exactly_what_the_method_reads(method):
 def test_methods_have_fingerprints_of_their_own():
     found = {make_clusterer(ClusteringSettings(method=method)).fingerprint for method in METHODS}
     assert len(found) == len(METHODS)
+
+
+@by_method
+@pytest.mark.parametrize("n", [0, 1])
+def test_fewer_than_two_rows_give_no_cluster(method, n):
+    assert clustered(method, np.ones((n, 8), dtype=np.float32), tokens(n)) == Clusters(())
+
+
+@by_method
+@pytest.mark.parametrize("n", [2, 3])
+def test_two_or_three_rows_are_one_cluster(method, n):
+    vectors = unit(np.eye(8)[:n])
+    assert clustered(method, vectors, tokens(n)).members == (tuple(range(n)),)
+
+
+@pytest.mark.parametrize("n", range(2, 12))
+def test_a_layer_of_few_rows_is_one_cluster(n):
+    vectors = unit(np.random.default_rng(n).normal(size=(n, 16)))
+    assert clustered("raptor", vectors, tokens(n)).members == (tuple(range(n)),)
+
+
+def test_a_small_layer_over_the_budget_is_split():
+    vectors, _ = topics(2, 4)
+    clusters = clustered("raptor", vectors, tokens(8), max_tokens=400)
+    assert clusters.members == ((0, 1, 2, 3), (4, 5, 6, 7))
+    assert clusters.details["budget_splits"] == 1
+
+
+@by_method
+def test_three_rows_of_which_only_two_fit_share_one(method):
+    vectors = unit([[1, 0, 0], [0.9, 0.1, 0], [0, 0, 1]])
+    clusters = clustered(method, vectors, tokens(3, 100), max_tokens=200)
+    assert_valid(clusters, tokens(3, 100), 200)
+    assert len(clusters.members) == 2
+
+
+@by_method
+def test_heavy_rows_share_the_one_light_row(method):
+    vectors, _ = topics(2, 3)
+    n_tokens = np.array([900, 900, 50, 900, 900, 900])
+    clusters = clustered(method, vectors, n_tokens, max_tokens=1000)
+    assert_valid(clusters, n_tokens, 1000)
+    assert all(2 in rows for rows in clusters.members)
+
+
+def test_one_component_only():
+    vectors, _ = topics(1, 40)
+    clusters = clustered("raptor", vectors, tokens(40), max_components=1)
+    assert clusters.members[0] == tuple(range(40))
+    assert clusters.details["global_components"] == 1
+
+
+ANGLES = np.linspace(0.1, 1.4, 80)
+ODD_LAYERS = {
+    "identical rows": np.ones((200, 16)),
+    "many duplicates": np.concatenate([topics(3, 15)[0], np.ones((60, 1)) * topics(1, 1)[0]]),
+    "two distinct vectors": np.repeat(np.eye(4)[:2], 20, axis=0),
+    "collinear rows": np.stack([np.cos(ANGLES), np.sin(ANGLES)], axis=1),
+    "opposite and zero vectors": np.concatenate([np.eye(6), -np.eye(6), np.zeros((6, 6))]),
+}
+
+
+@by_method
+@pytest.mark.parametrize("name", ODD_LAYERS)
+def test_odd_layers_are_clustered(method, name):
+    vectors = unit(ODD_LAYERS[name])
+    n = len(vectors)
+    for each in (80, 0):
+        assert_valid(clustered(method, vectors, tokens(n, each)), tokens(n, each), 3500)

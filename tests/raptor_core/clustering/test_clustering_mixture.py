@@ -42,17 +42,6 @@ def test_likelihood_bic_and_responsibilities_equal_scikit_learns(gap, k):
     np.testing.assert_allclose(ours.responsibilities, expected, atol=1e-5)
 
 
-def test_kmeans_start_is_as_good_as_scikit_learns():
-    from sklearn.cluster import KMeans
-
-    points, _ = blobs(gap=1.5, k=8)
-    by_dimension = np.ascontiguousarray(points.T, dtype=np.float64)
-    labels = mixture_kernels.kmeans_labels(by_dimension, 8, 3, 300)
-    groups = [points[labels == c] for c in range(8)]
-    inertia = sum(((group - group.mean(axis=0)) ** 2).sum() for group in groups)
-    assert inertia < 1.1 * KMeans(8, n_init=1, random_state=0).fit(points).inertia_
-
-
 def test_bic_finds_the_number_of_blobs():
     points, labels = blobs(n=400, k=6, d=3, gap=12.0, seed=2)
     best = best_mixture(points, max_components=50, patience=6, seed=224)
@@ -76,39 +65,35 @@ def scan(monkeypatch, bics, **changes):
     return best_mixture(np.zeros((12, 2), dtype=np.float32), **settings).n_components, tried
 
 
-def test_the_scan_tries_the_last_k(monkeypatch):
-    assert scan(monkeypatch, range(20, 0, -1)) == (11, list(range(1, 12)))
+LATE = [9, 5, 7, 7, 7, 4, 8, 8, 8, 1, 1, 1]
 
 
-def test_the_scan_stops_at_the_component_limit(monkeypatch):
-    assert scan(monkeypatch, range(20, 0, -1), max_components=4) == (4, [1, 2, 3, 4])
+@pytest.mark.parametrize(
+    ("bics", "changes", "chosen", "n_tried"),
+    [
+        (range(20, 0, -1), {}, 11, 11),
+        (range(20, 0, -1), {"max_components": 4}, 4, 4),
+        (LATE, {"patience": 3}, 2, 5),
+        (LATE, {"patience": 4}, 10, 11),
+    ],
+    ids=["last", "limit", "patience", "late"],
+)
+def test_the_scan_ends_at_its_limits(monkeypatch, bics, changes, chosen, n_tried):
+    assert scan(monkeypatch, bics, **changes) == (chosen, list(range(1, n_tried + 1)))
 
 
-def test_the_scan_stops_after_patience_values_without_a_better_one(monkeypatch):
-    bics = [9, 5, 7, 7, 7, 4, 8, 8, 8, 1, 1, 1]
-    assert scan(monkeypatch, bics, patience=3) == (2, [1, 2, 3, 4, 5])
-    assert scan(monkeypatch, bics, patience=4) == (10, list(range(1, 12)))
-
-
-def test_a_row_above_no_threshold_goes_to_its_most_probable_component():
-    found = np.array([[0.9, 0.3, 0.05], [0.05, 0.32, 0.9], [0.05, 0.38, 0.05]])
-    members, forced = soft_members(found, 0.5)
-    assert [rows.tolist() for rows, _ in members] == [[0], [2], [1]]
-    assert forced == 1
-
-
-def test_a_row_belongs_to_every_component_above_the_threshold():
-    found = np.array([[0.95, 0.5], [0.05, 0.5]])
-    members, forced = soft_members(found, 0.1)
-    assert [rows.tolist() for rows, _ in members] == [[0, 1], [1]]
-    assert forced == 0
-
-
-def test_empty_components_have_no_members():
-    found = np.array([[1.0, 1.0], [0.0, 0.0]])
-    assert [(rows.tolist(), of) for rows, of in soft_members(found, 0.1)[0]] == [
-        ([0, 1], (1.0, 1.0))
-    ]
+@pytest.mark.parametrize(
+    ("responsibilities", "threshold", "members", "n_forced"),
+    [
+        ([[0.9, 0.3, 0.05], [0.05, 0.32, 0.9], [0.05, 0.38, 0.05]], 0.5, [[0], [2], [1]], 1),
+        ([[0.95, 0.5], [0.05, 0.5]], 0.1, [[0, 1], [1]], 0),
+        ([[1.0, 1.0], [0.0, 0.0]], 0.1, [[0, 1]], 0),
+    ],
+    ids=["the most probable", "every one above", "none of an empty one"],
+)
+def test_rows_belong_to_components(responsibilities, threshold, members, n_forced):
+    groups, forced = soft_members(np.array(responsibilities), threshold)
+    assert ([rows.tolist() for rows, _ in groups], forced) == (members, n_forced)
 
 
 @pytest.mark.parametrize("points", [np.zeros((30, 4)), np.repeat(np.eye(4), 8, axis=0)])

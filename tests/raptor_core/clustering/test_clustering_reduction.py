@@ -7,7 +7,7 @@ import pytest
 from support.clustering_cases import topics, unit
 
 from raptor_core.clustering import reduction
-from raptor_core.clustering.reduction import fuzzy_graph, nearest, on_grid, umap_layout
+from raptor_core.clustering.reduction import fuzzy_graph, nearest, on_grid, project, umap_layout
 
 
 def umap_learn():
@@ -34,14 +34,6 @@ def test_neighbours_are_exact(monkeypatch):
     assert (rows == expected).all()
     wanted = 1 - np.take_along_axis(similarity, expected, axis=1)
     np.testing.assert_allclose(distances, wanted, atol=1e-4)
-
-
-def test_all_other_rows_can_be_neighbours():
-    vectors = unit(np.random.default_rng(0).normal(size=(5, 8)))
-    rows, _ = nearest(on_grid(vectors), 4)
-    assert [sorted(row) for row in rows.tolist()] == [
-        [other for other in range(5) if other != row] for row in range(5)
-    ]
 
 
 def test_duplicates_are_at_distance_zero():
@@ -80,23 +72,6 @@ def test_the_graph_is_umap_learns():
     np.testing.assert_allclose(ours, theirs.toarray(), atol=2e-3)
 
 
-def test_the_start_spans_the_leading_eigenvectors():
-    from raptor_core.clustering.layout_kernels import leading_eigenvectors, membership_strengths
-
-    vectors, _ = topics(5, 24, spread=1.0)
-    rows, distances = nearest(on_grid(vectors), 10)
-    strengths = membership_strengths(distances, reduction.bandwidth_floors(distances))
-    heads, tails, weights = fuzzy_graph(rows, strengths)
-    starts = np.searchsorted(heads, np.arange(121))
-    found = leading_eigenvectors(starts, tails, weights, 6, 0, 4)
-    graph = dense(heads, tails, weights, 120)
-    degree = np.sqrt(graph.sum(axis=1))
-    values = np.linalg.eigvalsh(graph / np.outer(degree, degree))[::-1]
-    rayleigh = np.diag(found.T @ (graph / np.outer(degree, degree)) @ found)
-    np.testing.assert_allclose(found.T @ found, np.eye(6), atol=1e-9)
-    assert rayleigh.sum() > 0.995 * values[:6].sum()
-
-
 def trustworthiness(vectors, layout):
     from sklearn.manifold import trustworthiness as score
 
@@ -124,3 +99,14 @@ def test_the_layout_is_as_trustworthy_as_umap_learns(n_neighbors, spread):
         )
         theirs = reducer.fit_transform(vectors)
     assert trustworthiness(vectors, ours) > trustworthiness(vectors, theirs) - 0.01
+
+
+@pytest.mark.parametrize("shape", [(0, 8), (1, 8), (3, 8), (30, 16), (5, 64)])
+def test_the_plane_lies_along_the_largest_spread(shape):
+    vectors = np.random.default_rng(4).normal(size=shape).astype(np.float32)
+    points = project(vectors)
+    centred = vectors.astype(np.float64)
+    centred -= centred.mean(axis=0) if len(centred) else 0
+    axes = np.linalg.svd(centred)[2][:2]
+    assert np.allclose(np.abs(points), np.abs(centred @ axes.T), atol=1e-5)
+    assert np.array_equal(project(vectors), points)

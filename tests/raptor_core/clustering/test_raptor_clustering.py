@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from support.clustering_cases import assert_valid, tokens, topics
 
-from raptor_core.clustering import kmeans, make_clusterer, raptor
+from raptor_core.clustering import make_clusterer, raptor
 from raptor_core.settings.trees import ClusteringSettings
 
 SCRIPT = """
@@ -20,10 +20,7 @@ from raptor_core.settings.trees import ClusteringSettings
 generator = np.random.default_rng(5)
 vectors = np.repeat(generator.normal(size=(12, 48)), 25, axis=0)
 vectors = (vectors + generator.normal(size=vectors.shape)).astype(np.float32)
-members = {}
-for method in ("raptor", "kmeans"):
-    settings = ClusteringSettings(method=method)
-    members[method] = make_clusterer(settings).cluster(vectors, np.full(300, 80)).members
+members = make_clusterer(ClusteringSettings()).cluster(vectors, np.full(300, 80)).members
 heavy = [m for m in ("torch", "umap", "sklearn") if m in sys.modules]
 print(json.dumps({"members": members, "heavy": heavy}))
 """
@@ -112,8 +109,7 @@ def test_details_add_up():
     assert clusters.details["clusters_per_row"] == pytest.approx(sum(sizes) / 180)
 
 
-def test_kmeans_splits_rows_that_it_cannot_tell_apart():
-    grid = kmeans.round_to_grid(np.ones((5000, 8), dtype=np.float32))
-    parts = kmeans.split(grid, np.arange(5000), lambda rows: len(rows) // 7, 0)
-    assert max(map(len, parts)) < 14
-    assert sum(map(len, parts)) == 5000
+def test_rows_that_kmeans_cannot_tell_apart_are_cut_too():
+    parts = raptor.coarse_parts(np.ones((5000, 8)), 700, 0)
+    assert max(map(len, parts)) <= 700
+    assert sorted(np.concatenate(parts)) == list(range(5000))

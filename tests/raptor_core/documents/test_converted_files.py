@@ -41,8 +41,8 @@ def test_a_file_is_read_as_the_markdown_that_its_command_writes(tmp_path, name, 
 
 def test_a_settings_file_names_a_command(tmp_path):
     path = tmp_path / "raptor.toml"
-    path.write_text('[source]\nconvert = {".rtf" = "pandoc -t gfm"}\n')
-    assert load_settings(path).source.convert == {".rtf": "pandoc -t gfm"}
+    path.write_text('[source]\nconvert = {".rtf" = "pandoc -t gfm {}"}\n')
+    assert load_settings(path).source.convert == {".rtf": "pandoc -t gfm {}"}
 
 
 @pytest.mark.parametrize(
@@ -82,24 +82,6 @@ def test_a_missing_program_is_an_error_that_names_it(tmp_path):
 def test_a_command_that_cannot_be_run_is_refused_with_the_settings(convert, reason):
     with pytest.raises(ValueError, match=reason):
         SourceSettings(convert=convert)
-
-
-def test_pandoc_gets_the_path_where_it_is_told_no_format(tmp_path, monkeypatch):
-    """It takes its standard input for Markdown."""
-    program = tmp_path / "bin" / "pandoc"
-    program.parent.mkdir()
-    program.write_text('#!/bin/sh\necho "# $*"\n')
-    program.chmod(0o755)
-    folder = tmp_path / "docs"
-    folder.mkdir()
-    for command, shown in (
-        (f"{program} -t gfm", "-t gfm */document.rtf"),
-        (f"{program} -f rtf -t gfm", "-f rtf -t gfm"),
-        (f"{program} {{}}", "*/document.rtf"),
-    ):
-        document, _ = read(folder, "a.rtf", command).documents
-        words = document.title.split()
-        assert [w.rpartition("/")[2] for w in words] == shown.replace("*/", "").split()
 
 
 def test_another_command_reads_its_files_anew_and_no_others(tmp_path):

@@ -26,7 +26,7 @@ def governed(document, title):
     return document.text[section.start : section.end]
 
 
-def make_pdf(*, encrypt=False):
+def make_pdf():
     pdf = FPDF()
     pdf.set_title("Lighthouses")
     pdf.set_author("Ada")
@@ -38,8 +38,6 @@ def make_pdf(*, encrypt=False):
         text = f"{title} burned oil first, and gas " + "and much later light " * 8
         for paragraph in (text, "A second paragraph stands here."):
             pdf.multi_cell(0, 6, paragraph, new_x="LMARGIN", new_y="NEXT")
-    if encrypt:
-        pdf.set_encryption(owner_password="o", user_password="u")
     return bytes(pdf.output())
 
 

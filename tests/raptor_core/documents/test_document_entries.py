@@ -10,13 +10,9 @@ from raptor_core.documents import (
     Entry,
     FileReading,
     Inventory,
-    Partitions,
     Skipped,
-    partition_key,
-    tree_name,
 )
 from raptor_core.identity import digest
-from raptor_core.settings import GroupingSettings
 
 TEXTS = st.text(st.characters(), max_size=12)
 """Lone surrogates and NUL included."""
@@ -64,37 +60,3 @@ def test_their_digest_changes_with_any_version_and_with_nothing_else():
     assert whole.digest != whole.without({"a"}).digest
     moved = Entry("a", entries[0].content_hash, digest("elsewhere"))
     assert whole.digest != Inventory((moved, *entries[1:])).digest
-
-
-@examples(30)
-@given(
-    st.sets(st.text("ab/%.é", max_size=6)),
-    st.sampled_from(["document", "folder", "corpus"]),
-    st.integers(0, 3),
-)
-def test_partitions_are_what_grouping_makes(names, by, shards):
-    grouping = GroupingSettings(by=by, shards=shards)
-    entries = tuple(map(entry, sorted(names)))
-    partitions = Partitions(entries, grouping)
-    whole: dict = {}
-    for found in entries:
-        tree = tree_name(found.id, grouping)
-        trees = whole.setdefault(partition_key(tree, grouping), {})
-        trees[tree] = (*trees.get(tree, ()), found)
-    whole = {key: dict(sorted(whole[key].items())) for key in sorted(whole)}
-    assert {name: dict(trees) for name, trees in partitions.items()} == whole
-    assert list(partitions) == list(whole)
-    assert len(partitions) == len(whole)
-    assert [list(trees) for trees in partitions.values()] == [list(t) for t in whole.values()]
-    documents = [Document(name, "text") for name in sorted(names)]
-    of_documents = Partitions(documents, grouping)
-    assert {
-        name: {tree: [d.id for d in members] for tree, members in trees.items()}
-        for name, trees in of_documents.items()
-    } == {
-        name: {tree: [e.id for e in members] for tree, members in trees.items()}
-        for name, trees in whole.items()
-    }
-    inventory = Inventory(entries)
-    assert inventory.partitions(grouping) is inventory.partitions(grouping.model_copy())
-    assert "nowhere" not in partitions

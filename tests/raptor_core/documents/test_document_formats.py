@@ -44,7 +44,37 @@ class TestText:
         assert read(tmp_path, "a.txt", "cafe\u0301 caf\u00e9").text == "cafe\u0301 caf\u00e9"
 
 
+OUTLINES = {
+    "setext": (
+        "Long title\nover two lines\n=====\n\nA.\n\nSub\n---\nB.\n",
+        [(1, "Long title over two lines"), (2, "Sub")],
+    ),
+    "no headings": (
+        "# R\n\n```\n# a\n```\n\n    # b\n\n<!--\n# c\n-->\n\n- d\n---\n\n> # e\n\n~~~\n```\n# f",
+        [(1, "R")],
+    ),
+    "inline markup": (
+        "# The `load` **function** of [raptor](x.html) &amp; *more* { #the-load }\n\nA.\n",
+        [(1, "The load function of raptor & more")],
+    ),
+    "html": ('<h1 align="center">\n <b>Tide</b> &amp; time\n</h1>\n\nA.\n', [(1, "Tide & time")]),
+    "code": ("```python\n# not a heading\nprint(1)\n```", []),
+    "rule": ("---\n\n# Title\n\nText: here\n", [(1, "Title")]),
+    "long runs": (
+        "start\n" * 50 + "\n" + "- item\n" * 50 + "\n\n\n\n## Later\n" + "end\n" * 9,
+        [(1, "Later")],
+    ),
+}
+
+
 class TestMarkdown:
+    @pytest.mark.parametrize("name", OUTLINES)
+    def test_headings_are_those_of_commonmark(self, tmp_path, name):
+        text, expected = OUTLINES[name]
+        document = read(tmp_path, "a.md", text)
+        assert (document.text, outline(document)) == (text, expected)
+        assert document.title == (expected[0][1] if expected else "")
+
     def test_sections_nest_and_hold_their_heading(self, tmp_path):
         text = "# Sea\n\nIntro.\n\n## Tides\n\nTide.\n\n### Spring\n\nS.\n\n## Waves\n\nWave.\n"
         document = read(tmp_path, "a.md", text)
@@ -54,35 +84,6 @@ class TestMarkdown:
         assert governed(document, "Tides").startswith("## Tides")
         assert governed(document, "Tides").endswith("S.\n\n")
         assert SectionPaths(document).at(text.index("S.")) == ("Sea", "Tides", "Spring")
-
-    def test_setext_headings(self, tmp_path):
-        document = read(
-            tmp_path, "a.md", "Long title\nover two lines\n=====\n\nA.\n\nSub\n---\nB.\n"
-        )
-        assert outline(document) == [(1, "Long title over two lines"), (2, "Sub")]
-        assert governed(document, "Sub") == "Sub\n---\nB.\n"
-
-    def test_what_only_looks_like_a_heading_is_none(self, tmp_path):
-        text = (
-            "# Real\n\n```sh\n# comment\n```\n\n    # indented code\n\n<!--\n# hidden\n-->\n\n"
-            "- item\n---\n\n> # quoted\n\n#hashtag\n\n~~~\n```\n# x\n~~~\n"
-        )
-        assert outline(read(tmp_path, "a.md", text)) == [(1, "Real")]
-
-    def test_long_runs_do_not_shift_sections(self, tmp_path):
-        text = "start\n" * 50 + "\n" + "- item\n" * 50 + "\n\n\n\n## Later\n" + "end\n" * 9
-        document = read(tmp_path, "a.md", text)
-        assert governed(document, "Later") == "## Later\n" + "end\n" * 9
-
-    def test_inline_markup_and_anchors_are_no_part_of_a_title(self, tmp_path):
-        text = "# The `load` **function** of [raptor](x.html) &amp; *more* { #the-load }\n\nA.\n"
-        assert read(tmp_path, "a.md", text).title == "The load function of raptor & more"
-
-    def test_html_heading_at_the_top_of_a_readme(self, tmp_path):
-        document = read(
-            tmp_path, "a.md", '<h1 align="center">\n  <b>Tide</b> &amp; time\n</h1>\n\nA.\n'
-        )
-        assert outline(document) == [(1, "Tide & time")]
 
     def test_front_matter_gives_title_and_metadata_and_stays_in_the_text(self, tmp_path):
         text = (
@@ -103,14 +104,6 @@ class TestMarkdown:
             "tags": ("a", "b"),
             "nested.key": "value",
         }
-
-    def test_file_that_is_one_code_block(self, tmp_path):
-        text = "```python\n# not a heading\nprint(1)\n```"
-        document = read(tmp_path, "some_code.md", text)
-        assert (document.text, document.sections, document.title) == (text, (), "")
-
-    def test_a_rule_at_the_top_is_no_front_matter(self, tmp_path):
-        assert outline(read(tmp_path, "a.md", "---\n\n# Title\n\nText: here\n")) == [(1, "Title")]
 
 
 class TestRst:
@@ -155,22 +148,13 @@ class TestHtml:
         assert governed(document, "Tides").startswith("Tides\n\n- Spring")
         assert document.metadata["author"] == "Ada"
 
-    def test_first_heading_is_the_title_of_a_page_without_one(self, tmp_path):
-        assert read(tmp_path, "a.htm", "<h2>Only <i>this</i></h2>text").title == "Only this"
-
-    def test_empty_heading_does_not_make_the_next_paragraph_one(self, tmp_path):
-        assert read(tmp_path, "a.html", "<h2> </h2><p>Text.</p>").sections == ()
-
-    def test_declared_encoding_is_used(self, tmp_path):
-        page = '<meta charset="windows-1251"><p>Морской прилив</p>'
-        assert read(tmp_path, "a.html", page.encode("cp1251")).text == "Морской прилив"
-
     @pytest.mark.parametrize(
         ("page", "text"),
         [
             ("<nav>menu<main>text", "text"),
             ("a < b and c > d", "a < b and c > d"),
             ("<p>x</b></i>y</div>z", "xyz"),
+            ("<h2> </h2><p>Text.</p>", "Text."),
             ("&#99999999999999999999; x &bogus; &#0;y", "� x &bogus; �y"),
             ("<p>one<div>two</p>three", "one\n\ntwothree"),
             ("<div>" * 5000 + "deep", "deep"),
@@ -179,26 +163,3 @@ class TestHtml:
     )
     def test_broken_markup_loses_no_text(self, tmp_path, page, text):
         assert read(tmp_path, "a.html", page).text == text
-
-
-@pytest.mark.parametrize(
-    ("encoding", "text"),
-    [
-        ("utf-8-sig", "Zażółć gęślą jaźń"),
-        ("utf-16", "Tide — прилив — 潮"),
-        ("utf-32", "Tide — прилив — 潮"),
-        ("utf-16-le", "Plain text without a mark."),
-        ("utf-16-be", "Plain text without a mark."),
-        ("latin-1", "Café déjà vu à Besançon"),
-        ("cp1252", "“Quoted” text — naïve façade, 5 € only. It costs a lot."),
-        (
-            "shift_jis",
-            "これは日本語の文章です。とても長い文章ではありませんが、検出できるはずです。",
-        ),
-        ("cp1251", "Привет, мир. Это проверка кодировки текста."),
-        ("gb18030", "中文文本，测试编码检测是否可靠。今天天气很好。"),
-    ],
-)
-def test_encodings(tmp_path, encoding, text):
-    document = read(tmp_path, "a.txt", text.encode(encoding))
-    assert document.text == text

@@ -15,7 +15,7 @@ from support.command import raptor
 from raptor_core.disk import disk_errors, disk_remedy
 from raptor_core.documents import load_documents
 from raptor_core.errors import ExportError, RaptorError, SourceError, StoreError, TableError
-from raptor_core.filesystems import Folder, answer_within, open_place
+from raptor_core.filesystems import Folder, open_place
 from raptor_core.settings import SourceSettings
 
 
@@ -121,16 +121,6 @@ def test_a_file_that_never_ends_is_given_up_by_name():
         server.ended.set()
         server.shutdown()
         serving.join()
-
-
-def test_what_a_call_raises_or_returns_comes_back():
-    assert answer_within(60, "here", SourceError, lambda: 1) == 1
-    with pytest.raises(KeyError):
-        answer_within(60, "here", SourceError, lambda: {}["key"])
-    done = threading.Event()
-    with pytest.raises(SourceError, match=r"here did not finish .* source\.timeout_seconds"):
-        answer_within(0.01, "here", SourceError, done.wait)
-    done.set()
 
 
 def archives(folder):

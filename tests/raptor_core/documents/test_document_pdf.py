@@ -4,10 +4,8 @@ import zlib
 
 import pytest
 from fpdf import FPDF
-from support.browser import find_browser
 
 from raptor_core.documents import load_documents
-from raptor_core.documents.base import Document
 from raptor_core.documents.formats.pages import PrintedLine
 from raptor_core.documents.formats.pdf import parse_pdf, reflow
 from raptor_core.models.reading.reader import Passage
@@ -89,17 +87,6 @@ def test_a_line_on_a_single_page_stays_whatever_it_looks_like():
     )
 
 
-def test_words_that_were_divided_are_whole():
-    lines = [
-        "Nobody ever found a better and more dependable expla-",
-        "nation of the storm than the lamp that every well-",
-        "known keeper had. Well-known keepers need no other.",
-    ]
-    text = parse_pdf(printed([lines], running=False)).text
-    assert "explanation of the storm" in text
-    assert "every well-known keeper had" in text
-
-
 def test_larger_lines_are_headings_where_there_is_no_outline():
     pdf = FPDF()
     pdf.add_page()
@@ -149,28 +136,6 @@ def test_a_file_that_is_encrypted_with_an_empty_password_is_read():
 
 
 @pytest.mark.slow
-def test_columns_are_read_one_after_the_other_and_rows_as_rows():
-    """What Chromium prints."""
-    from playwright.sync_api import sync_playwright
-
-    words = " ".join(f"word{n}" for n in range(200))
-    page = f"""<h1>Lights</h1><div style="columns: 2">{words}</div>
-        <table><tr><td>oak</td><td>12</td></tr><tr><td>pine</td><td>7</td></tr></table>"""
-    with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(
-            executable_path=find_browser(), args=["--no-sandbox", "--disable-gpu"]
-        )
-        tab = chromium.new_page()
-        tab.set_content(page)
-        data = tab.pdf()
-        chromium.close()
-    parsed = parse_pdf(data)
-    assert words in " ".join(parsed.text.split())
-    assert parsed.text.split("\n")[-2:] == ["oak 12", "pine 7"]
-    assert [section.title for section in parsed.sections] == ["Lights"]
-
-
-@pytest.mark.slow
 def test_a_chunk_knows_its_pages(tmp_path):
     (tmp_path / "lights.pdf").write_bytes(
         printed([SENTENCES[at : at + 8] for at in range(0, 40, 8)])
@@ -187,12 +152,6 @@ def test_a_chunk_knows_its_pages(tmp_path):
     assert Passage.from_node(hit.node).place.endswith(
         f", page {first}" if first == last else f", pages {first}-{last}"
     )
-
-
-def test_a_document_without_pages_is_what_it_was():
-    document = Document("a.md", "Text.")
-    assert document.page(2) == 0
-    assert "page" not in build_tree([document]).layers[0].nodes[0].metadata
 
 
 def test_an_outline_that_goes_round_in_circles_ends():

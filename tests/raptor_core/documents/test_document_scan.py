@@ -13,17 +13,14 @@ from support.examples import examples
 
 from raptor_core.documents import (
     Catalog,
-    list_files,
     load_documents,
     parser_fingerprint,
     read_scanned,
 )
 from raptor_core.documents import scan_source as scan_at
-from raptor_core.documents.catalog import scan as scan_module
 from raptor_core.documents.formats import parsers
 from raptor_core.documents.sources.local import LocalSource
 from raptor_core.documents.sources.remote import RemoteSource
-from raptor_core.errors import SourceError
 from raptor_core.settings import SourceSettings
 
 NOW = time.time()
@@ -130,14 +127,6 @@ def test_a_new_file_is_parsed_once(folder, parses):
     assert parses == ["b.txt"]
 
 
-def test_of_many_new_texts_a_scan_keeps_some(folder, parses, monkeypatch):
-    monkeypatch.setattr("raptor_core.documents.catalog.scan.KEPT_CHARS", 25)
-    scan = scan_source(of(folder))
-    parses.clear()
-    assert len(read_scanned(scan, ids(scan)).documents) == 3
-    assert parses == ["b.txt", "sub/c.md"]
-
-
 def test_what_a_scan_found_is_read_as_it_is_now_or_told_as_gone(folder):
     scan = scan_source(of(folder))
     write(folder / "a.md", "Another text.")
@@ -159,43 +148,6 @@ def test_of_tables_those_that_held_a_wanted_row_are_read(tmp_path, reads):
     assert [document.id for document in corpus.documents] == ["two-1"]
     assert corpus.skipped == scan.inventory.skipped
     assert [skipped.name for skipped in corpus.skipped] == ["one.jsonl:4", "two.jsonl:4"]
-
-
-def test_of_thousands_of_files_only_the_changed_one_is_read(tmp_path, reads):
-    for number in range(3000):
-        write(tmp_path / f"{number // 100}" / f"{number}.txt", f"Number {number}.")
-    first = scan_source(of(tmp_path))
-    reads.clear()
-    write(tmp_path / "7/777.txt", "Edited.", modified=2000.0)
-    second = scan_source(of(tmp_path), first.catalog)
-    assert reads == ["7/777.txt"]
-    changed = set(second.inventory.documents) - set(first.inventory.documents)
-    assert [entry.id for entry in changed] == ["7/777.txt"]
-    assert scan_source(of(tmp_path), second.catalog).n_read == 0
-
-
-@pytest.fixture
-def counted(monkeypatch):
-    """Return a function that counts the calls of a function of a module."""
-
-    def count(module, name):
-        calls, original = [], getattr(module, name)
-
-        def counting(*values, **options):
-            calls.append(values)
-            return original(*values, **options)
-
-        monkeypatch.setattr(module, name, counting)
-        return calls
-
-    return count
-
-
-def test_a_look_without_changes_makes_the_key_of_each_file_once(folder, counted):
-    catalog = scan_source(of(folder)).catalog
-    made = counted(scan_module, "catalog_key")
-    scan_source(of(folder), catalog)
-    assert len(made) == len(catalog) == 3
 
 
 def test_new_and_removed_files_cost_no_other_reading(folder, reads):
@@ -267,17 +219,6 @@ def test_a_storage_s_own_version_is_believed(memory, reads, monkeypatch):
     assert reads == ["b.md"]
 
 
-def test_a_listing_that_a_storage_remembers_is_not_believed(memory, monkeypatch):
-    asked = []
-    monkeypatch.setattr(type(memory), "invalidate_cache", lambda self, path=None: asked.append(1))
-    scan_source(of("memory://kb"))
-    assert asked
-
-
-def test_a_file_url_is_scanned_like_its_folder(folder):
-    assert scan_source(of(f"file://{folder}")).inventory == scan_source(of(folder)).inventory
-
-
 class TestWhereADocumentStands:
     def test_a_moved_source_changes_nothing(self, folder, tmp_path):
         before = scan_source(of(folder)).inventory
@@ -295,23 +236,6 @@ class TestWhereADocumentStands:
         assert after.content_hash == before.content_hash
         assert after.version != before.version
         assert after.source == new
-
-    def test_a_moved_table_has_the_same_rows_in_another_place(self, tmp_path):
-        write(tmp_path / "one/rows.jsonl", json.dumps({"id": 1, "text": "First."}))
-        (before,) = load_documents(tmp_path).documents
-        (tmp_path / "one").rename(tmp_path / "two")
-        (after,) = load_documents(tmp_path).documents
-        assert (after.id, after.content_hash) == (before.id, before.content_hash)
-        assert after.version != before.version
-
-    def test_a_password_in_a_url_is_no_part_of_the_source(self, memory):
-        from raptor_core.documents import SourceFile
-
-        file = SourceFile("a.md", "sftp://ada:s3cret@host/docs/a.md", 1)
-        assert file.source == "sftp://ada:***@host/docs/a.md"
-        with pytest.raises(SourceError) as caught:
-            load_documents("nope://ada:s3cret@host/docs")
-        assert "s3cret" not in str(caught.value)
 
 
 def test_rows_of_a_table_change_one_by_one(tmp_path):
@@ -345,19 +269,6 @@ def test_what_cannot_be_read_is_tried_again_and_told_again(folder, monkeypatch):
     monkeypatch.setattr(LocalSource, "_read", original)
     third = scan_source(of(folder), second.catalog)
     assert (ids(third), third.n_read) == (["a.md", "b.txt", "sub/c.md"], 1)
-
-
-def test_the_second_file_of_an_id_is_told(tmp_path):
-    for name in ("one", "two"):
-        write(tmp_path / name / "a.md", name)
-    source = SourceSettings(paths=(str(tmp_path / "one"), str(tmp_path / "two")))
-    first = scan_source(source)
-    assert first.inventory.skipped == load_documents(settings=source).skipped
-    (tmp_path / "one/a.md").unlink()
-    write(tmp_path / "one/b.md", "b")
-    second = scan_source(source, first.catalog)
-    assert ids(second) == ["a.md", "b.md"]
-    assert hashes(second)["a.md"] != hashes(first)["a.md"]
 
 
 def test_a_catalog_is_good_for_the_same_fields_only():
@@ -403,4 +314,4 @@ def test_a_catalog_never_changes_what_is_found(tmp_path_factory, acts):
         scan = scan_at(of(root), catalog)
         catalog = scan.catalog
         assert scan.inventory == scan_source(of(root)).inventory
-    assert len(list_files([root])) == len(catalog)
+    assert len(load_documents(root).documents) == len(ids(scan))

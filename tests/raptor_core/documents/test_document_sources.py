@@ -10,7 +10,7 @@ from pathlib import Path
 import fsspec
 import pytest
 
-from raptor_core.documents import list_files, load_documents
+from raptor_core.documents import load_documents
 from raptor_core.errors import EmptySourceError, SourceError
 from raptor_core.settings import SourceSettings
 
@@ -166,20 +166,19 @@ def test_file_url_and_archive_url(folder, tmp_path):
     assert ids(load_documents(f"zip://::{tmp_path}/a.zip")) == ["in/a.md"]
 
 
-@pytest.mark.parametrize("path", ["nowhere", "memory://nowhere", "memory://nowhere/a.md"])
-def test_missing_source_is_an_error(path):
-    with pytest.raises(SourceError, match="nowhere"):
-        load_documents(path)
-
-
-def test_unknown_protocol_is_an_error():
-    with pytest.raises(SourceError, match="nope"):
-        load_documents("nope://x")
-
-
-def test_no_source_is_an_error():
-    with pytest.raises(SourceError, match="no source is named"):
-        load_documents()
+@pytest.mark.parametrize(
+    ("paths", "message"),
+    [
+        (["nowhere"], "nowhere"),
+        (["memory://nowhere"], "nowhere"),
+        (["memory://nowhere/a.md"], "nowhere"),
+        (["nope://x"], "nope"),
+        ([], "no source is named"),
+    ],
+)
+def test_a_source_that_is_not_there_is_an_error(paths, message):
+    with pytest.raises(SourceError, match=message):
+        load_documents(*paths)
 
 
 @pytest.mark.parametrize("missing", ["s3fs", "aiobotocore"])
@@ -222,23 +221,6 @@ def test_second_document_of_an_id_is_reported(tmp_path):
     same, other = [item.reason for item in corpus.skipped]
     assert f"taken, by the same text in {tmp_path / 'one' / 'a.md'}" in same
     assert "taken, by another document" in other
-
-
-def test_listing_agrees_with_reading_and_sees_changes(folder):
-    files = list_files([folder])
-    assert [file.id for file in files] == ids(load_documents(folder))
-    assert all(file.size_bytes and file.written for file in files)
-    os.utime(folder / "a.txt", (1, 1))
-    changed = [
-        new.id
-        for new, old in zip(list_files([folder]), files, strict=True)
-        if new.stamp != old.stamp
-    ]
-    assert changed == ["a.txt"]
-
-
-def test_listing_of_an_empty_folder_is_empty(tmp_path):
-    assert list_files([tmp_path]) == []
 
 
 def test_a_document_with_the_name_of_the_corpus_tree_is_left_out_with_a_reason(tmp_path):

@@ -140,12 +140,6 @@ def test_a_row_that_does_not_say_when_it_changed_is_read_every_time(database):
         assert scan.n_read == n_read
 
 
-def test_many_rows_are_read_in_parts(database, monkeypatch):
-    monkeypatch.setattr(module, "ROWS_PER_READ", 2)
-    documents = load_documents(settings=table(database)).documents
-    assert [d.text for d in documents] == [f"Text {number}." for number in range(5)]
-
-
 def test_bad_rows_are_named(database):
     run(database, "INSERT INTO wiki VALUES (1, 'Again.', '', '', 0)")
     run(database, "INSERT INTO wiki VALUES (NULL, 'No id.', '', '', 0)")

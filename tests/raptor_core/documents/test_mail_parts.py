@@ -109,20 +109,6 @@ def parts_of(kind, *parts):
     return f'Subject: x\nContent-Type: multipart/{kind}; boundary="A"\n{body}\n--A--\n'.encode()
 
 
-@pytest.mark.parametrize(
-    ("encoding", "body"),
-    [
-        ("base64", "U3ViamVjdDogTG93CgpJdCBmw6RsbHMuCg=="),
-        ("quoted-printable", "Subject: Low\n\nIt f=C3=A4lls."),
-    ],
-)
-def test_a_forwarded_message_is_decoded(encoding, body):
-    inner = f"Content-Type: message/rfc822\nContent-Transfer-Encoding: {encoding}\n\n{body}"
-    parsed = parse_eml(parts_of("mixed", "Content-Type: text/plain\n\nSee.", inner))
-    assert parsed.text == "See.\n\nLow\n\nIt fälls."
-    assert [section.title for section in parsed.sections] == ["Low"]
-
-
 def test_every_text_of_related_parts_is_read_whichever_is_first():
     picture = "Content-Type: image/png\nContent-ID: <i>\n\nx"
     page = "Content-Type: text/html\n\n<p>Seen.</p>"

@@ -121,6 +121,7 @@ OLE = b"\xd0\xcf\x11\xe0"
 @pytest.mark.parametrize(
     ("extension", "data", "reason"),
     [
+        ("docx", offices.archived({"x": "x"}), "damaged, or no Word"),
         ("pptx", b"no zip", "damaged, or no PowerPoint"),
         ("pptx", OLE, r"old \.ppt format"),
         ("pptx", offices.archived({"x": "x"}), "damaged, or no PowerPoint"),
@@ -159,7 +160,7 @@ def test_a_mail_of_nothing_but_attachments_names_them():
         parse("eml", data)
 
 
-@pytest.mark.parametrize("extension", ["pptx", "xlsx", "odt", "epub"])
+@pytest.mark.parametrize("extension", ["docx", "pptx", "xlsx", "odt", "epub"])
 def test_archives_that_would_unpack_beyond_bounds_are_refused_before_that(extension):
     markup = offices.archived({"content.xml": b" " * 30_000_000})
     assert len(markup) < 50_000

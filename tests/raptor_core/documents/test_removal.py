@@ -62,28 +62,21 @@ def test_a_partition_with_an_unknown_document_is_kept_as_a_whole(by):
     assert found.unknown == {"any": "one"}
 
 
-def test_an_unread_file_without_a_published_document_keeps_nothing():
-    published = {"one": documents("one/a.md", "one/b.md")}
-    found = decide(published, {"one/a.md"}, [Skipped("one/new.pdf", "")], "folder", **UNBOUNDED)
-    assert found.unknown == {}
+ROWS = {name: documents(name, source="t.jsonl") for name in ("r1", "r2")}
 
 
-def test_a_file_that_was_read_and_is_empty_keeps_nothing():
-    published = {"a.md": documents("a.md")}
-    found = decide(published, (), [Skipped("a.md", "is empty", is_empty=True)], **UNBOUNDED)
-    assert found.unknown == {}
-
-
-def test_a_row_is_known_by_its_id():
-    published = {name: documents(name, source="t.jsonl") for name in ("r1", "r2")}
-    found = decide(published, (), [Skipped("t.jsonl:1", "no text", place="r1")], **UNBOUNDED)
-    assert found.unknown == {"r1": "r1"}
-
-
-def test_of_a_partition_that_was_never_published_the_name_tells():
-    skipped = [Skipped("a.md", "cannot be read")]
-    found = decide({"a.md": (), "b.md": ()}, (), skipped, **UNBOUNDED)
-    assert found.unknown == {"a.md": "a.md"}
+@pytest.mark.parametrize(
+    ("published", "skipped", "unknown"),
+    [
+        ({"one": documents("one/b.md")}, Skipped("one/new.pdf", ""), {}),
+        ({"a.md": documents("a.md")}, Skipped("a.md", "is empty", is_empty=True), {}),
+        (ROWS, Skipped("t.jsonl:1", "no text", place="r1"), {"r1": "r1"}),
+        ({"a.md": (), "b.md": ()}, Skipped("a.md", "cannot be read"), {"a.md": "a.md"}),
+    ],
+    ids=["another file", "an empty file", "a row", "a partition that was never published"],
+)
+def test_what_is_unknown_follows_from_what_was_not_read(published, skipped, unknown):
+    assert decide(published, (), [skipped], **UNBOUNDED).unknown == unknown
 
 
 @pytest.mark.parametrize(

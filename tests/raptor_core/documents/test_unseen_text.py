@@ -1,9 +1,7 @@
 """Text that readers of pages and books do not see, and text that they see in odd places."""
 
 import pytest
-from support import offices
 
-from raptor_core.documents.formats.epub import parse_epub
 from raptor_core.documents.formats.html import parse_html
 from raptor_core.documents.formats.parsed import clean_text
 
@@ -71,21 +69,6 @@ def test_invisible_characters_in_words_are_removed(char, n_chars):
 @pytest.mark.parametrize("text", ["می\u200cخواهم", "👩\u200d👧", "ភាសា\u200bខ្មែរ", "ภาษา\u200bไทย"])
 def test_joiners_and_borders_of_words_stay(text):
     assert clean_text(text) == text
-
-
-DRAWING = "<svg xmlns='http://www.w3.org/2000/svg'><text><tspan>The</tspan> <tspan>tide</tspan>"
-DRAWING += "</text><text>rises.</text><rect/></svg>"
-PAGE = f'<html xmlns="http://www.w3.org/1999/xhtml"><body>{DRAWING}</body></html>'
-
-
-@pytest.mark.parametrize(("kind", "page"), [("image/svg+xml", DRAWING), ("text/html", PAGE)])
-def test_a_chapter_that_is_a_drawing_is_read(kind, page):
-    package = (
-        f'<package><manifest><item id="a" href="a.svg" media-type="{kind}"/></manifest>'
-        '<spine><itemref idref="a"/></spine></package>'
-    )
-    book = offices.epub(**{"OPS/book.opf": package, "OPS/a.svg": page})
-    assert parse_epub(book, 5.0).text == "The tide\n\nrises."
 
 
 def test_colours_of_a_terminal_are_removed():

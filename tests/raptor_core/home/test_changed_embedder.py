@@ -17,16 +17,18 @@ model = "tiny"
 base_url = "{url}"
 revision = "{revision}"
 api_key_env = "PLANTED_KEY"
+[store]
+corpus = "{corpus}"
 """
 
 
-def build(home, url, revision=""):
-    """Build and publish as a build does: into the store of the settings' embedder."""
+def build(home, url, revision="", corpus="corpus"):
+    """Build and publish as a build does."""
     path = home / "raptor.toml"
-    path.write_text(SETTINGS.format(url=url, revision=revision))
+    path.write_text(SETTINGS.format(url=url, revision=revision, corpus=corpus))
     components = Components(load_settings(path))
     store_settings, identity = components.settings.store, components.probed_identity
-    with open_store(store_settings, home / "qdrant", identity, successor=True) as store:
+    with open_store(store_settings, home / "qdrant", identity) as store:
         trees = build_trees(
             {n: [Document(n, f"Line {n} on lamps.")] for n in ("a", "b")},
             components=components,
@@ -35,7 +37,6 @@ def build(home, url, revision=""):
         for tree in trees.values():
             manifest = make_manifest(tree, (), components.settings_fingerprint)
             store.publish(manifest, tuple(tree.nodes()), tree.vectors())
-        store.promote(set(trees))
 
 
 @pytest.fixture
@@ -51,7 +52,7 @@ def test_another_model_under_the_name_is_refused_and_the_remedies_work(tmp_path,
     build(tmp_path, server.base_url)
     was = {name: getattr(server, name) for name in change}
     vars(server).update(change)
-    remedy = r'Set the model back, or set embedder\.revision to another word, such as "2"'
+    remedy = r'Set the model back, or set embedder\.revision to another word, such as "2", and give'
     with pytest.raises(StoreMismatchError, match=remedy):
         HomeRetriever(tmp_path).search("Line a")
     with pytest.raises(StoreMismatchError, match=remedy):
@@ -59,10 +60,11 @@ def test_another_model_under_the_name_is_refused_and_the_remedies_work(tmp_path,
     vars(server).update(was)
     assert HomeRetriever(tmp_path).search("Line a").hits == before
     vars(server).update(change)
-    build(tmp_path, server.base_url, revision="2")
+    with pytest.raises(StoreMismatchError, match=r'store\.corpus = "corpus_2"'):
+        build(tmp_path, server.base_url, revision="2")
+    build(tmp_path, server.base_url, revision="2", corpus="corpus_2")
     after = HomeRetriever(tmp_path).search("Line a").hits
     assert {hit.node.text for hit in after} == {hit.node.text for hit in before}
-    build(tmp_path, server.base_url, revision="2")
 
 
 def test_the_model_is_asked_once_a_process_for_its_probe(tmp_path, server):

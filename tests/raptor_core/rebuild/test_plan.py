@@ -39,10 +39,12 @@ def text(n_paragraphs, changed=()):
     return "\n\n".join(kept)
 
 
-def make_components(*, maker=None, given=None, **settings):
-    made = Settings.model_validate({**SMALL, **settings})
+def make_components(*, maker=None, given=None, counter=None, **settings):
     return Components(
-        made, embedder=given or HashingEmbedder(), summarizer=maker or FailingSummarizer()
+        Settings.model_validate({**SMALL, **settings}),
+        counter=counter,
+        embedder=given or HashingEmbedder(),
+        summarizer=maker or FailingSummarizer(),
     )
 
 
@@ -156,8 +158,8 @@ def test_an_endpoint_is_not_asked_to_embed_and_the_plan_says_that_it_is_an_estim
         "summarizer": {"kind": "openai", "model": "chat"},
         "prices": {"embed": {"input": 0.5}, "chat": {"input": 1.0, "output": 4.0}},
     }
-    components = make_components(given=RefusingEmbedder(), **settings)
-    components.counter = make_components().counter  # tiktoken would fetch its vocabulary
+    counter = make_components().counter  # tiktoken would fetch its vocabulary
+    components = make_components(given=RefusingEmbedder(), counter=counter, **settings)
     documents = {"a": [Document("a", text(120, changed=[50, 51]))]}
     plan = plan_rebuild({"a": built()}, documents, components=components)
     assert not plan.exact
@@ -167,11 +169,10 @@ def test_an_endpoint_is_not_asked_to_embed_and_the_plan_says_that_it_is_an_estim
     assert plan.cost.usd == pytest.approx(usd / 1e6)
 
 
-def test_without_a_price_the_cost_is_unknown_and_the_model_is_named():
+def test_without_a_price_the_cost_is_unknown():
     components = make_components(summarizer={"kind": "openai", "model": "chat"})
     plan = plan_rebuild({}, {"a": [Document("a", text(40))]}, components=components)
     assert plan.cost.usd is None
-    assert plan.cost.unpriced == ("chat",)
 
 
 @pytest.mark.parametrize("kind", ["bundled", "openai"])
@@ -300,10 +301,3 @@ def measured(tree):
         members = [[row_of[child] for child in node.children] for node in above.nodes]
         found.append(cohesion(below.vectors, members))
     return found
-
-
-def test_the_plan_reads_as_json():
-    plan = plan_rebuild({}, {"a": [Document("a", text(40))]}, components=make_components())
-    values = plan.as_dict()
-    assert values["trees"][0]["tree"] == "a"
-    assert values["summaries"]["calls"] == plan.summaries.calls

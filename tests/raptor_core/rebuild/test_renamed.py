@@ -53,16 +53,6 @@ def test_a_renamed_tree_costs_nothing_and_keeps_its_clusters(tmp_path):
     assert [manifest.tree for manifest in library.store.manifests()] == ["south"]
 
 
-def test_a_document_that_is_renamed_and_edited_costs_its_edit(tmp_path):
-    library = edited_library(tmp_path)
-    found = library.documents.pop("north/b")
-    found[3] = "Nobody expected this one."
-    library.documents["north/c"] = found
-    _, n_made = library.rebuild()
-    assert n_made > 0
-    assert {d for n in library.store.nodes() for d in n.documents} == {"north/a", "north/c"}
-
-
 def test_two_documents_that_swap_their_names_are_told_apart_by_content(tmp_path):
     library = edited_library(tmp_path)
     documents = library.documents

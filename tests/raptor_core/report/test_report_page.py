@@ -22,8 +22,8 @@ from support.report_cases import (
 
 from raptor_core.audit.base import SentenceFinding
 from raptor_core.documents.base import Document
-from raptor_core.report.data import layer_values, settings_text, utf16_offsets
-from raptor_core.report.page import embedded_json, page_version, render_report
+from raptor_core.report.data import layer_values, settings_text
+from raptor_core.report.page import embedded_json, render_report
 from raptor_core.report.values import RebuildChange, Report, change_since
 from raptor_core.settings import Settings
 
@@ -107,12 +107,6 @@ def test_spans_are_found_in_the_document_past_characters_of_two_units():
     assert all("x" not in node for node in values["nodes"][: len(LEAVES)])
 
 
-def test_places_in_a_text_are_counted_as_browsers_do():
-    assert utf16_offsets("a🔥b", [0, 1, 2, 3]) == {0: 0, 1: 1, 2: 3, 3: 4}
-    assert utf16_offsets("", [0]) == {0: 0}
-    assert utf16_offsets("äb", [2]) == {2: 2}
-
-
 def test_a_leaf_whose_document_changed_or_is_unknown_keeps_its_own_text():
     document, leaves = document_of(["One.", "Two."])
     changed = Document("d.md", "Onx. Two.", title="New")
@@ -182,22 +176,6 @@ def test_unknown_money_stays_unknown():
     tree = lighthouse().trees[0]
     cost = {"calls": 3, "spent_usd": None}
     assert values_of(Report("t", (tree,), cost=cost))["cost"] == [["calls", 3], ["spent_usd", None]]
-
-
-def test_the_same_report_gives_the_same_page():
-    assert render_report(lighthouse()) == render_report(lighthouse())
-    assert page_version() == page_version()
-
-
-def test_a_large_tree_holds_every_text_once():
-    report = large(8600)
-    page = render_report(report)
-    assert len(report.trees[0].nodes) > 10_000
-    n_chars = sum(len(node.text) for node in report.trees[0].nodes)
-    assert n_chars < len(page) < n_chars + 200 * len(report.trees[0].nodes)
-    assert page.count("Entry 8599:") == 1 + sum(
-        "Entry 8599:" in node.text for node in report.trees[0].nodes if node.layer
-    )
 
 
 def test_several_trees_share_one_page():

@@ -61,7 +61,6 @@ def test_the_home_variable_is_no_setting():
         ('[grouping]\nby = "chapter"\n', ["grouping.by", "chapter", "document"]),
         ("[clustering]\nmax_tokens = 100\n", ["clustering.max_tokens", "two nodes"]),
         ('[store]\nkind = "server"\n', ["store.url"]),
-        ('[audit]\njudge = "nli"\n', ["audit.model", "gpt-4o-mini", "cross-encoder"]),
         ('[prices."m"]\noutput = 1\n', ["prices.m.input"]),
         ('[prices."m"]\ninput = 1\noutpt = 1\n', ["prices.m.outpt", "did you mean output"]),
         ('[prices."m"]\ninput = -1\n', ["prices.m.input", "-1"]),
@@ -98,10 +97,10 @@ def test_services_on_kubernetes_may_be_called_raptor():
         "RAPTOR_PORT_4000_TCP_ADDR": "10.0.0.7",
         "RAPTOR_API_SERVICE_HOST": "10.0.0.8",
         "RAPTOR_API_PORT_80_TCP_PROTO": "tcp",
-        "RAPTOR_STORE__GRPC_PORT": "7334",
+        "RAPTOR_STORE__TIMEOUT_SECONDS": "7",
     }
-    assert load_settings(None, given) == load_settings(None, {"RAPTOR_STORE__GRPC_PORT": "7334"})
-    assert load_settings(None, given).store.grpc_port == 7334
+    assert load_settings(None, given) == load_settings(None, {"RAPTOR_STORE__TIMEOUT_SECONDS": "7"})
+    assert load_settings(None, given).store.timeout_seconds == 7
 
 
 def test_a_wrong_value_tells_of_the_variables_that_gave_it(tmp_path):

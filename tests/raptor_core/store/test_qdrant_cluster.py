@@ -11,7 +11,7 @@ from raptor_core.errors import StoreError
 
 pytestmark = [pytest.mark.slow, pytest.mark.rare]
 
-NAME = "corpus-ab12cd34"
+NAME = "corpus"
 COPIES = {"collection": {"replication_factor": 3, "write_consistency_factor": 2}}
 
 

@@ -14,7 +14,6 @@ from support.stores import (
 
 from raptor_core import disk
 from raptor_core.errors import StoreError
-from raptor_core.store import publishing
 from raptor_core.store.publishing import UNFINISHED
 
 OLD, NEW = make_tree(word="old"), make_tree(word="new")[2:]
@@ -35,8 +34,13 @@ def break_off(store, n_operations, monkeypatch):
             apply([operation])
         raise StoreError("died")
 
+    def is_commit(operations):
+        return len(operations) > 1
+
     with monkeypatch.context() as planted:
-        planted.setattr(store._engine, "apply", die)
+        planted.setattr(
+            store._engine, "apply", lambda ops: die(ops) if is_commit(ops) else apply(ops)
+        )
         with pytest.raises(StoreError, match="died"):
             change(store)
 
@@ -67,24 +71,6 @@ def test_a_build_of_what_was_there_before_takes_the_rest_away(store, monkeypatch
     assert {node.id for node in store.nodes()} == {node.id for node in (*OLD, *GONE)}
     hits = store.search(vectors_of(OLD), 99)
     assert {hit.node.id for row in hits for hit in row} == {node.id for node in (*OLD, *GONE)}
-
-
-def test_the_manifests_of_one_call_come_together_at_its_end(store, monkeypatch):
-    monkeypatch.setattr(publishing, "COMMIT_POINTS", len(GONE))
-    apply, commits = store._engine.apply, []
-
-    def die_later(operations):
-        if commits:
-            raise StoreError("died")
-        commits.append(operations)
-        apply(operations)
-
-    with monkeypatch.context() as planted:
-        planted.setattr(store._engine, "apply", die_later)
-        with pytest.raises(StoreError, match="died"):
-            publish_together(store, {"gone": GONE, "beside": BESIDE})
-    assert store.nodes()
-    assert {mark.inputs for mark in store.marks()} == {UNFINISHED}
 
 
 def test_points_that_are_there_are_not_written_again(store, monkeypatch):

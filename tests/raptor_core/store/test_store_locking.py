@@ -66,13 +66,6 @@ def test_another_thread_waits_its_turn(tmp_path):
     assert opened.is_set()
 
 
-def test_opening_twice_in_one_thread_is_an_error_at_once(tmp_path):
-    with open_at(tmp_path), pytest.raises(StoreError, match="already"):
-        open_at(tmp_path, lock_seconds=60)
-    with open_at(tmp_path):
-        pass
-
-
 def test_two_corpora_of_one_directory_are_open_together(tmp_path):
     from dataclasses import replace
 

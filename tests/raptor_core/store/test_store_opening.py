@@ -2,16 +2,15 @@ import json
 import subprocess
 import sys
 from dataclasses import replace
+from functools import partial
 
 import pytest
-from qdrant_client import models
 from support.stores import IDENTITY, NEWER, make_tree, open_at, publish
 
 from raptor_core.errors import StoreError, StoreMismatchError
 from raptor_core.settings.stores import StoreSettings
 from raptor_core.store import open_store, stored_identity
-from raptor_core.store.folder import SCHEMA
-from raptor_core.store.server import IDENTITY_ID
+from raptor_core.store.collection import SCHEMA
 
 
 def test_a_store_is_as_it_was_when_it_is_opened_again(tmp_path):
@@ -25,32 +24,48 @@ def test_a_store_is_as_it_was_when_it_is_opened_again(tmp_path):
             assert store.identity == IDENTITY
 
 
+@pytest.fixture(params=["edge", "server"])
+def kind(request, tmp_path):
+    """How to open a corpus of each kind."""
+    if request.param == "edge":
+        return partial(open_at, tmp_path)
+    return partial(open_at, None, "server", url=request.getfixturevalue("stand_in").url)
+
+
 @pytest.mark.parametrize(
     ("other", "words"),
     [
-        (replace(IDENTITY, embedder_fingerprint="ffff00001111"), ["ab12cd34", "ffff0000"]),
-        (replace(IDENTITY, n_dims=99), ["16 dimensions", "99 dimensions"]),
-        (replace(IDENTITY, embedder_model="newer"), ["sample-model", "newer"]),
+        (NEWER, ["sample-model", "newer-model", "ab12cd34", "ffff0000", "Set the embedder back"]),
+        (replace(IDENTITY, n_dims=99), ["16 dimensions", "99 dimensions", "embedder.revision"]),
     ],
 )
-def test_another_embedder_is_refused_with_both_names_and_the_remedy(tmp_path, other, words):
-    with open_at(tmp_path) as store:
+def test_another_embedder_is_refused_with_both_names_and_the_remedies(kind, other, words):
+    with kind() as store:
         publish(store, make_tree())
     with pytest.raises(StoreMismatchError) as caught:
-        open_at(tmp_path, identity=other)
-    assert all(word in str(caught.value) for word in [*words, "--home", "store.corpus"])
-    with open_at(tmp_path) as store:
+        kind(identity=other)
+    remedies = ['store.corpus = "corpus_2"', "folder qdrant/corpus of the home"]
+    assert all(word in str(caught.value) for word in [*words, *remedies])
+    with kind() as store:
         assert store.count() == 15
 
 
-def test_another_schema_or_corpus_is_refused(tmp_path):
-    open_at(tmp_path).close()
+def test_another_corpus_than_that_of_the_settings_is_refused(tmp_path):
     with pytest.raises(StoreMismatchError, match="other"):
         open_at(tmp_path, identity=replace(IDENTITY, corpus="other"))
-    alias = tmp_path / "corpus.json"
-    alias.write_text(json.dumps(json.loads(alias.read_text()) | {"schema": 99}))
-    with pytest.raises(StoreMismatchError, match=r"schema 99.*raptor export"):
-        open_at(tmp_path)
+
+
+def test_another_name_builds_beside_the_old_corpus_and_each_is_found_by_its_name(kind):
+    second = replace(NEWER, corpus="corpus_2")
+    old, new = make_tree(word="old"), make_tree(word="new")
+    with kind() as store:
+        publish(store, old)
+    with kind(identity=second, corpus="corpus_2") as store:
+        publish(store, new)
+    for corpus, identity, word in (("corpus", IDENTITY, "old"), ("corpus_2", second, "new")):
+        with kind(identity=None, corpus=corpus) as store:
+            assert store.identity == identity
+            assert {node.text.partition(" ")[0] for node in store.nodes()} == {word}
 
 
 def test_reading_where_nothing_was_made_says_so_and_makes_nothing(tmp_path):
@@ -80,24 +95,16 @@ def test_the_identity_is_known_without_an_engine(tmp_path):
     assert done.stdout.split("\n")[:2] == ["16", "[]"]
 
 
-def test_a_damaged_alias_is_named(tmp_path):
+def test_a_damaged_record_is_named(tmp_path):
     open_at(tmp_path).close()
-    for content in (b"", b"{", b"[]", b'{"schema": 1}', b"\xff\xfe"):
-        (tmp_path / "corpus.json").write_bytes(content)
-        with pytest.raises(StoreError, match=r"corpus\.json"):
+    for content in (b"", b"{", b"[]", b"\xff\xfe", b'{"schema": 6, "identity": 7}'):
+        (tmp_path / "corpus" / "identity.json").write_bytes(content)
+        with pytest.raises(StoreError, match=r"identity\.json.*move .*corpus away"):
             open_at(tmp_path)
 
 
-def test_a_lost_alias_is_written_again_over_the_whole_collection(tmp_path):
-    with open_at(tmp_path) as store:
-        publish(store, make_tree())
-    (tmp_path / "corpus.json").unlink()
-    with open_at(tmp_path) as store:
-        assert store.count() == 15
-
-
 def test_what_a_dead_process_half_made_is_made_anew(tmp_path):
-    part = tmp_path / "corpus-ab12cd34.part" / "engine"
+    part = tmp_path / "corpus.part" / "engine"
     part.mkdir(parents=True)
     (part / "half").write_text("written")
     with open_at(tmp_path) as store:
@@ -106,7 +113,7 @@ def test_what_a_dead_process_half_made_is_made_anew(tmp_path):
 
 
 def test_a_foreign_directory_in_its_place_is_left_alone(tmp_path):
-    place = tmp_path / "corpus-ab12cd34"
+    place = tmp_path / "corpus"
     place.mkdir()
     (place / "letters.txt").write_text("mine")
     with pytest.raises(StoreError, match="holds no collection of this program"):
@@ -151,17 +158,17 @@ def test_optimizing_removes_the_bytes_of_removed_text_from_edge_s_files(tmp_path
 def test_a_store_of_another_schema_is_left_as_it_is_and_the_remedy_named(tmp_path, schema):
     with open_at(tmp_path) as store:
         publish(store, make_tree())
-    alias = tmp_path / "corpus.json"
-    ours = alias.read_bytes()
-    alias.write_text(json.dumps(json.loads(ours) | {"schema": schema}))
-    theirs = alias.read_bytes()
+    record = tmp_path / "corpus" / "identity.json"
+    ours = record.read_bytes()
+    record.write_text(json.dumps(json.loads(ours) | {"schema": schema, "identity": "later"}))
+    theirs = record.read_bytes()
     for identity in (IDENTITY, None):
         with pytest.raises(StoreMismatchError, match=f"schema {schema}.*raptor export"):
             open_at(tmp_path, identity=identity)
     with pytest.raises(StoreMismatchError, match="raptor export"):
         stored_identity(StoreSettings(), tmp_path)
-    assert alias.read_bytes() == theirs
-    alias.write_bytes(ours)
+    assert record.read_bytes() == theirs
+    record.write_bytes(ours)
     with open_at(tmp_path) as store:
         assert store.count() == 15
 
@@ -177,42 +184,3 @@ def test_a_machine_without_a_wheel_of_edge_is_named(tmp_path, monkeypatch):
     monkeypatch.setattr("raptor_core.store.folder.find_spec", lambda _: None)
     with pytest.raises(StoreError, match=r"no wheel for this machine.*store\.url"):
         open_at(tmp_path)
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"retired": ["../../victim"]},
-        {"retired": ["victim"]},
-        {"retired": ["corpus-archive-ab12cd34"]},
-        {"collection": "../../victim"},
-    ],
-)
-def test_a_record_that_names_anything_else_removes_nothing(tmp_path, change):
-    root = tmp_path / "home" / "qdrant"
-    open_at(root).close()
-    for place in (tmp_path / "victim", root / "victim", root / "corpus-archive-ab12cd34"):
-        place.mkdir()
-    stored = json.loads((root / "corpus.json").read_text())
-    (root / "corpus.json").write_text(json.dumps(stored | change))
-    files = sorted(tmp_path.rglob("*"))
-    for identity, successor in ((IDENTITY, False), (None, False), (NEWER, True)):
-        with pytest.raises(StoreError, match=r"corpus\.json names .*move .* away"):
-            open_at(root, identity=identity, successor=successor)
-    assert [path for path in files if not path.exists()] == []
-
-
-@pytest.mark.slow
-def test_a_server_s_record_removes_no_collection_of_others(stand_in):
-    server = {"kind": "server", "url": stand_in.url}
-    open_at(None, **server).close()
-    name = "corpus-archive-ab12cd34"
-    stand_in.client.create_collection(name, vectors_config={})
-    stand_in.client.set_payload("corpus-ab12cd34", {"retired": [name]}, points=[IDENTITY_ID])
-    with pytest.raises(StoreError, match=f"names '{name}'"):
-        open_at(None, **server)
-    create = models.CreateAlias(collection_name=name, alias_name="corpus")
-    stand_in.client.update_collection_aliases([models.CreateAliasOperation(create_alias=create)])
-    with pytest.raises(StoreError, match=r"not made by this program.*store\.corpus"):
-        open_at(None, identity=NEWER, successor=True, **server)
-    assert stand_in.client.collection_exists(name)

@@ -1,7 +1,6 @@
 """Server mode at the wire: what is sent, and what is said when the server fails."""
 
 import socket
-from dataclasses import replace
 
 import pytest
 from qdrant_client import QdrantClient, models
@@ -10,10 +9,11 @@ from support.stores import IDENTITY, make_tree, open_at, publish
 from raptor_core.errors import StoreError, StoreMismatchError
 from raptor_core.settings.stores import StoreSettings
 from raptor_core.store import Where, stored_identity
+from raptor_core.store.collection import SCHEMA
 from raptor_core.store.engines import qdrant
 from raptor_core.store.engines.base import Delete, Point, Upsert
 from raptor_core.store.engines.qdrant import split
-from raptor_core.store.server import IDENTITY_ID, SCHEMA
+from raptor_core.store.server import METADATA
 
 KEY = "planted-secret-key"
 
@@ -22,18 +22,21 @@ def settings_for(stand_in):
     return StoreSettings(kind="server", url=stand_in.url)
 
 
-def test_the_collection_is_made_whole_before_its_alias(stand_in):
+def test_a_collection_is_made_with_its_record_and_what_lacks_of_its_indexes(stand_in):
     open_at(None, "server", url=stand_in.url).close()
     paths = [path.partition("?")[0] for method, path, _, _ in stand_in.requests if method != "GET"]
-    made = "/collections/corpus-ab12cd34"
-    assert paths[0] == made
-    assert paths.index(f"{made}/points/batch") < paths.index("/collections/aliases")
-    assert not stand_in.indexes["tree"].get("is_tenant")
-    assert stand_in.indexes["layer"]["type"] == "integer"
+    assert paths == ["/collections/corpus", *["/collections/corpus/index"] * 8]
+    assert stand_in.indexed["corpus"]["layer"]["type"] == "integer"
     assert stored_identity(settings_for(stand_in), None) == IDENTITY
+    del stand_in.indexed["corpus"]["layer"]  # as after a death before the last one
+    stand_in.requests.clear()
+    open_at(None, "server", url=stand_in.url).close()
+    assert [body["field_name"] for method, _, body, _ in stand_in.requests if method != "GET"] == [
+        "layer"
+    ]
 
 
-def test_a_corpus_is_found_again_by_its_alias(stand_in):
+def test_a_corpus_is_found_again_by_its_name(stand_in):
     with open_at(None, "server", url=stand_in.url) as store:
         publish(store, make_tree())
     with open_at(None, "server", identity=None, url=stand_in.url) as store:
@@ -46,18 +49,15 @@ def test_a_publication_is_one_request_with_its_manifest_last(stand_in):
         publish(store, make_tree(word="old"))
         stand_in.requests.clear()
         publish(store, make_tree(word="new"))
-    ((path, body),) = [
-        (path, body) for _, path, body, _ in stand_in.requests if "points/batch" in path
-    ]
-    assert "wait=true" in path
-    assert [next(iter(one)) for one in body["operations"]] == [
-        *("upsert", "upsert", "delete", "upsert")
-    ]
+    staging, publication = (
+        body["operations"] for _, path, body, _ in stand_in.requests if "points/batch?wait" in path
+    )
+    assert [next(iter(one)) for one in publication] == ["upsert", "set_payload", "delete", "upsert"]
     states = [
-        {point["payload"]["state"] for point in body["operations"][at]["upsert"]["points"]}
-        for at in (0, 1, 3)
+        {point["payload"]["state"] for point in one["upsert"]["points"]}
+        for one in (*staging, publication[0], publication[3])
     ]
-    assert states == [{"manifest"}, {"live"}, {"manifest"}]
+    assert states == [{"staged"}, {"manifest"}, {"manifest"}]
 
 
 @pytest.mark.parametrize("limit", [1, 3000, 10**6])
@@ -111,7 +111,7 @@ def test_a_plain_client_reads_a_layer_by_its_fields(stand_in):
         models.FieldCondition(key=key, match=models.MatchValue(value=value))
         for key, value in fields.items()
     ]
-    points, _ = client.scroll("corpus-ab12cd34", models.Filter(must=must), limit=100)
+    points, _ = client.scroll("corpus", models.Filter(must=must), limit=100)
     client.close()
     texts = {(point.payload["node_id"], point.payload["text"]) for point in points}
     assert texts == {(node.id, node.text) for node in nodes if node.layer == 0}
@@ -124,33 +124,26 @@ def test_reading_a_corpus_that_is_not_there_makes_nothing(stand_in):
     assert {method for method, *_ in stand_in.requests} == {"GET"}
 
 
-def test_another_embedder_is_refused(stand_in):
-    open_at(None, "server", url=stand_in.url).close()
-    other = replace(IDENTITY, embedder_fingerprint="ffff00001111", embedder_model="newer")
-    with pytest.raises(StoreMismatchError, match=r"sample-model.*newer"):
-        open_at(None, "server", identity=other, url=stand_in.url)
-
-
 @pytest.mark.parametrize("schema", [SCHEMA + 1, SCHEMA - 1])
 def test_a_collection_of_another_schema_is_left_as_it_is(stand_in, schema):
     open_at(None, "server", url=stand_in.url).close()
-    name, point = "corpus-ab12cd34", IDENTITY_ID
-    stand_in.client.set_payload(name, {"schema": schema}, points=[point])
+    theirs = {METADATA: {"schema": schema}}
+    stand_in.client.update_collection("corpus", metadata=theirs)
     for identity in (IDENTITY, None):
         with pytest.raises(StoreMismatchError, match=f"schema {schema}.*raptor export"):
             open_at(None, "server", identity=identity, url=stand_in.url)
     with pytest.raises(StoreMismatchError, match="raptor export"):
         stored_identity(settings_for(stand_in), None)
-    assert stand_in.points(name)[0].payload["schema"] == schema
+    kept = stand_in.client.get_collection("corpus").config.metadata
+    assert kept[METADATA]["schema"] == schema
 
 
-def test_a_collection_of_somebody_else_is_refused(stand_in):
-    stand_in.client.create_collection("theirs", vectors_config={})
-    alias = models.CreateAlias(collection_name="theirs", alias_name="corpus")
-    actions = [models.CreateAliasOperation(create_alias=alias)]
-    stand_in.client.update_collection_aliases(actions)
-    with pytest.raises(StoreError, match="not made by this program"):
-        open_at(None, "server", url=stand_in.url)
+@pytest.mark.parametrize("metadata", [None, {"theirs": 1}, {METADATA: {}}, {METADATA: 7}])
+def test_a_collection_of_somebody_else_is_refused(stand_in, metadata):
+    stand_in.client.create_collection("corpus", vectors_config={}, metadata=metadata)
+    for identity in (IDENTITY, None):
+        with pytest.raises(StoreError, match=r"not (made by|of) this program.*store\.corpus"):
+            open_at(None, "server", identity=identity, url=stand_in.url)
 
 
 def test_a_dead_server_is_named_with_the_remedy():

@@ -9,7 +9,7 @@ from support.stores import make_tree, open_at, publish, vectors_of
 
 from raptor_core.errors import StoreError
 
-NAME = "corpus-ab12cd34"
+NAME = "corpus"
 
 
 def opened(stand_in, **settings):
@@ -49,13 +49,14 @@ def test_an_own_authority_is_trusted_and_no_other(tls_stand_in, authority, monke
 
 def test_a_collection_has_our_defaults_and_a_server_chooses_the_rest(stand_in):
     opened(stand_in).close()
-    assert stand_in.created[NAME] == {
+    made = stand_in.created[NAME]
+    assert {option: made[option] for option in made if option != "metadata"} == {
         "vectors": {"dense": {"size": 16, "distance": "Cosine"}},
         "sparse_vectors": {"lexical": {"modifier": "idf"}},
         "on_disk_payload": True,
         "optimizers_config": {"indexing_threshold": 150_000},
     }
-    assert stand_in.indexes["tree"] == {"type": "keyword", "enable_hnsw": True}
+    assert stand_in.indexed[NAME]["tree"] == {"type": "keyword", "enable_hnsw": True}
 
 
 OPTIONS = {

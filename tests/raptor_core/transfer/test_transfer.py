@@ -15,7 +15,7 @@ from raptor_core.errors import (
 )
 from raptor_core.store import Where
 from raptor_core.transfer.exporting import export_trees
-from raptor_core.transfer.format import ExportFolder, decode, encode
+from raptor_core.transfer.format import ExportFolder
 from raptor_core.transfer.importing import (
     differing_trees,
     import_trees,
@@ -102,11 +102,6 @@ def test_what_is_not_published_is_not_exported(one):
         export_trees(store, folder, ["x"])
 
 
-def test_a_manifest_is_told_and_read_without_loss(one):
-    _, _, export = one
-    assert decode(encode(export), "x") == export
-
-
 def test_an_export_lies_on_any_filesystem_that_fsspec_knows(one):
     store, _, _ = one
     folder, export = exported(store, "memory://backups/monday")
@@ -118,15 +113,6 @@ def test_an_export_lies_on_any_filesystem_that_fsspec_knows(one):
         folder.read("trees/none.parquet")
     with pytest.raises(ExportError, match="expected a folder or a URL"):
         ExportFolder("nowhere://user:pw@x")
-
-
-def test_every_tree_is_read_by_itself(one, monkeypatch):
-    store, folder, _ = one
-    asked = []
-    nodes = store.nodes
-    monkeypatch.setattr(store, "nodes", lambda where: asked.append(where) or nodes(where))
-    export_trees(store, folder)
-    assert asked == [Where(trees=(ODD,)), Where(trees=("t",))]
 
 
 def test_nodes_may_have_no_vectors_all_or_some():

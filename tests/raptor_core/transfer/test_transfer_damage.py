@@ -17,7 +17,7 @@ from raptor_core.errors import (
     StoreMismatchError,
 )
 from raptor_core.transfer.exporting import check_target
-from raptor_core.transfer.format import MANIFEST, ExportFolder, tree_file
+from raptor_core.transfer.format import MANIFEST, tree_file
 from raptor_core.transfer.importing import check_embedder, import_trees, read_export, verify
 
 
@@ -125,34 +125,3 @@ def test_a_failure_in_the_middle_leaves_whole_trees_and_is_repeated(one, open_ki
         assert store.count() == 0
         import_trees(store, folder, export)
         assert len(store.manifests()) == 2
-
-
-class Broken:
-    """A storage whose client fails as it likes."""
-
-    def __init__(self, error):
-        self.error = error
-
-    def fails(self, *_, **__):
-        raise self.error
-
-    info = cat_file = pipe_file = fails
-
-
-@pytest.mark.parametrize(
-    "error", [PermissionError("no"), RuntimeError("s3://user:planted@host is not there")]
-)
-def test_a_place_that_fails_is_named_without_its_password(error):
-    folder = ExportFolder("memory://backups")
-    folder._files = Broken(error)
-    for call in (
-        lambda: read_export(folder),
-        lambda: folder.read("a"),
-        lambda: folder.write("a", b"x"),
-    ):
-        with pytest.raises(ExportError, match=r"memory://backups/.* does not answer") as caught:
-            call()
-        assert "planted" not in str(caught.value)
-    folder._files = Broken(FileNotFoundError("NoSuchBucket"))
-    with pytest.raises(ExportError, match=r"NoSuchBucket; make the bucket"):
-        folder.write("a", b"x")

@@ -1,6 +1,5 @@
 """Custom components: passed to Components, or named in the settings."""
 
-import subprocess
 import sys
 
 import pytest
@@ -11,67 +10,52 @@ from raptor_core.models.reading import Passage
 from raptor_core.tokens import WordCounter
 from raptor_core.tree.cache import NodeCache
 from raptor_core.tree.custom_components import custom_component, custom_fingerprints, reader_of
-from raptor_core.tree.publish import (
-    BUILD_GROUPS,
-    build_settings_fingerprint,
-    content_settings,
-    make_manifest,
-)
+from raptor_core.tree.publish import build_settings_fingerprint, content_settings
 
 MODULE = """
 from raptor_core import Chunk, Clusters, Summary
 from raptor_core.models.reading import Answer
+from raptor_core.tokens import WordCounter
 
 
-class Lines:
-    fingerprint = "lines-1"
+class Part:
+    def __init__(self, settings):
+        self.fingerprint = f"{type(self).__name__}-{settings.summarizer.max_tokens}"
 
-    def __init__(self, counter):
-        self.counter = counter
 
+class Lines(Part):
     def chunk(self, document):
         found, start = [], 0
         for line in document.text.splitlines(keepends=True):
             text = line.strip()
-            n_tokens = self.counter.count([text])[0]
+            n_tokens = WordCounter().count([text])[0]
             found.append(Chunk(text, start, start + len(text), n_tokens))
             start += len(line)
         return found
 
 
-class Shouting:
-    def __init__(self, settings):
-        self.fingerprint = f"shouting-{settings.summarizer.max_tokens}"
-
+class Shouting(Part):
     def summarize(self, requests):
         for request in requests:
             yield Summary(request.key, " ".join(request.texts).upper())
 
 
-def first_words(texts):
-    return " ".join(text.split()[0] for text in texts)
+def first_words(settings):
+    return lambda texts: " ".join(text.split()[0] for text in texts)
 
 
-class All:
-    fingerprint = "all-1"
+class All(Part):
     anchorable = False
 
     def cluster(self, vectors, n_tokens):
         return Clusters((tuple(range(len(vectors))),) if len(vectors) > 1 else ())
 
 
-class NoCut:
-    fingerprint = "no-cut"
-
-
 def broken(settings):
     raise RuntimeError("no licence")
 
 
-ready = All()
-
-
-class FirstSentence:
+class FirstSentence(Part):
     def read(self, question, passages):
         return Answer(f"{passages[0].text} [1]", (passages[0],))
 """
@@ -94,7 +78,7 @@ def named(tmp_path, monkeypatch):
 
 
 def test_parts_that_the_settings_name_build_the_tree(named):
-    tree = build_tree([LOG], named(chunker="Lines", summarizer="Shouting", clusterer="ready"))
+    tree = build_tree([LOG], named(chunker="Lines", summarizer="Shouting", clusterer="All"))
     assert [node.text for node in tree.layers[0].nodes] == LOG.text.splitlines()
     assert [node.n_tokens for node in tree.layers[0].nodes] == [3, 3, 4]
     assert tree.layers[1].nodes[0].text == "LIT IN 1872. DARK IN 1953. LIT AGAIN IN 1990."
@@ -110,7 +94,7 @@ def test_a_reader_of_ones_own_answers_and_changes_no_tree(named):
 
 
 def test_a_function_summarizes_by_name_and_as_it_is(named):
-    by_name = build_tree([LOG], named(chunker="Lines", summarizer="first_words", clusterer="ready"))
+    by_name = build_tree([LOG], named(chunker="Lines", summarizer="first_words", clusterer="All"))
     assert by_name.layers[1].nodes[0].text == "Lit Dark Lit"
     components = Components(
         named(chunker="Lines", clusterer="All"), summarizer=lambda texts: f"{len(texts)} entries."
@@ -143,27 +127,15 @@ def test_a_function_has_the_version_that_it_says_else_that_of_its_source(named):
 
 
 def test_settings_of_a_custom_component_hold_its_fingerprint(named):
-    settings = named(summarizer="Shouting", judge="Missing")
-    custom = custom_fingerprints(settings, BUILD_GROUPS)
-    assert custom == {"summarizer": "shouting-200"}
-    assert content_settings(settings, "summarizer", custom)["own"] == "shouting-200"
+    settings = named(summarizer="Shouting")
+    custom = custom_fingerprints(settings)
+    assert custom == {"summarizer": "Shouting-200"}
+    assert content_settings(settings, "summarizer", custom)["own"] == "Shouting-200"
     assert "own" not in content_settings(settings, "chunking", custom)
     assert "own" not in content_settings(settings, "summarizer", {})
     expected = build_settings_fingerprint(settings, custom)
     assert Components(settings).settings_fingerprint == expected
     assert build_settings_fingerprint(settings, {}) != expected
-
-
-def test_a_manifest_holds_the_fingerprint_that_it_is_made_with(named):
-    tree = build_tree([LOG], named(chunker="Lines", clusterer="All", summarizer="first_words"))
-    assert make_manifest(tree, [LOG], "of the build").settings_fingerprint == "of the build"
-
-
-def test_the_module_of_manifests_imports_no_package_of_components():
-    code = "import sys, raptor_core.tree.publish; print(*sys.modules)"
-    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    packages = ("audit", "chunking", "clustering", "models", "tokens")
-    assert {f"raptor_core.{name}" for name in packages}.isdisjoint(run.stdout.split())
 
 
 def test_copies_share_what_is_made_but_not_summarizer_and_cache():
@@ -175,7 +147,6 @@ def test_copies_share_what_is_made_but_not_summarizer_and_cache():
     assert copy.cache is cache
     assert (copy.forgets, components.forgets) == (False, True)
     assert copy.summarizer is not summarizer
-    assert Components(cache=cache).with_cache(NodeCache()).cache is cache
 
 
 def test_the_corpus_tree_shares_the_embedder_and_takes_the_chunker_of_its_settings(named):
@@ -192,8 +163,8 @@ def test_the_corpus_tree_shares_the_embedder_and_takes_the_chunker_of_its_settin
     [
         ("chunker", "nowhere:Lines", "No module named 'nowhere'.*PYTHONPATH"),
         ("chunker", "our_parts:Curves", "our_parts.*Curves"),
-        ("chunker", "our_parts:NoCut", "NoCut lacks chunk; raptor_core.chunking.base.Chunker"),
-        ("embedder", "our_parts:broken", "cannot be made: RuntimeError: no licence"),
+        ("chunker", "our_parts:All", "All lacks chunk; raptor_core.chunking.base.Chunker"),
+        ("embedder", "our_parts:broken", "failed: RuntimeError: no licence"),
     ],
 )
 def test_a_part_that_is_not_right_is_told_with_its_setting(named, kind, name, told):

@@ -36,13 +36,13 @@ def test_a_new_store_gets_what_the_machine_is_fast_at(machine, flags, wanted):
 @pytest.mark.parametrize("made_with", [FULL, HALF])
 def test_a_store_goes_on_with_what_it_was_made_with(machine, flags, made_with):
     machine(flags)
-    stored = ["of another model", make_embedder(made_with).fingerprint]
+    stored = make_embedder(made_with).fingerprint
     assert resolve_precision(EmbedderSettings(), stored) == made_with
 
 
 def test_a_precision_that_is_set_stays(machine):
     machine("amx_bf16")
-    assert resolve_precision(FULL, [make_embedder(HALF).fingerprint]) == FULL
+    assert resolve_precision(FULL, make_embedder(HALF).fingerprint) == FULL
 
 
 def test_float32_is_what_was_built_before_there_was_a_choice():

@@ -3,7 +3,6 @@
 import logging
 import re
 import tomllib
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -23,7 +22,6 @@ from support.word_counter import WordCounter
 
 from raptor_core.audit.base import AuditedSummary, NamedText
 from raptor_core.audit.llm import LlmJudge
-from raptor_core.errors import EndpointError
 from raptor_core.models.embedding.openai import OpenAIEmbedder
 from raptor_core.models.endpoints.client import EndpointClient
 from raptor_core.models.endpoints.dialects import Dialect, connect, is_azure
@@ -154,14 +152,11 @@ def test_a_server_without_schemas_and_base64_is_asked_without(server):
     ],
 )
 def test_json_within_borders_is_read(server, answer):
-    settings = Settings.model_validate(
-        {"audit": {"judge": "llm", "base_url": server.base_url, "json_format": "prompt"}}
-    )
+    settings = Settings.model_validate({"audit": {"judge": "llm", "base_url": server.base_url}})
     judge = LlmJudge(settings.audit, policy=ONCE)
     server.answer = lambda _body: answer
     node = AuditedSummary(NamedText("s", "A statement."), (NamedText("c", "A statement."),))
     assert judge.judge([node])[0][0].judgement == "supported"
-    assert "response_format" not in server.bodies[0]
 
 
 def summarizer_at(server, **values):
@@ -210,12 +205,14 @@ def test_an_encoding_that_is_refused_is_left_out(server):
     assert [body["encoding_format"] for body in server.bodies] == ["base64", "float"]
 
 
-def test_a_refused_form_of_answers_names_the_setting_that_changes_it(server):
+def test_a_refused_form_of_answers_is_asked_for_in_the_prompt(server):
     server.refuse = plain_server
-    client = EndpointClient(summarizer_at(server).summarizer, ONCE)
-    asked = replace(ask(), response_format={"type": "json_schema", "json_schema": {}})
-    with pytest.raises(EndpointError, match="set json_format"):
-        client.chat(asked)
+    settings = Settings.model_validate({"audit": {"judge": "llm", "base_url": server.base_url}})
+    assert judged(settings, server) == "supported"
+    first, second = server.bodies
+    assert "response_format" not in second
+    assert second["messages"][0]["content"].startswith(first["messages"][0]["content"])
+    assert '"unsupported"' in second["messages"][0]["content"]
 
 
 def test_azures_key_is_in_no_error_and_no_log(server, caplog):

@@ -17,7 +17,7 @@ from raptor_core.retrying import RetryPolicy
 from raptor_core.settings import AuditSettings, EndpointPart
 
 NEVER = threading.Event()
-DOWN = FaultError("HTTP 503", is_down=True)
+DOWN = FaultError("HTTP 503", meaning="down")
 
 
 def client_of(server, policy=QUICK, **values):
@@ -77,7 +77,7 @@ def test_all_clients_of_one_endpoint_and_model_share_their_limits(server):
 @pytest.mark.parametrize("demanded", [0.3, None])
 def test_a_refusal_for_the_rate_pauses_every_caller(demanded):
     limiter = Limiter()
-    fault = FaultError("busy", is_limit=True, retry_after_seconds=demanded)
+    fault = FaultError("busy", meaning="limit", retry_after_seconds=demanded)
     fail(limiter, fault, RetryPolicy(base_seconds=0.6))
     assert seconds(lambda: limiter.wait(1, NEVER, "a call")) >= 0.29
 
@@ -89,7 +89,7 @@ def test_a_call_that_is_refused_for_the_rate_waits_as_long_as_the_endpoint_says(
 
 def test_a_wait_that_nobody_waits_for_pauses_nobody():
     limiter = Limiter()
-    fault = FaultError("busy", is_limit=True, retry_after_seconds=86_400.0)
+    fault = FaultError("busy", meaning="limit", retry_after_seconds=86_400.0)
     limiter.failed(fault, limiter.wait(1, NEVER, "a call"), RetryPolicy())
     assert seconds(lambda: limiter.wait(1, NEVER, "a call")) < 5
 

@@ -104,7 +104,7 @@ def fault(status, message, codes="", purpose="summarizer"):
 def test_a_call_that_is_too_long_is_its_own_fault_in_all_words(form):
     caught = fault(*CONTEXT[form])
     assert isinstance(caught, CallFaultError)
-    assert (caught.kind, caught.retryable, caught.is_down) == ("context", False, False)
+    assert (caught.kind, caught.meaning) == ("context", "stop")
     assert "lower clustering.max_tokens or summarizer.max_tokens" in caught.reason
 
 
@@ -112,7 +112,7 @@ def test_a_call_that_is_too_long_is_its_own_fault_in_all_words(form):
 def test_a_text_that_is_refused_before_an_answer_is_the_calls_own_fault(form):
     caught = fault(*FILTER[form])
     assert isinstance(caught, CallFaultError)
-    assert (caught.kind, caught.retryable) == ("filtered", False)
+    assert (caught.kind, caught.meaning) == ("filtered", "stop")
 
 
 @pytest.mark.parametrize(
@@ -163,7 +163,7 @@ def test_other_errors_are_the_endpoints(status, message):
     ],
 )
 def test_money_decides_whether_another_attempt_helps(status, message, codes, retryable):
-    assert fault(status, message, codes).retryable is retryable
+    assert (fault(status, message, codes).meaning != "stop") is retryable
 
 
 @pytest.mark.parametrize(
@@ -178,12 +178,12 @@ def test_money_decides_whether_another_attempt_helps(status, message, codes, ret
 )
 def test_a_model_that_loads_is_no_outage(status, message):
     caught = fault(status, message)
-    assert (caught.is_loading, caught.is_down, caught.retryable) == (True, False, True)
+    assert caught.meaning == "loading"
 
 
 def test_a_model_that_failed_to_load_is_not_waited_for():
-    assert not fault(500, "Error loading model: file is damaged").is_loading
-    assert not fault(400, "Failed loading model").is_loading
+    assert fault(500, "Error loading model: file is damaged").meaning != "loading"
+    assert fault(400, "Failed loading model").meaning != "loading"
 
 
 @pytest.mark.parametrize(

@@ -71,7 +71,7 @@ def test_the_last_reason_is_told_after_all_attempts():
 
 
 def test_what_cannot_get_better_is_not_tried_again():
-    script = Script(FaultError("bad key", retryable=False))
+    script = Script(FaultError("bad key", meaning="stop"))
     with pytest.raises(EndpointError, match="after 1 attempt: bad key"):
         run(script, RetryPolicy())
     assert script.n_attempts == 1
@@ -85,18 +85,18 @@ def test_a_fault_of_the_call_itself_ends_in_an_error_of_its_kind_and_keeps_the_t
 
 
 def test_an_outage_never_ends_in_an_error_of_the_call():
-    script = Script(*(FaultError("down", is_down=True) for _ in range(3)))
+    script = Script(*(FaultError("down", meaning="down") for _ in range(3)))
     with pytest.raises(EndpointError) as caught:
         run(script, RetryPolicy(max_retries=2))
     assert not isinstance(caught.value, AnswerError)
 
 
 def test_loading_is_waited_for_without_using_up_attempts_and_with_a_bound():
-    script = Script(*(FaultError("loading", is_loading=True) for _ in range(20)))
+    script = Script(*(FaultError("loading", meaning="loading") for _ in range(20)))
     result, waits = run(script, RetryPolicy(max_retries=0))
     assert result == "done"
     assert waits == [2.0] * 20
-    script = Script(*(FaultError("loading", is_loading=True) for _ in range(1000)))
+    script = Script(*(FaultError("loading", meaning="loading") for _ in range(1000)))
     with pytest.raises(EndpointError, match="after 1 attempt: loading"):
         run(script, RetryPolicy(max_retries=0))
     assert script.n_attempts == 301

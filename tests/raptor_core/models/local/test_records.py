@@ -4,7 +4,6 @@ import hashlib
 import os
 
 import pytest
-from support.gguf import CHAT, write_gguf
 
 from raptor_core.errors import ModelError
 from raptor_core.home.folder import HomeFolder
@@ -12,6 +11,11 @@ from raptor_core.models.local.engine import engine_of
 from raptor_core.models.local.records import digest_of, read_digests, resolve_models
 from raptor_core.settings import Settings
 from raptor_core.tree.components import Components
+
+
+def write_gguf(path, content=b""):
+    path.write_bytes(b"GGUF" + content)
+    return path
 
 
 def settings(path, **values):
@@ -22,7 +26,7 @@ def settings(path, **values):
 
 @pytest.fixture
 def model(tmp_path):
-    return write_gguf(tmp_path / "m.gguf", CHAT)
+    return write_gguf(tmp_path / "m.gguf")
 
 
 def test_a_digest_is_kept_in_the_home_until_the_file_changes(model, tmp_path):
@@ -30,7 +34,7 @@ def test_a_digest_is_kept_in_the_home_until_the_file_changes(model, tmp_path):
     first = digest_of(model, records)
     assert first == hashlib.sha256(model.read_bytes()).hexdigest()
     assert list(read_digests(records).values()) == [first]
-    write_gguf(model, {**CHAT, "general.name": "Other"})
+    write_gguf(model, b"other")
     assert digest_of(model, records) == hashlib.sha256(model.read_bytes()).hexdigest() != first
 
 
@@ -51,7 +55,7 @@ def test_a_home_knows_the_digest_of_its_model(model, tmp_path):
 def test_a_summary_depends_on_the_file_and_not_on_its_path(model, tmp_path):
     first = Components(settings(model))
     moved = Components(settings(model.rename(tmp_path / "moved.gguf")))
-    changed = Components(settings(write_gguf(model, {**CHAT, "general.name": "Other"})))
+    changed = Components(settings(write_gguf(model, b"other")))
     assert moved.summarizer.fingerprint == first.summarizer.fingerprint
     assert moved.settings_fingerprint == first.settings_fingerprint
     assert changed.summarizer.fingerprint != first.summarizer.fingerprint
@@ -68,6 +72,13 @@ def test_settings_without_the_file_serve_readers_and_fail_writers(tmp_path):
     assert resolve_models(gone) == gone
     with pytest.raises(ModelError, match=r"summarizer\.model .* there is no file"):
         _ = Components(gone).summarizer
+
+
+@pytest.mark.parametrize("content", [b"", b"PK\3\4" * 20])
+def test_a_file_that_is_no_gguf_is_refused_in_words(model, content):
+    model.write_bytes(content)
+    with pytest.raises(ModelError, match=r"summarizer\.model: .*m\.gguf is no GGUF file"):
+        _ = Components(settings(model)).summarizer
 
 
 def test_another_file_than_the_expected_one_is_not_loaded(model):

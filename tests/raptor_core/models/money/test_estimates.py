@@ -3,7 +3,7 @@
 import pytest
 
 from raptor_core.models.money.usage import (
-    Cost,
+    Usage,
     cost_usd,
     embedding_cost,
     estimate_tokens,
@@ -29,27 +29,26 @@ def test_prices_are_per_million_tokens():
 
 def test_summaries_and_embeddings_cost_what_the_prices_say():
     given = settings(**PAID, prices=PRICES)
-    assert summary_cost(7, 1_000_000, 100_000, given) == Cost(
-        7, 1_000_000, 100_000, pytest.approx(0.21)
+    assert summary_cost(7, 1_000_000, 100_000, given) == Usage(
+        7, 1_000_000, 100_000, usd=pytest.approx(0.21)
     )
-    assert embedding_cost(500_000, given, n_texts=21) == Cost(3, 500_000, 0, pytest.approx(0.01))
+    assert embedding_cost(500_000, given, n_texts=21) == Usage(3, 500_000, usd=pytest.approx(0.01))
 
 
-def test_without_a_price_the_cost_is_unknown_and_the_model_is_named():
+def test_without_a_price_the_cost_is_unknown():
     total = summary_cost(7, 100, 10, settings(**PAID)) + embedding_cost(9, settings(**PAID))
     assert total.usd is None
-    assert total.unpriced == ("chatty", "vector")
     assert (total.calls, total.tokens) == (7, 119)
 
 
 def test_no_work_costs_nothing_with_or_without_a_price():
-    assert summary_cost(0, 0, 0, settings(**PAID)) == Cost()
-    assert embedding_cost(0, settings(**PAID)) == Cost()
+    assert summary_cost(0, 0, 0, settings(**PAID)) == Usage()
+    assert embedding_cost(0, settings(**PAID)) == Usage()
 
 
 def test_what_calls_no_endpoint_is_free():
-    assert summary_cost(7, 100, 10, Settings()) == Cost(7, 100, 10, 0.0)
-    assert embedding_cost(1000, Settings(), n_texts=5) == Cost()
+    assert summary_cost(7, 100, 10, Settings()) == Usage(7, 100, 10)
+    assert embedding_cost(1000, Settings(), n_texts=5) == Usage()
 
 
 @pytest.mark.parametrize("text", ["", "word", "水位計は正常です。", "🌊", "\ud800"])

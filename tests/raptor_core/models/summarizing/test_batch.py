@@ -21,7 +21,7 @@ from support.word_counter import WordCounter
 from raptor_core.errors import BudgetError, EndpointError
 from raptor_core.models.money.ledger import Ledger
 from raptor_core.models.money.usage import SUMMARIES, summary_cost
-from raptor_core.models.summarizing import make_summarizer
+from raptor_core.models.summarizing import batch, make_summarizer
 from raptor_core.models.summarizing.base import Summary, SummaryRequest
 from raptor_core.models.summarizing.batch import BatchSummarizer
 from raptor_core.settings import BudgetSettings, PriceSettings, Settings, SummarizerSettings
@@ -41,6 +41,11 @@ class Killed(BaseException):
 def server():
     with FakeOpenAI() as fake:
         yield fake
+
+
+@pytest.fixture(autouse=True)
+def poll_at_once(monkeypatch):
+    monkeypatch.setattr(batch, "POLL_SECONDS", 0.001)
 
 
 @pytest.fixture
@@ -65,7 +70,6 @@ def summarizer(server, ledger=None, kept=None, **values):
         **{
             "model": "small",
             "batch_from": 4,
-            "batch_poll_seconds": 0.001,
             "max_retries": 1,
             **values,
         },
@@ -247,8 +251,7 @@ def test_the_forecast_has_half_the_price_from_that_many_on():
 
 
 def test_a_build_by_batches_is_the_build_at_once(server, batches, tmp_path):
-    more = {"batch_from": 5, "batch_poll_seconds": 0.001}
-    settings = paid_settings(server.base_url, summarizer=more)
+    settings = paid_settings(server.base_url, summarizer={"batch_from": 5})
     components = make_components(settings, tmp_path / "answers")
     tree = build_tree(DOCUMENTS, components=components)
     assert len(batches.batches) >= 2

@@ -35,7 +35,7 @@ def summarizer(server, **values):
     settings = SummarizerSettings(
         kind="openai", base_url=server.base_url, api_key_env="PLANTED_KEY", **values
     )
-    return ChatSummarizer(settings, WordCounter(), QUICK)
+    return ChatSummarizer(settings, WordCounter(), QUICK, unfit=find_unfit)
 
 
 FAULTS = {
@@ -96,7 +96,7 @@ def test_a_refusal_in_words_is_never_kept(server, text):
     (failed,) = summarizer(server).summarize([requested(1)])
     assert isinstance(failed, FailedSummary)
     assert failed.is_refused
-    assert "the model refused in its text" in failed.reason
+    assert "the answer is junk (refusal)" in failed.reason
 
 
 @pytest.mark.parametrize(("status", "again"), [(503, True), (404, False)])

@@ -1,4 +1,4 @@
-"""Answers that are cut off, too long or copies: kept in part, or requested differently."""
+"""Answers that are cut off or too long: kept in part, or requested differently."""
 
 import numpy as np
 import pytest
@@ -18,7 +18,6 @@ CUT = "The lamp was lit in May. The keeper came by boat. The storm then broke th
 REQUEST = SummaryRequest(
     "key", "node", ("The lamp was lit.", "The keeper came."), (4, 3), np.eye(2, dtype=np.float32)
 )
-COPY = Fault.answering("The lamp was lit.")
 TOO_LONG = Fault.error(400, "the prompt exceeds the context window")
 
 
@@ -78,32 +77,6 @@ def test_a_request_whose_answer_was_unusable_is_never_sent_again_as_it_was(serve
     bodies = [str(body) for body in server.bodies]
     assert len(set(bodies)) == len(bodies) == 3
     assert [body["temperature"] for body in server.bodies] == [0.0, 0.3, 0.6]
-
-
-def test_a_copy_of_one_text_is_requested_once_more_with_the_other_texts_named(server):
-    server.fail(COPY)
-    answer = answer_of(server)
-    assert answer.text.startswith("In short:")
-    first, second = prompts_of(server)
-    assert second.startswith(first)
-    assert "- The keeper came." in second
-    assert "- The lamp was lit." not in second
-    assert answer.usage.calls == 2
-
-
-@pytest.mark.parametrize("second", [COPY, Fault.filtered(), Fault.error(503)])
-def test_a_copy_is_kept_if_the_second_answer_is_no_better(server, second):
-    server.fail(COPY)
-    server.fail(second, times=None)
-    kept = {}
-    answer = answer_of(server, kept.__setitem__)
-    assert kept == {"key": "The lamp was lit."} == {"key": answer.text}
-
-
-def test_a_copy_is_kept_where_nothing_is_retried(server):
-    server.fail(COPY, times=None)
-    assert answer_of(server, max_retries=0).text == "The lamp was lit."
-    assert server.n_requests == 1
 
 
 def test_texts_that_are_too_long_together_are_summarized_in_halves_and_marked(server):

@@ -1,0 +1,243 @@
+"""Earlier builds of trees: `raptor versions`."""
+
+from collections.abc import Iterable
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import click
+
+from raptor_assets.cli.options import home_and_json, together
+from raptor_assets.cli.output import print_json, print_wide, usd_text
+from raptor_assets.home.folder import Home
+from raptor_assets.local.versions import (
+    Build,
+    Difference,
+    approve,
+    change_build,
+    compare_builds,
+    list_builds,
+)
+from raptor_assets.shown.markdown import shorten
+from raptor_assets.shown.terminal import say, say_text
+from raptor_assets.shown.versions import difference_markdown, difference_page
+from raptor_core.disk import replace_file
+from raptor_core.evaluation.golden import golden_values
+from raptor_core.evaluation.golden_file import load_golden
+from raptor_core.home.folder import hint
+from raptor_core.store.base import Manifest
+
+_reason = together(
+    click.option("--reason", default="", help="Why; status, plan and the UI show it."),
+    click.option("--who", default="", help="Your name; by default that of the system's user."),
+)
+
+
+def _example(arguments: str) -> str:
+    return f"\b\nExample:\n  raptor versions {arguments}"
+
+
+@click.group("versions", epilog=_example("rollback guides/pumps.md --reason 'worse answers'"))
+def versions_command() -> None:
+    """Show earlier builds of a tree, compare them, go back to one.
+
+    runs.keep_builds says how many earlier builds of each tree are kept. A document that is gone
+    from the source is gone from kept builds, too.
+    """
+
+
+@versions_command.command("list", epilog=_example("list guides/pumps.md"))
+@click.argument("tree")
+@home_and_json
+def list_(tree: str, home: Path, as_json: bool) -> None:
+    """List the builds of a TREE, the newest first: when, run, nodes, checks, cost."""
+    builds = list_builds(*Home.open(home), tree)
+    if as_json:
+        print_json({"tree": tree, "builds": [_build_values(build) for build in builds]})
+        return
+    for build in builds:
+        _print_build(build)
+
+
+def _build_values(build: Build) -> dict[str, Any]:
+    manifest = {field.name: getattr(build.manifest, field.name) for field in fields(Manifest)}
+    known = ("build_id", "layer_sizes", "n_tokens", "published_at", "documents", "hold")
+    return {
+        "id": build.id,
+        "state": build.state,
+        **{name: manifest[name] for name in known},
+        **build.notes,
+        "run_id": build.run_id,
+        "failed_checks": build.failed,
+    }
+
+
+def _print_build(build: Build) -> None:
+    manifest, notes = build.manifest, build.notes
+    sizes = " → ".join(map(str, manifest.layer_sizes))
+    say(f"{build.id}  {build.state}", fg=None if build.state == "kept" else "cyan")
+    parts = [f"made {manifest.published_at}", f"{sizes} nodes", f"{manifest.n_tokens:,} tokens"]
+    if "n_added" in notes:
+        parts.append(f"{notes['n_added']} nodes new, {notes['n_removed']} gone")
+    if cost := notes.get("cost"):
+        parts.append(f"{cost['summaries_made']} summaries, {usd_text(cost['spent_usd'])}")
+    say(f"    {'; '.join(parts)}")
+    if build.run_id:
+        failed = f"; failed: {', '.join(build.failed)}" if build.failed else "; its checks passed"
+        say(f"    run {build.run_id}{failed}")
+    if manifest.hold:
+        say(f"    held: {manifest.hold}", fg="yellow")
+
+
+@versions_command.command(epilog=_example("diff guides/pumps.md --html diff.html"))
+@click.argument("tree")
+@click.argument("old", default="")
+@click.argument("new", default="")
+@click.option("--staged", is_flag=True, help="The build that waits, with the published one.")
+@click.option("--markdown", is_flag=True, help="Print Markdown, as for a pull request's comment.")
+@click.option(
+    "--html",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Write the summaries side by side into this file.",
+)
+@home_and_json
+def diff(
+    tree: str,
+    old: str,
+    new: str,
+    staged: bool,
+    markdown: bool,
+    html: Path | None,
+    home: Path,
+    as_json: bool,
+) -> None:
+    """Show what changed between two builds of a TREE, OLD and NEW.
+
+    They are named by the beginnings of their ids. Without them the published build is compared
+    with the one before it. With a golden set (checks.golden) its questions are answered from both.
+    """
+    opened, settings = Home.open(home)
+    path = opened.golden(settings)
+    cases = () if path is None else load_golden(path)
+    difference = compare_builds(opened, settings, tree, old, new, staged=staged, cases=cases)
+    if html is not None:
+        page = difference_page(tree, difference.old, difference.new, difference.summaries)
+        replace_file(html, page.encode())
+    if as_json:
+        print_json(_difference_values(tree, difference))
+        return
+    if markdown:
+        lines = [line.strip() for line in _lines(difference)]
+        say_text(difference_markdown(tree, lines, difference.summaries))
+        return
+    _print_difference(difference)
+    if html is not None:
+        say(f"written: {html}")
+
+
+def _difference_values(tree: str, difference: Difference) -> dict[str, Any]:
+    return {
+        "tree": tree,
+        "old": difference.old,
+        "new": difference.new,
+        "chunks_added": difference.n_chunks[0],
+        "chunks_removed": difference.n_chunks[1],
+        "summaries": difference.summaries,
+        "golden": difference.golden and [golden_values(report) for report in difference.golden],
+    }
+
+
+def _print_difference(difference: Difference) -> None:
+    from rich.table import Table
+
+    for line in _lines(difference):
+        say(line)
+    if not difference.summaries:
+        return
+    table = Table("old", "new", show_lines=True)
+    for change in difference.summaries:
+        head = f"layer {change.layer}: {change.name}\n"
+        table.add_row(*(_cell(head, text) for text in (change.old, change.new)))
+    print_wide(table)
+
+
+def _lines(difference: Difference) -> list[str]:
+    """Return the numbers of a difference, and the golden questions whose rank changed."""
+    added, removed = difference.n_chunks
+    lines = [
+        f"{difference.old or 'new'} → {difference.new}",
+        f"chunks: {added} new, {removed} gone; summaries that differ: {len(difference.summaries)}",
+    ]
+    if difference.golden:
+        rates = (f"{report.hit_rate:.0%}" for report in difference.golden)
+        lines.append(f"golden questions with their answer: {' → '.join(rates)}")
+        for old, new in zip(*(report.hits for report in difference.golden), strict=True):
+            if old.rank != new.rank:
+                ranks = (str(hit.rank or "missed") for hit in (old, new))
+                lines.append(f"    {' → '.join(ranks)}  {shorten(old.case.text, 100)}")
+    return lines
+
+
+def _cell(head: str, text: str) -> Any:
+    from rich.text import Text
+
+    return Text.assemble((head, "bold"), text or "–")
+
+
+@versions_command.command(epilog=_example("rollback guides/pumps.md --reason 'worse answers'"))
+@click.argument("tree")
+@click.option("--to", default="", metavar="BUILD", help="Build; without it, the one before.")
+@_reason
+@home_and_json
+def rollback(tree: str, to: str, reason: str, who: str, home: Path, as_json: bool) -> None:
+    """Publish an earlier build of a TREE at once, and hold the tree there.
+
+    No model is called. Builds leave a held tree as it is, until `raptor versions release`, or until
+    a document of that build is gone from its source.
+    """
+    config = {"tree": tree, "to": to, "reason": reason, "who": who}
+    _change(home, tree, config, as_json, done="held at")
+
+
+@versions_command.command(epilog=_example("release guides/pumps.md"))
+@click.argument("tree")
+@_reason
+@home_and_json
+def release(tree: str, reason: str, who: str, home: Path, as_json: bool) -> None:
+    """End the hold of a TREE: builds publish it again.
+
+    A kept build of the present documents and settings is published now, without a call of a model.
+    """
+    config = {"tree": tree, "reason": reason, "who": who, "release": True}
+    _change(home, tree, config, as_json, done="released at")
+
+
+@versions_command.command("approve", epilog=_example("approve guides/pumps.md"))
+@click.argument("tree")
+@home_and_json
+def approve_(tree: str, home: Path, as_json: bool) -> None:
+    """Publish the build of a TREE that waits for approval (runs.publish)."""
+    opened, settings = Home.open(home)
+    run_id = approve(opened, settings, tree)
+    (published,) = _published(list_builds(opened, settings, tree))
+    if as_json:
+        print_json({"tree": tree, **_build_values(published), "run_id": run_id})
+    else:
+        say(f"{tree}: published {published.id}")
+
+
+def _change(home: Path, tree: str, config: dict[str, Any], as_json: bool, done: str) -> None:
+    opened, settings = Home.open(home)
+    run_id = change_build(opened, settings, config)
+    (published,) = _published(list_builds(opened, settings, tree))
+    if as_json:
+        print_json({"tree": tree, **_build_values(published), "run_id": run_id})
+        return
+    say(f"{tree}: {done} {published.id}")
+    if published.manifest.hold:
+        say(f"    {published.manifest.hold}", fg="yellow")
+        say(f"`{hint(f'versions release {tree}', home)}` ends that", dim=True)
+
+
+def _published(builds: Iterable[Build]) -> list[Build]:
+    return [build for build in builds if build.state != "kept"]

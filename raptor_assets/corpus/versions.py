@@ -1,0 +1,145 @@
+"""Jobs that publish another build of a tree: an earlier one, or one that waits for approval."""
+
+import getpass
+from collections.abc import Iterator
+from datetime import UTC, datetime
+
+import dagster as dg
+from pydantic import Field
+
+from raptor_assets.assets.names import APPROVE, POOL, ROLLBACK, WAITING, partition_checks
+from raptor_assets.assets.versions import TreeVersion
+from raptor_assets.chain.provenance import DATA_VERSION, IS_GIVEN
+from raptor_assets.chain.run import ChainRun, Event
+from raptor_assets.chain.runs import process_tags, turn
+from raptor_assets.home.access import CorpusAccess
+from raptor_assets.home.versions import Published, release, roll_back
+from raptor_core.documents import partition_key
+from raptor_core.errors import RaptorError
+from raptor_core.transfer.kept import build_name
+
+
+class RollbackConfig(dg.Config):
+    """Configuration of a run that publishes an earlier build."""
+
+    tree: str = Field(description="Name of the tree.")
+    to: str = Field(
+        default="", description="Build to publish, or the beginning of its id; empty: the last one."
+    )
+    reason: str = Field(default="", description="Why; plan, status and UI show it.")
+    who: str = Field(default="", description="Who goes back.")
+    release: bool = Field(
+        default=False, description="End the hold instead, so that builds publish the tree again."
+    )
+
+
+class ApproveConfig(dg.Config):
+    """Configuration of a run that publishes what waits for approval."""
+
+    tree: str = Field(description="Name of the tree; all trees of its partition are published.")
+
+
+def build_version_jobs(access: CorpusAccess) -> list[dg.JobDefinition]:
+    """Return the jobs over builds of trees."""
+    return [build_rollback_job(access), build_approve_job(access)]
+
+
+def build_approve_job(access: CorpusAccess) -> dg.JobDefinition:
+    """Return the job that publishes a build that waits for approval (``runs.publish``)."""
+    corpus = access.names
+
+    @dg.op(
+        name=corpus.of(f"{APPROVE}_step"),
+        description="Publish a build that was made and checked, and waits for approval.",
+        out=dg.Out(dg.Nothing),
+        pool=corpus.of(POOL),
+    )
+    def approve(
+        context: dg.OpExecutionContext, config: ApproveConfig
+    ) -> Iterator[Event | dg.Output[None]]:
+        partition = partition_key(config.tree, access.settings.grouping)
+        context.instance.add_run_tags(context.run_id, process_tags(context))
+        with turn(access.home, context):
+            if not access.tables.exists(WAITING.path, partition):
+                reason = f"no build of the tree {config.tree!r} waits for approval"
+                raise dg.Failure(description=reason, allow_retries=False)
+            checks = partition_checks(access.settings, corpus)
+            keys = [dg.AssetCheckKey(a.key, c.name) for a, c in checks if a == corpus.tree]
+            selected = [corpus.tree.key, corpus.report.key], keys
+            run = ChainRun(context, [partition], access, selected=selected, is_approved=True)
+            yield from run.events()
+            run.raise_failures()
+        yield dg.Output(None)
+
+    @dg.job(
+        name=corpus.of(APPROVE),
+        description="Publish a build of a tree that waits for approval.",
+        executor_def=dg.in_process_executor,
+    )
+    def approve_job() -> None:
+        approve()
+
+    return approve_job
+
+
+def build_rollback_job(access: CorpusAccess) -> dg.JobDefinition:
+    """Return the job that publishes an earlier build and holds the tree there, or releases it."""
+    corpus = access.names
+
+    @dg.op(
+        name=corpus.of(f"{ROLLBACK}_step"),
+        description="Publish an earlier build of a tree, whole and without a call of a model.",
+        out=dg.Out(dg.Nothing),
+        pool=corpus.of(POOL),
+    )
+    def rollback(
+        context: dg.OpExecutionContext, config: RollbackConfig
+    ) -> Iterator[dg.AssetMaterialization | dg.Output[None]]:
+        try:
+            context.instance.add_run_tags(context.run_id, process_tags(context))
+            with turn(access.home, context):
+                if config.release:
+                    published = release(access, config.tree)
+                else:
+                    published = roll_back(access, config.tree, config.to, note_of(config))
+        except RaptorError as error:
+            raise dg.Failure(description=str(error), allow_retries=False) from error
+        yield _materialization(access, published, config)
+        yield dg.Output(None)
+
+    @dg.job(
+        name=corpus.of(ROLLBACK),
+        description="Go back to an earlier build of a tree; builds leave it until it is released.",
+        executor_def=dg.in_process_executor,
+    )
+    def rollback_job() -> None:
+        rollback()
+
+    return rollback_job
+
+
+def note_of(config: RollbackConfig) -> str:
+    """Return who went back, when and why."""
+    who = config.who or getpass.getuser()
+    return f"{config.reason or 'no reason given'} ({who}, {datetime.now(UTC):%Y-%m-%d %H:%M} UTC)"
+
+
+def _materialization(
+    access: CorpusAccess, published: Published, config: RollbackConfig
+) -> dg.AssetMaterialization:
+    manifest, counts = published.manifest, published.counts
+    version = TreeVersion.parse(manifest.inputs).published_as([manifest]).text
+    return dg.AssetMaterialization(
+        asset_key=access.names.tree.key,
+        partition=partition_key(manifest.tree, access.settings.grouping),
+        description="released" if config.release else f"held at an earlier build: {manifest.hold}",
+        metadata={
+            "tree": manifest.tree,
+            "build": build_name(manifest),
+            "build_before": build_name(published.replaced),
+            "held": manifest.hold,
+            "n_nodes": sum(manifest.layer_sizes),
+            **{f"n_nodes_{name}": getattr(counts, name) for name in ("added", "removed")},
+        },
+        tags={DATA_VERSION: version, IS_GIVEN: "true"},
+    )

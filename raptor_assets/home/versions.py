@@ -1,0 +1,116 @@
+"""Back to an earlier build of a tree, and forward again; no text is made and no model called.
+
+The job that does it in Dagster is in ``raptor_assets.corpus.rollback``.
+"""
+
+from dataclasses import dataclass, replace
+
+from raptor_assets.assets.versions import TreeVersion, documents_version
+from raptor_assets.home.access import CorpusAccess
+from raptor_assets.shown.report_records import read_records
+from raptor_core.documents import partition_key
+from raptor_core.errors import UnknownTreeError
+from raptor_core.store.base import Edition, Manifest, PublicationCounts, Where
+from raptor_core.store.store import VectorStore
+from raptor_core.transfer.kept import choose_build
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """Build that was published: its manifest, the one before it, and what changed."""
+
+    manifest: Manifest
+    replaced: Manifest
+    counts: PublicationCounts
+
+
+def roll_back(access: CorpusAccess, tree: str, to: str, note: str) -> Published:
+    """Publish a kept build of a tree and hold the tree there.
+
+    Args:
+        to: id of the build, or its beginning; "" is the build before the published one.
+        note: who goes back, and why.
+
+    Raises:
+        UnknownTreeError: the tree is not published, no such build is kept, or a document of that
+            build is gone from the source.
+        ExportError: the build's file is damaged, or of another embedder.
+    """
+    with access.store.open_existing() as store:
+        replaced = _manifest(store, tree)
+        name = choose_build(access.kept.ids(tree), replaced, to)
+        edition = access.kept.read(tree, name, store.identity)
+        missing = sorted(edition.manifest.documents.keys() - _present(access, tree))
+        if missing:
+            raise UnknownTreeError(
+                f"the build {name} of {tree!r} has the document {missing[0]!r}, which is gone from "
+                "the source; the next `raptor build` deletes that build"
+            )
+        return _publish(access, store, replaced, edition, note)
+
+
+def release(access: CorpusAccess, tree: str) -> Published:
+    """End the hold of a tree: builds publish it again.
+
+    Where the newest kept build is that of the present documents and settings, it is published now.
+    Else the next build updates the tree.
+
+    Raises:
+        UnknownTreeError: the tree is not held.
+    """
+    with access.store.open_existing() as store:
+        replaced = _manifest(store, tree)
+        if not replaced.hold:
+            raise UnknownTreeError(f"the tree {tree!r} is not held; builds publish it")
+        present = _version(access, tree)
+        builds = [b for b in access.kept.builds(tree) if b.manifest.inputs == present]
+        if builds:
+            edition = access.kept.read(tree, builds[-1].id, store.identity)
+        else:
+            nodes = store.nodes(Where(trees=(tree,)))
+            edition = Edition(replaced, nodes)
+        return _publish(access, store, replaced, edition, "")
+
+
+def _publish(
+    access: CorpusAccess, store: VectorStore, replaced: Manifest, edition: Edition, note: str
+) -> Published:
+    """Publish an edition, and keep what it replaces."""
+    manifest = replace(edition.manifest, hold=note)
+    if replaced.build_id != manifest.build_id:
+        access.kept.keep(store, replaced, notes_of(access, replaced))
+    counts = store.publish(manifest, edition.nodes, edition.vectors)
+    access.kept.prune(manifest, access.settings.runs.keep_builds)
+    return Published(manifest, replaced, counts)
+
+
+def notes_of(access: CorpusAccess, published: Manifest) -> dict[str, object]:
+    """Return what a published build says of itself, where its report's record is there."""
+    partition = partition_key(published.tree, access.settings.grouping)
+    record = read_records(access.tables, partition).get(published.tree)
+    return record.notes() if record and record.build_id == published.build_id else {}
+
+
+def _manifest(store: VectorStore, tree: str) -> Manifest:
+    manifests = store.manifests([tree])
+    if not manifests:
+        raise UnknownTreeError(
+            f"no tree is published as {tree!r}; `raptor status` lists what is published"
+        )
+    return manifests[0]
+
+
+def _present(access: CorpusAccess, tree: str) -> set[str]:
+    """Return the ids of the tree's documents in the source."""
+    grouping = access.settings.grouping
+    trees = access.source.inventory().partitions(grouping).get(partition_key(tree, grouping), {})
+    return {entry.id for entry in trees.get(tree, ())}
+
+
+def _version(access: CorpusAccess, tree: str) -> str:
+    """Return ``Manifest.inputs`` of a build of the present documents and settings."""
+    grouping = access.settings.grouping
+    partition = partition_key(tree, grouping)
+    trees = access.source.inventory().partitions(grouping).get(partition, {})
+    digest = documents_version(trees, access.curation())
+    return TreeVersion.of(partition, digest, access.build_version).text

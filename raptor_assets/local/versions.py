@@ -1,0 +1,302 @@
+"""Builds of a tree that are kept: what they were, how two differ, and the way back to one."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from raptor_assets.assets.names import APPROVE, CHAIN_NAMES, ROLLBACK, WAITING
+from raptor_assets.assets.versions import TreeVersion
+from raptor_assets.home.access import CorpusAccess
+from raptor_assets.home.folder import Home
+from raptor_assets.home.versions import notes_of
+from raptor_assets.local.dagster import CODE_LOCATION, QUIET, open_instance
+from raptor_core.documents import partition_key
+from raptor_core.errors import UnknownTreeError
+from raptor_core.evaluation.golden import GoldenReport, measure_golden
+from raptor_core.evaluation.golden_file import Question
+from raptor_core.home.published import refuse_unknown
+from raptor_core.nodes import Node
+from raptor_core.retrieval import Query
+from raptor_core.settings import Settings
+from raptor_core.store import open_store
+from raptor_core.store.base import Edition, Manifest, Where
+from raptor_core.store.payload import payload_to_manifest
+from raptor_core.store.store import VectorStore
+from raptor_core.tables.values import table_to_nodes
+from raptor_core.transfer.kept import build_name, choose_build
+from raptor_core.tree.components import Components
+
+if TYPE_CHECKING:
+    import dagster as dg
+
+_LOOKED_AT = 200  # publications of a tree in Dagster's log
+
+
+@dataclass(frozen=True, slots=True)
+class Build:
+    """Build of a tree.
+
+    Attributes:
+        id: names it for ``raptor versions``.
+        state: "published", "held" or "kept".
+        notes: nodes that came and went with it, and its cost, where they are known.
+        run_id: Dagster run that made it; empty where its records are gone.
+        failed: checks of that run that failed.
+    """
+
+    id: str
+    manifest: Manifest
+    state: str
+    notes: Mapping[str, Any]
+    run_id: str = ""
+    failed: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """Summary of one build beside that of another; a text is empty where a build lacks it."""
+
+    layer: int
+    name: str
+    old: str
+    new: str
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """Two builds of a tree, and what differs between them.
+
+    ``old`` is empty for a tree that was never published. ``golden`` are the answers of the
+    golden set from the tree as it was, and as it is.
+    """
+
+    old: str
+    new: str
+    n_chunks: tuple[int, int]
+    summaries: tuple[Change, ...]
+    golden: tuple[GoldenReport, GoldenReport] | None = None
+
+
+def list_builds(home: Home, settings: Settings, tree: str) -> list[Build]:
+    """Return the published build of a tree and the kept ones, the newest first.
+
+    Raises:
+        UnknownTreeError: the tree is not published.
+    """
+    access = CorpusAccess(settings, home)
+    partition = partition_key(tree, settings.grouping)
+    with access.store.open_existing() as store:
+        live = _live(store, tree)
+    kept = {build.id: build for build in access.kept.builds(tree)}
+    again = kept.pop(build_name(live), None)  # went back to it
+    notes = again.notes if again else notes_of(access, live)
+    builds = [(build_name(live), live, "held" if live.hold else "published", notes)]
+    builds += [(name, build.manifest, "kept", build.notes) for name, build in kept.items()]
+    runs = _runs(home, access, partition)
+    return [
+        Build(name, manifest, state, notes, *runs.get(_content(manifest), ("", ())))
+        for name, manifest, state, notes in sorted(builds, key=lambda build: build[0], reverse=True)
+    ]
+
+
+def _live(store: VectorStore, tree: str) -> Manifest:
+    manifests = store.manifests([tree])
+    refuse_unknown("tree is published as", [tree], {m.tree for m in manifests} or _names(store))
+    return manifests[0]
+
+
+def _names(store: VectorStore) -> set[str]:
+    return {mark.tree for mark in store.marks()}
+
+
+def _content(manifest: Manifest) -> str:
+    """Return the beginning of the data version that Dagster has of a tree's publication."""
+    return TreeVersion.parse(manifest.inputs).published_as([manifest]).text
+
+
+def _runs(
+    home: Home, access: CorpusAccess, partition: str
+) -> dict[str, tuple[str, tuple[str, ...]]]:
+    """Return run and failed checks of publications, by the beginning of their data versions.
+
+    The first publication of a build is that of its run; later ones went back to it.
+    """
+    import dagster as dg
+
+    from raptor_assets.chain.provenance import DATA_VERSION
+
+    runs: dict[str, str] = {}
+    with open_instance(home) as instance:
+        asset = dg.AssetRecordsFilter(access.names.tree.key, asset_partitions=[partition])
+        for record in instance.fetch_materializations(asset, limit=_LOOKED_AT).records:
+            event = record.asset_materialization
+            version = (event.tags or {}).get(DATA_VERSION, "") if event else ""
+            runs["-".join(version.split("-")[:3])] = record.run_id
+        failed = {run_id: _failed_checks(instance, run_id, partition) for run_id in runs.values()}
+    return {version: (run_id, failed[run_id]) for version, run_id in runs.items()}
+
+
+def _failed_checks(instance: dg.DagsterInstance, run_id: str, partition: str) -> tuple[str, ...]:
+    import dagster as dg
+
+    names = set()
+    for entry in instance.all_logs(run_id, of_type=dg.DagsterEventType.ASSET_CHECK_EVALUATION):
+        event = entry.dagster_event
+        result = event.asset_check_evaluation_data if event else None
+        if result and result.partition == partition and not result.passed:
+            names.add(result.check_name)
+    return tuple(sorted(names))
+
+
+def compare_builds(
+    home: Home,
+    settings: Settings,
+    tree: str,
+    old: str = "",
+    new: str = "",
+    *,
+    staged: bool = False,
+    cases: Sequence[Question] = (),
+) -> Difference:
+    """Return what differs between two builds of a tree.
+
+    Args:
+        old: id of a kept build, or its beginning; "" is the one before the published build, and
+            the newest kept one of a held tree.
+        new: the same; "" is the published build.
+        staged: compare the published build with the one that waits for approval.
+        cases: golden questions, which are answered from each of the two.
+
+    Raises:
+        UnknownTreeError: the tree is not published, or no such build is kept.
+    """
+    access = CorpusAccess(settings, home)
+    with access.store.open_existing() as store:
+        if staged:
+            second = _staged(access, store, tree)
+            live = store.manifests([tree])  # none for a tree that was never published
+            first = _published(store, live[0]) if live else replace(second, nodes=())
+        else:
+            manifest = _live(store, tree)
+            newest = access.kept.ids(tree)[-1:] if manifest.hold and not old else [old]
+            first = _edition(access, store, manifest, "".join(newest))
+            published = _published(store, manifest)
+            second = _edition(access, store, manifest, new) if new else published
+    golden = None
+    if cases and first.nodes:
+        of_tree = [case for case in cases if case.document in (None, tree)]
+        golden = _golden(access, first, of_tree), _golden(access, second, of_tree)
+    leaves = [{n.id for n in e.nodes if n.is_leaf} for e in (first, second)]
+    return Difference(
+        build_name(first.manifest) if first.nodes else "",
+        build_name(second.manifest),
+        (len(leaves[1] - leaves[0]), len(leaves[0] - leaves[1])),
+        tuple(_changes(first.nodes, second.nodes)),
+        golden,
+    )
+
+
+def _edition(access: CorpusAccess, store: VectorStore, live: Manifest, name: str) -> Edition:
+    chosen = choose_build(access.kept.ids(live.tree), live, name)
+    return access.kept.read(live.tree, chosen, store.identity)
+
+
+def _staged(access: CorpusAccess, store: VectorStore, tree: str) -> Edition:
+    """Return the build of a tree that waits for approval, from its tables."""
+    partition = partition_key(tree, access.settings.grouping)
+    properties = access.tables.properties(WAITING.path, partition) or {}
+    payloads = json.loads(properties.get("manifests", "[]"))
+    manifests = {m.tree: m for m in map(payload_to_manifest, payloads)}
+    if tree not in manifests:
+        raise UnknownTreeError(
+            f"no build of the tree {tree!r} waits for approval; runs.publish says when one does"
+        )
+    nodes: list[Node] = []
+    for layer in range(len(manifests[tree].layer_sizes)):
+        table = access.tables.read(CHAIN_NAMES.nodes(layer).path, partition)
+        nodes += (node for node in table_to_nodes(table) if node.tree == tree)
+    keys = [node.embedding_key for node in nodes]
+    vectors = {**store.vectors(keys), **access.components().cache.vectors(keys)}
+    return Edition(manifests[tree], nodes, vectors)
+
+
+def _published(store: VectorStore, manifest: Manifest) -> Edition:
+    nodes = store.nodes(Where(trees=(manifest.tree,)))
+    return Edition(manifest, nodes, store.vectors(node.embedding_key for node in nodes))
+
+
+def _golden(access: CorpusAccess, edition: Edition, cases: Sequence[Question]) -> GoldenReport:
+    """Answer golden questions from one build, in a store in memory."""
+    components = access.components()
+
+    def open_memory() -> VectorStore:
+        settings = access.settings.store.model_copy(update={"kind": "edge"})
+        store = open_store(settings, None, components.store_identity)
+        store.publish(edition.manifest, edition.nodes, edition.vectors)
+        return store
+
+    query = Query.from_settings(access.settings)
+    return measure_golden(cases, components.embedder, open_memory, query)
+
+
+def _changes(old: Iterable[Node], new: Iterable[Node]) -> Iterable[Change]:
+    """Yield the summaries that differ, from the top down; a cluster's keep their slot."""
+    first, second = ({(n.layer, n.slot): n for n in nodes if not n.is_leaf} for nodes in (old, new))
+    for key in sorted(first.keys() | second.keys(), key=lambda key: (-key[0], key[1])):
+        pair = first.get(key), second.get(key)
+        old_text, new_text = (node.text if node else "" for node in pair)
+        if old_text != new_text:
+            name = next(node.name for node in reversed(pair) if node)
+            yield Change(key[0], name, old_text, new_text)
+
+
+def change_build(
+    home: Home,
+    settings: Settings,
+    config: Mapping[str, Any],
+    components: Components | None = None,
+) -> str:
+    """Run the job that goes back to a build, or releases a tree; return the run's id.
+
+    ``config`` are the fields of ``RollbackConfig``.
+
+    Raises:
+        UnknownTreeError: there is no such tree or build, or it cannot be published.
+    """
+    from raptor_assets.corpus.versions import build_rollback_job
+
+    access = CorpusAccess(settings, home, components=components)
+    return _run(access, build_rollback_job, ROLLBACK, config)
+
+
+def approve(home: Home, settings: Settings, tree: str, components: Components | None = None) -> str:
+    """Publish the build of a tree that waits for approval; return the run's id.
+
+    Raises:
+        UnknownTreeError: none waits, or it cannot be published.
+    """
+    from raptor_assets.corpus.versions import build_approve_job
+
+    access = CorpusAccess(settings, home, components=components)
+    return _run(access, build_approve_job, APPROVE, {"tree": tree})
+
+
+def _run(
+    access: CorpusAccess,
+    build_job: Callable[[CorpusAccess], dg.JobDefinition],
+    name: str,
+    config: Mapping[str, Any],
+) -> str:
+    from raptor_assets.chain.runs import run_job
+
+    steps = {access.names.of(f"{name}_step"): {"config": dict(config)}}
+    location = None if access.home.owner.names().corpus else CODE_LOCATION
+    with open_instance(access.home) as instance:
+        job, run_config = build_job(access), {"loggers": QUIET, "ops": steps}
+        run_id, error = run_job(job, instance, run_config, {}, location)
+    if error:
+        raise UnknownTreeError(error)
+    return run_id

@@ -1,0 +1,157 @@
+"""Kept builds: what a tree was before its last publications, to go back to.
+
+    <url>/<digest of the tree's name>/<id>.parquet   one build, in the form of an exported tree
+
+A build is kept when another one takes its place. The footer of its file has the manifest. The id
+begins with the time at which the build was made.
+"""
+
+import json
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from raptor_core.errors import DamagedTreeError, ExportError, UnknownTreeError
+from raptor_core.filesystems import Folder
+from raptor_core.identity import digest
+from raptor_core.store.base import Edition, Manifest, StoreIdentity, Where
+from raptor_core.store.payload import manifest_to_payload, payload_to_manifest
+from raptor_core.store.publishing import UNFINISHED
+from raptor_core.store.store import VectorStore
+from raptor_core.transfer.format import decode_rows, encode_rows, read_note
+from raptor_core.tree.publish import build_id
+
+_EXTENSION = ".parquet"
+
+
+@dataclass(frozen=True, slots=True)
+class KeptBuild:
+    """Build of a tree: ``id`` names it, ``notes`` tell what it cost and changed."""
+
+    id: str
+    manifest: Manifest
+    notes: Mapping[str, Any]
+
+
+class KeptBuilds:
+    """Builds that trees had before, in one folder.
+
+    Methods raise ExportError where the folder refuses, or a file is damaged.
+
+    Args:
+        url: folder, or any fsspec URL.
+    """
+
+    def __init__(self, url: str) -> None:
+        self._folder = Folder(url, ExportError)
+
+    def ids(self, tree: str) -> list[str]:
+        """Return the ids of a tree's kept builds, the oldest first."""
+        files = self._folder.names(_place(tree))
+        return [name.removesuffix(_EXTENSION) for name in files if name.endswith(_EXTENSION)]
+
+    def builds(self, tree: str) -> list[KeptBuild]:
+        """Return the kept builds of a tree, the oldest first."""
+        return [self._build(tree, name) for name in self.ids(tree)]
+
+    def _build(self, tree: str, name: str) -> KeptBuild:
+        file, data = self._read(tree, name)
+        try:
+            note = json.loads(read_note(data, file))
+            return KeptBuild(name, payload_to_manifest(note["manifest"]), note["notes"])
+        except (ValueError, KeyError, TypeError, DamagedTreeError) as error:
+            raise ExportError(f"{file} is damaged: {error}; remove it") from error
+
+    def _read(self, tree: str, name: str) -> tuple[str, bytes]:
+        file = f"{_place(tree)}/{name}{_EXTENSION}"
+        data = self._folder.find(file)
+        if data is None:
+            raise UnknownTreeError(
+                f"no build {name!r} of tree {tree!r} is kept; `raptor versions list` shows them"
+            )
+        return self._folder.shown(file), data
+
+    def read(self, tree: str, name: str, identity: StoreIdentity) -> Edition:
+        """Return a kept build, to publish in the store of ``identity``.
+
+        Raises:
+            UnknownTreeError: no such build is kept.
+            ExportError: its file is damaged, or has vectors of another embedder.
+        """
+        file, data = self._read(tree, name)
+        note = json.loads(read_note(data, file))
+        manifest = payload_to_manifest(note["manifest"])
+        if note["embedder"] != identity.embedder_fingerprint:
+            raise ExportError(
+                f"build {name!r} of tree {tree!r} has vectors of another embedder; set the "
+                "embedder back, or build the tree from its documents"
+            )
+        nodes, rows = decode_rows(data, file)
+        if build_id(nodes) != manifest.build_id:
+            raise ExportError(f"{file} is damaged: its nodes are not those of its manifest")
+        known = zip(nodes, rows, strict=True)
+        vectors = {node.embedding_key: row for node, row in known if row is not None}
+        return Edition(manifest, nodes, vectors)
+
+    def keep(self, store: VectorStore, manifest: Manifest, notes: Mapping[str, Any]) -> str:
+        """Keep the published build of a tree, and return its id; "" for one that is incomplete."""
+        name = build_name(manifest)
+        if name in self.ids(manifest.tree):
+            return name
+        nodes = store.nodes(Where(trees=(manifest.tree,)))
+        if manifest.inputs == UNFINISHED or build_id(nodes) != manifest.build_id:
+            return ""
+        vectors = store.vectors(node.embedding_key for node in nodes)
+        note = {
+            "manifest": manifest_to_payload(replace(manifest, hold="")),
+            "embedder": store.identity.embedder_fingerprint,
+            "notes": dict(notes),
+        }
+        file = f"{_place(manifest.tree)}/{name}{_EXTENSION}"
+        self._folder.write(file, encode_rows(nodes, vectors, json.dumps(note)))
+        return name
+
+    def delete(self, tree: str, names: Collection[str] | None = None) -> None:
+        """Delete these builds of a tree, or all."""
+        for name in self.ids(tree) if names is None else names:
+            self._folder.delete(f"{_place(tree)}/{name}{_EXTENSION}")
+
+    def prune(self, published: Manifest, most: int) -> None:
+        """Delete the oldest builds of a tree, so that ``most`` stay beside the published one."""
+        tree = published.tree
+        names = [name for name in self.ids(tree) if name != build_name(published)]
+        self.delete(tree, names[: max(0, len(names) - most)])
+
+    def forget(self, tree: str, documents: Collection[str]) -> list[str]:
+        """Delete each build with a document that is not one of these, and return their ids."""
+        present = set(documents)
+        missing = [b.id for b in self.builds(tree) if not present.issuperset(b.manifest.documents)]
+        self.delete(tree, missing)
+        return missing
+
+
+def build_name(manifest: Manifest) -> str:
+    """Return the name of a build: the time at which it was made, and a digest of its nodes."""
+    moment = "".join(filter(str.isdigit, manifest.published_at.partition("+")[0]))
+    return f"{moment[:8]}t{moment[8:17]}-{manifest.build_id[:8]}"
+
+
+def choose_build(ids: Sequence[str], published: Manifest, chosen: str) -> str:
+    """Return the id of a kept build, by its beginning; "" is the one before the published build.
+
+    Raises:
+        UnknownTreeError: none is kept, or not exactly one begins so.
+    """
+    earlier = [name for name in ids if name < build_name(published)]
+    matches = [name for name in ids if name.startswith(chosen)] if chosen else earlier[-1:]
+    if len(matches) == 1:
+        return matches[0]
+    problem = f"{len(matches)} kept builds begin with {chosen!r}" if chosen else "none is before it"
+    raise UnknownTreeError(
+        f"no kept build of {published.tree!r} can be chosen: {problem}; kept are "
+        f"{', '.join(ids) or 'none (runs.keep_builds says how many are)'}"
+    )
+
+
+def _place(tree: str) -> str:
+    return digest("versions", tree)[:32]

@@ -1,0 +1,211 @@
+"""Earlier builds of a tree: kept, compared, published again, held, released, forgotten."""
+
+import pytest
+from support.command import raptor
+from support.workshop import Workshop, prose
+
+from raptor_assets.corpus.changes import changes_of
+from raptor_assets.home.versions import release, roll_back
+from raptor_assets.local.versions import change_build, compare_builds, list_builds
+from raptor_core.errors import ExportError, SourceError, UnknownTreeError
+from raptor_core.store.base import Where
+
+pytestmark = pytest.mark.slow
+
+TREE = "guide"
+OLD, NEW = "The lantern hangs at the northern gate.", "The lantern hangs at the southern gate."
+
+
+@pytest.fixture
+def workshop(tmp_path):
+    """A tree of two documents, built from two editions of one of them, and a tree beside it."""
+    made = Workshop(tmp_path, grouping={"by": "folder"}, tree={"max_layers": 2})
+    made.write("guide/a.md", f"{prose(12, seed=1)}\n\n{OLD}")
+    made.write("guide/b.md", prose(12, seed=2))
+    made.write("other/c.md", prose(12, seed=3))
+    made.build()
+    made.write("guide/a.md", f"{prose(12, seed=1)}\n\n{NEW}")
+    made.build()
+    return made
+
+
+def contents(workshop):
+    """Published build of the tree: its nodes, and all their vectors."""
+    with workshop.access().store.open() as store:
+        nodes = store.nodes(Where(trees=(TREE,)))
+        return nodes, {
+            k: v.tolist() for k, v in store.vectors(n.embedding_key for n in nodes).items()
+        }
+
+
+def builds(workshop, tree=TREE):
+    return list_builds(workshop.home, workshop.settings, tree)
+
+
+def go_back(workshop, **options):
+    values = {"to": "", "note": "it answered worse (Ana)"} | options
+    return roll_back(workshop.access(), TREE, **values)
+
+
+def kept_files(workshop):
+    return sorted(workshop.home.path.glob("tables/versions/*/*.parquet"))
+
+
+def test_going_back_publishes_the_build_of_before_whole_and_releasing_the_one_after_it(workshop):
+    after = contents(workshop)
+    workshop.write("guide/a.md", f"{prose(12, seed=1)}\n\n{OLD}")
+    workshop.build()
+    before = contents(workshop)
+    workshop.write("guide/a.md", f"{prose(12, seed=1)}\n\n{NEW}")
+    workshop.build()
+    assert contents(workshop) == after
+    n_embedded = workshop.embedder.n_embedded
+    changed = go_back(workshop)
+    assert contents(workshop) == before
+    assert (changed.counts.added > 0, changed.counts.removed > 0) == (True, True)
+    assert release(workshop.access(), TREE).manifest.hold == ""
+    assert contents(workshop) == after
+    assert workshop.embedder.n_embedded == n_embedded
+
+
+def test_a_held_tree_is_left_by_builds_until_it_is_released(workshop):
+    go_back(workshop)
+    holds = contents(workshop)
+    workshop.write("guide/b.md", prose(14, seed=4))
+    workshop.write("other/c.md", prose(14, seed=5))
+    assert changes_of(workshop.access()).holds == {TREE: "it answered worse (Ana)"}
+    report = workshop.build()
+    assert report.built == ["other"]
+    assert contents(workshop) == holds
+    assert workshop.manifests()[TREE].hold == "it answered worse (Ana)"
+    with pytest.raises(SourceError, match="held at an earlier build: it answered worse"):
+        workshop.build(TREE)
+    release(workshop.access(), TREE)
+    assert workshop.build().built == [TREE]
+    assert workshop.manifests()[TREE].hold == ""
+
+
+def test_a_run_that_was_asked_for_a_held_tree_refuses_before_it_works(workshop):
+    go_back(workshop)
+    holds, n_embedded = contents(workshop), workshop.embedder.n_embedded
+    workshop.write("guide/a.md", prose(14, seed=6))
+    job = workshop.definitions().resolve_job_def("build")
+    with workshop.instance() as instance:
+        run = job.execute_in_process(instance=instance, partition_key=TREE, raise_on_error=False)
+    assert not run.success
+    failure = run.get_step_failure_events()[0].step_failure_data.user_failure_data.description
+    assert "`raptor versions release guide` ends that" in failure
+    assert (contents(workshop), workshop.embedder.n_embedded) == (holds, n_embedded)
+
+
+def test_a_document_that_is_gone_ends_the_hold_and_is_in_no_kept_build(workshop):
+    go_back(workshop)
+    workshop.remove("guide/b.md")
+    workshop.build(confirm_removal=True)
+    manifest = workshop.manifests()[TREE]
+    assert (list(manifest.documents), manifest.hold) == (["guide/a.md"], "")
+    assert [build.state for build in builds(workshop)] == ["published"]
+    assert kept_files(workshop) == []
+
+
+def test_a_tree_that_is_dropped_leaves_no_kept_build(workshop):
+    assert len(kept_files(workshop)) == 1
+    workshop.remove("guide/a.md")
+    workshop.remove("guide/b.md")
+    workshop.build(confirm_removal=True)
+    assert TREE not in workshop.manifests()
+    assert kept_files(workshop) == []
+
+
+def test_a_held_tree_whose_documents_cannot_be_read_stays(workshop):
+    go_back(workshop)
+    holds = contents(workshop)
+    (workshop.docs / "guide/b.md").write_bytes(b"\x00\x01\x02" * 50)
+    workshop.build()
+    assert contents(workshop) == holds
+    assert workshop.manifests()[TREE].hold
+
+
+@pytest.mark.parametrize(("most", "expected"), [(0, 0), (1, 1), (2, 2)])
+def test_so_many_builds_are_kept_beside_the_published_one(workshop, most, expected):
+    workshop.configure(grouping={"by": "folder"}, runs={"keep_builds": most})
+    for seed in (7, 8, 9):
+        workshop.write("guide/b.md", prose(12, seed=seed))
+        workshop.build()
+    states = [build.state for build in builds(workshop)]
+    assert states == ["published", *["kept"] * expected]
+
+
+def test_builds_are_listed_with_run_nodes_checks_and_cost(workshop):
+    new, old = builds(workshop)
+    assert (new.state, old.state) == ("published", "kept")
+    assert new.id > old.id
+    assert new.run_id
+    assert new.run_id != old.run_id
+    assert new.notes["n_added"] > 0
+    assert new.notes["cost"]["summaries_made"] > 0
+    assert new.failed == ()
+    go_back(workshop)
+    after, holds = builds(workshop)
+    assert (holds.state, holds.run_id, holds.notes) == ("held", old.run_id, old.notes)
+    assert (after.state, after.run_id, after.notes) == ("kept", new.run_id, new.notes)
+
+
+def test_two_builds_differ_in_the_summaries_above_an_edit(workshop):
+    found = compare_builds(workshop.home, workshop.settings, TREE)
+    assert found.n_chunks[0] == found.n_chunks[1] <= 2
+    assert found.summaries
+    for change in found.summaries:
+        assert (change.old, change.new) != ("", "")
+        assert change.old != change.new
+    again = compare_builds(workshop.home, workshop.settings, TREE, found.old, found.old)
+    assert (again.n_chunks, again.summaries) == ((0, 0), ())
+
+
+@pytest.mark.parametrize("to", ["2", "1999"])
+def test_what_names_no_single_build_is_refused_and_the_kept_ones_are_named(workshop, to):
+    workshop.write("guide/b.md", prose(12, seed=7))
+    workshop.build()
+    names = [build.id for build in builds(workshop) if build.state == "kept"]
+    with pytest.raises(UnknownTreeError, match=names[0]):
+        go_back(workshop, to=to)
+
+
+def test_a_damaged_file_of_a_build_is_named_and_nothing_changes(workshop):
+    (file,) = kept_files(workshop)
+    data = bytearray(file.read_bytes())
+    data[len(data) // 2] ^= 255
+    file.write_bytes(bytes(data))
+    before = contents(workshop)
+    with pytest.raises(ExportError, match=file.name):
+        go_back(workshop)
+    assert contents(workshop) == before
+
+
+def test_the_job_records_who_went_back_and_why(workshop):
+    config = {"tree": TREE, "reason": "worse answers", "who": "Ana"}
+    run_id = change_build(workshop.home, workshop.settings, config)
+    event = workshop.materialization("tree", TREE)
+    assert event.description.startswith("held at an earlier build: worse answers (Ana, ")
+    assert workshop.metadata("tree", TREE)["build"] == builds(workshop)[1].id
+    with workshop.instance() as instance:
+        assert instance.get_run_by_id(run_id).job_name == "rollback"
+    with pytest.raises(UnknownTreeError, match="none is before it"):
+        change_build(workshop.home, workshop.settings, config)
+
+
+def test_the_command_lists_compares_goes_back_and_releases(workshop):
+    workshop.home.settings.write_text(
+        f'[source]\npaths = ["{workshop.docs}"]\n[grouping]\nby = "folder"\n', encoding="utf-8"
+    )
+
+    def told(*arguments):
+        return raptor("versions", *arguments, "--home", workshop.home.path, "--json").json
+
+    new, old = told("list", TREE)["builds"]
+    page = workshop.home.path.parent / "diff.html"
+    found = told("diff", TREE, "--html", str(page))
+    assert (found["old"], found["new"]) == (old["id"], new["id"])
+    assert "southern" in page.read_text(encoding="utf-8")
+    assert told("rollback", TREE, "--reason", "worse")["hold"].startswith("worse (")
+    assert told("release", TREE)["hold"] == ""
