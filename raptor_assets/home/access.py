@@ -93,6 +93,13 @@ class CorpusAccess:
         """Earlier builds of the trees."""
         return KeptBuilds(f"{self.home.tables_url(self.settings).rstrip('/')}/{VERSIONS}")
 
+    def held_trees(self, names: Collection[str]) -> set[str]:
+        """Return those of these trees that stay at an earlier build."""
+        if not self.store.exists():
+            return set()
+        with self.store.open_existing() as store:
+            return {mark.tree for mark in store.marks(list(names)) if mark.hold}
+
     def holds(self, present: Mapping[str, Collection[str]]) -> dict[str, str]:
         """Return why trees are held, by name; ``present`` has the documents' ids by tree."""
         if not present or not self.store.exists():

@@ -5,7 +5,6 @@ summary has the facts that all its children have. For exclusions it also has, as
 of a leaf, and each key of metadata whose values differ among its leaves.
 """
 
-import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -34,7 +33,6 @@ class Facts:
         every: hashes of the facts that every leaf beneath it has.
         some: hashes for exclusions; see the module.
         values: texts of its metadata by key, as filters compare them.
-        keys: keys of metadata that every leaf has.
         mixed: keys of metadata whose values differ among the leaves.
         numbers: numbers and dates by the field that ``number_field`` names.
     """
@@ -144,9 +142,7 @@ def own_facts(node: Node) -> Facts:
         for kind, figure in filter(None, map(number, items(value))):
             numbers.setdefault(number_field(key, kind), set()).add(figure)
     shared = frozenset[str].intersection(*map(frozenset, folders)) if folders else frozenset[str]()
-    every = {fact("document", document) for document in node.documents[:2]}
-    if len(node.documents) > 1:
-        every = set()
+    every = {fact("document", document) for document in node.documents if len(node.documents) == 1}
     every |= {fact("folder", folder) for folder in shared}
     every |= {fact("key", key) for key in values}
     every |= {fact("value", key, text) for key, known in values.items() for text in known}
@@ -194,8 +190,3 @@ def _joined(children: Sequence[Facts]) -> Facts:
         mixed=first.mixed.union(differing, *(child.mixed for child in rest)),
         numbers=numbers,
     )
-
-
-def encoded_facts(facts: Mapping[str, Any]) -> str:
-    """Return the fields of ``Facts.payload`` as text, for the digest of a point."""
-    return json.dumps([facts["facts"], facts.get("numbers")], sort_keys=True)

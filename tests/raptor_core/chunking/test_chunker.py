@@ -7,7 +7,7 @@ from itertools import pairwise
 import pytest
 
 from raptor_core.chunking import make_chunker
-from raptor_core.chunking.sections import SectionPaths
+from raptor_core.chunking.outline import SectionPaths
 from raptor_core.chunking.sentences import Measure, cut_sentence
 from raptor_core.documents.base import Document, Section
 from raptor_core.settings.models import ChunkingSettings, EmbedderSettings, TokensSettings
