@@ -187,7 +187,7 @@ def test_a_failing_partition_exits_with_5_and_is_named(own):
 
 def test_a_failed_build_says_how_many_answers_it_keeps_for_the_next_one(own):
     own.write(
-        "long.md", "\n\n".join(f"Keeper {n} lit the lamp of tower {n}." * 9 for n in range(60))
+        "long.md", "\n\n".join(f"Keeper {n} lit the lamp of tower {n}." * 5 for n in range(40))
     )
     with FakeOpenAI() as server:
         own.configure(

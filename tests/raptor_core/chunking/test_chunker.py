@@ -70,6 +70,7 @@ def test_a_long_sentence_is_cut_after_clause_punctuation_first():
     ]
 
 
+@pytest.mark.rare
 def test_rows_without_a_full_stop_are_cut_in_little_memory():
     text = "\n".join(f"{number} | 7 | 3.5" for number in range(20_000))
     chunk("The tokenizer is loaded.")

@@ -13,7 +13,7 @@ from support.tiny_models import build_tiny_model
 from raptor_core.models.embedding import make_embedder
 from raptor_core.settings import EmbedderSettings
 
-pytestmark = [pytest.mark.slow, pytest.mark.rare, pytest.mark.rare]
+pytestmark = [pytest.mark.slow, pytest.mark.rare]
 
 WORDS = ["tide", "gauge", "harbour", "öre", "中文", "3.14", "the", "of", "unbelievably", "?"]
 REPEATS = [*(1 + n * 7 % 20 for n in range(11)), 60]  # the last exceeds what the model reads
