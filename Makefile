@@ -33,8 +33,8 @@ browser: $(STAMP)
 servers: $(STAMP)
 	$(BIN)/python tests/support/install_servers.py
 
-# Three workers for two cores, as many of the long tests wait for processes of their own.
-PYTEST := -m pytest -n 3 --dist worksteal
+# Each worker imports every test first, which takes a quarter of a minute.
+PYTEST := -m pytest -n 2 --dist worksteal
 
 # All that guards data, results and interfaces; needs the Python packages alone.
 test: $(STAMP)
@@ -45,7 +45,7 @@ test-all: $(STAMP) browser servers
 	$(BIN)/python $(PYTEST)
 
 test-quick: $(STAMP)
-	$(BIN)/python -m pytest -n 2 --dist worksteal -m 'not slow and not rare'
+	$(BIN)/python $(PYTEST) -m 'not slow and not rare'
 
 # Planted faults, each with the tests that must fail: does the suite still see?
 test-power: $(STAMP)

@@ -25,8 +25,6 @@ def replace_file(path: Path, data: bytes, part: Path | None = None) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     part = part or path.with_name(f".{uuid.uuid4().hex}.part")
     try:
-        if part.is_symlink():  # else its target would be written
-            part.unlink()
         with part.open("wb") as file:
             file.write(data)
             file.flush()
@@ -41,13 +39,10 @@ def replace_file(path: Path, data: bytes, part: Path | None = None) -> None:
 def file_lock(path: Path, wait_seconds: float = 0.0) -> Iterator[bool]:
     """Hold the system's lock of a file; yield False if a process keeps it for ``wait_seconds``.
 
-    A link is refused: filelock would empty its target. So is a disk that ``require_refusal``
-    refuses.
+    A disk that ``require_refusal`` refuses is an error.
     """
     import filelock
 
-    if path.is_symlink():
-        raise OSError(errno.ELOOP, "the lock is a symbolic link", str(path))
     lock = filelock.FileLock(path, thread_local=False)
     try:
         lock.acquire(timeout=wait_seconds)

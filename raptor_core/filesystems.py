@@ -5,9 +5,7 @@ import tarfile
 import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from functools import cache, partial
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any, TypeVar
 
 from raptor_core.disk import disk_remedy, replace_file
@@ -62,8 +60,7 @@ def open_place(
     def open_url() -> tuple[Any, str]:
         import fsspec
 
-        options = {**_timeouts(url, timeout_seconds), **_s3_options(url)}
-        return fsspec.core.url_to_fs(url, **options)  # type: ignore[no-any-return]
+        return fsspec.core.url_to_fs(url, **_timeouts(url, timeout_seconds))  # type: ignore[no-any-return]
 
     with storage_errors(shown, error):  # FTP and SFTP already log in, archives are opened
         try:
@@ -91,29 +88,6 @@ def _timeouts(url: str, seconds: float) -> dict[str, Any]:
     known = {"ftp": {"timeout": seconds}, "sftp": ssh, "ssh": ssh}
     protocols = {part.partition("://")[0] for part in url.split("::")}
     return {protocol: values for protocol, values in known.items() if protocol in protocols}
-
-
-def _s3_options(url: str) -> dict[str, Any]:
-    """Return fsspec's options for the S3 parts of a URL: no redirect of a store is followed."""
-    parts = {part.partition("://")[0] for part in url.split("::")} & {"s3", "s3a"}
-    return {part: {"config_kwargs": {"http_session_cls": _direct_session()}} for part in parts}
-
-
-@cache
-def _direct_session() -> type:
-    """Return a class of HTTP sessions for aiobotocore that follows no redirect.
-
-    aiohttp would send data and a session's token to any redirect's target. AWS's redirects to a
-    different region are botocore's, which knows the regions' addresses.
-    """
-    from aiobotocore.httpsession import AIOHTTPSession  # type: ignore[import-untyped]
-
-    class DirectSession(AIOHTTPSession):  # type: ignore[misc]
-        async def _get_session(self, proxy_url: Any) -> Any:
-            session = await super()._get_session(proxy_url)
-            return SimpleNamespace(request=partial(session.request, allow_redirects=False))
-
-    return DirectSession
 
 
 @contextmanager

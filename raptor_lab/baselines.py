@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 
 from raptor_core.chunking.base import Chunk
 from raptor_core.chunking.chunker import SentenceChunker
-from raptor_core.chunking.outline import blocks_of
-from raptor_core.chunking.sections import SectionPaths
+from raptor_core.chunking.outline import SectionPaths, blocks_of
 from raptor_core.documents.base import Document
 from raptor_core.documents.grouping import tree_name
 from raptor_core.errors import SettingsError

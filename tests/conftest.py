@@ -22,8 +22,12 @@ QUICK = "not slow and not rare"
 """The marks of `make test-quick`."""
 USUAL = "not rare"
 """The marks of `make test`."""
-ALL_SLOW = re.compile(r"^pytestmark = \[?pytest\.mark\.slow\b", re.MULTILINE)
-"""Stands in a file of long tests only."""
+MARKED_FILE = r"^pytestmark = \[?(?:pytest\.mark\.\w+, )*pytest\.mark\.(?:%s)\b"
+LEFT_OUT = {
+    QUICK: re.compile(MARKED_FILE % "slow|rare", re.MULTILINE),
+    USUAL: re.compile(MARKED_FILE % "rare", re.MULTILINE),
+}
+"""What stands in a file whose tests are all left out."""
 
 # A deadline would be a timing assertion: the first example often pays an import.
 hypothesis.settings.register_profile("raptor", deadline=None)
@@ -64,10 +68,10 @@ def pytest_terminal_summary(terminalreporter):
 
 
 def pytest_ignore_collect(collection_path, config):
-    """The quick subset does not import files of long tests, with all that they need."""
-    if config.option.markexpr == QUICK and collection_path.suffix == ".py":
-        text = collection_path.read_text(encoding="utf-8")
-        return True if ALL_SLOW.search(text) else None
+    """Files of which no test runs are not imported, with all that they need."""
+    left_out = LEFT_OUT.get(config.option.markexpr)
+    if left_out and collection_path.suffix == ".py":
+        return True if left_out.search(collection_path.read_text(encoding="utf-8")) else None
     return None
 
 

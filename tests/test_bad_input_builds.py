@@ -10,37 +10,25 @@ import shutil
 import signal
 import subprocess
 import sys
-from pathlib import Path
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from support import build_process
 from support.command import Place, embedder_made_by
 from support.hashing import HashingEmbedder
+from support.homes import copy_home, put_back
 from support.openai_server import FakeOpenAI
+from support.stores import PROCESS_PATH
 from support.workshop import prose
 
 from raptor_assets.home.folder import Home
 from raptor_assets.local.dagster import open_instance
+from raptor_core.settings import StoreSettings
+from raptor_core.store import StoreIdentity, open_store
 
 pytestmark = pytest.mark.slow
 
-TESTS = Path(__file__).parent
 NAMES = ["d0.md", "d1.md", "d2.md"]
-
-
-def start(place, action, *arguments):
-    return subprocess.Popen(
-        [sys.executable, build_process.__file__, action, str(place.root), *map(str, arguments)],
-        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(TESTS.parent), str(TESTS)])},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-
-
-def finish(process):
-    out, err = process.communicate(timeout=200)
-    return process.returncode, out, err
 
 
 def write(place, seed):
@@ -67,12 +55,6 @@ def small_embedder():
         yield
 
 
-@pytest.fixture
-def place(tmp_path):
-    """A home with nothing built."""
-    return new_place(tmp_path)
-
-
 @pytest.fixture(scope="module")
 def base(tmp_path_factory, small_embedder):
     """A home with published trees, as it is before each test that asks for it, and a copy."""
@@ -81,7 +63,7 @@ def base(tmp_path_factory, small_embedder):
         tmp_path_factory.mktemp("kept") / "root",
     )
     build(made)
-    shutil.copytree(made.root, kept)
+    copy_home(made.root, kept)
     return made, kept
 
 
@@ -96,8 +78,7 @@ def starter(base):
 def published(base):
     """A home with three published trees, and newer documents in its source."""
     made, kept = base
-    shutil.rmtree(made.root)
-    shutil.copytree(kept, made.root)
+    put_back(made.root, kept)
     write(made, seed=101)
     return made
 
@@ -114,19 +95,19 @@ def new_place(root):
 
 
 def test_a_locked_store_is_told_with_the_pid_of_its_holder(published):
-    before = seen(published)
-    process = start(published, "hold")
-    try:
-        assert process.stdout.readline() == "held\n"
-        for command in (["build"], ["status"], ["tree", "d1.md"], ["query", "river"]):
-            read = published.call(*command, "--json")
-            assert (read.code, read.json["error"]) == (6, "StoreLockedError")
-            assert f"process {process.pid} " in read.json["message"]
-            assert "store.lock_seconds" in read.json["message"]
-    finally:
-        process.kill()
-        process.communicate()
-    assert seen(published) == before
+    embedder = HashingEmbedder()
+    identity = StoreIdentity("corpus", embedder.model, embedder.fingerprint, embedder.n_dims)
+    with ThreadPoolExecutor(1) as another:
+        opened = another.submit(open_store, StoreSettings(), published.home / "qdrant", identity)
+        store = opened.result()
+        try:
+            for command in (["build"], ["status"], ["tree", "d1.md"], ["query", "river"]):
+                read = published.call(*command, "--json")
+                assert (read.code, read.json["error"]) == (6, "StoreLockedError")
+                assert f"process {os.getpid()} " in read.json["message"]
+                assert "store.lock_seconds" in read.json["message"]
+        finally:
+            another.submit(store.close).result()
     assert build(published)["built"] == NAMES
 
 
@@ -151,43 +132,35 @@ def test_another_embedder_is_refused_and_built_beside_under_another_name(publish
     }
 
 
-def test_an_empty_source_removes_nothing(published):
+@pytest.mark.parametrize("n_bytes", [pytest.param(0, marks=pytest.mark.rare), 300_000])
+def test_a_full_disk_during_a_rebuild_leaves_what_was_published(published, starter, n_bytes):
     before = seen(published)
-    for name in NAMES:
-        (published.docs / name).unlink()
-    printed = published.call("build", "--json")
-    assert (printed.code, printed.json["error"]) == (4, "EmptySourceError")
-    published.docs.rmdir()
-    printed = published.call("build", "--json")
-    assert (printed.code, printed.json["error"]) == (4, "SourceError")
-    assert str(published.docs) in printed.json["message"]
-    assert seen(published) == before
-
-
-@pytest.mark.parametrize("n_bytes", [0, 300_000])
-def test_a_full_disk_during_a_rebuild_leaves_what_was_published(published, n_bytes):
-    before = seen(published)
-    code, out, _err = finish(start(published, "build_on_full_disk", n_bytes))
+    code, told = starter.run("build_on_full_disk", n_bytes)
     assert code == 1
-    assert "free space" in json.loads(out)["message"].casefold()
+    assert "free space" in told.casefold()
     assert seen(published) == before
     assert build(published)["built"] == NAMES
 
 
+@pytest.mark.rare
 @pytest.mark.parametrize("n_bytes", [10_000, 8_000_000], ids=["database", "store"])
-def test_a_full_disk_during_the_first_build_is_told_and_made_good(place, n_bytes):
-    code, out, _err = finish(start(place, "build_on_full_disk", n_bytes))
+def test_a_full_disk_during_the_first_build_is_told_and_made_good(published, starter, n_bytes):
+    for part in ("qdrant", "tables", "dagster", "answers"):
+        shutil.rmtree(published.home / part)
+    code, told = starter.run("build_on_full_disk", n_bytes)
     assert code == 1
-    assert "free space" in out.casefold()
-    json.loads(out)
-    assert build(place)["built"] == NAMES
+    assert "free space" in told.casefold()
+    assert build(published)["built"] == NAMES
 
 
 def chat_prompts(server):
     return [json.dumps(body["messages"]) for body in server.bodies]
 
 
-@pytest.mark.parametrize("point", ["0", "1", "2", "publish", "published"])
+RARE = [pytest.param(point, marks=pytest.mark.rare) for point in ("0", "1", "publish")]
+
+
+@pytest.mark.parametrize("point", [*RARE, "2", "published"])
 def test_a_build_that_is_killed_is_completed_by_the_next_which_pays_for_nothing_twice(
     published, starter, point
 ):
@@ -209,34 +182,34 @@ def test_a_build_that_is_killed_is_completed_by_the_next_which_pays_for_nothing_
     assert not set(again) & set(paid)
     assert len(set(again)) == len(again)
     assert published.call("build", "--json").json["unchanged"] == NAMES
+    with open_instance(Home(published.home)) as instance:
+        states = [run.status.value for run in instance.get_runs()]
+    assert states == ["SUCCESS", "FAILURE", "SUCCESS"]
 
 
+@pytest.mark.rare
 def test_a_build_that_is_killed_while_it_summarizes_changes_nothing_that_is_published(published):
     before = seen(published)
     with FakeOpenAI() as server:
         published.configure(
             f'[summarizer]\nkind = "openai"\nconcurrency = 1\nbase_url = "{server.base_url}"'
         )
-        process = start(published, "build")
+        process = subprocess.Popen(
+            [sys.executable, build_process.__file__, "build", str(published.root)],
+            env={**os.environ, "PYTHONPATH": PROCESS_PATH},
+            stdout=subprocess.PIPE,
+        )
 
         def kill_at_the_tenth(_body):
             if server.n_requests == 10:
                 process.kill()
 
         server.hold = kill_at_the_tenth
-        code, _out, _err = finish(process)
-        assert code == -signal.SIGKILL
+        process.communicate(timeout=200)
+        assert process.returncode == -signal.SIGKILL
         assert seen(published) == before
         server.hold = None
         paid = chat_prompts(server)
         assert build(published)["built"] == NAMES
         again = chat_prompts(server)[len(paid) :]
     assert paid[0] not in again
-
-
-def test_a_run_that_died_does_not_hold_up_the_next(published, starter):
-    assert starter.run("build_and_die", "publish")[0] == -signal.SIGKILL
-    assert build(published)["built"] == NAMES
-    with open_instance(Home(published.home)) as instance:
-        states = [run.status.value for run in instance.get_runs()]
-    assert states == ["SUCCESS", "FAILURE", "SUCCESS"]

@@ -81,7 +81,7 @@ def test_two_hundred_identical_paragraphs_keep_one_node_each():
 
 @pytest.mark.slow
 def test_an_endless_sentence_is_cut_between_words():
-    text = words(50_000)
+    text = words(12_000)
     tree = build(text, clustering={"method": "kmeans"})
     for leaf in tree.layers[0].nodes:
         assert leaf.start == 0 or text[leaf.start - 1].isspace()
@@ -136,6 +136,7 @@ def test_bytes_that_are_no_text_are_read_or_reported_and_never_half_kept(tmp_pat
     assert all(leaf.text.encode("utf-8") for leaf in tree.layers[0].nodes)
 
 
+@pytest.mark.rare
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_a_file_of_a_megabyte_is_a_tree(tmp_path):

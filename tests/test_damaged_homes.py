@@ -2,8 +2,10 @@
 
 import random
 import shutil
+import time
 
 import pytest
+from support.homes import copy_home, put_back
 from support.workshop import Workshop, prose
 
 from raptor_assets.assets.names import CHAIN_NAMES
@@ -20,16 +22,17 @@ def kept(tmp_path_factory):
     workshop.write("a.md", prose(40, seed=1))
     workshop.write("b.md", prose(40, seed=2))
     assert workshop.build().succeeded
-    shutil.copytree(workshop.home.path, root / "copy")
+    copy_home(workshop.home.path, root / "copy")
     return workshop, seen(workshop), root / "copy"
 
 
 @pytest.fixture
 def home(kept):
-    """The workshop with its home as it was built, and what readers saw then."""
+    """The workshop as it was built, and what readers saw then."""
     workshop, before, copy = kept
-    shutil.rmtree(workshop.home.path)
-    shutil.copytree(copy, workshop.home.path)
+    workshop.write("a.md", prose(40, seed=1))
+    workshop.write("b.md", prose(40, seed=2))
+    put_back(workshop.home.path, copy)
     return workshop, before
 
 
@@ -65,18 +68,16 @@ def test_a_store_that_was_lost_is_built_again_from_the_tables(home):
     assert workshop.build().built == []
 
 
+@pytest.mark.rare
 def test_a_store_put_back_from_an_older_copy_is_brought_up_to_date(home, tmp_path):
     workshop, _ = home
-    text = (workshop.docs / "a.md").read_text()
-    shutil.copytree(workshop.home.qdrant, tmp_path / "older")
+    copy_home(workshop.home.qdrant, tmp_path / "older")
     workshop.write("a.md", prose(40, seed=3))
     workshop.build()
     after = seen(workshop)
-    shutil.rmtree(workshop.home.qdrant)
-    shutil.copytree(tmp_path / "older", workshop.home.qdrant)
+    put_back(workshop.home.qdrant, tmp_path / "older")
     assert workshop.build().built == ["a.md"]
     assert seen(workshop)[2] == after[2]
-    workshop.write("a.md", text)
 
 
 def test_nodes_that_the_engine_lost_are_missed_by_the_next_build(home):
@@ -110,20 +111,21 @@ def test_a_table_that_changed_is_named_and_made_anew_once_it_is_removed(home):
     assert len(tables.read(CHAIN_NAMES.documents.path, "a.md"))
 
 
+@pytest.mark.rare
 def test_a_removed_document_goes_though_its_tables_are_damaged(home):
     workshop, before = home
-    text = (workshop.docs / "b.md").read_text()
     workshop.remove("b.md")
     for path in workshop.home.tables.rglob("b.md.parquet"):
         change(path)
     report = workshop.build()
-    workshop.write("b.md", text)
     assert (report.dropped, report.failed) == (["b.md"], {})
     assert [tree for tree, _ in seen(workshop)[2]] == ["a.md"]
     assert before[2][0] in seen(workshop)[2]
 
 
-@pytest.mark.parametrize("name", ["identity.json", "version.info"])
+@pytest.mark.parametrize(
+    "name", ["identity.json", pytest.param("version.info", marks=pytest.mark.rare)]
+)
 def test_a_damaged_file_of_the_store_is_named_and_nothing_is_published(home, name):
     workshop, before = home
     path = next(workshop.home.qdrant.rglob(name))
@@ -140,7 +142,6 @@ def test_a_damaged_file_of_the_store_is_named_and_nothing_is_published(home, nam
     path.write_bytes(whole)
     assert seen(workshop)[0] == before[0]
     assert workshop.build().built == ["a.md"]
-    workshop.write("a.md", prose(40, seed=1))
 
 
 def test_an_engine_that_does_not_open_is_made_anew_by_the_remedy_that_is_told(home):
@@ -166,9 +167,7 @@ def test_a_damaged_record_of_runs_is_told_and_what_is_published_stays(home):
 
 @pytest.mark.parametrize("hours", [-48, 48])
 def test_builds_go_on_when_the_clock_jumped(home, hours, monkeypatch):
-    import time
-
-    workshop, before = home
+    workshop, _ = home
     real = time.time
     monkeypatch.setattr(time, "time", lambda: real() + hours * 3600)
     assert workshop.build().built == []
@@ -176,7 +175,3 @@ def test_builds_go_on_when_the_clock_jumped(home, hours, monkeypatch):
     assert workshop.build().built == ["a.md"]
     monkeypatch.undo()
     assert workshop.build().built == []
-    workshop.write("a.md", prose(40, seed=1))
-    assert workshop.build().built == ["a.md"]
-    assert seen(workshop)[0] == before[0]
-    workshop.configure()

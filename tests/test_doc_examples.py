@@ -13,6 +13,8 @@ EXAMPLES = {
     for page in ("README.md", "CONTRIBUTING.md", *API)
     for number, code in enumerate(fenced(page), 1)
 }
+WHOLE_HANDBOOK = ("README.md, 1", "docs/api/evaluation.md, 1")
+"""Examples that build a tree of the handbook, as ``test_determinism`` does."""
 SETTINGS = {
     f"{path.name}, {number}": code
     for path in sorted((ROOT / "docs").rglob("*.md"))
@@ -22,7 +24,13 @@ SETTINGS = {
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", EXAMPLES)
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=pytest.mark.rare if name in WHOLE_HANDBOOK else ())
+        for name in EXAMPLES
+    ],
+)
 def test_an_example_runs_and_prints(name, capsys, monkeypatch):
     monkeypatch.chdir(ROOT)
     run_example(EXAMPLES[name], name)

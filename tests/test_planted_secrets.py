@@ -128,7 +128,6 @@ def test_a_link_that_is_shared_is_shown_without_what_opens_it(run, place, link):
         ["documents"],
         ["build"],
         ["status"],
-        ["status", "--json"],
         ["tree", "page.md", "--json"],
         ["report", "page.md"],
         ["export", place.root / "exported"],
@@ -158,7 +157,7 @@ def test_an_endpoint_that_repeats_the_key_is_quoted_without_it(run, server):
     "lines",
     [
         '[store]\nkind = "server"\nurl = "https://127.0.0.1:1"\nmax_retries = 0',
-        '[tables]\nurl = "s3://bucket/raptor"',
+        pytest.param('[tables]\nurl = "s3://bucket/raptor"', marks=pytest.mark.rare),
         '[[source.tables]]\nurl_env = "WIKI_URL"\ntable = "pages"',
     ],
 )

@@ -34,11 +34,13 @@ class _Cursor(BaseModel, frozen=True):
         source: digest of the source, the decisions and the settings at the last look.
         number: how often it has changed; a part of each request's key.
         removed: partitions that wait to be dropped.
+        holds: trees that stay at an earlier build.
     """
 
     source: str = ""
     number: int = 0
     removed: tuple[str, ...] = ()
+    holds: tuple[str, ...] = ()
 
 
 def build_source_sensor(access: CorpusAccess, targets: Sequence[Any]) -> dg.SensorDefinition:
@@ -86,7 +88,9 @@ def _tick(
             f"{corpus.of(DROP)}"
         )
     source = _digest(inventory, access)
-    if source == cursor.source and not cursor.removed:
+    is_released = bool(cursor.holds) and access.held_trees(cursor.holds) != {*cursor.holds}
+    is_new = source != cursor.source or is_released
+    if not (is_new or cursor.removed):
         return dg.SkipReason("no file changed since the last request")
     try:
         changes = changes_of(access, begun, inventory)
@@ -99,7 +103,8 @@ def _tick(
             f"{changes.explain_doubt()}, or launch the job {corpus.of('sync')} with "
             f"`confirm_removal: true`; or drop them by the job {corpus.of(DROP)}"
         )
-    return _request(corpus, changes, cursor, source, access.settings.runs)
+    following = _Cursor(source=source, number=cursor.number + is_new, holds=tuple(changes.holds))
+    return _request(corpus, changes, following, access.settings.runs, is_new=is_new)
 
 
 def _explain_waiting(instance: dg.DagsterInstance, access: CorpusAccess) -> str:
@@ -118,11 +123,9 @@ def _digest(inventory: Inventory, access: CorpusAccess) -> str:
 
 
 def _request(
-    corpus: CorpusNames, changes: Changes, cursor: _Cursor, source: str, runs: RunsSettings
+    corpus: CorpusNames, changes: Changes, cursor: _Cursor, runs: RunsSettings, *, is_new: bool
 ) -> dg.SensorResult:
     """Request what the source's change needs, and removals that waited."""
-    is_new = source != cursor.source
-    number = cursor.number + is_new
     to_build = changes.in_order(changes.to_build) if is_new else []
     removed = changes.droppable(changes.to_build)
     waiting = tuple(name for name in changes.removed if name not in removed)
@@ -133,11 +136,11 @@ def _request(
     if removed:
         jobs.append((DROP, removed, {}, drop_config(list(removed), corpus, only_gone=True)))
     added = corpus_partitions(corpus.corpus).build_add_request(to_build)
-    following = _Cursor(source=source, number=number, removed=waiting)
+    following = cursor.model_copy(update={"removed": waiting})
     return dg.SensorResult(
         run_requests=[
             dg.RunRequest(
-                run_key=digest(job, str(number), *partitions),
+                run_key=digest(job, str(cursor.number), *partitions),
                 job_name=corpus.of(job),
                 run_config=config,
                 tags=tags,

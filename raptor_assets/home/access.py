@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -92,6 +92,13 @@ class CorpusAccess:
         """Earlier builds of the trees."""
         return KeptBuilds(f"{self.home.tables_url(self.settings).rstrip('/')}/{VERSIONS}")
 
+    def held_trees(self, names: Collection[str]) -> set[str]:
+        """Return those of these trees that stay at an earlier build."""
+        if not self.store.exists():
+            return set()
+        with self.store.open_existing() as store:
+            return {mark.tree for mark in store.marks(list(names)) if mark.hold}
+
     def holds(self, present: Mapping[str, Collection[str]]) -> dict[str, str]:
         """Return why trees are held, by name; ``present`` has the documents' ids by tree."""
         if not present or not self.store.exists():
@@ -133,6 +140,11 @@ class CorpusAccess:
         if self.settings.runs.publish == "when_approved":
             return replace(published, waits=self._waits)
         return published
+
+    def waiting(self, partitions: Iterable[str]) -> list[str]:
+        """Return those of these partitions whose build waits for approval, each once."""
+        tables = self.tables
+        return [p for p in dict.fromkeys(partitions) if tables.exists(WAITING.path, p)]
 
     def _waits(self, partition: str, inputs: str) -> bool:
         properties = self.tables.properties(WAITING.path, partition) or {}

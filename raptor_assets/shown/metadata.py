@@ -16,8 +16,8 @@ from raptor_assets.shown.cluster_map import cluster_map
 from raptor_assets.shown.markdown import markdown_table, nodes_markdown, shorten
 from raptor_assets.shown.progress import COUNTED, PartitionCosts
 from raptor_core.audit.report import AuditReport
+from raptor_core.checks.base import distribution
 from raptor_core.checks.sizes import compressions
-from raptor_core.checks.statistics import distribution
 from raptor_core.documents.base import Corpus, Document
 from raptor_core.models.money.usage import Usage
 from raptor_core.nodes import Layer, Node, Tree

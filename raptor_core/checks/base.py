@@ -10,6 +10,8 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Generic, Literal, ParamSpec
 
+import numpy as np
+
 from raptor_core.errors import InvariantError
 from raptor_core.identity import FALLBACK
 from raptor_core.nodes import Node, Tree
@@ -19,6 +21,8 @@ from raptor_core.vectors import Vectors
 Judged = ParamSpec("Judged")
 Severity = Literal["error", "warn"]
 N_WORST = 5
+DIGITS = 4
+"""Decimals of shown values; bounds apply to exact values."""
 _QUOTATION = re.compile(r"""(?<!\w)(['"]).+\1(?!\w)|“[^”]*”""", re.DOTALL)
 """Text between quotation marks; an apostrophe within a word is none."""
 
@@ -135,6 +139,21 @@ def children_of(node: Node, below: Mapping[str, Node]) -> list[Node]:
 def percent(share: float) -> str:
     """Format a share in [0, 1], such as "5 %" or "0.4 %"."""
     return f"{100 * share:.3g} %"
+
+
+def distribution(name: str, values: Sequence[float]) -> dict[str, float]:
+    """Return mean and interpolated quantiles as ``name_mean``, ``name_p05`` and so on, rounded.
+
+    The result is empty without values, so that no plot shows a 0. Values must be finite.
+    """
+    if not len(values):
+        return {}
+    quantiles = np.quantile(values, (0.0, 0.05, 0.5, 0.95, 1.0))
+    figures = ("mean", "minimum", "p05", "median", "p95", "maximum")
+    return {
+        f"{name}_{figure}": round(float(value), DIGITS)
+        for figure, value in zip(figures, (np.mean(values), *quantiles), strict=True)
+    }
 
 
 def blocking_failures(results: Iterable[CheckResult]) -> list[CheckResult]:

@@ -4,7 +4,6 @@ from dataclasses import dataclass
 
 from raptor_core.audit.coverage import copied_child, held_children
 from raptor_core.checks import base
-from raptor_core.checks.statistics import DIGITS, distribution
 from raptor_core.identity import FALLBACK
 from raptor_core.nodes import Node
 
@@ -53,13 +52,13 @@ def summary_coverage(layer: base.CheckedLayer) -> base.CheckMeasurement:
         "children": n_children,
         "children_left_out": n_children - n_held,
         "copies_of_a_child": len(copies),
-        **distribution("held_share", shares),
+        **base.distribution("held_share", shares),
     }
     summary = "No summary to measure."
     passed = not copies
     if measured:
         mean = n_held / n_children
-        numbers["coverage"] = round(mean, DIGITS)
+        numbers["coverage"] = round(mean, base.DIGITS)
         passed = passed and mean >= MIN_COVERAGE
         summary = (
             f"Summaries hold something of {base.percent(mean)} of their children (at least "

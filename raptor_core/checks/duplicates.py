@@ -9,8 +9,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from raptor_core.checks.base import CheckedLayer, CheckMeasurement, WorstNode, check, percent
-from raptor_core.checks.statistics import DIGITS
+from raptor_core.checks.base import (
+    DIGITS,
+    CheckedLayer,
+    CheckMeasurement,
+    WorstNode,
+    check,
+    percent,
+)
 from raptor_core.nodes import grouped
 from raptor_core.text.words import folded_words
 

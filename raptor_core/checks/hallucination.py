@@ -7,8 +7,7 @@ from dataclasses import replace
 
 from raptor_core.audit.base import SentenceFinding
 from raptor_core.audit.report import AuditReport
-from raptor_core.checks.base import CheckInfo, CheckMeasurement, CheckResult, WorstNode
-from raptor_core.checks.statistics import DIGITS
+from raptor_core.checks.base import DIGITS, CheckInfo, CheckMeasurement, CheckResult, WorstNode
 from raptor_core.settings import AuditSettings, Settings
 
 PAPER_UNSUPPORTED = 0.04

@@ -12,9 +12,8 @@ from raptor_core.checks.base import (
 from raptor_core.checks.coverage import summary_coverage
 from raptor_core.checks.duplicates import near_duplicates
 from raptor_core.checks.injection import prompt_injection
-from raptor_core.checks.junk import junk_text
+from raptor_core.checks.junk import junk_text, model_answers
 from raptor_core.checks.languages import language_switch
-from raptor_core.checks.refused import model_answers
 from raptor_core.checks.stored import staleness, store
 from raptor_core.checks.structure import coverage, shrink, tree_coverage
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from raptor_core.checks.base import (
+    DIGITS,
     N_WORST,
     CheckedClusters,
     CheckedLayer,
@@ -18,8 +19,8 @@ from raptor_core.checks.base import (
     WorstNode,
     check,
     children_of,
+    distribution,
 )
-from raptor_core.checks.statistics import DIGITS, distribution
 from raptor_core.nodes import Node
 from raptor_core.settings import Settings
 

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from raptor_core.audit.collage import folded
-from raptor_core.checks.base import CheckMeasurement, WorstNode, check, percent
-from raptor_core.checks.statistics import DIGITS
+from raptor_core.checks.base import DIGITS, CheckMeasurement, WorstNode, check, percent
 from raptor_core.identity import embedding_key
 from raptor_core.nodes import Node
 from raptor_core.store.base import Manifest, StoreIdentity

@@ -9,9 +9,8 @@ from operator import itemgetter
 from typing import ClassVar
 
 from raptor_core.chunking.base import Chunk
-from raptor_core.chunking.outline import find_tables, outline, table_at
+from raptor_core.chunking.outline import SectionPaths, find_tables, outline, table_at
 from raptor_core.chunking.packing import Opens, SentenceSpan, key_of, pack_stably
-from raptor_core.chunking.sections import SectionPaths
 from raptor_core.chunking.sentences import Measure, Span, cut_sentence, sentences_of
 from raptor_core.documents.base import Document
 from raptor_core.documents.blocks import is_rule, strip_spans

@@ -1,4 +1,4 @@
-"""Blocks of a document for the chunker: what opens, what introduces, and the columns of tables.
+"""Blocks of a document for the chunker: what opens and introduces, columns, paths of headings.
 
 The readers of the formats find the blocks; see ``raptor_core.documents.blocks``. Sentences inside a
 block are in ``sentences``, the packing of sentences in ``packing``.
@@ -12,7 +12,6 @@ from itertools import pairwise
 
 from raptor_core.chunking.base import Chunk
 from raptor_core.chunking.packing import Opens
-from raptor_core.chunking.sections import SectionPaths
 from raptor_core.documents.base import Document
 from raptor_core.documents.blocks import Block, unpack
 from raptor_core.documents.formats.markdown import read_markdown
@@ -183,3 +182,32 @@ def _with_tokens(starts: Sequence[int], n_tokens: int, counts: Iterator[int]) ->
     counted = [next(counts) for _ in starts]
     counted[-1] += max(0, n_tokens - sum(counted))
     return tuple(zip(starts, counted, strict=True))
+
+
+class SectionPaths:
+    """Paths of headings by character, found by binary search."""
+
+    def __init__(self, document: Document) -> None:
+        marks = {0} | {s.start for s in document.sections} | {s.end for s in document.sections}
+        self._marks = sorted(marks)
+        self._paths = list(_paths(document, self._marks))
+
+    def at(self, character: int) -> tuple[str, ...]:
+        """Return the titles of the sections around the character, outermost first."""
+        return self._paths[bisect_right(self._marks, character) - 1]
+
+
+def _paths(document: Document, marks: list[int]) -> list[tuple[str, ...]]:
+    """Return the path from each mark to the next; sections are nested and sorted by start."""
+    paths: list[tuple[str, ...]] = []
+    opened: list[tuple[int, str]] = []
+    at = 0
+    for mark in marks:
+        opened = [(end, title) for end, title in opened if mark < end]
+        while at < len(document.sections) and document.sections[at].start <= mark:
+            section = document.sections[at]
+            if mark < section.end:
+                opened.append((section.end, section.title))
+            at += 1
+        paths.append(tuple(title for _, title in opened))
+    return paths

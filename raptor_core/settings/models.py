@@ -127,8 +127,6 @@ class EmbedderSettings(EndpointPart):
     """
     batch_size: int = Field(32, ge=1, le=4096)
     """Texts in one request to an endpoint."""
-    threads: int = Field(0, ge=0)
-    """Batches that a local model computes at the same time; 0 is torch's choice."""
     concurrency: int = Field(4, ge=1, le=512)
     """Batches that run at the same time."""
     query_prefix: str = setting("", rebuilds=True)

@@ -4,8 +4,7 @@ A point never changes but for its ``state``: its id follows from all else that i
 (``point_id``), so a node that changes gets another point. Every field of a node has a payload field
 of the same name (``node_id`` for its id). Further fields:
 
-- ``state``: "live" for nodes, before their publication "staged"; "manifest" and "identity" for
-  other points.
+- ``state``: "live" for nodes, before their publication "staged"; "manifest" for manifests.
 - ``quality``: as JSON text, and ``metadata_exact`` beside ``metadata`` where that holds fractions:
   engines may change the last bit of a fraction.
 - ``mark``: of a manifest, its short form as JSON text, which is compared with the source.
@@ -25,37 +24,42 @@ from raptor_core.errors import DamagedTreeError, StoreError
 from raptor_core.identity import NODE_NAMESPACE, digest
 from raptor_core.nodes import Fit, Node
 from raptor_core.store.base import Manifest, Mark
-from raptor_core.store.facts import Facts, encoded_facts, own_facts
+from raptor_core.store.facts import Facts, own_facts
 from raptor_core.store.lexical import LEXICAL_VERSION
 
 Payload = dict[str, Any]
 """Fields of a point without its vectors, as an engine stores them."""
 
 _LARGEST_INTEGER = 2**63 - 1
-_LABELS = ("name", "key_terms", "paragraphs")
-"""Fields that are left out where they are empty."""
-_NAMES = tuple(field.name for field in fields(Node) if field.name not in _LABELS)
-_TUPLES = ("documents", "children", "section")
+_NAMES = tuple(field.name for field in fields(Node))
+_TUPLES = ("documents", "children", "section", "key_terms")
 _values = attrgetter(*_NAMES)
-_ENCODER = json.JSONEncoder(ensure_ascii=False, sort_keys=True, default=dict)
+_ENCODER = json.JSONEncoder(ensure_ascii=False, sort_keys=True)
 
 
 def point_id(node: Node, facts: Facts, *, embedded: bool) -> str:
-    """Return the id of the point of a node: UUIDv5 of its id and a digest of all that it holds.
+    """Return the id of the point of a node: UUIDv5 of a digest of all that it holds.
 
     ``embedded`` is whether the point has vectors; one in quarantine lacks them.
 
     Raises:
         StoreError: the node cannot be stored.
     """
-    parts = (check_storable(node), encoded_facts(facts.payload()), str(embedded))
-    return str(uuid.uuid5(NODE_NAMESPACE, digest("point", LEXICAL_VERSION, node.id, *parts)))
+    parts = (LEXICAL_VERSION, check_storable(node, facts), str(embedded))
+    return str(uuid.uuid5(NODE_NAMESPACE, digest("point", *parts)))
 
 
-def check_storable(node: Node) -> str:
-    """Return all fields of a node as text; raise StoreError if it cannot be stored without loss."""
-    _check_numbers(node)
-    encoded = _encoded(node)
+def check_storable(node: Node, facts: Facts | None = None) -> str:
+    """Return the payload of a node as text; raise StoreError if it would be stored with a loss."""
+    for name, values in (("metadata", node.metadata), ("quality", node.quality)):
+        for key, value in metadata_entries(values):
+            finite = not isinstance(value, float) or math.isfinite(value)
+            if not finite or (isinstance(value, int) and abs(value) > _LARGEST_INTEGER):
+                raise StoreError(
+                    f"node {node.id} of tree {node.tree!r}: {name} {key!r} is {value!r}; "
+                    "a stored number is finite and within 64 bits"
+                )
+    encoded = _ENCODER.encode(node_to_payload(node, facts))
     try:
         encoded.encode()
     except UnicodeEncodeError as error:
@@ -64,13 +68,6 @@ def check_storable(node: Node) -> str:
             f"({error.reason}); replace it when the document is read"
         ) from error
     return encoded
-
-
-def _encoded(node: Node) -> str:
-    """Return all fields as text; labels are left out where a node has none."""
-    values = _values(node)
-    labels = (node.name, node.key_terms) if node.name else ()
-    return _ENCODER.encode((*values, *labels, *([node.paragraphs] if node.paragraphs else ())))
 
 
 @lru_cache(maxsize=1 << 14)
@@ -85,31 +82,17 @@ def node_to_payload(node: Node, facts: Facts | None = None, state: str = "live")
         name: list(value) if isinstance(value, tuple) else value
         for name, value in zip(_NAMES, _values(node), strict=True)
     }
-    if node.name:
-        payload |= {"name": node.name, "key_terms": list(node.key_terms)}
-    if node.paragraphs:
-        payload["paragraphs"] = [list(part) for part in node.paragraphs]
     payload["node_id"] = payload.pop("id")
     payload["metadata"] = {
         key: list(value) if isinstance(value, tuple) else value
         for key, value in node.metadata.items()
     }
+    payload["paragraphs"] = [list(part) for part in node.paragraphs]
     payload["quality"] = json.dumps(dict(node.quality))
     payload |= (facts or own_facts(node)).payload()
     if any(isinstance(value, float) for _, value in metadata_entries(node.metadata)):
         payload["metadata_exact"] = json.dumps(dict(node.metadata))
     return {**payload, "state": state}
-
-
-def _check_numbers(node: Node) -> None:
-    for name, values in (("metadata", node.metadata), ("quality", node.quality)):
-        for key, value in metadata_entries(values):
-            finite = not isinstance(value, float) or math.isfinite(value)
-            if not finite or (isinstance(value, int) and abs(value) > _LARGEST_INTEGER):
-                raise StoreError(
-                    f"node {node.id} of tree {node.tree!r}: {name} {key!r} is {value!r}; "
-                    "a stored number is finite and within 64 bits"
-                )
 
 
 def payload_to_node(payload: Payload) -> Node:
@@ -129,14 +112,12 @@ def damaged(payload: Payload) -> DamagedTreeError:
 
 
 def _node(payload: Payload) -> Node:
-    fields = {name: payload[name] for name in _NAMES if name != "id"}
-    fields |= {name: tuple(fields[name]) for name in _TUPLES}
-    if "name" in payload:
-        fields |= {"name": payload["name"], "key_terms": tuple(payload["key_terms"])}
-    fields["paragraphs"] = tuple((start, n) for start, n in payload.get("paragraphs", ()))
+    values = {name: payload[name] for name in _NAMES if name != "id"}
+    values |= {name: tuple(values[name]) for name in _TUPLES}
+    values["paragraphs"] = tuple((start, n) for start, n in values["paragraphs"])
     exact = payload.get("metadata_exact")
-    fields["metadata"] = with_tuples(json.loads(exact) if exact else fields["metadata"])
-    return Node(**{**fields, "id": payload["node_id"], "quality": json.loads(payload["quality"])})
+    values["metadata"] = with_tuples(json.loads(exact) if exact else values["metadata"])
+    return Node(**{**values, "id": payload["node_id"], "quality": json.loads(payload["quality"])})
 
 
 def manifest_to_payload(manifest: Manifest) -> Payload:

@@ -4,23 +4,20 @@ It has the name of the corpus, and its metadata hold its record (``collection.py
 within the 32 MB that a server takes by default (``engines/qdrant.py``).
 """
 
-import logging
 import math
 import os
 import ssl
 import uuid
 from contextlib import ExitStack, nullcontext
 from dataclasses import replace
-from functools import cache
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 import httpx
 from qdrant_client import QdrantClient, models
 from qdrant_client.qdrant_remote import QdrantRemote
 
-from raptor_core.credentials import check_key, is_loopback
+from raptor_core.credentials import check_key
 from raptor_core.errors import StoreError
 from raptor_core.identity import NODE_NAMESPACE
 from raptor_core.redaction import proxy_hint
@@ -114,9 +111,6 @@ class ServerCorpus:
                     raise
 
 
-_log = logging.getLogger(__name__)
-
-
 def connect(settings: StoreSettings) -> tuple[QdrantClient, Place]:
     """Return a client of the server, or of its cluster's nodes; no request is sent."""
     secret = os.environ.get(settings.api_key_env, "").strip() or None
@@ -127,8 +121,6 @@ def connect(settings: StoreSettings) -> tuple[QdrantClient, Place]:
     through = proxy_hint(urls[0]) if urls else ""
     remedy = f"check store.url, that the Qdrant server runs, and {key}{through}"
     place = Place(settings.url, remedy, secret, key)
-    for url in urls if secret else ():
-        _warn_of_open_key(url, settings.api_key_env)
     with place.errors():
         clients = [_client(settings, url, secret) for url in urls]
     patient: Any = PatientClient(clients, settings.max_retries)
@@ -148,19 +140,6 @@ def _client(settings: StoreSettings, url: str, key: str | None) -> QdrantRemote:
         check_compatibility=False,
         **_trust(settings, url),
     )
-
-
-@cache
-def _warn_of_open_key(url: str, variable: str) -> None:
-    """Warn once that a key is sent to another machine in plain text."""
-    parts = urlsplit(url)
-    if parts.scheme == "http" and not is_loopback(parts.hostname or ""):
-        _log.warning(
-            "the key in %s goes to %s as plain text; use https in store.url, or let nothing else "
-            "see that network",
-            variable,
-            parts.netloc.rpartition("@")[2],
-        )
 
 
 def _trust(settings: StoreSettings, url: str) -> dict[str, Any]:

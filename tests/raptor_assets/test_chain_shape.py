@@ -52,7 +52,7 @@ def test_a_setting_makes_exactly_its_dependents_stale():
 @pytest.mark.parametrize(
     "settings",
     [
-        {"embedder": {"batch_size": 4, "threads": 1}},
+        {"embedder": {"batch_size": 4}},
         {"summarizer": {"concurrency": 3, "max_retries": 1, "timeout_seconds": 3}},
         {"checks": {"max_children": 9}},
         {"retrieval": {"top_k": 3}},

@@ -135,6 +135,30 @@ def test_too_many_removals_wait_for_a_person_and_so_does_all_the_rest(is_confirm
     assert changes.unconfirmed == (() if is_confirmed else ("a", "b"))
 
 
+BOUNDS = {"share": {"max_removed": 0.5}, "number": {"max_removed": 0.9, "max_removed_documents": 1}}
+
+
+@pytest.mark.parametrize(
+    ("bounds", "removed", "added", "is_doubted"),
+    [
+        ("share", "ab", (), False),  # no more than the half
+        ("share", "abc", (), True),
+        ("number", "a", (), False),
+        ("number", "ab", (), True),
+        ("share", "abc", [document(name) for name in "efghij"], True),  # new ones do not count
+        ("share", "abc", [document(f"moved/{n}", f"Text of {n}.") for n in "abc"], False),
+        ("share", "abcd", [document(n, f"Other {n}.") for n in "efgh"], True),
+    ],
+)
+def test_the_share_and_the_number_of_removed_documents_are_bounded(
+    bounds, removed, added, is_doubted
+):
+    state = published(*(document(name) for name in "abcd"))
+    inventory = source(*(document(name) for name in "abcd" if name not in removed), *added)
+    changes = found(state, inventory, own={"source": BOUNDS[bounds]})
+    assert bool(changes.doubt) == is_doubted
+
+
 def test_documents_of_partitions_that_only_changed_settings_count_among_the_published():
     documents = [document(name) for name in "abcd"]
     state = published(*documents, build=OTHER_BUILD)

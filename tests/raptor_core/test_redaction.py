@@ -14,7 +14,7 @@ from raptor_core.models.endpoints.client import EndpointClient
 from raptor_core.redaction import hide_credentials, hide_secrets, proxy_hint
 from raptor_core.settings import SummarizerSettings
 from raptor_core.settings.stores import StoreSettings
-from raptor_core.store import stored_identities
+from raptor_core.store import stored_identity
 
 VARIABLES = ("http_proxy", "https_proxy", "all_proxy", "no_proxy")
 
@@ -53,7 +53,7 @@ def test_a_store_and_an_endpoint_that_are_not_reached_through_a_proxy_say_so(env
     environment.setenv("ANY_KEY", "key")
     store = StoreSettings(kind="server", url="http://127.0.0.1:1", max_retries=0)
     with pytest.raises(StoreError, match="through the proxy in HTTP_PROXY") as of_store:
-        stored_identities(store, None)
+        stored_identity(store, None)
     url = "http://127.0.0.1:1/v1"
     settings = SummarizerSettings(kind="openai", base_url=url, api_key_env="ANY_KEY", max_retries=0)
     with pytest.raises(EndpointError, match="through the proxy in HTTP_PROXY") as of_endpoint:

@@ -1,4 +1,4 @@
-"""A build in a process of its own, for tests that kill it, fill its disk or make it hold the store.
+"""A build in a process of its own, for tests that kill it or fill its disk.
 
 Called as ``python build_process.py ACTION ROOT [ARGUMENT]``; ``tests`` must be on the path. The
 embedder is the small one of the tests; everything else is what the settings say. ``Starter`` starts
@@ -12,16 +12,18 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 import traceback
 from itertools import count
 from pathlib import Path
 
+import dagster as dg
 from support.command import embedder_made_by
 from support.hashing import HashingEmbedder
+from support.quick_dagster import open_anew
 from support.servers import do_not_wait
 from support.stores import PROCESS_PATH
 from support.summarizers import ScriptedSummarizer
+from support.word_judge import WordJudge
 from support.workshop import Workshop
 
 from raptor_assets.chain import run
@@ -29,8 +31,7 @@ from raptor_assets.cli import main
 from raptor_assets.home.folder import Home
 from raptor_assets.local.dagster import open_instance
 from raptor_core.identity import digest
-from raptor_core.settings import StoreSettings
-from raptor_core.store import StoreIdentity, open_store, publishing
+from raptor_core.store import publishing
 from raptor_core.store.store import VectorStore
 from raptor_core.tree.components import Components
 
@@ -75,6 +76,7 @@ def build_and_die(root, point):
 
 def open_records_at_once(root, n_processes):
     """Open the records of a home in several processes; the exit code is how many could not."""
+    dg.DagsterInstance.from_config = open_anew
     with open_instance(Home(root / "another")):
         pass  # all is imported
     wait, go = os.pipe()
@@ -129,6 +131,7 @@ def build_logged(root, point):
         workshop.settings,
         embedder=LoggedEmbedder(root / "finished.log"),
         summarizer=workshop.parts_given["summarizer"],
+        judge=WordJudge(),
     )
     report = workshop.build()
     assert report.succeeded, report.failed
@@ -170,16 +173,6 @@ def build_on_full_disk(root, n_bytes):
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_FSIZE, (int(n_bytes), int(n_bytes)))
     build(root)
-
-
-def hold(root):
-    """Open the store and keep it until killed."""
-    embedder = HashingEmbedder()
-    identity = StoreIdentity("corpus", embedder.model, embedder.fingerprint, embedder.n_dims)
-    with open_store(StoreSettings(), root / "home" / "qdrant", identity):
-        sys.stdout.write("held\n")
-        sys.stdout.flush()
-        time.sleep(600)
 
 
 def fork_for_each_line(root):

@@ -6,7 +6,7 @@ import functools
 import inspect
 import json
 from collections.abc import Callable
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,8 +15,12 @@ from unittest import mock
 from click.testing import CliRunner
 from support.quick_dagster import make_dagster_quick
 
+import raptor_core.models.embedding
 import raptor_core.tree.components
 from raptor_assets.cli import main
+from raptor_core.models.embedding import Embedder, make_embedder
+from raptor_core.models.money.ledger import Ledger
+from raptor_core.settings import EmbedderSettings
 
 make_dagster_quick()
 
@@ -35,21 +39,42 @@ class Printed:
         return json.loads(self.out)
 
 
+@functools.cache
+def _loaded(settings: EmbedderSettings) -> Embedder:
+    return make_embedder(settings)
+
+
+def _make_once(settings: EmbedderSettings, ledger: Ledger | None = None) -> Embedder:
+    """Load each local model once for all calls of the command."""
+    return _loaded(settings) if ledger is None else make_embedder(settings, ledger)
+
+
 def raptor(*arguments: object, **environ: str) -> Printed:
     """Call the command; an exception that it does not report is raised."""
     before_8_2 = "mix_stderr" in inspect.signature(CliRunner).parameters
     streams: dict[str, Any] = {"mix_stderr": False} if before_8_2 else {}
     runner = CliRunner(env={"OPENAI_API_KEY": "", **environ}, **streams)
-    result = runner.invoke(main, [str(argument) for argument in arguments])
+    is_made_elsewhere = raptor_core.models.embedding.make_embedder is not make_embedder
+    with nullcontext() if is_made_elsewhere else embedder_made_by(_make_once):
+        result = runner.invoke(main, [str(argument) for argument in arguments])
     if result.exception is not None and not isinstance(result.exception, SystemExit):
         raise result.exception
     return Printed(result.exit_code, result.stdout, result.stderr)
 
 
+JUDGE = '[components]\njudge = "support.word_judge:WordJudge"'
+SMALL_PARTS = f'{JUDGE}\nembedder = "support.hashing:HashingEmbedder"'
+"""Settings of a home that loads no model, also in a process of its own."""
+
+
 @contextmanager
 def embedder_made_by(make: Callable[..., Any]):
     """Every embedder comes from ``make``, called as ``make_embedder`` is, once for equal values."""
-    with mock.patch.object(raptor_core.tree.components, "make_embedder", functools.cache(make)):
+    make = functools.cache(make)
+    with (
+        mock.patch.object(raptor_core.models.embedding, "make_embedder", make),
+        mock.patch.object(raptor_core.tree.components, "make_embedder", make),
+    ):
         yield
 
 

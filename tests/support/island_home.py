@@ -1,9 +1,8 @@
 """One home that is built once, with the bundled model, for all tests of the command."""
 
-import shutil
-
 import pytest
 from support.command import Place, embedder_made_by
+from support.homes import copy_home, put_back
 
 from raptor_core.models.embedding import make_embedder
 
@@ -74,7 +73,7 @@ def built(tmp_path_factory, bundled_model):
 def snapshot(built, tmp_path_factory):
     """The built home as it was, to put it back."""
     kept = tmp_path_factory.mktemp("kept") / "root"
-    shutil.copytree(built.root, kept)
+    copy_home(built.root, kept)
     return kept
 
 
@@ -85,5 +84,4 @@ def own(built, snapshot):
     A copy elsewhere would have other document paths, and so would be built anew.
     """
     yield built
-    shutil.rmtree(built.root)
-    shutil.copytree(snapshot, built.root)
+    put_back(built.root, snapshot)

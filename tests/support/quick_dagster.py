@@ -7,9 +7,13 @@ all of it.
 from __future__ import annotations
 
 import functools
+import shutil
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
+import dagster as dg
 from alembic.config import Config
 from alembic.script import ScriptDirectory
 from dagster._core.storage import local_compute_log_manager
@@ -32,14 +36,35 @@ def _as_it_is(*_: object) -> Iterator[None]:
     yield
 
 
+open_anew = dg.DagsterInstance.from_config
+_empty = tempfile.TemporaryDirectory()
+
+
+def _open_with_tables(folder: str, config: str = "dagster.yaml") -> dg.DagsterInstance:
+    """Open an instance; a new home gets copies of the databases that the first one made."""
+    home, databases = Path(folder), Path(_empty.name) / "databases"
+    is_new = not (home / "history").exists() and (home / config).exists()
+    if not is_new or "raptor_assets.local.storage" not in (home / config).read_text():
+        return open_anew(folder, config)
+    if databases.exists():
+        shutil.copytree(databases, home, dirs_exist_ok=True)
+        return open_anew(folder, config)
+    instance = open_anew(folder, config)
+    for name in ("history", "schedules"):
+        shutil.copytree(home / name, databases / name)
+    return instance
+
+
 @functools.cache
 def make_dagster_quick() -> None:
     """From now on.
 
     Migrations are read from disk once, not three times an instance: most of the time of opening a
-    small home. A run's output goes where it went, not through four processes that copy it. The
-    engine of a database is kept with its compiled statements; each use still opens a connection.
+    small home. Tables are made once, and copied. A run's output goes where it went, not through
+    four processes that copy it. The engine of a database is kept with its compiled statements; each
+    use still opens a connection.
     """
+    dg.DagsterInstance.from_config = staticmethod(_open_with_tables)
     ScriptDirectory.from_config = staticmethod(_from_config)
     local_compute_log_manager.mirror_stream_to_file = _as_it_is
     for storage in (sqlite_run_storage, sqlite_schedule_storage):

@@ -1,22 +1,42 @@
 """Published homes whose source is about to change. Imports nothing heavy: a conftest imports it."""
 
-import shutil
 import time
 
 import pytest
+from support.homes import copy_home
 
 
-def workshop_in(root, by):
+def workshop_in(root, by, n_layers=1):
     from support.summarizers import ScriptedSummarizer
     from support.workshop import Workshop
 
     made = Workshop(root, components={"summarizer": ScriptedSummarizer()})
-    made.configure(grouping={"by": by}, tree={"max_layers": 1})
+    made.configure(grouping={"by": by}, tree={"max_layers": n_layers})
     made.summarizer = made.parts_given["summarizer"]
     return made
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
+def built_pair(tmp_path_factory):
+    """A home with two trees, built once."""
+    from support.workshop import prose
+
+    root = tmp_path_factory.mktemp("pair")
+    workshop = workshop_in(root, "document", n_layers=2)
+    for number, name in enumerate(("a.md", "b.md"), 1):
+        workshop.write(name, prose(24, seed=number))
+    workshop.build()
+    return root
+
+
+@pytest.fixture
+def pair(built_pair, tmp_path):
+    """A workshop of its own with the documents ``a.md`` and ``b.md``, both published."""
+    copy_home(built_pair, tmp_path / "pair")
+    return workshop_in(tmp_path / "pair", "document", n_layers=2)
+
+
+@pytest.fixture(scope="session")
 def built(tmp_path_factory):
     """A home by each grouping, built once."""
     from support.workshop import prose
@@ -49,7 +69,7 @@ def start(built, tmp_path):
     from support.sensor_daemon import Daemon
 
     def copy(by="document"):
-        shutil.copytree(built(by), tmp_path / "copy")
+        copy_home(built(by), tmp_path / "copy")
         workshop = workshop_in(tmp_path / "copy", by)
         daemon = Daemon(workshop)
         assert daemon.tick()[:2] == ([], [])

@@ -39,6 +39,12 @@ SMALL = {
 }
 """Settings of small, quick trees."""
 
+NAMED_PARTS = {
+    "embedder": "support.hashing:HashingEmbedder",
+    "judge": "support.word_judge:WordJudge",
+}
+"""Components that load no model, for settings that a process of its own reads."""
+
 
 def settings_text(docs: Path, **parts: Any) -> str:
     """A settings file of small, quick trees over a folder, with ``parts`` over them."""

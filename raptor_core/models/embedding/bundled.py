@@ -53,7 +53,7 @@ class BundledEmbedder(LocalEmbedder):
             tokenizer, model = self._loaded
             encodings = tokenizer.encode_batch_fast([replace_surrogates(text) for text in texts])
             ids = [encoding.ids for encoding in encodings]
-            parts = run_batches(model.vectors, _batches(ids), self._settings.threads)
+            parts = run_batches(model.vectors, _batches(ids))
         return np.concatenate(parts)
 
     @cached_property
@@ -62,7 +62,6 @@ class BundledEmbedder(LocalEmbedder):
 
         folder = bundled_model_folder()
         weights = _checked_weights(folder)
-        self._warn_of_slow_precision()
         tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
         tokenizer.no_padding()
         tokenizer.enable_truncation(MAX_TOKENS)

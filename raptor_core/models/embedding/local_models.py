@@ -1,6 +1,5 @@
 """Models on this machine: loading, precision, and batches that threads compute independently."""
 
-import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -65,8 +64,6 @@ def loading(model: str, kind: str, setting: str, remedy: str = "") -> Iterator[N
 _CPU_FLAGS = Path("/proc/cpuinfo")
 _NVIDIA_DRIVER = Path("/proc/driver/nvidia/version")
 
-_log = logging.getLogger(__name__)
-
 
 @cache
 def fast_precision() -> Literal["float32", "bfloat16"]:
@@ -113,11 +110,3 @@ class LocalEmbedder(PrefixingEmbedder):
         values = model_values("embeddings", self.model, self._settings.kind)
         with span(f"embeddings {self.model}", values):
             return super()._embed(texts, prefix)
-
-    def _warn_of_slow_precision(self) -> None:
-        """Log that the store's precision is slow on this machine."""
-        if self._settings.precision == "bfloat16" and fast_precision() != "bfloat16":
-            _log.warning(
-                "embedding in bfloat16, as the store or embedder.precision requires; this machine "
-                "has neither AMX nor a GPU for it, so it can take longer than float32"
-            )

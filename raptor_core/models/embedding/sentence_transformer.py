@@ -75,7 +75,7 @@ class SentenceTransformerEmbedder(LocalEmbedder):
                 return np.stack([model.encode(text, show_progress_bar=False) for text in texts])
             device = model.device.type
             batches = list(_batches(inputs, device))
-            n_threads = self._settings.threads if device == "cpu" else 1
+            n_threads = 0 if device == "cpu" else 1
             parts = run_batches(partial(_forward, model, inputs), batches, n_threads)
             vectors = np.empty((len(texts), parts[0].shape[1]), dtype=np.float32)
             for (rows, _), part in zip(batches, parts, strict=True):
@@ -95,7 +95,6 @@ class SentenceTransformerEmbedder(LocalEmbedder):
         remedy = ', or set embedder.kind = "bundled"'
         with loading(settings.model, "embedding model", "embedder.model", remedy):
             model = SentenceTransformer(settings.model, revision=settings.revision or None)
-        self._warn_of_slow_precision()
         if settings.precision == "bfloat16":
             model[0].bfloat16()
             model[0].register_forward_hook(_to_float32)  # for pooling and later modules

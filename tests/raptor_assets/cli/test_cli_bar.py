@@ -7,8 +7,9 @@ import subprocess
 import sys
 
 import pytest
-from support.command import Place
+from support.command import JUDGE, Place
 from support.openai_server import FakeOpenAI
+from support.stores import PROCESS_PATH
 from support.workshop import prose
 
 from raptor_assets.assets.names import CHAIN_NAMES
@@ -24,7 +25,7 @@ def on_a_terminal(*arguments):
     """What the command wrote to its terminal, 200 columns wide, without colours."""
     ours, theirs = pty.openpty()
     code = "from raptor_assets.cli import main; main()"
-    environ = {**os.environ, "TERM": "xterm", "COLUMNS": "200"}
+    environ = {**os.environ, "PYTHONPATH": PROCESS_PATH, "TERM": "xterm", "COLUMNS": "200"}
     with subprocess.Popen(
         [sys.executable, "-c", code, *map(str, arguments)],
         stdin=theirs,
@@ -52,6 +53,7 @@ def test_the_bar_moves_while_a_layer_is_built_and_tells_calls_money_and_time(tmp
         endpoint = f'kind = "openai"\nbase_url = "{server.base_url}"\nconcurrency = 1'
         place.configure(f'[embedder]\n{endpoint}\nmodel = "vectors"\nbatch_size = 3')
         place.configure(f'[summarizer]\n{endpoint}\nmodel = "words"')
+        place.configure(JUDGE)
         place.configure('[tokens]\ncounter = "words"')
         place.configure("[chunking]\nmax_tokens = 40")
         place.settings.write_text(

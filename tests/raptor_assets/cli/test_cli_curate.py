@@ -2,10 +2,10 @@
 
 import getpass
 import pwd
-import shutil
 
 import pytest
 from support.command import Place
+from support.homes import copy_home, put_back
 from support.workshop import prose, settings_text
 
 pytestmark = pytest.mark.slow
@@ -23,7 +23,7 @@ def base(tmp_path_factory, bundled_model):
     parts = {"clustering": {"method": "raptor"}, "tree": {"max_layers": 3, "top_nodes": 2}}
     made.settings.write_text(settings_text(made.docs, **parts))
     assert made.call("build", "--json").json["failed"] == {}
-    shutil.copytree(made.root, kept)
+    copy_home(made.root, kept)
     return made, kept
 
 
@@ -31,8 +31,7 @@ def base(tmp_path_factory, bundled_model):
 def place(base):
     """The home as it was before each test."""
     made, kept = base
-    shutil.rmtree(made.root)
-    shutil.copytree(kept, made.root)
+    put_back(made.root, kept)
     return made
 
 

@@ -12,7 +12,7 @@ from support.command import raptor
 from support.openai_server import FakeOpenAI
 from support.tiny_models import build_tiny_model, put_into_hub_cache
 
-pytestmark = [pytest.mark.slow, pytest.mark.rare, pytest.mark.rare]
+pytestmark = [pytest.mark.slow, pytest.mark.rare]
 
 PAPERS_MODEL = "sentence-transformers/multi-qa-mpnet-base-cos-v1"
 DEFAULT_MODEL = "sentence-transformers/all-MiniLM-L6-v2"

@@ -287,6 +287,7 @@ SENSORS = """{ repositoriesOrError { ... on RepositoryConnection { nodes { senso
     name sensorState { status } } } } } }"""
 
 
+@pytest.mark.rare
 def test_the_ui_watches_the_source_where_it_is_told_to(own):
     """A real web server, code location and daemon, asked as the page asks them."""
     port, log = free_port(), own.root / "ui.log"

@@ -168,19 +168,9 @@ def test_help_imports_neither_dagster_nor_numpy():
 
 
 @pytest.mark.slow
-def test_status_and_tree_load_no_model(own):
+def test_the_status_loads_no_model(own):
     status = imported_by("status", "--home", own.home)
     assert not status & {*MODELS, "pandas", "matplotlib"}
-    tree = imported_by("tree", "soup.md", "--home", own.home)
-    assert not tree & {*MODELS, "pandas", "dagster"}
-
-
-@pytest.mark.slow
-def test_a_plan_and_a_build_of_an_edit_do_without_data_frames(own):
-    path = own.docs / "soup.md"
-    path.write_text(path.read_text().replace("sherry", "brandy"))
-    for command in ("plan", "build"):
-        assert "pandas" not in imported_by(command, "--home", own.home)
 
 
 def test_json_of_dataclasses_reads_as_python_writes_it(capsys):

@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from support.command import Place
+from support.command import SMALL_PARTS, Place
 from support.openai_server import FakeOpenAI, Fault
 from support.stores import PROCESS_PATH
 
@@ -154,6 +154,7 @@ def planted(tmp_path_factory):
     answer = f"The lamp {PLANTED} was lit [1].\nerror: forged line"
     with FakeOpenAI(answer=lambda _: answer) as fake:
         place.call("init", place.docs)
+        place.configure(SMALL_PARTS)
         place.configure(f'[summarizer]\nkind = "openai"\nbase_url = "{fake.base_url}"')
         place.configure(f'[reader]\nbase_url = "{fake.base_url}"\nmax_retries = 0')
         built = place.call("build", OPENAI_API_KEY="key")
@@ -161,9 +162,10 @@ def planted(tmp_path_factory):
         yield place, fake
 
 
-def commands_that_read(place):
+def commands_that_succeed(place):
     (tree,) = place.call("status", "--json").json["trees"]
     nodes = place.call("tree", tree["tree"], "--json").json["nodes"]
+    note = f"{TEXT}\nerror: forged line"
     golden = place.root / "golden.jsonl"
     case = {"question": f"Who lit the lamp? {PLANTED}", "documents": [NAME]}
     golden.write_text(json.dumps(case) + "\n", encoding="utf-8")
@@ -180,14 +182,6 @@ def commands_that_read(place):
         ("ask", TEXT),
         ("ask", TEXT, "--json"),
         ("eval", "golden", golden),
-    )
-
-
-def commands_that_write(place):
-    (tree,) = place.call("status", "--json").json["trees"]
-    nodes = place.call("tree", tree["tree"], "--json").json["nodes"]
-    note = f"{TEXT}\nerror: forged line"
-    yield from (
         ("curate", "set-aside", nodes[0]["id"], "--who", TEXT, "--why", note),
         ("curate", "list"),
         ("curate", "list", "--json"),
@@ -215,7 +209,7 @@ def commands_that_fail(place):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("commands", [commands_that_read, commands_that_write, commands_that_fail])
+@pytest.mark.parametrize("commands", [commands_that_succeed, commands_that_fail])
 def test_no_command_lets_a_document_a_model_or_a_note_steer_the_terminal(planted, commands):
     place, fake = planted
     given = [(*command, "--home", place.home) for command in commands(place)]
@@ -229,4 +223,4 @@ def test_no_command_lets_a_document_a_model_or_a_note_steer_the_terminal(planted
         assert steering not in printed
     for line in ALLOWED.sub("", printed).split("\n"):
         assert line.replace("\t", "").isprintable(), ascii(line)
-        assert not line.startswith("error: forged line") or commands is commands_that_read, line
+        assert not line.startswith("error: forged line") or commands is commands_that_succeed, line

@@ -56,8 +56,10 @@ def ask(built, received, endpoint, **environ):
     return json.loads(done.stdout)
 
 
-def test_a_question_is_one_trace_from_the_embedding_to_the_reader(built, received, endpoint):
-    ask(built, received, endpoint)
+def test_a_question_is_one_trace_from_the_embedding_to_the_reader_without_texts(
+    built, received, endpoint
+):
+    answer = ask(built, received, endpoint)
     spans = received.spans
     assert len({span["traceId"] for span in spans}) == 1
     parents = {span["spanId"]: span["name"] for span in spans}
@@ -77,16 +79,6 @@ def test_a_question_is_one_trace_from_the_embedding_to_the_reader(built, receive
     points = {p["attributes"]["gen_ai.token.type"]: p["sum"] for p in received.token_points}
     assert points == {"input": n_input, "output": n_output}
     assert n_input > n_output > 0
-
-
-def test_a_general_question_has_its_packing_below_the_search(built, received):
-    done = run(built.home, "query", QUESTION, "--kind", "general", "--json", **received.environ)
-    assert done.returncode == 0, done.stderr
-    assert received.span("packing")["parentSpanId"] == received.span("search hybrid")["spanId"]
-
-
-def test_retrieved_ids_and_scores_are_recorded_but_no_text(built, received, endpoint):
-    answer = ask(built, received, endpoint)
     retrieval = received.span("retrieval corpus")["attributes"]
     documents = json.loads(retrieval["gen_ai.retrieval.documents"])
     assert documents
@@ -97,6 +89,14 @@ def test_retrieved_ids_and_scores_are_recorded_but_no_text(built, received, endp
         assert text not in sent
 
 
+@pytest.mark.rare
+def test_a_general_question_has_its_packing_below_the_search(built, received):
+    done = run(built.home, "query", QUESTION, "--kind", "general", "--json", **received.environ)
+    assert done.returncode == 0, done.stderr
+    assert received.span("packing")["parentSpanId"] == received.span("search hybrid")["spanId"]
+
+
+@pytest.mark.rare
 def test_texts_are_recorded_when_they_are_switched_on(built, received, endpoint):
     switch = {"OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT": "true"}
     ask(built, received, endpoint, **switch)
@@ -109,6 +109,7 @@ def test_texts_are_recorded_when_they_are_switched_on(built, received, endpoint)
     assert "a-secret-key" not in received.path.read_text()
 
 
+@pytest.mark.rare
 def test_a_call_over_mcp_goes_on_with_the_trace_of_its_caller(built, received):
     trace, parent = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
     search = {"name": "search", "arguments": {"question": QUESTION}}
@@ -128,6 +129,7 @@ def test_a_call_over_mcp_goes_on_with_the_trace_of_its_caller(built, received):
     assert base64.b64decode(call["parentSpanId"]).hex() == parent
 
 
+@pytest.mark.rare
 def test_a_build_is_one_trace_of_steps_and_calls(tmp_path, received, endpoint):
     docs, home = tmp_path / "docs", tmp_path / "home"
     docs.mkdir()
@@ -151,6 +153,7 @@ def test_a_build_is_one_trace_of_steps_and_calls(tmp_path, received, endpoint):
     assert {by_id[step["parentSpanId"]]["name"] for step in steps} == {"raptor build"}
 
 
+@pytest.mark.rare
 def test_a_failed_call_is_recorded_by_its_type_without_the_message(built, received, endpoint):
     reader = {"RAPTOR_READER__BASE_URL": endpoint.base_url, "RAPTOR_READER__MAX_RETRIES": "0"}
     endpoint.answer = lambda _: ""
@@ -164,6 +167,7 @@ def test_a_failed_call_is_recorded_by_its_type_without_the_message(built, receiv
     assert "events" not in chat
 
 
+@pytest.mark.rare
 def test_without_the_switch_nothing_is_sent_and_the_sdk_is_not_loaded(built, received):
     code = (
         "import sys\nfrom raptor_assets.cli import main\n"

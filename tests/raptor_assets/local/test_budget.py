@@ -19,12 +19,12 @@ def chat():
 
 def test_runs_within_a_budget_add_up_to_one_full_build(tmp_path, chat):
     free = Workshop(tmp_path / "free", summarizer=chat)
-    free.write("a.md", prose(40, seed=1))
+    free.write("a.md", prose(24, seed=1))
     free.build()
     needed = free.metadata("tree", "a.md")["summaries_made"]
 
-    workshop = Workshop(tmp_path / "bounded", summarizer=chat, budget={"calls": 4})
-    workshop.write("a.md", prose(40, seed=1))
+    workshop = Workshop(tmp_path / "bounded", summarizer=chat, budget={"calls": 3})
+    workshop.write("a.md", prose(24, seed=1))
     made = []
     for _ in range(needed):
         report = workshop.build()
@@ -35,19 +35,19 @@ def test_runs_within_a_budget_add_up_to_one_full_build(tmp_path, chat):
         assert "budget.calls" in report.failed["a.md"].reason
         assert workshop.manifests() == {}
     assert sum(made) == needed
-    assert max(made) == 4
+    assert max(made) == 3
     assert workshop.manifests()["a.md"].build_id == free.manifests()["a.md"].build_id
 
 
 def test_what_was_published_stays_when_the_budget_ends_and_no_further_tree_begins(tmp_path, chat):
     workshop = Workshop(tmp_path, summarizer=chat)
     for name in ("a.md", "b.md"):
-        workshop.write(name, prose(40, seed=ord(name[0])))
+        workshop.write(name, prose(12, seed=ord(name[0])))
     workshop.build()
     before = workshop.manifests()
     workshop.configure(summarizer=chat, budget={"calls": 0})
     for name in ("a.md", "b.md"):
-        workshop.write(name, prose(40, seed=ord(name[0]) + 9))
+        workshop.write(name, prose(12, seed=ord(name[0]) + 9))
     report = workshop.build()
     assert {failure.error for failure in report.failed.values()} == {"BudgetError"}
     assert sorted(report.failed) == ["a.md", "b.md"]
@@ -56,9 +56,10 @@ def test_what_was_published_stays_when_the_budget_ends_and_no_further_tree_begin
 
 def test_the_command_bounds_a_run_and_has_a_code_for_it(tmp_path, chat):
     place = Place(tmp_path)
-    place.write("a.md", prose(120, seed=1))
+    place.write("a.md", prose(60, seed=1))
     place.write("free.md", prose(1, seed=2))
     assert place.call("init", place.docs).code == 0
+    place.configure("[chunking]\nmax_tokens = 50")
     place.configure("[summarizer]\n" + "\n".join(f"{k} = {json.dumps(v)}" for k, v in chat.items()))
     first = place.call("plan", "--json").json["summaries"]["calls"]
     stopped = place.call("build", "--max-calls", 3, "--json")

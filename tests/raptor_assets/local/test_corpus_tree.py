@@ -5,7 +5,7 @@ import pytest
 from support.command import embedder_made_by, raptor
 from support.hashing import HashingEmbedder
 from support.summarizers import ScriptedSummarizer
-from support.workshop import SMALL, Workshop, prose
+from support.workshop import NAMED_PARTS, SMALL, Workshop, prose
 
 from raptor_assets import build_raptor_corpus
 from raptor_assets.assets.names import CorpusNames
@@ -195,7 +195,7 @@ def test_a_corpus_in_a_project_of_a_team_has_one_by_its_sensors(tmp_path, monkey
         home=tmp_path / "kept",
         source={"paths": [str(docs)]},
         corpus_tree={"enabled": True},
-        components={"embedder": "support.hashing:HashingEmbedder"},
+        components=NAMED_PARTS,
         **SMALL,
     )
     graph = team.resolve_asset_graph()

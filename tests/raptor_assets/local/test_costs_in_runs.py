@@ -63,21 +63,6 @@ def test_a_build_that_reuses_its_summaries_shows_no_cost(tmp_path, server):
     assert calls == len(server.bodies) - n_asked > 0
 
 
-def test_a_model_without_a_price_has_tokens_and_no_money(tmp_path, server):
-    workshop = paying(tmp_path, server, "a.md", prices={})
-    workshop.build()
-    assert all(layer["calls"] and "usd" not in layer for layer in layers_of(workshop, "a.md"))
-
-
-def test_a_summarizer_that_calls_no_endpoint_has_no_costs(tmp_path):
-    workshop = Workshop(tmp_path)
-    workshop.write("a.md", prose(24, seed=1))
-    workshop.build()
-    (first, *_) = layers_of(workshop, "a.md")
-    assert first["n_made"] > 0
-    assert not {"calls", "usd"} & first.keys()
-
-
 def test_builds_that_ended_at_their_budget_pay_for_nothing_twice(tmp_path):
     with FakeOpenAI(answer=answer_or_judge) as server:
         workshop = paying(tmp_path, server, "a.md", budget={"calls": 3})

@@ -1,5 +1,6 @@
 """The code location: what it holds, what loading it costs, what a wrong setting looks like."""
 
+import runpy
 import subprocess
 import sys
 
@@ -10,6 +11,7 @@ from raptor_assets.assets.names import CHAIN_NAMES, corpus_partitions
 from raptor_assets.assets.specs import build_check_specs
 from raptor_assets.home.folder import Home
 from raptor_assets.local.code_location import build_definitions
+from raptor_core.errors import SettingsError
 from raptor_core.settings import Settings
 
 HEAVY = {
@@ -18,44 +20,33 @@ HEAVY = {
 }
 
 
-def load(home, code, **environment):
-    """Run code in a fresh process after the code location was loaded for a home."""
-    return subprocess.run(
-        [sys.executable, "-c", f"from dagster_project.definitions import defs\n{code}"],
-        env={"RAPTOR_HOME": str(home), "PATH": "", **environment},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-
-
 @pytest.fixture(scope="module")
 def definitions(tmp_path_factory):
     return build_definitions(Settings(), Home(tmp_path_factory.mktemp("home")))
 
 
 def test_loading_imports_nothing_heavy_and_needs_no_home(tmp_path):
-    done = load(tmp_path / "none", f"import sys; print(*{HEAVY!r} & sys.modules.keys())")
-    assert done.returncode == 0, done.stderr
+    code = f"import sys, dagster_project.definitions; print(*{HEAVY!r} & sys.modules.keys())"
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env={"RAPTOR_HOME": str(tmp_path / "none"), "PATH": ""},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     assert done.stdout.split() == []
     assert not (tmp_path / "none").exists()
 
 
-@pytest.mark.slow
-def test_a_wrong_setting_is_named_with_its_file(tmp_path):
-    (tmp_path / "raptor.toml").write_text("[chunking]\nmax_token = 10\n")
-    done = load(tmp_path, "")
-    assert done.returncode
-    last = done.stderr.strip().splitlines()[-1]
-    assert "SettingsError" in last
-    assert "raptor.toml: unknown setting chunking.max_token; did you mean max_tokens?" in last
-
-
-@pytest.mark.slow
-def test_the_settings_file_of_the_home_is_used(tmp_path):
+def test_the_settings_file_of_the_home_is_used_and_a_wrong_setting_is_named(tmp_path, monkeypatch):
+    monkeypatch.setenv("RAPTOR_HOME", str(tmp_path))
     (tmp_path / "raptor.toml").write_text("[tree]\nmax_layers = 2\n")
-    done = load(tmp_path, "print(len(defs.resolve_all_asset_keys()))")
-    assert done.stdout.strip() == str(len(CHAIN_NAMES.chain(2))), done.stderr
+    defs = runpy.run_module("raptor_assets.local.definitions")["defs"]
+    assert len(defs.resolve_all_asset_keys()) == len(CHAIN_NAMES.chain(2))
+    (tmp_path / "raptor.toml").write_text("[chunking]\nmax_token = 10\n")
+    expected = r"raptor\.toml: unknown setting chunking\.max_token; did you mean max_tokens\?"
+    with pytest.raises(SettingsError, match=expected):
+        runpy.run_module("raptor_assets.local.definitions")
 
 
 def test_the_graph_has_every_asset_and_its_layers(definitions):

@@ -1,6 +1,5 @@
 """A mass removal waits for a person, and nothing is built or dropped meanwhile."""
 
-import shutil
 import sqlite3
 from contextlib import closing
 
@@ -47,18 +46,9 @@ def test_more_than_half_stays_until_a_person_confirms(start):
     assert daemon.tick()[2] == "5 partitions are up to date"
 
 
-def test_a_half_is_dropped_unasked(start):
-    workshop, daemon = start()
-    remove(workshop, *FEW[:2])
-    assert daemon.settle() == ([], list(FEW[:2]))
-
-
-@pytest.mark.parametrize("lost", [False, True], ids=["recorded", "records lost"])
-def test_a_drop_that_fails_is_told_and_made_good(start, monkeypatch, lost):
+def test_a_drop_that_fails_is_told_and_made_good(start, monkeypatch):
     workshop, _ = start()
     remove(workshop, "two/d.md")
-    if lost:
-        shutil.rmtree(workshop.home.dagster)
 
     def refuse(*_given):
         raise StoreError("the disk is full")
@@ -82,14 +72,6 @@ def test_one_tree_of_many_documents_is_not_rebuilt_without_most_of_them(start):
     assert live(workshop) == before
     assert workshop.build(confirm_removal=True).built == ["corpus"]
     assert daemon.settle() == ([], [])
-
-
-def test_the_number_bounds_it_too(start):
-    workshop, _ = start()
-    bounded = {"max_removed": 0.9, "max_removed_documents": 2}
-    workshop.configure(tree={"max_layers": 1}, source=bounded)
-    remove(workshop, *FEW)
-    assert "max_removed_documents = 2" in refusal(workshop)
 
 
 def test_a_tree_of_folders_that_moves_is_no_removal(start):
@@ -137,16 +119,3 @@ def test_a_table_that_a_job_truncates_keeps_its_trees(tmp_path):
     assert "wiki/1" in live(workshop)[1]
     run("INSERT INTO wiki VALUES (1, ?, '2024')", (row,))
     assert daemon.tick()[:2] == ([], [])
-
-
-def test_files_that_got_other_names_and_texts_at_once_are_a_removal(tmp_path):
-    workshop = Workshop(tmp_path, tree={"max_layers": 1})
-    for number in range(3):
-        workshop.write(f"{number}.md", prose(6, seed=number))
-    workshop.build()
-    for number in range(3):
-        workshop.remove(f"{number}.md")
-        workshop.write(f"new-{number}.md", prose(6, seed=10 + number))
-    for _ in range(2):
-        assert "3 of 3 published documents" in refusal(workshop)
-    assert live(workshop)[1] == {"0.md", "1.md", "2.md"}

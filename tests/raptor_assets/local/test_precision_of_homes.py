@@ -30,6 +30,7 @@ def stored(place):
     return stored_identity(home.load_settings().store, home.qdrant).embedder_fingerprint
 
 
+@pytest.mark.rare
 def test_a_home_made_in_bfloat16_is_extended_and_asked_in_it(place):
     half = {"RAPTOR_EMBEDDER__PRECISION": "bfloat16"}
     assert place.call("build", **half).code == 0
@@ -60,6 +61,7 @@ def test_another_precision_is_refused_until_another_corpus_is_built_with_it(plac
         assert asked.code == 0
 
 
+@pytest.mark.rare
 def test_the_sensor_and_a_teams_project_go_on_in_it_too(place):
     assert place.call("build", RAPTOR_EMBEDDER__PRECISION="bfloat16").code == 0
     home = Home.at(place.home)

@@ -1,7 +1,5 @@
 """Builds after the first: what is redone, what is reused, what stays published."""
 
-from concurrent.futures import ThreadPoolExecutor
-
 import pytest
 from support.hashing import HashingEmbedder
 from support.summarizers import ScriptedSummarizer
@@ -13,27 +11,10 @@ from raptor_core.errors import (
     EmptySourceError,
     EndpointError,
     SourceError,
-    StoreLockedError,
     UnknownTreeError,
 )
 
 pytestmark = pytest.mark.slow
-
-
-@pytest.fixture
-def workshop(tmp_path):
-    made = Workshop(tmp_path)
-    made.write("a.md", prose(24, seed=1))
-    made.write("b.md", prose(24, seed=2))
-    return made
-
-
-def scripted(tmp_path, **script):
-    made = Workshop(tmp_path, components={"summarizer": ScriptedSummarizer(**script)})
-    made.summarizer = made.parts_given["summarizer"]
-    made.write("a.md", prose(24, seed=1))
-    made.write("b.md", prose(24, seed=2))
-    return made
 
 
 def versions(workshop, partition):
@@ -41,102 +22,89 @@ def versions(workshop, partition):
     return {asset.name: workshop.data_version(asset.name, partition) for asset in chain}
 
 
-def test_a_second_build_runs_nothing(workshop):
-    workshop.build()
-    again = workshop.build()
-    assert again.run_ids == []
-    assert again.changes.unchanged == ("a.md", "b.md")
-
-
-def test_a_forced_build_computes_nothing_and_keeps_all_data_versions(tmp_path):
-    workshop = scripted(tmp_path)
-    workshop.build()
-    before, n_embedded = versions(workshop, "a.md"), workshop.embedder.n_embedded
-    n_made = workshop.summarizer.n_made
-    assert workshop.build(force=True).built == ["a.md", "b.md"]
-    assert versions(workshop, "a.md") == before
-    assert workshop.embedder.n_embedded == n_embedded
-    assert workshop.summarizer.n_made == n_made
+def test_without_a_change_nothing_runs_and_a_forced_build_computes_nothing(pair):
+    before, n_embedded = versions(pair, "a.md"), pair.embedder.n_embedded
+    n_made = pair.summarizer.n_made
+    again = pair.build()
+    assert (again.run_ids, again.changes.unchanged) == ([], ("a.md", "b.md"))
+    assert pair.build(force=True).built == ["a.md", "b.md"]
+    assert versions(pair, "a.md") == before
+    assert pair.embedder.n_embedded == n_embedded
+    assert pair.summarizer.n_made == n_made
     for asset in CHAIN_NAMES.chain(2):
-        assert workshop.metadata(asset.name, "a.md")["reused"], asset
+        assert pair.metadata(asset.name, "a.md")["reused"], asset
 
 
-def test_an_edit_builds_its_partition_alone(workshop):
-    workshop.build()
-    before = workshop.manifests()
-    workshop.write("a.md", prose(24, seed=1) + "\n\nA zebra stands at the very end of it all.")
-    report = workshop.build()
-    after = workshop.manifests()
+def test_an_edit_builds_its_partition_alone(pair):
+    before = pair.manifests()
+    pair.write("a.md", prose(24, seed=1) + "\n\nA zebra stands at the very end of it all.")
+    report = pair.build()
+    after = pair.manifests()
     assert (report.built, report.changes.changed) == (["a.md"], ("a.md",))
     assert after["a.md"].build_id != before["a.md"].build_id
     assert after["b.md"] == before["b.md"]
-    assert any("zebra" in text for text in workshop.texts("a.md"))
+    assert any("zebra" in text for text in pair.texts("a.md"))
 
 
-def test_white_space_stops_above_the_embeddings(tmp_path):
-    workshop = scripted(tmp_path)
-    workshop.build()
-    before, n_made = versions(workshop, "a.md"), workshop.summarizer.n_made
-    workshop.write("a.md", "\n\n\n" + prose(24, seed=1))
-    workshop.build()
-    after = versions(workshop, "a.md")
+def test_white_space_stops_above_the_embeddings(pair):
+    before, n_made = versions(pair, "a.md"), pair.summarizer.n_made
+    pair.write("a.md", "\n\n\n" + prose(24, seed=1))
+    pair.build()
+    after = versions(pair, "a.md")
     assert after["chunks"] != before["chunks"]
     for key in ("layer_1/clusters", "layer_1/summaries", "layer_2/summaries"):
         assert after[key] == before[key]
-    assert workshop.summarizer.n_made == n_made
+    assert pair.summarizer.n_made == n_made
 
 
-def test_a_removed_document_takes_its_tree_along_and_may_come_back(workshop):
-    workshop.build()
-    text = (workshop.docs / "b.md").read_text()
-    workshop.remove("b.md")
-    assert workshop.build().dropped == ["b.md"]
-    assert (workshop.partitions(), set(workshop.manifests())) == (["a.md"], {"a.md"})
-    tables = workshop.access().tables
+def test_a_removed_document_takes_its_tree_along_and_may_come_back(pair):
+    text = (pair.docs / "b.md").read_text()
+    pair.remove("b.md")
+    assert pair.build().dropped == ["b.md"]
+    assert (pair.partitions(), set(pair.manifests())) == (["a.md"], {"a.md"})
+    tables = pair.access().tables
     assert not any(tables.exists(asset.path, "b.md") for asset in CHAIN_NAMES.chain(2))
-    workshop.write("b.md", text)
-    assert workshop.build().built == ["b.md"]
-    assert set(workshop.manifests()) == {"a.md", "b.md"}
+    pair.write("b.md", text)
+    assert pair.build().built == ["b.md"]
+    assert set(pair.manifests()) == {"a.md", "b.md"}
 
 
-def test_a_dropped_partition_is_gone_until_the_next_build(workshop):
-    workshop.build()
-    assert workshop.drop("a.md").dropped == ["a.md"]
-    assert set(workshop.manifests()) == {"b.md"}
-    assert workshop.build().built == ["a.md"]
+def test_a_dropped_partition_is_gone_until_the_next_build(pair):
+    assert pair.drop("a.md").dropped == ["a.md"]
+    assert set(pair.manifests()) == {"b.md"}
+    assert pair.build().built == ["a.md"]
 
 
-def test_an_unknown_partition_is_named(workshop):
+def test_an_unknown_partition_is_named(pair):
     with pytest.raises(UnknownTreeError, match=r"'nosuch'; there are 2: a\.md, b\.md"):
-        workshop.build("nosuch")
+        pair.build("nosuch")
     with pytest.raises(UnknownTreeError, match="'nosuch'"):
-        workshop.drop("nosuch")
+        pair.drop("nosuch")
 
 
-def test_changed_settings_rebuild_and_unrelated_ones_do_not(workshop):
-    workshop.build()
-    workshop.configure(checks={"max_children": 20}, embedder={"batch_size": 8})
-    assert workshop.build().run_ids == []
-    workshop.configure(clustering={"cluster_size": 3})
-    assert workshop.build().built == ["a.md", "b.md"]
+def test_changed_settings_rebuild_and_unrelated_ones_do_not(pair):
+    pair.configure(checks={"max_children": 20}, embedder={"batch_size": 8})
+    assert pair.build().run_ids == []
+    pair.configure(clustering={"cluster_size": 3})
+    assert pair.build().built == ["a.md", "b.md"]
 
 
-def test_an_empty_or_missing_source_removes_nothing(workshop):
-    workshop.build()
-    before = workshop.manifests()
+def test_an_empty_or_missing_source_removes_nothing(pair):
+    before = pair.manifests()
     for name in ("a.md", "b.md"):
-        workshop.remove(name)
+        pair.remove(name)
     with pytest.raises(EmptySourceError):
-        workshop.build()
-    workshop.docs.rmdir()
+        pair.build()
+    pair.docs.rmdir()
     with pytest.raises(SourceError):
-        workshop.build()
-    assert workshop.manifests() == before
-    assert workshop.partitions() == ["a.md", "b.md"]
+        pair.build()
+    assert pair.manifests() == before
+    assert pair.partitions() == ["a.md", "b.md"]
 
 
 def test_a_failing_partition_is_named_and_the_others_are_published(tmp_path):
-    workshop = scripted(tmp_path, failing="zebra")
+    workshop = Workshop(tmp_path, components={"summarizer": ScriptedSummarizer(failing="zebra")})
+    workshop.write("a.md", prose(24, seed=1))
     workshop.write("b.md", prose(24, seed=2).replace("castle", "zebra", 1))
     report = workshop.build()
     assert report.built == ["a.md"]
@@ -144,11 +112,11 @@ def test_a_failing_partition_is_named_and_the_others_are_published(tmp_path):
     assert report.failed["b.md"].asset == "layer_1/summaries"
     assert "the endpoint refused it" in report.failed["b.md"].reason
     assert set(workshop.manifests()) == {"a.md"}
-    workshop.summarizer.failing = "\0"
-    n_made = workshop.summarizer.n_made
+    summarizer = workshop.parts_given["summarizer"]
+    summarizer.failing, n_made = "\0", summarizer.n_made
     again = workshop.build()
     assert again.built == ["b.md"]
-    assert workshop.summarizer.n_made - n_made <= 3
+    assert summarizer.n_made - n_made <= 3
 
 
 class PickyEmbedder(HashingEmbedder):
@@ -160,18 +128,6 @@ class PickyEmbedder(HashingEmbedder):
         if any(word in text for text in texts for word in self.words):
             raise EndpointError("the endpoint answered 400: input refused")
         return super().embed(texts)
-
-
-def test_a_text_that_the_embedder_refuses_spoils_no_other_partition(tmp_path):
-    workshop = Workshop(tmp_path, components={"embedder": PickyEmbedder()}, tree={"max_layers": 1})
-    for name in ("a.md", "b.md", "c.md"):
-        workshop.write(name, prose(8, seed=ord(name[0])))
-    workshop.write("b.md", "A zebra stands here alone.")
-    report = workshop.build()
-    assert report.built == ["a.md", "c.md"]
-    assert {name: failure.asset for name, failure in report.failed.items()} == {
-        "b.md": "layer_0/embeddings"
-    }
 
 
 def test_an_embedder_that_is_down_stops_the_run_after_two_partitions(tmp_path, monkeypatch):
@@ -186,27 +142,15 @@ def test_an_embedder_that_is_down_stops_the_run_after_two_partitions(tmp_path, m
     assert report.failed["d.md"].reason.startswith("not started, since the run stopped there")
 
 
-def test_a_failed_rebuild_leaves_the_published_tree(tmp_path):
-    workshop = scripted(tmp_path, failing="zebra")
-    workshop.build()
-    before, texts = workshop.manifests(), workshop.texts("b.md")
-    workshop.write("b.md", prose(24, seed=2).replace("castle", "zebra"))
-    report = workshop.build()
-    assert set(report.failed) == {"b.md"}
-    assert workshop.manifests() == before
-    assert workshop.texts("b.md") == texts
-    assert workshop.build().changes.changed == ("b.md",)
-
-
-def test_a_blocking_check_keeps_what_was_published(tmp_path):
-    workshop = scripted(tmp_path, unclosed="zebra")
-    workshop.build()
-    before = workshop.manifests()
-    workshop.write("b.md", prose(24, seed=2).replace("castle", "zebra"))
-    report = workshop.build()
+def test_a_blocking_check_keeps_what_was_published(pair):
+    pair.summarizer.unclosed = "zebra"
+    before, texts = pair.manifests(), pair.texts("b.md")
+    pair.write("b.md", prose(24, seed=2).replace("castle", "zebra"))
+    report = pair.build()
     assert "check junk_text" in report.failed["b.md"].reason
-    assert workshop.manifests() == before
-    with workshop.instance() as instance:
+    assert pair.manifests() == before
+    assert pair.texts("b.md") == texts
+    with pair.instance() as instance:
         run = instance.get_run_by_id(report.run_ids[0])
         (failed,) = [
             event.dagster_event
@@ -217,19 +161,6 @@ def test_a_blocking_check_keeps_what_was_published(tmp_path):
     assert run.is_failure
     assert "1 of 1 partitions failed" in message
     assert "b.md, at layer_1/summaries: check junk_text" in message
-
-
-def test_a_locked_store_fails_the_build_with_the_holder_and_harms_nothing(workshop):
-    workshop.build("a.md")
-    before = workshop.manifests()
-    workshop.write("a.md", prose(26, seed=3))
-    with ThreadPoolExecutor(1) as another:
-        store = another.submit(workshop.access().store.open).result()
-        with pytest.raises(StoreLockedError, match="is held by"):
-            workshop.build()
-        another.submit(store.close).result()
-    assert workshop.manifests() == before
-    assert sorted(workshop.build().built) == ["a.md", "b.md"]
 
 
 def test_folders_and_corpus_make_one_tree_of_many_documents(tmp_path):
@@ -279,18 +210,3 @@ def test_unfinished_work_on_a_document_that_vanished_goes_with_the_next_build(tm
     assert cache.unfinished() == []
     with workshop.access().store.open() as store:
         assert [manifest.tree for manifest in store.manifests()] == ["a.md"]
-
-
-def test_a_document_that_was_emptied_takes_its_tree_along(workshop):
-    workshop.build()
-    workshop.write("b.md", " \n")
-    assert workshop.build().dropped == ["b.md"]
-    assert set(workshop.manifests()) == {"a.md"}
-
-
-def test_a_document_that_cannot_be_read_keeps_its_tree(workshop):
-    workshop.build()
-    (workshop.docs / "b.md").write_bytes(b"\x00\x01\x02\xff" * 400)
-    report = workshop.build()
-    assert report.changes.withheld == ("b.md",)
-    assert set(workshop.manifests()) == {"a.md", "b.md"}

@@ -64,9 +64,8 @@ def test_a_build_reads_the_changed_file_alone_and_one_without_changes_none(start
     assert reads == []
 
 
-@pytest.mark.parametrize("new", ["one/z.md", "three/deep/a.md"])
-def test_a_rename_costs_no_call_and_drops_the_old_place_at_the_end(start, new):
-    workshop, daemon = start()
+def test_a_rename_costs_no_call_and_drops_the_old_place_at_the_end(start):
+    (workshop, daemon), new = start(), "three/deep/a.md"
     before = calls(workshop)
     rename(workshop, "one/a.md", new)
     assert daemon.tick()[:2] == ([[new]], [])
@@ -106,17 +105,6 @@ def test_the_old_place_stays_while_the_new_one_fails(start):
     assert daemon.tick()[2] == "4 partitions are up to date"
 
 
-def test_the_command_renames_for_nothing_too(start):
-    workshop, _ = start()
-    before = calls(workshop)
-    rename(workshop, "two/d.md", "d.md")
-    report = workshop.build()
-    assert report.changes.renamed == {"d.md": "two/d.md"}
-    assert report.changes.successors == {"two/d.md": ("d.md",)}
-    assert (report.built, report.dropped) == (["d.md"], ["two/d.md"])
-    assert calls(workshop) == before
-
-
 def test_a_move_between_folders_costs_leaves_nothing(start):
     workshop, daemon = start("folder")
     n_embedded = workshop.embedder.n_embedded
@@ -133,15 +121,7 @@ def test_a_move_between_folders_costs_leaves_nothing(start):
     assert daemon.settle() == ([], [])
 
 
-def test_a_partition_that_documents_leave_is_built_last(start):
-    workshop, daemon = start("folder")
-    workshop.write("three/x.md", prose(12, seed=7))
-    assert daemon.settle() == (["three"], [])
-    rename(workshop, "one/a.md", "three/a.md")
-    assert daemon.tick()[0] == [["three", "one"]]
-
-
-@pytest.mark.parametrize("by", ["document", "folder", "corpus"])
+@pytest.mark.parametrize("by", ["document", "corpus"])
 def test_what_is_removed_leaves_nothing_that_readers_see(start, by):
     workshop, daemon = start(by)
     workshop.write("two/d.md", f"{MARKER}\n\n{prose(12, seed=3)}")
@@ -151,7 +131,6 @@ def test_what_is_removed_leaves_nothing_that_readers_see(start, by):
     built, dropped = daemon.settle()
     assert (built, dropped) == {
         "document": ([], ["two/d.md"]),
-        "folder": (["two"], []),
         "corpus": (["corpus"], []),
     }[by]
     text, trees = live(workshop)
@@ -159,14 +138,6 @@ def test_what_is_removed_leaves_nothing_that_readers_see(start, by):
     assert "zebra" not in text
     assert "two/d.md" not in text
     assert set(workshop.partitions()) == trees
-
-
-def test_a_folder_that_is_emptied_is_dropped(start):
-    workshop, daemon = start("folder")
-    workshop.remove("two/c.md")
-    workshop.remove("two/d.md")
-    assert daemon.settle() == ([], ["two"])
-    assert live(workshop)[1] == {"one"}
 
 
 def test_a_moved_source_republishes_nothing(start, tmp_path):

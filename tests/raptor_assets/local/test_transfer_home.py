@@ -122,6 +122,7 @@ def test_tables_stay_out_where_trees_are_grouped_otherwise(origin, tmp_path):
     assert bytes_of_tables(here) == {}
 
 
+@pytest.mark.rare
 def test_tables_of_a_partition_go_only_with_all_its_trees(tmp_path):
     there = Workshop(tmp_path / "there", grouping={"shards": 1})
     there.write("a.md", prose(12, seed=1))

@@ -2,6 +2,7 @@
 
 import pytest
 from support.command import raptor
+from support.sensor_daemon import Daemon
 from support.workshop import Workshop, prose
 
 from raptor_assets.corpus.changes import changes_of
@@ -209,3 +210,15 @@ def test_the_command_lists_compares_goes_back_and_releases(workshop):
     assert "southern" in page.read_text(encoding="utf-8")
     assert told("rollback", TREE, "--reason", "worse")["hold"].startswith("worse (")
     assert told("release", TREE)["hold"] == ""
+
+
+def test_the_sensor_leaves_a_held_tree_and_requests_it_after_its_release(workshop):
+    daemon = Daemon(workshop)
+    daemon.tick()
+    go_back(workshop)
+    workshop.write("guide/b.md", prose(14, seed=4))
+    assert daemon.tick()[2] == "1 partitions are up to date; held at an earlier build: guide"
+    assert daemon.tick()[:2] == ([], [])
+    release(workshop.access(), TREE)
+    assert daemon.tick()[:2] == ([[TREE]], [])
+    assert daemon.tick()[:2] == ([], [])

@@ -3,9 +3,9 @@
 import pytest
 from support.trees import checked_clusters, checked_layer, leaf, summary
 
+from raptor_core.checks.base import distribution
 from raptor_core.checks.registry import LAYER_CHECKS, check_layer
 from raptor_core.checks.sizes import cluster_size, compression_ratio
-from raptor_core.checks.statistics import distribution
 
 LEAVES = [leaf(name) for name in "abcd"]
 

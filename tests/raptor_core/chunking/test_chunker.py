@@ -7,7 +7,7 @@ from itertools import pairwise
 import pytest
 
 from raptor_core.chunking import make_chunker
-from raptor_core.chunking.sections import SectionPaths
+from raptor_core.chunking.outline import SectionPaths
 from raptor_core.chunking.sentences import Measure, cut_sentence
 from raptor_core.documents.base import Document, Section
 from raptor_core.settings.models import ChunkingSettings, EmbedderSettings, TokensSettings
@@ -70,6 +70,7 @@ def test_a_long_sentence_is_cut_after_clause_punctuation_first():
     ]
 
 
+@pytest.mark.rare
 def test_rows_without_a_full_stop_are_cut_in_little_memory():
     text = "\n".join(f"{number} | 7 | 3.5" for number in range(20_000))
     chunk("The tokenizer is loaded.")

@@ -16,7 +16,7 @@ from raptor_core.settings.trees import ClusteringSettings
 from raptor_core.tree.build import build_tree
 from raptor_core.tree.components import Components
 
-pytestmark = [pytest.mark.slow, pytest.mark.rare, pytest.mark.rare]
+pytestmark = [pytest.mark.slow, pytest.mark.rare]
 
 EXACT = {"patience": 0, "epochs": 0}
 """As the paper's code has it: every k, and umap-learn's own number of epochs."""

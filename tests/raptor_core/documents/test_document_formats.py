@@ -2,7 +2,7 @@
 
 import pytest
 
-from raptor_core.chunking.sections import SectionPaths
+from raptor_core.chunking.outline import SectionPaths
 from raptor_core.documents import load_documents
 
 

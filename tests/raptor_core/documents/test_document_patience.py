@@ -1,16 +1,14 @@
 """Storages that are silent, slow without an end, or name a file that is not there."""
 
-import contextlib
 import errno
 import gzip
-import socket
 import tarfile
-import threading
+import time
 import zipfile
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 from support.command import raptor
+from support.raw_server import RawServer
 
 from raptor_core.disk import disk_errors, disk_remedy
 from raptor_core.documents import load_documents
@@ -19,108 +17,39 @@ from raptor_core.filesystems import Folder, open_place
 from raptor_core.settings import SourceSettings
 
 
-class Server:
-    """A server of FTP, as far as a script of answers says; after it comes ``last``, for ever."""
-
-    def __init__(self, answers, last=b""):
-        self._answers, self._last = answers, last
-        self._listener = socket.create_server(("127.0.0.1", 0))
-        self._ended = threading.Event()
-        self._threads = []
-        self._start(self._accept)
-
-    @property
-    def url(self):
-        return f"ftp://ada:secret@127.0.0.1:{self._listener.getsockname()[1]}/papers"
-
-    def _start(self, work, *arguments):
-        thread = threading.Thread(target=work, args=arguments, daemon=True)
-        self._threads.append(thread)
-        thread.start()
-
-    def _accept(self):
-        with contextlib.suppress(OSError):
-            while True:
-                self._start(self._serve, self._listener.accept()[0])
-
-    def _serve(self, connection):
-        with contextlib.suppress(OSError), connection:
-            for answer in self._answers:
-                connection.sendall(answer)
-                connection.recv(1000)
-            while not self._ended.wait(0.02):
-                if self._last:
-                    connection.sendall(self._last)
-
-    def close(self):
-        self._ended.set()
-        with contextlib.suppress(OSError):
-            self._listener.shutdown(socket.SHUT_RDWR)
-        self._listener.close()
-        for thread in self._threads:
-            thread.join()
+def trickle(connection, request):
+    """Send a file that never ends, a byte now and then."""
+    connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n")
+    while request.startswith(b"GET"):
+        time.sleep(0.02)
+        connection.sendall(b"a")
 
 
-LOGGED_IN = [b"220 here\r\n", b"331 who\r\n", b"230 welcome\r\n"]
+@pytest.fixture
+def server():
+    """A server of web files; one that speaks FTP gets no word from it."""
+    with RawServer(trickle) as server:
+        yield server.origin.removeprefix("http://")
 
 
-@pytest.fixture(params=[[], LOGGED_IN], ids=["greeting", "listing"])
-def answers(request):
-    """What a server still says before it falls silent."""
-    return request.param
-
-
-@pytest.mark.parametrize("last", [b"", b"2"], ids=["silent", "a byte now and then"])
-def test_a_server_that_never_ends_its_answer_is_given_up_by_name(answers, last):
-    server = Server(answers, last)
-    settings = SourceSettings(paths=(server.url,), timeout_seconds=0.05)
-    try:
-        with pytest.raises(SourceError, match=r"ftp://\S*\*\*\*@127\.0\.0\.1.*(within|timed out)"):
-            load_documents(settings=settings)
-    finally:
-        server.close()
+@pytest.mark.parametrize(
+    ("url", "message"),
+    [
+        ("http://{}/endless.md", r"endless\.md did not finish its answer within"),
+        ("ftp://ada:secret@{}/papers", r"ftp://\S*\*\*\*@127\.0\.0\.1.*(within|timed out)"),
+    ],
+    ids=["a byte now and then", "silent"],
+)
+def test_a_server_that_never_ends_its_answer_is_given_up_by_name(server, url, message):
+    settings = SourceSettings(paths=(url.format(server),), timeout_seconds=0.05)
+    with pytest.raises(SourceError, match=message):
+        load_documents(settings=settings)
 
 
 @pytest.mark.parametrize("error", [TableError, ExportError])
-def test_a_place_of_tables_or_exports_that_never_answers_is_given_up(error):
-    server = Server([], b"2")
-    try:
-        with pytest.raises(error, match="within"):
-            open_place(server.url, error, timeout_seconds=0.05)
-    finally:
-        server.close()
-
-
-class Trickle(BaseHTTPRequestHandler):
-    """A file that never ends, a byte now and then."""
-
-    def do_HEAD(self):
-        self.send_response(200)
-        self.send_header("Content-Length", "1000000")
-        self.end_headers()
-
-    def do_GET(self):
-        self.do_HEAD()
-        with contextlib.suppress(OSError):
-            while not self.server.ended.wait(0.02):
-                self.wfile.write(b"a")
-
-    def log_message(self, *_):
-        pass
-
-
-def test_a_file_that_never_ends_is_given_up_by_name():
-    with ThreadingHTTPServer(("127.0.0.1", 0), Trickle) as server:
-        server.ended = threading.Event()
-        serving = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
-        serving.start()
-        url = f"http://127.0.0.1:{server.server_port}/endless.md"
-        settings = SourceSettings(paths=(url,), timeout_seconds=0.05)
-        with pytest.raises(SourceError, match=r"endless\.md did not finish its answer within"):
-            load_documents(settings=settings)
-        server.ended.set()
-        server.shutdown()
-        serving.join()
+def test_a_place_of_tables_or_exports_that_never_answers_is_given_up(server, error):
+    with pytest.raises(error, match=r"within|timed out"):
+        open_place(f"ftp://{server}/papers", error, timeout_seconds=0.05)
 
 
 def archives(folder):

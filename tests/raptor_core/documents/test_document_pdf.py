@@ -1,9 +1,8 @@
 """PDF files as producers make them: words, pages, running lines, headings; and hostile ones."""
 
-import zlib
-
 import pytest
 from fpdf import FPDF
+from support.printed import pdf_of, text_at
 
 from raptor_core.documents import load_documents
 from raptor_core.documents.formats.pages import PrintedLine
@@ -43,31 +42,10 @@ def printed(pages, *, running=True):
     return bytes(pdf.output())
 
 
-def raw(content, extra=(), catalog=b""):
-    """A PDF of one page by hand, with further objects from number 6 on."""
-    stream = zlib.compress(content)
-    objects = [
-        b"<</Type/Catalog/Pages 2 0 R" + catalog + b">>",
-        b"<</Type/Pages/Kids[3 0 R]/Count 1>>",
-        b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 500 700]/Contents 4 0 R/Resources 5 0 R>>",
-        b"<</Length %d/Filter/FlateDecode>>stream\n%s\nendstream" % (len(stream), stream),
-        b"<</Font<</F1<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>>>>>",
-        *extra,
-    ]
-    out, places = b"%PDF-1.4\n", []
-    for number, item in enumerate(objects, start=1):
-        places.append(len(out))
-        out += b"%d 0 obj%sendobj\n" % (number, item)
-    n = len(objects) + 1
-    table = b"".join(b"%010d 00000 n \n" % place for place in places)
-    end = b"trailer<</Size %d/Root 1 0 R>>\nstartxref\n%d\n%%%%EOF" % (n, len(out))
-    return out + b"xref\n0 %d\n0000000000 65535 f \n" % n + table + end
-
-
 def test_glyphs_that_are_placed_without_spaces_are_words():
     """XeTeX and others write no spaces: a gap between two glyphs is all that there is."""
     line = b"BT /F1 12 Tf 50 600 Td [(This)-333(second)-333(set)-333(of)-333(files)]TJ ET"
-    assert parse_pdf(raw(line)).text == "This second set of files"
+    assert parse_pdf(pdf_of(line)).text == "This second set of files"
 
 
 def test_running_lines_go_and_no_line_of_the_text():
@@ -155,7 +133,9 @@ def test_a_chunk_knows_its_pages(tmp_path):
 
 
 def test_an_outline_that_goes_round_in_circles_ends():
-    entry = b"<</Title(Lamps)/Parent 6 0 R/Next 7 0 R/First 7 0 R/Dest[3 0 R/XYZ 0 0 0]>>"
-    outline = b"<</Type/Outlines/First 7 0 R/Last 7 0 R/Count 1>>"
-    data = raw(b"BT /F1 12 Tf 50 600 Td (Lamps burn) Tj ET", (outline, entry), b"/Outlines 6 0 R")
-    assert parse_pdf(data).text == "Lamps burn"
+    entry = b"<</Title(Lamps)/Parent 7 0 R/Next 8 0 R/First 8 0 R/Dest[9 0 R/XYZ 0 0 0]>>"
+    outline = b"<</Type/Outlines/First 8 0 R/Last 8 0 R/Count 1>>"
+    page = text_at(50, 600, "Lamps burn")
+    parsed = parse_pdf(pdf_of(page, objects=(outline, entry), catalog=b"/Outlines 7 0 R"))
+    assert parsed.text == "Lamps burn"
+    assert [section.title for section in parsed.sections] == ["Lamps"]

@@ -1,13 +1,9 @@
 """What a source's URL reaches, and what it sends there."""
 
-import os
-import subprocess
-import sys
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
-from support.object_store import ObjectStore
 from support.raw_server import RawServer
 
 from raptor_core.documents import load_documents
@@ -64,24 +60,6 @@ def test_a_password_stays_at_the_server_that_it_is_for(site):
         assert read(url) == ["taken"]
     assert elsewhere.requests
     assert not any(b"authorization" in request.lower() for request in elsewhere.requests)
-
-
-@pytest.mark.parametrize("status", [301, 302, 307])
-def test_an_object_store_that_redirects_is_followed_nowhere(status):
-    """A process of its own reads, since s3fs keeps clients and closes them when it likes."""
-    code = "from raptor_core import load_documents; load_documents('s3://b/a.md')"
-    with RawServer(lambda _connection, _request: None) as elsewhere:
-        head = f"HTTP/1.1 {status} Moved\r\nLocation: {elsewhere.origin}/b/a.md\r\n"
-        reply = f"{head}x-amz-bucket-region: eu-west-1\r\nContent-Length: 0\r\n\r\n".encode()
-        with RawServer(lambda connection, _request: connection.sendall(reply)) as store:
-            environment = {**os.environ, **ObjectStore(store.origin).environment}
-            command = [sys.executable, "-c", code]
-            done = subprocess.run(
-                command, env=environment, capture_output=True, text=True, check=False
-            )
-        assert "SourceError" in done.stderr
-        assert store.requests
-    assert elsewhere.requests == []
 
 
 def test_a_redirect_within_is_followed(site):

@@ -8,7 +8,7 @@ import openpyxl
 import pytest
 from support import offices
 
-from raptor_core.chunking.sections import SectionPaths
+from raptor_core.chunking.outline import SectionPaths
 from raptor_core.documents.formats.kinds import FileName
 from raptor_core.documents.formats.parsed import UnreadableError
 from raptor_core.documents.formats.parsers import parse_file

@@ -40,6 +40,7 @@ def pool():
     made.close()
 
 
+@pytest.mark.rare
 @pytest.mark.parametrize("field", FIELDS)
 def test_a_mail_with_a_long_field_is_read_with_its_body_in_little_memory(field):
     data = f"{FIELDS[field]}\nMessage-Id: <a@b>\n\n{BODY}\n".encode()
@@ -91,6 +92,7 @@ def test_a_page_of_deep_elements_is_read():
     assert document.text == "Deep."
 
 
+@pytest.mark.rare
 @pytest.mark.parametrize("name", ["page.html", "many.csv"])
 def test_a_file_that_takes_too_long_is_told_with_its_remedy_and_the_next_is_read(pool, name):
     data = b"<b>,</b>\n" * 500_000
@@ -121,6 +123,7 @@ def stop_and_kill(pid):
     return timer
 
 
+@pytest.mark.rare
 def test_a_file_is_tried_again_where_earlier_files_may_have_ended_the_process(pool):
     pool.parse(PAGE, HTML, SourceSettings())
     timer = stop_and_kill(pool._idle[0].process.pid)

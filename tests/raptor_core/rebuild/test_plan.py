@@ -262,7 +262,7 @@ def test_edits_cost_little_more_than_the_least_possible(tmp_path):
     library.documents["north/a"] = [paragraph(number) for number in range(300)]
     library.rebuild()
     made = least = 0
-    for at in range(5, 300, 23):
+    for at in range(5, 300, 59):
         library.documents["north/a"][at] = f"Nobody expected entry {at} to change like this."
         least += library.plan().lower_bound
         made += library.rebuild()[1]

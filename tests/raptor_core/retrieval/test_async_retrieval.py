@@ -73,6 +73,7 @@ def test_a_trace_is_the_same_as_without_waiting(retriever):
     assert asyncio.run(retriever.atrace(top.node.id)) == retriever.trace(top.node.id)
 
 
+@pytest.mark.rare
 def test_threads_share_one_model_that_is_loaded_once(monkeypatch):
     loads, located = [], bundled.bundled_model_folder
     monkeypatch.setattr(bundled, "bundled_model_folder", lambda: loads.append(None) or located())

@@ -2,7 +2,7 @@
 
 import pytest
 
-from raptor_core.settings import EndpointPart, Settings, load_settings
+from raptor_core.settings import EndpointPart, Settings
 from raptor_core.tree.publish import build_settings_fingerprint, content_settings
 
 PARTS = ("embedder", "summarizer", "audit", "reader")
@@ -43,16 +43,3 @@ def test_so_it_is_with_batches():
 def test_another_model_does_change_the_tree():
     other = Settings.model_validate({"summarizer": {"model": "other"}})
     assert build_settings_fingerprint(other, {}) != build_settings_fingerprint(Settings(), {})
-
-
-def test_an_old_settings_file_means_what_it_meant(tmp_path):
-    path = tmp_path / "raptor.toml"
-    path.write_text(
-        '[summarizer]\nkind = "openai"\nmodel = "m"\nbase_url = "http://h/v1"\nconcurrency = 3\n'
-        '[embedder]\nkind = "openai"\nmodel = "e"\ntimeout_seconds = 9\n'
-        '[audit]\njudge = "llm"\nmax_retries = 1\n[reader]\nmodel = "r"\n'
-    )
-    settings = load_settings(path, {})
-    assert (settings.summarizer.concurrency, settings.embedder.timeout_seconds) == (3, 9.0)
-    assert (settings.embedder.concurrency, settings.embedder.model) == (4, "e")
-    assert (settings.audit.max_retries, settings.reader.max_retries) == (1, 4)

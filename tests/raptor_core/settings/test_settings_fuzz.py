@@ -64,11 +64,3 @@ def test_any_value_of_any_setting(path, name, value):
     path.write_text(f"[{part}]\n{key} = {toml(value)}\n", encoding="utf-8")
     with suppress(SettingsError):
         assert isinstance(load_settings(path), Settings)
-
-
-@settings(max_examples=40, deadline=None)
-@given(st.binary(max_size=60))
-def test_random_bytes(path, data):
-    path.write_bytes(data)
-    with suppress(SettingsError):
-        assert isinstance(load_settings(path), Settings)

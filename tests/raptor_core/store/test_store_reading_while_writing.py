@@ -10,7 +10,7 @@ import pytest
 from support import store_process
 from support.stores import PROCESS_PATH, faults, open_at, publish, rebuild
 
-pytestmark = [pytest.mark.slow, pytest.mark.rare, pytest.mark.rare]
+pytestmark = [pytest.mark.slow, pytest.mark.rare]
 
 ROUNDS, KILLS = 50, 10
 

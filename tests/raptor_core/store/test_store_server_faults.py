@@ -11,7 +11,6 @@ from raptor_core.errors import StoreError
 from raptor_core.settings.stores import StoreSettings
 from raptor_core.store import check_writable
 from raptor_core.store.engines import retries
-from raptor_core.store.server import connect
 
 pytestmark = pytest.mark.slow
 
@@ -159,18 +158,6 @@ def test_a_key_that_may_not_write_is_told_before_anything_is_written(stand_in, m
         with opened(stand_in) as store:
             publish(store, make_tree())
             assert faults(store) == []
-
-
-def test_a_key_in_plain_text_to_another_machine_is_said_once(monkeypatch, caplog):
-    monkeypatch.setenv("QDRANT_API_KEY", KEY)
-    for _ in range(2):
-        for host in ("http://localhost:1", "http://[::1]:1", "https://qdrant.example:1"):
-            connect(StoreSettings(kind="server", url=host))[0].close()
-        url = "http://qdrant.example:1,http://127.0.0.1:1"
-        connect(StoreSettings(kind="server", url=url))[0].close()
-    (said,) = [record.getMessage() for record in caplog.records]
-    assert "QDRANT_API_KEY goes to qdrant.example:1 as plain text" in said
-    assert KEY not in said
 
 
 def test_of_several_nodes_one_that_answers_is_asked(stand_in, monkeypatch):

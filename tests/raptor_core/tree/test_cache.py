@@ -156,6 +156,7 @@ def test_a_disk_that_fills_up_is_named_and_what_was_kept_stays(tmp_path):
     assert NodeCache(tmp_path).texts(kept).keys() == set(kept)
 
 
+@pytest.mark.rare
 @pytest.mark.slow
 def test_nothing_that_was_kept_is_lost_by_a_kill_at_any_time(tmp_path):
     rng = random.Random(3)
@@ -172,6 +173,7 @@ def test_nothing_that_was_kept_is_lost_by_a_kill_at_any_time(tmp_path):
         assert cache.unfinished() == ["t"]
 
 
+@pytest.mark.rare
 @pytest.mark.slow
 def test_a_kill_while_a_tree_is_forgotten_leaves_all_of_it_or_nothing(tmp_path):
     rng = random.Random(5)

@@ -66,6 +66,7 @@ def test_a_tree_of_the_handbook_is_the_same_alone_and_in_any_company(embedder):
     assert contents(documents, "backwards", components) == alone
 
 
+@pytest.mark.rare
 @pytest.mark.slow
 def test_neither_threads_nor_hash_seeds_change_a_tree():
     one = in_a_process("together", n_threads=1, hash_seed=1)

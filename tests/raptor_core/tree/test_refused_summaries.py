@@ -5,7 +5,7 @@ from support.openai_server import FakeOpenAI, Fault
 from support.paid_build import DOCUMENTS, make_components, paid_settings
 
 from raptor_core.checks.base import CheckedLayer
-from raptor_core.checks.refused import model_answers
+from raptor_core.checks.junk import model_answers
 from raptor_core.errors import SummaryError
 from raptor_core.identity import CUT_OFF, FALLBACK
 from raptor_core.rebuild import plan_rebuild

@@ -61,7 +61,7 @@ def test_a_model_that_is_not_there_is_named_with_the_remedy(tmp_path):
 
 def test_settings_that_do_not_change_vectors_do_not_change_the_fingerprint():
     base = make_embedder(EmbedderSettings()).fingerprint
-    assert make_embedder(EmbedderSettings(batch_size=1, threads=1)).fingerprint == base
+    assert make_embedder(EmbedderSettings(batch_size=1)).fingerprint == base
     assert make_embedder(EmbedderSettings(query_prefix="q: ")).fingerprint != base
 
 

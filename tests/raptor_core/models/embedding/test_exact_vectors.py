@@ -13,7 +13,7 @@ from support.tiny_models import build_tiny_model
 from raptor_core.models.embedding import make_embedder
 from raptor_core.settings import EmbedderSettings
 
-pytestmark = [pytest.mark.slow, pytest.mark.rare, pytest.mark.rare]
+pytestmark = [pytest.mark.slow, pytest.mark.rare]
 
 WORDS = ["tide", "gauge", "harbour", "öre", "中文", "3.14", "the", "of", "unbelievably", "?"]
 REPEATS = [*(1 + n * 7 % 20 for n in range(11)), 60]  # the last exceeds what the model reads
@@ -36,7 +36,26 @@ def making(request, tiny_model, tmp_path_factory):
         values |= {"kind": "sentence-transformers", "model": str(tiny_model)}
     if request.param == "one text at a time":
         values["model"] = str(with_prompt(tiny_model, tmp_path_factory.mktemp("prompt")))
-    return lambda threads: make_embedder(EmbedderSettings(threads=threads, **values))
+    return lambda threads: Threaded(threads, make_embedder(EmbedderSettings(**values)))
+
+
+class Threaded:
+    """An embedder that is called while torch has some number of threads."""
+
+    def __init__(self, threads, embedder):
+        self.threads, self.embedder = threads, embedder
+
+    def embed(self, texts):
+        import torch
+
+        before = torch.get_num_threads()
+        torch.set_num_threads(self.threads)
+        try:
+            vectors = self.embedder.embed(texts)
+            assert torch.get_num_threads() == self.threads
+        finally:
+            torch.set_num_threads(before)
+        return vectors
 
 
 @pytest.fixture(scope="module")
@@ -70,15 +89,7 @@ def test_a_text_alone_has_the_vector_that_it_has_among_others(known):
     embedders, vectors = known
     for text, vector in vectors.items():
         assert embedders[1].embed([text])[0].tobytes() == vector.tobytes()
-        assert embedders[3].embed_queries([text])[0].tobytes() == vector.tobytes()
-
-
-def test_torch_has_its_threads_again_afterwards():
-    import torch
-
-    before = torch.get_num_threads()
-    make_embedder(EmbedderSettings(threads=3)).embed(SENTENCES)
-    assert torch.get_num_threads() == before
+        assert embedders[3].embed([text])[0].tobytes() == vector.tobytes()
 
 
 def test_the_bundled_vectors_are_those_of_sentence_transformers():

@@ -56,13 +56,3 @@ def test_another_precision_is_another_embedder_and_another_build():
     builds = {build_settings_fingerprint(Settings(embedder=made), {}) for made in (FULL, HALF)}
     assert len(builds) == 2
     assert build_settings_fingerprint(Settings(), {}) in builds
-
-
-def test_a_slow_precision_is_told(machine, caplog):
-    machine("")
-    make_embedder(HALF).embed(["a tide gauge"])
-    assert "neither AMX nor a GPU" in caplog.text
-    caplog.clear()
-    machine("amx_bf16")
-    make_embedder(HALF).embed(["a tide gauge"])
-    assert not caplog.text

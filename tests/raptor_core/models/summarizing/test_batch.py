@@ -270,6 +270,7 @@ def test_the_key_is_in_no_word_of_a_batch(server, batches, monkeypatch, caplog):
     assert SECRET not in str(answers) + caplog.text
 
 
+@pytest.mark.rare
 @pytest.mark.slow
 def test_a_build_that_is_killed_while_it_waits_is_completed_and_asks_for_nothing_twice(
     server, batches, tmp_path
