@@ -2,28 +2,24 @@
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import fields, replace
 from functools import reduce
 from pathlib import Path
-from typing import Any, get_args
+from typing import Annotated, Any, Literal, get_args, get_origin
 
 import click
+from pydantic import ValidationError
 
 from raptor_assets.cli.exits import reported
 from raptor_assets.home.folder import Home
-from raptor_assets.serving.parameters import Filters
+from raptor_assets.serving.parameters import Filters, ScopedOptions
 from raptor_core.home.folder import DEFAULT_HOME, HOME_VARIABLE
 from raptor_core.models.money.ledger import Ledger
-from raptor_core.retrieval import Query, Retrieval
-from raptor_core.retrieval.base import Kind
 from raptor_core.settings import Settings, load_settings
 from raptor_core.settings.base import BudgetSettings
-from raptor_core.settings.retrieval import Strategy
-from raptor_core.store.base import Where
 
 Command = Callable[..., Any]
 
-_FROM_0, _FROM_1 = click.IntRange(min=0), click.IntRange(min=1)
+_FROM_0 = click.IntRange(min=0)
 
 
 def together(*options: Callable[[Command], Command]) -> Callable[[Command], Command]:
@@ -31,7 +27,7 @@ def together(*options: Callable[[Command], Command]) -> Callable[[Command], Comm
     return lambda function: reduce(lambda result, add: add(result), reversed(options), function)
 
 
-_OPTIONS = {
+_FILTERS = {
     "trees": "tree",
     "documents": "document",
     "folders": "folder",
@@ -42,58 +38,58 @@ _OPTIONS = {
 """Name of the option of each filter; each may be repeated."""
 
 
-def filter_options(prefix: str = "") -> list[Callable[[Command], Command]]:
+def _filter_options(prefix: str = "") -> list[Callable[[Command], Command]]:
     """Return an option for each field of ``Filters``; the prefix "exclude" negates them."""
     return [
         click.option(
             f"--{prefix}-{option}" if prefix else f"--{option}",
             f"{prefix}_{name}" if prefix else name,
             multiple=True,
-            type=_FROM_0 if name == "layers" else str,
+            type=int if name == "layers" else str,
             metavar="KEY=VALUE" if name == "metadata" else None,
             help=_filter_help(name, prefix),
         )
-        for name, option in _OPTIONS.items()
+        for name, option in _FILTERS.items()
     ]
 
 
 def _filter_help(name: str, prefix: str) -> str:
     if prefix:
-        return f"Leave out what --{_OPTIONS[name]} would take, in whole or in part."
+        return f"Leave out what --{_FILTERS[name]} would take, in whole or in part."
     if name == "metadata":
         return "Only nodes whose metadata has this value, or with >=, >, <= or < one in a range."
     return f"{Filters.model_fields[name].description}"
 
 
-query_options = together(
-    click.option(
-        "--scope",
-        type=click.Choice(["trees", "corpus"]),
-        help="Where to begin: at the trees, or at the corpus tree ([corpus_tree]).",
-    ),
-    click.option("--budget-tokens", type=_FROM_1, help="Tokens of the context."),
-    click.option("--top-k", type=_FROM_1, help="Nodes, or nodes per layer."),
-    click.option(
-        "--strategy",
-        type=click.Choice(get_args(Strategy)),
-        help="How to search; see docs/retrieval.md.",
-    ),
-    click.option(
-        "--kind",
-        type=click.Choice(get_args(Kind)),
-        help="Hybrid: a question about a detail, or a general one; auto decides by its words.",
-    ),
-    click.option("--start-layer", type=_FROM_0, help="Traversal: where the walk starts."),
-    click.option("--layers-down", "n_layers", type=_FROM_1, help="Traversal: how far."),
-    click.option(
-        "--threshold",
-        type=click.FloatRange(-1, 1),
-        help="Traversal: nodes of at least this cosine, instead of the best --top-k.",
-    ),
-    click.option("--max-per-document", type=_FROM_1, help="Hybrid: most chunks of one document."),
-    *filter_options(),
-    *filter_options("exclude"),
-)
+_PLAIN = {
+    name: field
+    for name, field in ScopedOptions.model_fields.items()
+    if name != "exclude" and name not in _FILTERS
+}
+"""Fields of ``ScopedOptions`` that are no filters."""
+
+
+def _plain_options() -> list[Callable[[Command], Command]]:
+    """Return an option for each field that is no filter."""
+    return [
+        click.option(_option(name), type=_click_type(field.annotation), help=field.description)
+        for name, field in _PLAIN.items()
+    ]
+
+
+def _click_type(annotation: Any) -> Any:
+    """Return the type of an option: choices, or the number that the annotation names."""
+    kind = get_args(annotation)[0]  # the other one is None
+    kind = get_args(kind)[0] if get_origin(kind) is Annotated else kind
+    return click.Choice(get_args(kind)) if get_origin(kind) is Literal else kind
+
+
+def _option(name: str) -> str:
+    """Return the option of a field of ``ScopedOptions``."""
+    return f"--{_FILTERS.get(name, name).replace('_', '-')}"
+
+
+query_options = together(*_plain_options(), *_filter_options(), *_filter_options("exclude"))
 """Options and filters of a query."""
 
 
@@ -151,57 +147,28 @@ def bounded(settings: Settings, values: Mapping[str, Any]) -> Settings:
     return bounded
 
 
-_TAKEN_BY = {
-    "start_layer": ("--start-layer", "traversal"),
-    "n_layers": ("--layers-down", "traversal"),
-    "threshold": ("--threshold", "traversal"),
-    "max_per_document": ("--max-per-document", "hybrid"),
-    "kind": ("--kind", "hybrid"),
-}
-"""Options of single strategies."""
-
-
-def make_query(settings: Settings, values: Mapping[str, Any]) -> Query:
-    """Make the query of a command line; raise BadParameter if its strategy lacks an option."""
-    names = {option.name for option in fields(Query)} & values.keys()
-    options = {name: values[name] for name in names if values[name] is not None}
-    query = replace(Query.from_settings(settings), where=make_where(values), **options)
-    for name, (option, *takers) in _TAKEN_BY.items():
-        if name in options and query.strategy not in takers:
-            message = f"the strategy {query.strategy} does not take it; add --strategy {takers[0]}"
-            raise click.BadParameter(message, param_hint=option)
-    return query
-
-
-def make_where(values: Mapping[str, Any]) -> Where:
-    """Make the filter of a command line."""
-    where, exclude = (_filters(values, prefix) for prefix in ("", "exclude_"))
-    return Where(**where, exclude=Where(**exclude) if exclude else None)
+def read_options(values: Mapping[str, Any]) -> ScopedOptions:
+    """Return the options of a command line; raise BadParameter if a value is out of bounds."""
+    fields: dict[str, Any] = {name: values[name] for name in _PLAIN if values[name] is not None}
+    fields |= _filters(values, "")
+    if exclude := _filters(values, "exclude_"):
+        fields["exclude"] = exclude
+    try:
+        return ScopedOptions.model_validate(fields)
+    except ValidationError as error:
+        fault = error.errors()[0]
+        name, *inner = map(str, fault["loc"])
+        hint = f"--exclude{_option(inner[0])[1:]}" if name == "exclude" else _option(name)
+        message = f"{fault['msg']}, got {fault['input']!r:.80}"
+        raise click.BadParameter(message, param_hint=hint) from error
 
 
 def _filters(values: Mapping[str, Any], prefix: str) -> dict[str, Any]:
     """Return the filters whose options were used, by name."""
-    chosen = {name: values[prefix + name] for name in _OPTIONS if values[prefix + name]}
+    chosen = {name: values[prefix + name] for name in _FILTERS if values[prefix + name]}
     if "metadata" in chosen:
         chosen["metadata"] = _metadata(chosen["metadata"])
     return chosen
-
-
-def explain_empty(query: Query, retrieval: Retrieval, values: Mapping[str, Any]) -> str:
-    """Return the reason why the retrieval of a command line has no hit, and a remedy."""
-    if retrieval.note:
-        return f"{retrieval.note}; leave that filter out, or write its name as documents do"
-    if retrieval.n_passed_over:
-        return f"no node fits into {query.budget_tokens} tokens; raise --budget-tokens"
-    filters = {f"--{option}": values[name] for name, option in _OPTIONS.items()}
-    filters |= {f"--exclude-{o}": values[f"exclude_{name}"] for name, o in _OPTIONS.items()}
-    filters["--threshold"] = () if query.threshold is None else (query.threshold,)
-    texts = [f"{option} {value}" for option, items in filters.items() for value in items]
-    if query.scope == "corpus" and texts:
-        texts[0] = f"in the trees that the corpus tree leads to, {texts[0]}"
-    if texts:
-        return f"no node matches {', '.join(texts)}; leave a filter out, or see `raptor status`"
-    return "no node matches the question; ask with other words, or with another --strategy"
 
 
 _CONDITION = re.compile(r"(?P<key>[^=<>]+)(?P<operator>>=|<=|=|<|>)(?P<value>.*)", re.DOTALL)

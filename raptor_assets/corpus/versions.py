@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import dagster as dg
 from pydantic import Field
 
-from raptor_assets.assets.names import APPROVE, POOL, ROLLBACK, WAITING, partition_checks
+from raptor_assets.assets.names import APPROVE, POOL, ROLLBACK, partition_checks
 from raptor_assets.assets.versions import TreeVersion
 from raptor_assets.chain.provenance import DATA_VERSION, IS_GIVEN
 from raptor_assets.chain.run import ChainRun, Event
@@ -36,7 +36,9 @@ class RollbackConfig(dg.Config):
 class ApproveConfig(dg.Config):
     """Configuration of a run that publishes what waits for approval."""
 
-    tree: str = Field(description="Name of the tree; all trees of its partition are published.")
+    trees: list[str] = Field(
+        description="Names of the trees; all trees of their partitions are published."
+    )
 
 
 def build_version_jobs(access: CorpusAccess) -> list[dg.JobDefinition]:
@@ -57,16 +59,17 @@ def build_approve_job(access: CorpusAccess) -> dg.JobDefinition:
     def approve(
         context: dg.OpExecutionContext, config: ApproveConfig
     ) -> Iterator[Event | dg.Output[None]]:
-        partition = partition_key(config.tree, access.settings.grouping)
+        trees = {tree: partition_key(tree, access.settings.grouping) for tree in config.trees}
         context.instance.add_run_tags(context.run_id, process_tags(context))
         with turn(access.home, context):
-            if not access.tables.exists(WAITING.path, partition):
-                reason = f"no build of the tree {config.tree!r} waits for approval"
+            waiting = access.waiting(trees.values())
+            if missing := [tree for tree, name in trees.items() if name not in waiting]:
+                reason = f"no build of the tree {missing[0]!r} waits for approval"
                 raise dg.Failure(description=reason, allow_retries=False)
             checks = partition_checks(access.settings, corpus)
             keys = [dg.AssetCheckKey(a.key, c.name) for a, c in checks if a == corpus.tree]
             selected = [corpus.tree.key, corpus.report.key], keys
-            run = ChainRun(context, [partition], access, selected=selected, is_approved=True)
+            run = ChainRun(context, waiting, access, selected=selected, is_approved=True)
             yield from run.events()
             run.raise_failures()
         yield dg.Output(None)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -36,7 +36,6 @@ from raptor_core.tables.files import TableStore
 from raptor_core.transfer.kept import KeptBuilds
 from raptor_core.tree.cache import NodeCache
 from raptor_core.tree.components import Components
-from raptor_core.tree.corpus_tree import CORPUS_TREE_NAME, corpus_tree_settings
 
 if TYPE_CHECKING:
     import dagster as dg
@@ -114,12 +113,8 @@ class CorpusAccess:
         return build_version(self.settings, self._components.custom_fingerprints)
 
     def curation(self) -> Curation:
-        """Return the present decisions of people, also those in the corpus tree's folder."""
-        decisions = read_decisions(self.tables)
-        if self.below is None:
-            above = self.home.corpus_tree.table_store(corpus_tree_settings(self.settings))
-            decisions += [d for d in read_decisions(above) if d.tree != CORPUS_TREE_NAME]
-        return Curation(sorted(decisions, key=lambda decision: decision.id))
+        """Return the present decisions of people."""
+        return Curation(read_decisions(self.tables))
 
     def golden_cases(self) -> tuple[Question, ...]:
         """Return the questions of the golden set, if the settings name one."""
@@ -145,6 +140,11 @@ class CorpusAccess:
         if self.settings.runs.publish == "when_approved":
             return replace(published, waits=self._waits)
         return published
+
+    def waiting(self, partitions: Iterable[str]) -> list[str]:
+        """Return those of these partitions whose build waits for approval, each once."""
+        tables = self.tables
+        return [p for p in dict.fromkeys(partitions) if tables.exists(WAITING.path, p)]
 
     def _waits(self, partition: str, inputs: str) -> bool:
         properties = self.tables.properties(WAITING.path, partition) or {}

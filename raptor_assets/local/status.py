@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from raptor_assets.assets import names
 from raptor_assets.assets.names import CHAIN_NAMES
+from raptor_assets.home.access import CorpusAccess
 from raptor_assets.home.folder import Home
 from raptor_assets.local.dagster import open_instance
 from raptor_core.documents import partition_key
@@ -85,7 +86,8 @@ class HomeStatus:
     """Published trees, partitions without trees, and checks on all trees or on data sets.
 
     With more than ``LISTED_TREES`` trees it has ``partitions`` alone; the store then has
-    ``n_unlisted`` more trees than the tables of the partitions, or fewer.
+    ``n_unlisted`` more trees than the tables of the partitions, or fewer. ``waiting`` are
+    partitions whose build waits for approval.
     """
 
     trees: tuple[TreeStatus, ...]
@@ -93,6 +95,7 @@ class HomeStatus:
     checks: tuple[CheckResult, ...] = ()
     partitions: tuple[PartitionStatus, ...] = ()
     n_unlisted: int = 0
+    waiting: tuple[str, ...] = ()
 
     @property
     def n_trees(self) -> int:
@@ -146,6 +149,7 @@ def partitions_of(home: Home, settings: Settings, n_stored: int) -> HomeStatus:
         checks=_results(together, outcomes, None),
         partitions=tuple(partitions),
         n_unlisted=n_stored - sum(state.n_trees for state in partitions),
+        waiting=_waiting(home, settings, existing),
     )
 
 
@@ -178,7 +182,14 @@ def status_of(home: Home, settings: Settings, manifests: Sequence[Manifest]) -> 
         trees=(*trees, *_corpus_trees(home, settings)),
         unpublished=tuple(name for name in partitions if name not in published),
         checks=_results(together, outcomes, None),
+        waiting=_waiting(home, settings, partitions),
     )
+
+
+def _waiting(home: Home, settings: Settings, partitions: Iterable[str]) -> tuple[str, ...]:
+    if settings.runs.publish == "at_once":
+        return ()
+    return tuple(CorpusAccess(settings, home).waiting(partitions))
 
 
 def _recorded(home: Home, checks: names.Checks) -> tuple[list[str], CheckOutcomes]:

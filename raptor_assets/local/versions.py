@@ -272,8 +272,10 @@ def change_build(
     return _run(access, build_rollback_job, ROLLBACK, config)
 
 
-def approve(home: Home, settings: Settings, tree: str, components: Components | None = None) -> str:
-    """Publish the build of a tree that waits for approval; return the run's id.
+def approve(
+    home: Home, settings: Settings, trees: Sequence[str], components: Components | None = None
+) -> str:
+    """Publish the builds of trees that wait for approval; return the run's id.
 
     Raises:
         UnknownTreeError: none waits, or it cannot be published.
@@ -281,7 +283,7 @@ def approve(home: Home, settings: Settings, tree: str, components: Components | 
     from raptor_assets.corpus.versions import build_approve_job
 
     access = CorpusAccess(settings, home, components=components)
-    return _run(access, build_approve_job, APPROVE, {"tree": tree})
+    return _run(access, build_approve_job, APPROVE, {"trees": list(trees)})
 
 
 def _run(

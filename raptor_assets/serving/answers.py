@@ -1,24 +1,39 @@
-"""Values that the tools and the HTTP API return; clients get their schema.
+"""Calls that read a home, and the values that they return, for HTTP and for tools of models.
 
-Calls that produce them are in ``reading``.
+Their parameters are in ``parameters``, routes in ``http``, tools in ``mcp``.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import accumulate
 from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict
 
+from raptor_assets.serving.parameters import (
+    Limit,
+    NameContains,
+    NodeId,
+    NodeSearchParameters,
+    Offset,
+    OutlineBudget,
+    SearchParameters,
+    Show,
+    TreeName,
+)
 from raptor_assets.shown.markdown import shorten
 from raptor_core.documents.base import MetadataValue
+from raptor_core.home import HomeRetriever
 from raptor_core.models.reading.reader import Answer as ReaderAnswer
+from raptor_core.models.reading.reader import Passage
 from raptor_core.nodes import Node, grouped
 from raptor_core.retrieval import Family, Retrieval, Trace
 from raptor_core.store.base import Hit, Manifest
 from raptor_core.tokens import TokenCounter
+from raptor_core.tree.custom_components import reader_of
 
 NAMED_DOCUMENTS = 20  # maximal number of documents in a list; ``n_documents`` counts all
 BEGINNING_CHARS = 200
@@ -115,19 +130,8 @@ class SearchResponse(ApiModel):
             strategy=query.strategy,
             budget_tokens=query.budget_tokens,
             nodes=nodes,
-            note=_note(retrieval),
+            note=retrieval.explanation,
         )
-
-
-def _note(retrieval: Retrieval) -> str:
-    if retrieval.hits or retrieval.note:
-        return retrieval.note
-    if retrieval.n_passed_over:
-        return f"no node fits into {retrieval.query.budget_tokens} tokens; raise budget_tokens"
-    return (
-        "no node matches the question and its filters; leave a filter out, or see list_trees for "
-        "the names of trees and documents"
-    )
 
 
 class Citation(ApiModel):
@@ -329,3 +333,73 @@ class TreeList(ApiModel):
     n_trees: int
     offset: int
     trees: list[PublishedTree]
+
+
+class HomeReader:
+    """Reader of a home, which opens the store for each call; see ``HomeRetriever``."""
+
+    def __init__(self, retriever: HomeRetriever) -> None:
+        self._retriever = retriever
+
+    def search(self, parameters: SearchParameters) -> SearchResponse:
+        """Find the chunks and summaries that answer a question, within a budget of tokens."""
+        return SearchResponse.of(self._search(parameters))
+
+    def ask(self, parameters: SearchParameters) -> AskResponse:
+        """Answer a question from the hits of a search; [k] in it cites citation k."""
+        retrieval = self._search(parameters)
+        if not retrieval.hits:
+            return AskResponse.of(ReaderAnswer("", ()), retrieval)
+        passages = [Passage.from_node(hit.node) for hit in retrieval.hits]
+        reader = reader_of(self._retriever.settings)
+        return AskResponse.of(reader.read(parameters.question, passages), retrieval)
+
+    def _search(self, parameters: SearchParameters) -> Retrieval:
+        query = parameters.query(self._retriever.settings)
+        return self._retriever.search(parameters.question, query)
+
+    def search_within(self, parameters: NodeSearchParameters) -> SearchResponse:
+        """Find what answers a question in a node and the nodes under it."""
+        query = parameters.query(self._retriever.settings)
+        question, node_id = parameters.question, parameters.node_id
+        return SearchResponse.of(self._retriever.search_within(question, node_id, query))
+
+    def outline(
+        self, tree: TreeName, offset: Offset = 0, budget_tokens: OutlineBudget = 1000
+    ) -> OutlineResponse:
+        """List the names of a tree's nodes from the top layer down, with their tokens."""
+        nodes, counter = self._retriever.nodes(tree), self._retriever.components.counter
+        return OutlineResponse.of(nodes, offset, budget_tokens, counter)
+
+    def browse(
+        self, node_id: NodeId, show: Show = "names", offset: Offset = 0, limit: Limit = 50
+    ) -> BrowseResponse:
+        """List the nodes that a node summarizes, by name, or with their texts."""
+        family = self._retriever.family(node_id)
+        return BrowseResponse.of_family(family, offset, limit, texts=show == "texts")
+
+    def read_node(self, node_id: NodeId) -> ReadNode:
+        """Read a node's full text, the summaries above it, and the nodes that it summarizes."""
+        return ReadNode.of(self._retriever.family(node_id))
+
+    def trace(self, node_id: NodeId, offset: Offset = 0, limit: Limit = 50) -> TraceResponse:
+        """Give the exact spans of the documents that a chunk or a summary was made from."""
+        return TraceResponse.of(self._retriever.trace(node_id), offset, limit)
+
+    def find(self, words: str, limit: int) -> SearchResponse:
+        """Find the nodes of any layer that match the words best, without a model."""
+        hits = self._retriever.corpus_of(None).read(
+            lambda store: store.search_text([words], limit)[0]
+        )
+        n_tokens = sum(hit.node.n_tokens for hit in hits)
+        query = replace(self._retriever.query, strategy="lexical")
+        return SearchResponse.of(Retrieval(words, query, tuple(hits), n_tokens, len(hits), 0))
+
+    def list_trees(
+        self, name_contains: NameContains = "", offset: Offset = 0, limit: Limit = 50
+    ) -> TreeList:
+        """List the published trees with their layers and documents, by name."""
+        part, manifests = name_contains.casefold(), self._retriever.manifests()
+        matches = [manifest for manifest in manifests if part in manifest.tree.casefold()]
+        shown = [PublishedTree.of(manifest) for manifest in matches[offset : offset + limit]]
+        return TreeList(n_trees=len(matches), offset=offset, trees=shown)

@@ -1,13 +1,13 @@
 """HTTP API of a home: routes, keys, decisions, and the page on the trees.
 
-It needs the extra ``http``, which is imported here. Calls that read a home are in ``reading``,
-the server itself is in ``connections``.
+It needs the extra ``http``, which is imported here. Calls that read a home are in ``answers``,
+values of the pages in ``window``.
 """
 
 import json
 import secrets
 from collections.abc import Callable, Sequence
-from functools import wraps
+from functools import partial, wraps
 from http import HTTPStatus
 from importlib.metadata import version
 from typing import Annotated, Any
@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from pydantic_core import to_json
 
 from raptor_assets.local.curate import Author, Curator
-from raptor_assets.serving.answers import ApiModel, SearchResponse
+from raptor_assets.serving.answers import ApiModel, HomeReader, SearchResponse
 from raptor_assets.serving.parameters import (
     Limit,
     Line,
@@ -26,7 +26,7 @@ from raptor_assets.serving.parameters import (
     Question,
     WithinParameters,
 )
-from raptor_assets.serving.reading import HomeReader
+from raptor_assets.serving.window import corpus_values, map_values, read_pages, read_report
 from raptor_core.curation import Decision, Kind
 from raptor_core.errors import (
     CurationError,
@@ -38,7 +38,10 @@ from raptor_core.errors import (
     StoreLockedError,
     UnknownTreeError,
 )
+from raptor_core.home import HomeRetriever
+from raptor_core.report.data import report_values
 from raptor_core.report.page import render_window
+from raptor_core.tree.custom_components import require_reader
 
 try:
     from fastapi import APIRouter, Depends, FastAPI, Request
@@ -86,7 +89,7 @@ class Health(ApiModel):
 
 
 def make_app(
-    reader: HomeReader,
+    retriever: HomeRetriever,
     key: str | None = None,
     hosts: Sequence[str] | None = None,
     *,
@@ -96,7 +99,7 @@ def make_app(
     """Make the application that ASGI servers run.
 
     Args:
-        reader: reader of the home to serve.
+        retriever: retriever of the home to serve.
         key: key that each request must send as ``Authorization: Bearer KEY``; None for open access.
         hosts: host names that it answers to; None for any. A server without a key must restrict
             them, or any web page could read it by a host name that resolves to this machine.
@@ -121,8 +124,9 @@ def make_app(
     app.include_router(_pages())
     reads = [] if key is None else [_guard(*filter(None, (key, writing_key)))]
     reads.append(Depends(_refuse_unknown))
+    reader = HomeReader(retriever)
     app.include_router(_router(reader), dependencies=reads)
-    app.include_router(_window(reader), dependencies=reads)
+    app.include_router(_window(retriever, reader), dependencies=reads)
     if curator is not None:
         writes = [_guard(writing_key)] if writing_key else []
         app.include_router(_decisions(curator, reads, writes))
@@ -187,18 +191,24 @@ def _router(reader: HomeReader) -> APIRouter:
     return router
 
 
-def _window(reader: HomeReader) -> APIRouter:
+def _window(retriever: HomeRetriever, reader: HomeReader) -> APIRouter:
     """Make the routes that the first page calls, which are no part of the description."""
     router = APIRouter(prefix="/window", include_in_schema=False)
 
     def corpus(partition: Name | None = None) -> bytes:
-        return _encode(reader.corpus(partition))
+        values = read_pages(retriever, None, partial(corpus_values, partition=partition))
+        try:
+            require_reader(retriever.settings)
+        except RaptorError as error:
+            return _encode({**values, "no_reader": str(error)})
+        return _encode({**values, "no_reader": ""})
 
     def report(tree: Name) -> bytes:
-        return _encode(reader.report(tree))
+        read = partial(read_report, tree=tree, with_map=False)
+        return _encode(report_values(read_pages(retriever, tree, read)))
 
     def map_of(tree: Name | None = None) -> bytes:
-        return _encode(reader.map(tree))
+        return _encode(read_pages(retriever, tree, partial(map_values, tree=tree)))
 
     def find(words: Question, limit: Limit = 40) -> SearchResponse:
         return reader.find(words, limit)

@@ -1,4 +1,4 @@
-"""Server of the Model Context Protocol, whose tools are the calls of ``reading``."""
+"""Server of the Model Context Protocol, whose tools are the calls of ``answers``."""
 
 from collections.abc import Callable
 from functools import wraps
@@ -9,11 +9,8 @@ from typing import Annotated, Any, get_type_hints
 
 from pydantic import BaseModel
 
-from raptor_assets.serving.parameters import (
-    NodeSearchParameters,
-    SearchParameters,
-)
-from raptor_assets.serving.reading import HomeReader
+from raptor_assets.serving.answers import HomeReader
+from raptor_assets.serving.parameters import NodeSearchParameters, SearchParameters
 from raptor_core.errors import MissingExtraError, RaptorError
 from raptor_core.home import HomeRetriever
 

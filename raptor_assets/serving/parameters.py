@@ -1,16 +1,20 @@
 """Parameters of searches, with their bounds and descriptions: one declaration for all interfaces.
 
 The HTTP API takes the models as bodies, the tools of ``mcp`` take their fields, and the command
-makes its options of them. Calls that use them are in ``reading``.
+makes its options of them. Types and texts of settings come from ``RetrievalSettings``. Calls that
+use them are in ``answers``.
 """
 
+from dataclasses import fields, replace
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator
 
+from raptor_core.errors import SettingsError
 from raptor_core.identity import MAX_ID_BYTES
-from raptor_core.retrieval.base import Kind
-from raptor_core.settings.retrieval import Strategy
+from raptor_core.retrieval.base import Kind, Query, Scope
+from raptor_core.settings import Settings
+from raptor_core.settings.retrieval import RetrievalSettings, Strategy
 from raptor_core.store.base import Where
 
 MAX_QUESTION_CHARS = 10_000  # bound of a question; an embedder reads far less of it
@@ -18,9 +22,9 @@ Name = Annotated[str, Field(max_length=MAX_ID_BYTES)]
 
 
 def _refuse_truth_value(value: object) -> object:
-    """Return a value that may be an integer; pydantic would take true for 1."""
+    """Return a value that may be a number; pydantic would take true for 1."""
     if isinstance(value, bool):
-        raise ValueError("expected an integer, got a truth value")  # noqa: TRY004 - pydantic's
+        raise ValueError("expected a number, got a truth value")  # noqa: TRY004 - pydantic's
     return value
 
 
@@ -39,9 +43,21 @@ Tokens = Annotated[int, Field(ge=1, le=1_000_000), BeforeValidator(_refuse_truth
 Question = Annotated[
     str, Field(min_length=1, max_length=MAX_QUESTION_CHARS, description="A question, or words.")
 ]
-ChosenStrategy = Annotated[
-    Strategy | None, Field(description="How to search; by default the home's setting.")
-]
+_TAKEN_BY = {
+    "max_per_document": "hybrid",
+    "n_layers": "traversal",
+    "start_layer": "traversal",
+    "threshold": "traversal",
+}
+"""Strategy of each option that others do not take."""
+
+
+def _of_setting(name: str) -> Any:
+    """Return an optional field with the bounds and the description of a setting of retrieval."""
+    setting = RetrievalSettings.model_fields[name]
+    marks = [(bound, mark) for bound in ("ge", "le") for mark in setting.metadata]
+    bounds = {bound: getattr(mark, bound) for bound, mark in marks if hasattr(mark, bound)}
+    return Field(None, description=" ".join(f"{setting.description}".split()), **bounds)
 
 
 class ValueRange(BaseModel):
@@ -88,43 +104,91 @@ class Filters(BaseModel):
         """Return the filter."""
         values = {name: getattr(self, name) for name in Filters.model_fields}
         accepted = {
-            key: value.model_dump(exclude_none=True) if isinstance(value, ValueRange) else value
+            key: value.model_dump(exclude_none=True)
+            if isinstance(value, ValueRange)
+            else tuple(value)
+            if isinstance(value, list)
+            else value
             for key, value in (values.pop("metadata") or {}).items()
         }
         exclude = getattr(self, "exclude", None)
         return Where(**values, metadata=accepted, exclude=exclude and exclude.where())
 
 
-class WithinParameters(Filters):
-    """Question, filters and options of a search."""
+class QueryOptions(Filters):
+    """Filters and options of a query; others are the home's settings."""
 
-    question: Question
     exclude: Filters | None = Field(
         None, description="Leave out what matches one of these filters, in whole or in part."
     )
-    strategy: ChosenStrategy = None
+    strategy: Strategy | None = _of_setting("strategy")
     kind: Kind | None = Field(
         None,
         description='Whether the question asks for a "detail" or is "general", such as for a '
         'summary; "auto", the default, decides by its words.',
     )
-    budget_tokens: Tokens | None = Field(
-        None, description="Tokens of all texts together; by default the home's setting."
+    budget_tokens: int | None = _of_setting("budget_tokens")
+    top_k: int | None = _of_setting("top_k")
+    max_per_document: int | None = _of_setting("max_per_document")
+    n_layers: int | None = Field(
+        None, ge=1, le=1000, description="Number of layers that a traversal walks down."
+    )
+    threshold: float | None = Field(
+        None,
+        ge=-1,
+        le=1,
+        description="Least cosine of the nodes that a traversal keeps, instead of the best top_k.",
     )
 
-    def options(self) -> dict[str, Any]:
-        """Return the options that are given, as fields of a query."""
-        names = ("strategy", "kind", "budget_tokens", "scope")
-        values = {name: getattr(self, name, None) for name in names}
-        return {name: value for name, value in values.items() if value is not None}
+    _numbers = field_validator(
+        "budget_tokens", "top_k", "max_per_document", "n_layers", "threshold", mode="before"
+    )(_refuse_truth_value)
+
+    def query(self, settings: Settings) -> Query:
+        """Return the query of a home with these settings.
+
+        Raises:
+            SettingsError: an option was set that the strategy does not take.
+        """
+        names = {field.name for field in fields(Query)} - {"where"}
+        options = {name: getattr(self, name, None) for name in sorted(names)}
+        chosen = {name: value for name, value in options.items() if value is not None}
+        strategy = chosen.get("strategy", settings.retrieval.strategy)
+        for name, taker in _TAKEN_BY.items():
+            if name in chosen and strategy != taker:
+                raise SettingsError(
+                    f"the strategy {strategy} does not take {name}; omit it, or set the strategy "
+                    f"{taker}"
+                )
+        defaults = {
+            name: chosen.pop(name) for name in RetrievalSettings.model_fields & chosen.keys()
+        }
+        retrieval = settings.retrieval.model_copy(update=defaults)
+        query = Query.from_settings(settings.model_copy(update={"retrieval": retrieval}))
+        return replace(query, where=self.where(), **chosen)
 
 
-class SearchParameters(WithinParameters):
-    """Question, filters and options of a search of the whole home."""
+class ScopedOptions(QueryOptions):
+    """Filters and options of a query of the whole home."""
 
-    scope: Literal["trees", "corpus"] | None = Field(
-        None, description='"corpus" starts at the corpus tree, for questions about everything.'
+    scope: Scope | None = Field(
+        None,
+        description='What to search: "trees", "corpus" for the corpus tree, or "both", for '
+        "questions about everything.",
     )
+    start_layer: Layer | None = Field(
+        None, description="Layer where a traversal starts; by default the top layer of each tree."
+    )
+
+
+class WithinParameters(QueryOptions):
+    """Question of a search, with its filters and options."""
+
+    question: Question
+
+
+class SearchParameters(ScopedOptions, WithinParameters):
+    """Parameters of a search of the whole home."""
 
 
 class NodeSearchParameters(WithinParameters):

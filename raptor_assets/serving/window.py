@@ -1,16 +1,16 @@
 """Values of the pages on published trees: the corpus, one tree, the map.
 
-Every function reads an open store, so that the caller decides how long it stays open. The pages are
-in ``raptor_core.report``. Errors are UnknownTreeError, StoreError and TableError.
+``read_pages`` opens the store that the other functions read. The pages are in
+``raptor_core.report``. Errors are UnknownTreeError, StoreError and TableError.
 """
 
 from __future__ import annotations
 
 import hashlib
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from raptor_assets.assets.names import CHAIN_NAMES
 from raptor_assets.home.folder import Home
@@ -26,6 +26,7 @@ from raptor_assets.shown.pages import ReportFolder
 from raptor_assets.shown.report_records import TreeRecord, read_findings, read_records
 from raptor_core.disk import replace_file
 from raptor_core.documents import partition_key
+from raptor_core.home import HomeRetriever
 from raptor_core.home.published import has_corpus_tree, require_trees
 from raptor_core.nodes import Node
 from raptor_core.report.data import settings_text
@@ -44,6 +45,19 @@ if TYPE_CHECKING:
 
 NAMED_DOCUMENTS = 20  # maximal number of documents of a tree on the corpus page
 ABOVE = "The corpus tree"
+
+
+Values = TypeVar("Values")
+
+
+def read_pages(
+    retriever: HomeRetriever,
+    tree: str | None,
+    call: Callable[[Home, Settings, VectorStore], Values],
+) -> Values:
+    """Return the result of ``call`` on the corpus of a tree, or on the trees for None."""
+    corpus = retriever.corpus_of(tree)
+    return corpus.read(lambda store: call(Home(corpus.home.path), corpus.settings, store))
 
 
 def corpus_values(
@@ -174,7 +188,9 @@ def read_report(
     )
 
 
-def map_values(home: Home, store: VectorStore, tree: str | None) -> dict[str, Any]:
+def map_values(
+    home: Home, _settings: Settings, store: VectorStore, tree: str | None
+) -> dict[str, Any]:
     """Return all nodes of a tree, or of the corpus, in the format of the map."""
     manifests = store.manifests() if tree is None else require_trees(store, (tree,))
     nodes = store.nodes(Where(trees=None if tree is None else (tree,)))

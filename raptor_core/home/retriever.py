@@ -1,33 +1,35 @@
 """Search over what a home publishes, for applications that run while it is built.
 
-Opening the store is in ``store_retriever``, the corpus tree in ``corpus_retriever``.
+A home is one corpus, its trees, or two: the corpus tree is a second corpus, whose documents are the
+top nodes of the trees. Opening the store of one is in ``corpus``.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
+from typing import TypeVar
 
 from raptor_core.errors import UnknownTreeError
-from raptor_core.home.corpus_retriever import CorpusTreeRetriever
-from raptor_core.home.corpus_tree import (
-    CorpusAnswerPlan,
-    plan_layer,
-    plan_search,
-    refuse_narrowing,
-)
+from raptor_core.home.corpus import PublishedCorpus
 from raptor_core.home.folder import HomeFolder
-from raptor_core.home.published import has_corpus_tree
-from raptor_core.home.store_retriever import StoreRetriever
+from raptor_core.home.published import corpus_tree_folder, has_corpus_tree, require_trees
 from raptor_core.nodes import Node
-from raptor_core.retrieval import Family, Query, Retrieval, Trace
-from raptor_core.retrieval.base import require_words
-from raptor_core.store.base import Manifest
+from raptor_core.retrieval import Family, Query, Retrieval, Retriever, Trace, family
+from raptor_core.retrieval.base import Scope, join_retrievals, require_words
+from raptor_core.retrieval.questions import QuestionWindows
+from raptor_core.retrieval.retriever import AsyncSearch, run_traced
+from raptor_core.retrieval.trace import nodes_under, trace_of
+from raptor_core.store.base import Manifest, Where
+from raptor_core.store.collection import check_identity
+from raptor_core.store.store import VectorStore
 from raptor_core.tree.components import Components
 from raptor_core.tree.corpus_tree import CORPUS_TREE_NAME
 
+Result = TypeVar("Result")
 
-class HomeRetriever(StoreRetriever):
+
+class HomeRetriever(AsyncSearch):
     """Search over the published trees of a home, with the embedder and query of its settings.
 
     An embedded store serves one process at a time, so each call opens and closes it. A build does
@@ -51,8 +53,14 @@ class HomeRetriever(StoreRetriever):
     def __init__(
         self, home: str | Path | None = None, components: Components | None = None
     ) -> None:
-        folder, settings = HomeFolder.open(home)
-        super().__init__(folder, settings, components or Components(settings))
+        folder, self.settings = HomeFolder.open(home)
+        self.components = components or Components(self.settings)
+        self._trees = PublishedCorpus(folder, self.settings)
+
+    @property
+    def query(self) -> Query:
+        """Query of the settings, the default of each search."""
+        return Query.from_settings(self.settings)
 
     def load_model(self) -> None:
         """Load the embedder's model now and not at the first question.
@@ -63,92 +71,145 @@ class HomeRetriever(StoreRetriever):
         if self.settings.embedder.kind != "openai":
             self.components.embedder.embed_queries(["ready"])
 
-    @cached_property
-    def corpus_tree(self) -> CorpusTreeRetriever:
-        """Retriever over the corpus tree.
+    def search_many(self, questions: Sequence[str], query: Query | None = None) -> list[Retrieval]:
+        """Retrieve for each question; all are embedded together, before a store is opened.
 
         Raises:
-            UnknownTreeError: the home has no corpus tree; the message says how to build one.
+            UnknownTreeError: a tree that the query names is not published, or there is no corpus
+                tree to search.
+            SettingsError: the query names no known strategy, or contradicts it.
         """
-        return CorpusTreeRetriever(self)
-
-    @property
-    def _has_corpus_tree(self) -> bool:
-        return has_corpus_tree(self.home, self.settings)
-
-    def reader_of(self, tree: str | None) -> StoreRetriever:
-        """Return the retriever that reads a tree: this one, or that of the corpus tree."""
-        return self.corpus_tree if tree == CORPUS_TREE_NAME and self._has_corpus_tree else self
-
-    def search_many(self, questions: Sequence[str], query: Query | None = None) -> list[Retrieval]:
-        """Retrieve for each question, as ``StoreRetriever``, or from the corpus tree."""
         query = query or self.query
-        if query.where.trees == (CORPUS_TREE_NAME,) and self._has_corpus_tree:
-            every = replace(query, where=replace(query.where, trees=None), scope="trees")
-            return self.corpus_tree.search_many(questions, every)
-        if query.scope == "corpus":
-            return self.corpus_tree.search_below(questions, query)
-        return super().search_many(questions, query)
+        corpora = self._searched(query)
+        for corpus in corpora:
+            corpus.require()  # before a model is loaded
+        embedder = self.components.embedder
+
+        def search(
+            corpus: PublishedCorpus, windows: QuestionWindows, named: Sequence[str]
+        ) -> list[Retrieval]:
+            def read(store: VectorStore) -> list[Retrieval]:
+                name = corpus.settings.store.corpus
+                identity = replace(self.components.probed_identity, corpus=name)
+                check_identity(store.identity, identity, str(corpus.home.path))
+                retrievals = Retriever(store, embedder).search_windows(windows, query)
+                published = {hit.node.tree for retrieval in retrievals for hit in retrieval.hits}
+                require_trees(store, [tree for tree in named if tree not in published])
+                return retrievals
+
+            return corpus.read(read)
+
+        def run() -> list[Retrieval]:
+            windows = QuestionWindows.embed(embedder, questions)
+            results = [search(corpora[0], windows, query.where.trees or ())]
+            results += [search(corpus, windows, ()) for corpus in corpora[1:]]
+            return [join_retrievals(parts) for parts in zip(*results, strict=True)]
+
+        return run_traced(self.settings.store.corpus, questions, run)
 
     def search_within(self, question: str, node_id: str, query: Query | None = None) -> Retrieval:
-        """Retrieve from the nodes under a node; of the corpus tree, from the trees under it."""
-        try:
-            return super().search_within(question, node_id, query)
-        except UnknownTreeError:
-            if not self._has_corpus_tree:
-                raise
-        return self.corpus_tree.search_within(question, node_id, query)
+        """Retrieve from a node and the nodes under it; a traversal starts at the node."""
+        require_words(question)
+        query = query or self.query
+        corpus, nodes = self._of_node(lambda store: nodes_under(store, [node_id]))
+        if trees := query.where.trees:
+            corpus.read(lambda store: require_trees(store, trees))
+        where = query.where.narrowed(trees=(nodes[0].tree,), ids=[node.id for node in nodes])
+        scope: Scope = "trees" if corpus is self._trees else "corpus"
+        query = replace(query, where=where, start_layer=nodes[0].layer, scope=scope)
+        return self.search(question, query)
 
     def trace(self, node_id: str) -> Trace:
-        """Return the exact spans of the documents under a node."""
-        try:
-            return super().trace(node_id)
-        except UnknownTreeError:
-            if not self._has_corpus_tree:
-                raise
-        return self.corpus_tree.trace(node_id)
+        """Return the exact spans of the documents under a node of any tree."""
+        _, nodes = self._of_node(lambda store: nodes_under(store, [node_id]))
+        tops = [leaf for leaf in nodes if leaf.stands_for]
+        if not tops:
+            return trace_of(nodes)
+        return trace_of([nodes[0], *self._under_tops(tops)])
 
     def family(self, node_id: str) -> Family:
-        """Return a node with its parents and children."""
-        try:
-            return super().family(node_id)
-        except UnknownTreeError:
-            if not self._has_corpus_tree:
-                raise
-        return self.corpus_tree.family(node_id)
+        """Return a node with its parents and children.
+
+        The child of a leaf of the corpus tree is the top node that the leaf copies.
+        """
+        _, relatives = self._of_node(lambda store: family(store, node_id))
+        if not relatives.node.stands_for:
+            return relatives
+        return replace(relatives, children=(self._under_tops([relatives.node])[0],))
 
     def manifests(self) -> list[Manifest]:
         """Return the manifests of the published trees, by tree name, the corpus tree last."""
-        manifests = super().manifests()
+        manifests = self._trees.read(lambda store: store.manifests())
         if not self._has_corpus_tree:
             return manifests
         try:
-            return [*manifests, *self.corpus_tree.manifests()]
+            return [*manifests, *self._corpus_tree.read(lambda store: store.manifests())]
         except UnknownTreeError:  # dropped, as too few trees remain
             return manifests
 
     def nodes(self, tree: str) -> list[Node]:
         """Return all nodes of a published tree."""
-        if tree == CORPUS_TREE_NAME and self._has_corpus_tree:
-            return self.corpus_tree.nodes(tree)
-        return super().nodes(tree)
 
-    def plan_answer(self, question: str, query: Query | None = None) -> CorpusAnswerPlan:
-        """Plan an answer about the whole corpus, from the corpus tree; no chat model is called.
+        def read(store: VectorStore) -> list[Node]:
+            nodes = store.nodes(Where(trees=(tree,)))
+            require_trees(store, () if nodes else (tree,))
+            return nodes
 
-        A query for ``layers`` reads the most detailed of these that fits; others search.
-        """
-        require_words(question)
-        query = query or self.query
-        layers = query.where.layers
-        refuse_narrowing(name for name in query.where.conditions if name != "layers" or not layers)
-        if layers:
-            nodes = self.corpus_tree.nodes(CORPUS_TREE_NAME)
-            return plan_layer(nodes, self.settings, query.budget_tokens, layers)
-        return plan_search(question, query, self, self.corpus_tree)
+        return self.corpus_of(tree).read(read)
+
+    def corpus_of(self, tree: str | None) -> PublishedCorpus:
+        """Return the corpus of a tree: the corpus tree, or for any other name the trees."""
+        is_corpus_tree = tree == CORPUS_TREE_NAME and self._has_corpus_tree
+        return self._corpus_tree if is_corpus_tree else self._trees
 
     def close(self) -> None:
         """Close the open stores of a server; the next call opens them again."""
-        super().close()
-        if "corpus_tree" in vars(self):
-            self.corpus_tree.close()
+        self._trees.close()
+        self._corpus_tree.close()
+
+    @cached_property
+    def _corpus_tree(self) -> PublishedCorpus:
+        return PublishedCorpus(*corpus_tree_folder(self._trees.home, self.settings))
+
+    @property
+    def _has_corpus_tree(self) -> bool:
+        return has_corpus_tree(self._trees.home, self.settings)
+
+    def _searched(self, query: Query) -> list[PublishedCorpus]:
+        """Return the corpora that a query names; the names of its filter are those of the first."""
+        if query.scope == "trees":
+            return [self._trees]
+        if not self._has_corpus_tree:
+            corpus = self.settings.corpus_tree
+            hint = "set enabled = true under [corpus_tree] in the settings, and run `raptor build`"
+            if corpus.enabled:
+                hint = (
+                    f"it needs {corpus.min_trees} published trees; add documents, and run "
+                    "`raptor build`"
+                )
+            raise UnknownTreeError(f"there is no corpus tree: {hint}")
+        return [self._corpus_tree] if query.scope == "corpus" else [self._trees, self._corpus_tree]
+
+    def _of_node(self, read: Callable[[VectorStore], Result]) -> tuple[PublishedCorpus, Result]:
+        """Return the corpus that has a node, and what ``read`` returns of it."""
+        try:
+            return self._trees, self._trees.read(read)
+        except UnknownTreeError:
+            if not self._has_corpus_tree:
+                raise
+        return self._corpus_tree, self._corpus_tree.read(read)
+
+    def _under_tops(self, leaves: Sequence[Node]) -> list[Node]:
+        """Return the top nodes that leaves of the corpus tree copy, and all nodes under them."""
+        ids = list(dict.fromkeys(leaf.stands_for for leaf in leaves))
+
+        def read(store: VectorStore) -> list[Node]:
+            published = {node.id for node in store.nodes(Where(ids=tuple(ids)))}
+            if stale := [leaf.documents[0] for leaf in leaves if leaf.stands_for not in published]:
+                raise UnknownTreeError(
+                    f"the tree {stale[0]!r} under this node was dropped or rebuilt after the "
+                    "corpus tree; the next `raptor build` updates the corpus tree"
+                )
+            return nodes_under(store, ids)
+
+        return self._trees.read(read)

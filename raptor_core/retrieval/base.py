@@ -34,6 +34,12 @@ DEEPEST = 1000
 Kind = Literal["auto", "detail", "general"]
 """Kind of a question; see ``Query.kind``."""
 
+Scope = Literal["trees", "corpus", "both"]
+"""Corpora of a home that are searched; see ``Query.scope``."""
+
+RANK_SHIFT = 60
+"""Constant of reciprocal rank fusion (Cormack et al. 2009)."""
+
 
 @dataclass(frozen=True, slots=True)
 class Query:
@@ -52,7 +58,7 @@ class Query:
         max_per_document: hybrid only, maximum number of chunks of a document; None is no limit.
         reranker: hybrid only, name of a cross-encoder; empty for none.
         hybrid: hybrid only, the weights of its signals.
-        scope: homes only, "corpus" first searches the corpus tree for the trees to search.
+        scope: homes only, whether to search the trees, the corpus tree ("corpus"), or both.
         kind: hybrid only, whether a question asks for a detail or is general, so that the context
             covers the whole text; "auto" decides by its words.
     """
@@ -67,7 +73,7 @@ class Query:
     max_per_document: int | None = None
     reranker: str = ""
     hybrid: HybridSettings = field(default_factory=HybridSettings)
-    scope: Literal["trees", "corpus"] = "trees"
+    scope: Scope = "trees"
     kind: Kind = "auto"
 
     @property
@@ -108,10 +114,10 @@ class Retrieval:
 
     ``n_tokens`` of the hits are at most ``query.budget_tokens``. ``n_candidates`` were considered,
     and ``n_passed_over`` of them did not fit the budget. ``n_paragraphs`` counts complete
-    paragraphs; the other hits are summaries and chunks. ``kind`` is "detail" or "general", as
-    hybrid took the question, and ``reason`` says why; other strategies leave both empty. ``note``
-    warns of the answer: the question was too long to be read whole, or the query filters by
-    metadata that no document has.
+    paragraphs, in a search of one corpus; the other hits are summaries and chunks. ``kind`` is
+    "detail" or "general", as hybrid took the question, and ``reason`` says why; other strategies
+    leave both empty. ``note`` warns of the answer: the question was too long to be read whole, or
+    the query filters by metadata that no document has.
     """
 
     question: str
@@ -152,9 +158,31 @@ class Retrieval:
         return "".join(texts)
 
     @property
+    def explanation(self) -> str:
+        """The note; without hits and a note the reason, and a remedy."""
+        if self.hits or self.note:
+            return self.note
+        if self.n_passed_over:
+            return f"no node fits into {self.query.budget_tokens} tokens; raise budget_tokens"
+        filters: dict[str, object] = dict(self.query.where.conditions)
+        if self.query.threshold is not None:
+            filters["threshold"] = self.query.threshold
+        if not filters:
+            return "no node matches the question; ask with other words, or with another strategy"
+        named = ", ".join(f"{name} {_shown(value)}" for name, value in filters.items())
+        return f"no node matches {named}; leave a filter out, or list the trees for their names"
+
+    @property
     def ranked(self) -> list[Hit]:
         """Hits by score, best first; hits of equal score keep their order."""
         return sorted(self.hits, key=lambda hit: -hit.score)
+
+
+def _shown(value: object) -> str:
+    """Return a filter in words."""
+    if isinstance(value, Where):
+        return ", ".join(f"{name} {_shown(part)}" for name, part in value.conditions.items())
+    return ", ".join(map(str, value)) if isinstance(value, tuple) else str(value)
 
 
 _BLANK_LETTERS = frozenset("\u115f\u1160\u2800\u3164\uffa0")
@@ -240,6 +268,38 @@ def fit_budgets(
     """Apply ``fit_budget`` to the candidates of each question."""
     pairs = zip(questions.texts, candidates, strict=True)
     return [fit_budget(question, query, hits, max_nodes) for question, hits in pairs]
+
+
+def join_retrievals(parts: Sequence[Retrieval]) -> Retrieval:
+    """Join the retrievals of one question over several corpora to one context.
+
+    Scores of different corpora have no common scale, so hits score by their ranks (reciprocal rank
+    fusion). The context has the hits of the last corpus first. A leaf of the corpus tree goes where
+    the top node that it copies is a hit, and so do notes that not all corpora give.
+    """
+    if len(parts) == 1:
+        return parts[0]
+    query, question = parts[0].query, parts[0].question
+    ids = {hit.node.id for part in parts for hit in part.hits}
+    ranked = [
+        replace(hit, score=1 / (RANK_SHIFT + rank))
+        for part in parts
+        for rank, hit in enumerate(part.ranked, 1)
+        if hit.node.stands_for not in ids
+    ]
+    max_nodes = None if query.strategy == "traversal" else query.top_k
+    best = fit_budget(question, query, sorted(ranked, key=lambda hit: -hit.score), max_nodes)
+    chosen = {hit.node.id: hit for hit in best.hits}
+    order = [hit.node.id for part in reversed(parts) for hit in part.hits]
+    return replace(
+        best,
+        hits=tuple(chosen[name] for name in order if name in chosen),
+        n_candidates=sum(part.n_candidates for part in parts),
+        n_passed_over=best.n_passed_over + sum(part.n_passed_over for part in parts),
+        kind=parts[0].kind,
+        reason=parts[0].reason,
+        note=parts[0].note if len({part.note for part in parts}) == 1 else "",
+    )
 
 
 def fill_budgets(

@@ -207,7 +207,8 @@ def _unknown_keys(where: Where, store: VectorStore) -> str:
     exclude = where.exclude.metadata if where.exclude else {}
     keys = dict.fromkeys((*where.metadata, *exclude))
     unknown = [key for key in keys if not store.count(Where(layers=(0,), metadata={key: {}}))]
-    return f"no document has metadata {', '.join(map(repr, unknown))}" if unknown else ""
+    names = ", ".join(map(repr, unknown))
+    return f"no document has metadata {names}; write the key as documents do" if unknown else ""
 
 
 def _remove(store: VectorStore, folder: "TemporaryDirectory[str]") -> None:

@@ -1,5 +1,6 @@
 """Trace of a published node to the spans of its documents, and its parents and children."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from raptor_core.errors import InvariantError, UnknownTreeError
@@ -47,26 +48,33 @@ def trace(store: VectorStore, node_id: str) -> Trace:
         UnknownTreeError: no published node has this id.
         InvariantError: the store lacks a child.
     """
-    nodes = nodes_under(store, node_id)
-    leaves = sorted((node for node in nodes if node.is_leaf), key=lambda leaf: leaf.order)
-    return Trace(nodes[0], tuple(_span(leaf) for leaf in leaves))
+    return trace_of(nodes_under(store, [node_id]))
 
 
-def nodes_under(store: VectorStore, node_id: str) -> list[Node]:
-    """Return a published node and the nodes under it, each once, layer by layer down.
+def trace_of(nodes: Sequence[Node]) -> Trace:
+    """Return the trace of the first of the nodes, to those of them that are chunks of documents."""
+    leaves = {node.id: node for node in nodes if node.is_leaf and not node.stands_for}
+    spans = map(_span, sorted(leaves.values(), key=lambda leaf: leaf.order))
+    return Trace(nodes[0], tuple(spans))
+
+
+def nodes_under(store: VectorStore, node_ids: Sequence[str]) -> list[Node]:
+    """Return published nodes and the nodes under them, layer by layer down.
+
+    A node that is above another of ``node_ids`` may repeat it.
 
     Raises:
-        UnknownTreeError: no published node has this id.
+        UnknownTreeError: no published node has one of the ids.
         InvariantError: the store lacks a child.
     """
-    node = published_node(store, node_id)
-    nodes = front = [node]
-    while children := {child for item in front for child in item.children}:
+    nodes = front = [published_node(store, node_id) for node_id in node_ids]
+    while children := {child: item.tree for item in front for child in item.children}:
         front = store.nodes(Where(ids=tuple(sorted(children))))
-        if len(front) != len(children):
+        if missing := children.keys() - {node.id for node in front}:
+            trees = sorted({children[child] for child in missing})
             raise InvariantError(
-                f"{len(children) - len(front)} nodes under {node_id} are not in the store; "
-                f"build the tree {node.tree!r} again"
+                f"{len(missing)} nodes under {node_ids[0]} are not in the store; "
+                f"build the tree {trees[0]!r} again"
             )
         nodes = nodes + front
     return nodes

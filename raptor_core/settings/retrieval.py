@@ -44,13 +44,13 @@ class RetrievalSettings(Part):
     and "traversal" walks down from the top, all as in the paper; "flat" (vectors) and "lexical"
     (BM25) search the chunks without the tree.
     """
-    budget_tokens: int = setting(2000, ge=1, is_common=True)
+    budget_tokens: int = setting(2000, ge=1, le=1_000_000, is_common=True)
     """Most tokens of the context."""
     top_k: int = Field(0, ge=0, le=1000)
     """Most nodes, of each layer in a traversal; 0 is what the budget holds, and 20 for each layer
     of a traversal.
     """
-    max_per_document: int = Field(0, ge=0)
+    max_per_document: int = Field(0, ge=0, le=10_000)
     """Most chunks of one document in "hybrid"; 0 is any number."""
     reranker: str = ""
     """Cross-encoder of sentence-transformers, such as "cross-encoder/ms-marco-MiniLM-L6-v2", or

@@ -245,7 +245,7 @@ def content_of(hashes: Iterable[str]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Edition:
-    """Tree to publish, with vectors by embedding key; those that are live may be left out."""
+    """Tree to publish, with vectors by embedding key; those of stored points may be left out."""
 
     manifest: Manifest
     nodes: Sequence[Node]

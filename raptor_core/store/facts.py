@@ -30,24 +30,24 @@ class Facts:
     """Facts of one node.
 
     Attributes:
-        every: hashes of the facts that every leaf beneath it has.
+        places: hashes of the document and the folders that every leaf beneath it is in.
+        values: by key of metadata that every leaf has, the texts that all have, as filters compare
+            them.
         some: hashes for exclusions; see the module.
-        values: texts of its metadata by key, as filters compare them.
-        mixed: keys of metadata whose values differ among the leaves.
-        numbers: numbers and dates by the field that ``number_field`` names.
+        numbers: numbers and dates that every leaf has, by the field that ``number_field`` names.
     """
 
-    every: frozenset[str]
-    some: frozenset[str]
+    places: frozenset[str]
     values: Mapping[str, frozenset[str]]
-    mixed: frozenset[str]
+    some: frozenset[str]
     numbers: Mapping[str, frozenset[float]]
 
     def payload(self) -> dict[str, Any]:
         """Return the fields of the payload."""
-        hidden = {fact("some", key) for key in self.mixed}
-        numbers = {name: sorted(values) for name, values in sorted(self.numbers.items())}
-        facts = {"facts": sorted(self.every | self.some | hidden)}
+        keys = {fact("key", key) for key in self.values}
+        values = {fact("value", key, text) for key, known in self.values.items() for text in known}
+        numbers = {name: sorted(figures) for name, figures in sorted(self.numbers.items())}
+        facts = {"facts": sorted(self.places | keys | values | self.some)}
         return facts | ({"numbers": numbers} if numbers else {})
 
 
@@ -142,16 +142,14 @@ def own_facts(node: Node) -> Facts:
         for kind, figure in filter(None, map(number, items(value))):
             numbers.setdefault(number_field(key, kind), set()).add(figure)
     shared = frozenset[str].intersection(*map(frozenset, folders)) if folders else frozenset[str]()
-    every = {fact("document", document) for document in node.documents if len(node.documents) == 1}
-    every |= {fact("folder", folder) for folder in shared}
-    every |= {fact("key", key) for key in values}
-    every |= {fact("value", key, text) for key, known in values.items() for text in known}
-    is_known = node.is_leaf and not node.stands_for
+    places = {fact("document", document) for document in node.documents if len(node.documents) == 1}
+    some = {fact("some folder", folder) for part in folders for folder in part}
+    if not node.is_leaf or node.stands_for:
+        some.add(fact("some", UNKNOWN))
     return Facts(
-        every=frozenset(every),
-        some=frozenset(fact("some folder", folder) for part in folders for folder in part),
+        places=frozenset(places | {fact("folder", folder) for folder in shared}),
         values=values,
-        mixed=frozenset() if is_known else frozenset({UNKNOWN}),
+        some=frozenset(some),
         numbers={name: frozenset(figures) for name, figures in numbers.items()},
     )
 
@@ -167,26 +165,21 @@ def _folders(node: Node, document: str) -> Iterable[str]:
 
 def _joined(children: Sequence[Facts]) -> Facts:
     """Return the facts of a summary over these children."""
-    first, rest = children[0], children[1:]
     keys = {key for child in children for key in child.values}
     differing = {
-        key for key in keys if any(c.values.get(key) != first.values.get(key) for c in rest)
-    }
-    numbers = {
-        name: shared
-        for name, figures in first.numbers.items()
-        if (shared := figures.intersection(*(c.numbers.get(name, ()) for c in rest)))
-    }
-    empty: frozenset[str] = frozenset()
-    values = {
-        key: known.intersection(*(c.values.get(key, empty) for c in rest))
-        for key, known in first.values.items()
-        if all(key in child.values for child in rest)
+        fact("some", key)
+        for key in keys
+        if any(child.values.get(key) != children[0].values.get(key) for child in children)
     }
     return Facts(
-        every=first.every.intersection(*(child.every for child in rest)),
-        some=first.some.union(*(child.some for child in rest)),
-        values=values,
-        mixed=first.mixed.union(differing, *(child.mixed for child in rest)),
-        numbers=numbers,
+        places=frozenset.intersection(*(child.places for child in children)),
+        values=_shared([child.values for child in children]),
+        some=frozenset(differing).union(*(child.some for child in children)),
+        numbers={k: known for k, known in _shared([c.numbers for c in children]).items() if known},
     )
+
+
+def _shared(parts: Sequence[Mapping[str, frozenset[Any]]]) -> dict[str, frozenset[Any]]:
+    """Return the values that all parts have, by the keys that all have."""
+    keys = (key for key in parts[0] if all(key in part for part in parts))
+    return {key: frozenset.intersection(*(part[key] for part in parts)) for key in keys}

@@ -10,7 +10,7 @@ Many trees share a commit, as it costs some flushes of the disk, or a request.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -82,15 +82,8 @@ class TreeUpdate:
 class PublicationBatch:
     """Trees that are published in commits; the last commit is at the end."""
 
-    def __init__(
-        self,
-        engine: Engine,
-        live_vectors: Callable[[Iterable[str]], dict[str, Vectors]],
-        identity: StoreIdentity,
-    ) -> None:
-        """Begin without a tree; ``live_vectors`` is the store's look-up."""
+    def __init__(self, engine: Engine, identity: StoreIdentity) -> None:
         self._engine = engine
-        self._live_vectors = live_vectors
         self._identity = identity
         self._updates: dict[str, TreeUpdate] = {}
         self._failure: StoreError | None = None
@@ -118,7 +111,8 @@ class PublicationBatch:
             of_tree = stored[edition.manifest.tree]
             updates.append(_compare(edition.manifest, points, of_tree))
             new |= {name: node for name, node in points.items() if name not in of_tree}
-        self._stage(new, facts, hidden, editions)
+        vectors = {key: vector for edition in editions for key, vector in edition.vectors.items()}
+        stage(self._engine, self._identity, new, facts, vectors, hidden)
         self._add(updates)
         return [update.counts for update in updates]
 
@@ -145,28 +139,6 @@ class PublicationBatch:
                 tree, state = record.payload["tree"], record.payload["state"]
                 stored[tree][record.id] = (record.payload.get("node_id", ""), state)
         return stored
-
-    def _stage(
-        self,
-        new: Mapping[str, Node],
-        facts: Mapping[str, Facts],
-        hidden: Container[str],
-        editions: Sequence[Edition],
-    ) -> None:
-        """Stage the new points of a call; their vectors are in its editions or in live points."""
-        vectors = {key: vector for edition in editions for key, vector in edition.vectors.items()}
-        embedded = {name: node for name, node in new.items() if node.id not in hidden}
-        keys = [node.embedding_key for node in embedded.values()]
-        rest = [key for key in keys if key not in vectors]
-        vectors |= self._live_vectors(rest) if rest else {}
-        if missing := without_vectors(embedded.values(), vectors):
-            node = missing[0]
-            raise StoreError(
-                f"tree {node.tree!r} cannot be published: node {node.id} (layer {node.layer}, "
-                f"position {node.position}) has no vector, and neither have {len(missing) - 1} "
-                "others; embed them first. The tree stays as it was"
-            )
-        stage(self._engine, self._identity, new, facts, vectors, hidden)
 
     def _add(self, updates: Sequence[TreeUpdate]) -> None:
         """Keep the changes of a call for a commit."""
@@ -251,12 +223,12 @@ def stage(
     """Write nodes by point id, which no search returns; those in ``hidden`` without vectors.
 
     Raises:
-        StoreError: a vector is no unit vector; nothing of its part was written.
+        StoreError: a vector is missing or no unit vector; nothing of its part was written.
     """
     names = list(nodes)
     for at in range(0, len(names), COMMIT_POINTS):
         part = {name: nodes[name] for name in names[at : at + COMMIT_POINTS]}
-        check_vectors([n for n in part.values() if n.id not in hidden], vectors, identity)
+        _check_vectors([n for n in part.values() if n.id not in hidden], vectors, identity)
         points = []
         for name, node in part.items():
             is_hidden = node.id in hidden
@@ -267,15 +239,17 @@ def stage(
         engine.apply([Upsert(tuple(points))])
 
 
-def without_vectors(nodes: Iterable[Node], vectors: Container[str]) -> list[Node]:
-    """Return the nodes that lack a vector."""
-    return [node for node in nodes if node.embedding_key not in vectors]
-
-
-def check_vectors(
+def _check_vectors(
     nodes: Sequence[Node], vectors: Mapping[str, Vectors], identity: StoreIdentity
 ) -> None:
-    """Refuse vectors of nodes, by embedding key, that are not finite unit vectors of the store."""
+    """Refuse nodes without a vector, and vectors that are not finite unit vectors of the store."""
+    if missing := [node for node in nodes if node.embedding_key not in vectors]:
+        node = missing[0]
+        raise StoreError(
+            f"tree {node.tree!r} cannot be published: node {node.id} (layer {node.layer}, position "
+            f"{node.position}) has no vector, and neither have {len(missing) - 1} others; embed "
+            "them first. The tree stays as it was"
+        )
     if not nodes:
         return
     rows = np.stack([vectors[node.embedding_key] for node in nodes])

@@ -308,7 +308,7 @@ class VectorStore(AbstractContextManager["VectorStore"]):
             StoreError: at the end, where a commit failed.
         """
         with self._open():
-            batch = PublicationBatch(self._engine, self.vectors, self._identity)
+            batch = PublicationBatch(self._engine, self._identity)
             yield batch
             batch.end()
 

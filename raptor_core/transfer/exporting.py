@@ -9,7 +9,6 @@ from typing import Any
 
 from raptor_core.errors import DamagedTreeError, ExportError, UnknownTreeError
 from raptor_core.store.base import Where
-from raptor_core.store.publishing import without_vectors
 from raptor_core.store.store import VectorStore
 from raptor_core.transfer.format import (
     MANIFEST,
@@ -74,7 +73,7 @@ def _export(store: VectorStore, folder: ExportFolder, tree: str) -> TreeFile:
         nodes = store.nodes(Where(trees=(tree,)))
         vectors = store.vectors(node.embedding_key for node in nodes)
         shown = [node for node in nodes if node.id not in manifest.quarantined]
-        missing = without_vectors(shown, vectors)
+        missing = [node for node in shown if node.embedding_key not in vectors]
         if build_id(nodes) == manifest.build_id and not missing:
             return TreeFile(manifest, folder.put(tree_file(tree), encode_rows(nodes, vectors)))
         # On a server another process may have published between the reads.

@@ -13,7 +13,6 @@ from raptor_core.clustering.base import Clusterer
 from raptor_core.errors import SettingsError
 from raptor_core.models.embedding.base import Embedder
 from raptor_core.models.local.records import require_file
-from raptor_core.models.money.ledger import Ledger
 from raptor_core.models.reading.reader import PassageReader, Reader
 from raptor_core.models.summarizing.base import FunctionSummarizer, Summarizer
 from raptor_core.settings import Settings
@@ -100,13 +99,10 @@ def counter_of(settings: Settings) -> TokenCounter:
     return custom or make_counter(settings.tokens, settings.embedder)
 
 
-def reader_of(settings: Settings, ledger: Ledger | None = None) -> PassageReader:
-    """Return the custom reader that the settings name, or the built-in one, which pays by ledger.
-
-    The budget does not know the calls of a custom reader.
-    """
+def reader_of(settings: Settings) -> PassageReader:
+    """Return the custom reader that the settings name, or the built-in one."""
     custom: PassageReader | None = custom_component("reader", settings)
-    return custom or Reader(settings.reader, ledger=ledger)
+    return custom or Reader(settings.reader)
 
 
 def require_reader(settings: Settings) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from raptor_assets.cli.commands.golden import ask_published
-from raptor_assets.cli.options import home_and_json, home_settings, make_query, query_options
+from raptor_assets.cli.options import home_and_json, home_settings, query_options, read_options
 from raptor_assets.cli.output import print_json
 from raptor_assets.home.folder import Home
 from raptor_assets.shown.terminal import say
@@ -188,7 +188,7 @@ def _compared(
 ) -> dict[str, Any]:
     """Measure retrieval on a golden set, and the same contexts without the wrong nodes."""
     opened, settings = Home.open(home)
-    query = make_query(settings, values)
+    query = read_options(values).query(settings)
     report = ask_published(opened, settings, load_golden(questions), query)
     touched = sum(any(h.node.id in wrong for h in hit.retrieved.hits) for hit in report.hits)
     without = _without_nodes(report, wrong)

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from raptor_assets.cli.options import home_and_json, make_query, query_options
+from raptor_assets.cli.options import home_and_json, query_options, read_options
 from raptor_assets.cli.output import print_json
 from raptor_assets.home.folder import Home
 from raptor_assets.shown.markdown import shorten
@@ -41,7 +41,9 @@ def golden_command(
     path = file or opened.golden(settings)
     if path is None:
         raise SettingsError("no golden set is named; give a FILE, or set checks.golden")
-    report = ask_published(opened, settings, load_golden(path), make_query(settings, values))
+    report = ask_published(
+        opened, settings, load_golden(path), read_options(values).query(settings)
+    )
     if as_json:
         print_json({"file": str(path), "min_hit_rate": min_hit_rate, **golden_values(report)})
     else:

@@ -1,31 +1,22 @@
 """Questions: `raptor query` and `raptor ask`."""
 
 from collections.abc import Mapping, Sequence
-from itertools import repeat
 from pathlib import Path
 from typing import Any, NoReturn
 
 import click
 
-from raptor_assets.assets.names import counted
 from raptor_assets.cli.exits import exit_code, fail
-from raptor_assets.cli.options import (
-    explain_empty,
-    home_and_json,
-    make_query,
-    query_options,
-)
-from raptor_assets.cli.output import node_values, print_json, usd_text
+from raptor_assets.cli.options import home_and_json, query_options, read_options
+from raptor_assets.cli.output import node_values, print_json
 from raptor_assets.shown.markdown import shorten
 from raptor_assets.shown.terminal import say, say_text
 from raptor_core.errors import MissingKeyError, UnknownTreeError
 from raptor_core.home import HomeRetriever
-from raptor_core.home.corpus_tree import answer_by, refuse_narrowing, summary_answer
 from raptor_core.models.reading.reader import Answer, Passage, Quote, best_sentences
 from raptor_core.nodes import Node, format_pages, labelled
-from raptor_core.retrieval import Query, Retrieval, SourceSpan
+from raptor_core.retrieval import Retrieval
 from raptor_core.retrieval.base import require_words
-from raptor_core.tree.corpus_tree import CORPUS_TREE_NAME
 from raptor_core.tree.custom_components import reader_of
 
 
@@ -43,55 +34,42 @@ def query_command(question: str, home: Path, as_json: bool, **values: Any) -> No
     `raptor tree TREE --trace NODE` shows the sources of a summary.
     """
     require_words(question)
+    options = read_options(values)
     retriever = HomeRetriever(home)
-    query = make_query(retriever.settings, values)
-    retrieval = retriever.search(question, query)
+    retrieval = retriever.search(question, options.query(retriever.settings))
     if as_json:
         print_json(_retrieval_values(retrieval))
     elif not retrieval.hits:
-        say(explain_empty(query, retrieval, values), fg="yellow", err=True)
+        say(retrieval.explanation, fg="yellow", err=True)
     else:
         _print_hits(retrieval)
 
 
 NAMED_DOCUMENTS = 3  # documents of a summary that are named
-NAMED_SPANS = 3  # spans under a citation that are named; ``--json`` has all
 
 
 @click.command(epilog="\b\nExample:\n  raptor ask 'what did the two incidents have in common?'")
 @click.argument("question")
 @query_options
-@click.option("--plan", is_flag=True, help="With --scope corpus: show calls and cost only.")
 @home_and_json
-def ask_command(question: str, plan: bool, home: Path, as_json: bool, **values: Any) -> None:
+def ask_command(question: str, home: Path, as_json: bool, **values: Any) -> None:
     """Answer a question from the trees, with its sources.
 
-    With --scope corpus the question is about all documents: nodes of the corpus tree and passages
-    of the trees are read once. With --layer N that layer of the corpus tree is read in
-    parts, then the answers to the parts, within [budget]. Without a reader the answer quotes what
-    would be read.
+    With --scope corpus or both, nodes of the corpus tree are read: for questions about all
+    documents.
 
     Needs a chat endpoint (settings [reader]). Without its key the command prints the context, the
     sentences nearest to the question and the name of the missing key, and exits with 7.
     """
     require_words(question)
+    options = read_options(values)
     retriever = HomeRetriever(home)
-    settings = retriever.settings
-    if values["scope"] == "corpus":
-        accepted = ("scope", "budget_tokens", "layers", "kind")
-        chosen = (name for name, value in values.items() if value not in (None, ()))
-        refuse_narrowing(name for name in chosen if name not in accepted)
-        query = make_query(settings, values)
-        _ask_corpus(retriever, question, query, only_plan=plan, as_json=as_json)
-        return
-    query = make_query(settings, values)
-    retrieval = retriever.search(question, query)
+    retrieval = retriever.search(question, options.query(retriever.settings))
     if not retrieval.hits:
-        reason = explain_empty(query, retrieval, values)
-        raise UnknownTreeError(f"nothing to answer from: {reason}")
+        raise UnknownTreeError(f"nothing to answer from: {retrieval.explanation}")
     passages = [Passage.from_node(hit.node) for hit in retrieval.hits]
     try:
-        answer = reader_of(settings).read(question, passages)
+        answer = reader_of(retriever.settings).read(question, passages)
     except MissingKeyError as error:
         quotes = best_sentences(question, passages, retriever.components.embedder)
         _show_context(error, retrieval, quotes, as_json=as_json)
@@ -99,36 +77,6 @@ def ask_command(question: str, plan: bool, home: Path, as_json: bool, **values: 
     if not as_json:
         _print_uncited(answer, passages)
         _print_note(retrieval)
-
-
-def _ask_corpus(
-    retriever: HomeRetriever, question: str, query: Query, *, only_plan: bool, as_json: bool
-) -> None:
-    plan = retriever.plan_answer(question, query)
-    names = ("layer", "calls", "prompt_tokens", "completion_tokens", "usd", "reads", "caution")
-    figures = {name: getattr(plan, name) for name in names}
-    values = {"plan": {**figures, "n_nodes": len(plan.nodes)}}
-    tokens = plan.prompt_tokens + plan.completion_tokens
-    text = (
-        f"reads {plan.reads}: "
-        f"{counted(plan.calls, 'call')}, at most about {tokens:,} tokens, "
-        f"{usd_text(plan.usd, '.4f')}"
-    )
-    if plan.caution and not as_json:
-        say(plan.caution, fg="yellow", err=True)
-    if only_plan:
-        print_json(values) if as_json else say(text)
-        return
-    if not as_json:
-        say(text, dim=True, err=True)
-    try:
-        answer = answer_by(plan, question, retriever.settings)
-    except MissingKeyError as error:
-        nodes = retriever.nodes(CORPUS_TREE_NAME)
-        answer, _ = summary_answer(plan, nodes, query.budget_tokens)
-        say(f"the context itself, as no reader is set up: {error}", dim=True, err=True)
-    spans = [retriever.trace(passage.node_id).spans for passage in answer.citations]
-    _print(answer, values, spans, as_json=as_json)
 
 
 def _show_context(
@@ -147,28 +95,14 @@ def _show_context(
     fail(type(error).__name__, str(error), exit_code(type(error)), as_json=as_json, **values)
 
 
-def _print(
-    answer: Answer,
-    values: Mapping[str, Any],
-    spans: Sequence[Sequence[SourceSpan]] = (),
-    *,
-    as_json: bool,
-) -> None:
-    traced = zip(answer.citations, spans or repeat(()), strict=False)
+def _print(answer: Answer, values: Mapping[str, Any], *, as_json: bool) -> None:
     if as_json:
-        citations = [
-            _passage_values(passage) | ({"spans": under} if spans else {})
-            for passage, under in traced
-        ]
+        citations = list(map(_passage_values, answer.citations))
         print_json({"answer": answer.text, "citations": citations, **values})
         return
     say_text(answer.text)
-    for number, (passage, under) in enumerate(traced, 1):
+    for number, passage in enumerate(answer.citations, 1):
         say(f"[{number}] {passage.place}  {passage.node_id}", fg="cyan")
-        named = [f"{span.document}[{span.start}:{span.end}]" for span in under[:NAMED_SPANS]]
-        more = f" and {len(under) - len(named)} more" if len(under) > len(named) else ""
-        if named:
-            say(f"    {', '.join(named)}{more}", dim=True)
     if not answer.citations:
         say("the answer cites no source", fg="yellow", err=True)
 

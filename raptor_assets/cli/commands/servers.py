@@ -4,6 +4,7 @@ import os
 import socket
 import sys
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -13,7 +14,6 @@ from raptor_assets.home.folder import Home
 from raptor_assets.local.curate import Curator
 from raptor_assets.local.dagster import CODE_LOCATION, open_instance
 from raptor_assets.serving.mcp import make_server
-from raptor_assets.serving.reading import HomeReader
 from raptor_assets.shown.terminal import say
 from raptor_core.credentials import check_key, is_loopback
 from raptor_core.errors import MissingKeyError, SettingsError
@@ -113,15 +113,12 @@ def serve_command(
             "different keys"
         )
 
-    from raptor_assets.serving.connections import run_server
     from raptor_assets.serving.http import make_app
 
     hosts = None if key else ("localhost", "127.0.0.1", host)
     retriever = HomeRetriever(home)
     retriever.load_model()
-    app = make_app(
-        HomeReader(retriever), key, hosts, curator=Curator(home), writing_key=writing_key
-    )
+    app = make_app(retriever, key, hosts, curator=Curator(home), writing_key=writing_key)
     run_server(app, host, port)
 
 
@@ -150,6 +147,31 @@ def mcp_command(home: Path, port: int | None, as_json: bool) -> None:  # noqa: A
     if port is None:
         server.run()
     else:
-        from raptor_assets.serving.connections import run_server
-
         run_server(server.streamable_http_app(), "127.0.0.1", port, "warning")
+
+
+MAX_HEAD_BYTES = 64 << 10  # bound of a request line with its headers
+MAX_CONNECTIONS = 512  # further ones get 503
+ENDING_SECONDS = 20  # time that a server waits for open requests when it shuts down
+
+
+def run_server(app: Any, host: str, port: int, log_level: str = "info") -> None:
+    """Serve an ASGI application until the process is interrupted.
+
+    The bound of a request's body is in ``http``. Slow clients are the matter of a proxy.
+    """
+    import uvicorn
+
+    config = uvicorn.Config(
+        app,
+        host=host,
+        port=port,
+        http="h11",  # httptools keeps heads of any size
+        ws="none",
+        h11_max_incomplete_event_size=MAX_HEAD_BYTES,
+        limit_concurrency=MAX_CONNECTIONS,
+        log_level=log_level,
+        server_header=False,
+        timeout_graceful_shutdown=ENDING_SECONDS,
+    )
+    uvicorn.Server(config).run()

@@ -76,6 +76,7 @@ def _values(state: HomeStatus, home: Path, sources: Sequence[str]) -> dict[str, 
         ],
         "partitions": state.partitions,
         "unpublished": state.unpublished,
+        "waiting": state.waiting,
         "checks": state.checks,
         "n_trees": state.n_trees,
         "all_structural_checks_passed": state.structural_passed,
@@ -106,7 +107,12 @@ def _print(state: HomeStatus, home: Path, sources: Sequence[str]) -> None:
             _print_check("all trees" if group == TREE else group, result)
     for tree in (tree for tree in state.trees if tree.manifest.hold):
         say(f"{tree.name}: held at an earlier build: {tree.manifest.hold}", fg="yellow")
-    for name in state.unpublished:
+    for name in state.waiting:
+        say(
+            f"{name}: waits for approval; `raptor versions diff TREE --staged` shows it",
+            fg="yellow",
+        )
+    for name in sorted({*state.unpublished} - {*state.waiting}):
         why = f"a build is at it, or `{hint('build', home)}` says why"
         say(f"{name}: nothing published yet; {why}", fg="yellow")
     _print_totals(state, home)

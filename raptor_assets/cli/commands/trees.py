@@ -5,15 +5,14 @@ import sys
 import webbrowser
 from collections.abc import Sequence
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 import click
 
-from raptor_assets.cli.options import (
-    home_and_json,
-)
+from raptor_assets.cli.options import home_and_json
 from raptor_assets.cli.output import node_values, print_json, print_wide
 from raptor_assets.home.folder import Home
 from raptor_assets.shown.markdown import shorten
@@ -22,12 +21,11 @@ from raptor_assets.shown.terminal import say
 from raptor_core.checks.sizes import parent_counts
 from raptor_core.errors import UnknownTreeError
 from raptor_core.home import HomeRetriever
-from raptor_core.home.published import open_published, require_trees
+from raptor_core.home.published import require_trees
 from raptor_core.nodes import Node, format_pages, labelled
 from raptor_core.redaction import printable
 from raptor_core.report.page import render_corpus, render_report
 from raptor_core.retrieval import Trace
-from raptor_core.settings import Settings
 from raptor_core.store.base import Where
 
 
@@ -47,13 +45,13 @@ def tree_command(
     A node with several parents is printed under each, its children only once.
     """
     retriever = HomeRetriever(home)
-    reader = retriever.reader_of(tree)
+    corpus = retriever.corpus_of(tree)
     if traced:
-        reader.read(lambda store: require_trees(store, (tree,)))
+        corpus.read(lambda store: require_trees(store, (tree,)))
         origin = retriever.trace(traced)
         _show_trace(origin, tree, as_json=as_json)
         return
-    manifest, nodes = reader.read(
+    manifest, nodes = corpus.read(
         lambda store: (require_trees(store, (tree,))[0], store.nodes(Where(trees=(tree,))))
     )
     if as_json:
@@ -147,24 +145,25 @@ def report_command(
     The browser is opened only from a terminal. With --node the printed address opens the page at
     that node.
     """
-    from raptor_assets.serving.window import read_report, report_address
+    from raptor_assets.serving.window import read_pages, read_report, report_address
 
-    opened, settings = Home.open(home)
+    retriever = HomeRetriever(home)
     if tree is None:
         if node is not None:
             raise click.UsageError("--node needs a TREE; name it")
-        path = _write_corpus(opened, settings, output)
+        path = _write_corpus(retriever, output)
         _show_page(path, path.as_uri(), {"tree": None}, as_json=as_json, no_open=no_open)
         return
-    with open_published(opened, settings) as store:
-        report = read_report(opened, settings, store, tree, with_map=True)
+    report = read_pages(retriever, tree, partial(read_report, tree=tree, with_map=True))
     shown = {shown.id for tree in report.trees for shown in tree.nodes}
     if node is not None and node not in shown:
         raise UnknownTreeError(
             f"the published tree {report.name!r} has no node {node}; "
             f"raptor tree {report.name} --ids lists those it has"
         )
-    path = (output or report_address(opened, settings, tree)).absolute()
+    corpus = retriever.corpus_of(tree)
+    address = report_address(Home(corpus.home.path), corpus.settings, tree)
+    path = (output or address).absolute()
     write_page(path, render_report(report))
     url = path.as_uri() if node is None else f"{path.as_uri()}#node={node}"
     findings = report.findings
@@ -185,12 +184,12 @@ def _show_page(
         webbrowser.open(url)
 
 
-def _write_corpus(home: Home, settings: Settings, output: Path | None) -> Path:
-    from raptor_assets.serving.window import corpus_values, report_address
+def _write_corpus(retriever: HomeRetriever, output: Path | None) -> Path:
+    from raptor_assets.serving.window import corpus_values, read_pages, report_address
 
+    home, settings = Home(retriever.corpus_of(None).home.path), retriever.settings
     path = (output or home.reports / "index.html").absolute()
-    with open_published(home, settings) as store:
-        values = corpus_values(home, settings, store)
+    values = read_pages(retriever, None, corpus_values)
     for row in values["trees"]:
         name = row["name"]
         shared = ReportFolder(home.reports).path(name)

@@ -213,17 +213,16 @@ def release(tree: str, reason: str, who: str, home: Path, as_json: bool) -> None
 
 
 @versions_command.command("approve", epilog=_example("approve guides/pumps.md"))
-@click.argument("tree")
+@click.argument("trees", nargs=-1, required=True)
 @home_and_json
-def approve_(tree: str, home: Path, as_json: bool) -> None:
-    """Publish the build of a TREE that waits for approval (runs.publish)."""
-    opened, settings = Home.open(home)
-    run_id = approve(opened, settings, tree)
-    (published,) = _published(list_builds(opened, settings, tree))
+def approve_(trees: tuple[str, ...], home: Path, as_json: bool) -> None:
+    """Publish the builds of TREES that wait for approval (runs.publish)."""
+    run_id = approve(*Home.open(home), trees)
     if as_json:
-        print_json({"tree": tree, **_build_values(published), "run_id": run_id})
-    else:
-        say(f"{tree}: published {published.id}")
+        print_json({"published": trees, "run_id": run_id})
+        return
+    for tree in trees:
+        say(f"{tree}: published")
 
 
 def _change(home: Path, tree: str, config: dict[str, Any], as_json: bool, done: str) -> None:

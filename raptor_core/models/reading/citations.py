@@ -5,7 +5,7 @@ brackets is text of the answer, which stays word for word. Asking a model is in 
 """
 
 import re
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Hashable, Sequence
 from typing import TypeVar
 
 Source = TypeVar("Source", bound=Hashable)
@@ -33,25 +33,28 @@ _MARK = (
 _PART = re.compile(f"{_LITERAL}|{_MARK}", re.DOTALL | re.MULTILINE)
 
 
-def replace_marks(
-    text: str, n_passages: int, replacement: Callable[[list[int]], str]
-) -> tuple[str, int]:
-    """Return the text with a replacement for each mark, and how many numbers were unknown.
+def renumber(text: str, sources: Sequence[Source]) -> tuple[str, tuple[Source, ...], int]:
+    """Renumber citations such as ``[2]``, ``[1, 4]`` and ``[1-3]`` by the order of their sources.
 
-    A mark cites at least one of the passages, which are numbered from 1.
+    A mark cites at least one source: ``[k]`` is ``sources[k - 1]``. Unknown numbers are dropped.
+
+    Returns:
+        The text, its cited sources by their new numbers, and how many numbers were unknown.
     """
+    new: dict[Source, int] = {}
     n_unknown = 0
 
     def replace(match: re.Match[str]) -> str:
         nonlocal n_unknown
-        numbers, n_dropped = _numbers(match["items"] or "", n_passages)
+        numbers, n_dropped = _numbers(match["items"] or "", len(sources))
         if not numbers:
             return match[0]
         n_unknown += n_dropped
-        new = replacement(numbers)
-        return f"{match['space']}{new}" if new else ""
+        cited = dict.fromkeys(sources[number - 1] for number in numbers)
+        marks = "".join(f"[{new.setdefault(source, len(new) + 1)}]" for source in cited)
+        return f"{match['space']}{marks}"
 
-    return _PART.sub(replace, text), n_unknown
+    return _PART.sub(replace, text), tuple(new), n_unknown
 
 
 def _numbers(items: str, n_passages: int) -> tuple[list[int], int]:
@@ -68,21 +71,3 @@ def _numbers(items: str, n_passages: int) -> tuple[list[int], int]:
         return [], 0
     known = [number for number in numbers if number <= n_passages]
     return known, len(numbers) - len(known)
-
-
-def renumber(text: str, sources: Sequence[Sequence[Source]]) -> tuple[str, tuple[Source, ...], int]:
-    """Renumber citations such as ``[2]``, ``[1, 4]`` and ``[1-3]`` by the order of their sources.
-
-    ``[k]`` cites all of ``sources[k - 1]``. An unknown number in a mark is dropped.
-
-    Returns:
-        The text, its cited sources by their new numbers, and how many numbers were unknown.
-    """
-    new: dict[Source, int] = {}
-
-    def numbered(numbers: list[int]) -> str:
-        cited = dict.fromkeys(source for number in numbers for source in sources[number - 1])
-        return "".join(f"[{new.setdefault(source, len(new) + 1)}]" for source in cited)
-
-    replaced, n_unknown = replace_marks(text, len(sources), numbered)
-    return replaced, tuple(new), n_unknown

@@ -6,16 +6,15 @@ the sentences of a context that are nearest to a question; they need no endpoint
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
 from raptor_core.chunking.sentences import sentences
 from raptor_core.models.embedding.base import Embedder
 from raptor_core.models.endpoints.client import EndpointClient
 from raptor_core.models.endpoints.values import ChatAsk, defused, fence, fence_all, max_words
-from raptor_core.models.money.ledger import Ledger
 from raptor_core.models.money.usage import ANSWERS, Usage
-from raptor_core.models.reading.citations import renumber, replace_marks
+from raptor_core.models.reading.citations import renumber
 from raptor_core.nodes import Node, format_pages, labelled
 from raptor_core.retrying import RetryPolicy
 from raptor_core.settings.models import ReaderSettings
@@ -112,14 +111,9 @@ class PassageReader(Protocol):
 class Reader:
     """Client of a chat endpoint that answers questions from passages, with citations."""
 
-    def __init__(
-        self,
-        settings: ReaderSettings,
-        policy: RetryPolicy | None = None,
-        ledger: Ledger | None = None,
-    ) -> None:
+    def __init__(self, settings: ReaderSettings, policy: RetryPolicy | None = None) -> None:
         self._settings = settings
-        self._client = EndpointClient(settings, policy, ledger=ledger, purpose=ANSWERS)
+        self._client = EndpointClient(settings, policy, purpose=ANSWERS)
 
     def require_key(self) -> None:
         """Raise MissingKeyError without a key that the endpoint needs."""
@@ -142,26 +136,8 @@ class Reader:
                 shorten=lambda n: f"Answer in at most {max_words(max_tokens, n)} words.",
             )
         )
-        text, citations, n_unknown = renumber(answer.text, [[passage] for passage in passages])
+        text, citations, n_unknown = renumber(answer.text, passages)
         return Answer(text, citations, answer.usage, n_unknown)
-
-
-def read_parts(reader: PassageReader, question: str, parts: Sequence[Sequence[Passage]]) -> Answer:
-    """Answer from each part, then join the answers; for more passages than a call holds."""
-    answers = [reader.read(question, part) for part in parts]
-    cited = [answer for answer in answers if answer.citations] or answers[:1]
-    usage = sum((answer.usage for answer in answers), Usage())
-    if len(cited) == 1:
-        return replace(cited[0], usage=usage)
-    notes = [Passage(_without_marks(answer), str(number)) for number, answer in enumerate(cited)]
-    joined = reader.read(question, notes)
-    sources = [cited[int(passage.node_id)].citations for passage in joined.citations]
-    text, citations, _ = renumber(joined.text, sources)
-    return Answer(text, citations, usage + joined.usage, joined.unknown_citations)
-
-
-def _without_marks(answer: Answer) -> str:
-    return replace_marks(answer.text, len(answer.citations), lambda _: "")[0]
 
 
 MIN_WORDS = 5

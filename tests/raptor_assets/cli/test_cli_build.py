@@ -160,6 +160,7 @@ def test_a_summarizer_without_a_key_exits_with_7_and_keeps_what_was_published(ow
 def test_a_model_that_is_not_there_is_told_once_and_before_a_run(own, tmp_path):
     model = {"RAPTOR_EMBEDDER__KIND": "sentence-transformers"}
     model["RAPTOR_EMBEDDER__MODEL"] = str(tmp_path / "nowhere")
+    model["RAPTOR_STORE__CORPUS"] = "other"  # this one's store has another embedder
     printed = own.call("build", **model)
     assert printed.code == 1
     assert printed.err.count("no tokenizer for model") == 1

@@ -180,7 +180,7 @@ def test_what_finds_nothing_says_why(server):
     assert small["nodes"] == unknown["nodes"] == []
     assert "than chance" in off_topic["note"]
     assert "raise budget_tokens" in small["note"]
-    assert "list_trees" in unknown["note"]
+    assert "list the trees" in unknown["note"]
 
 
 def test_trees_are_listed_by_name_in_parts(server):

@@ -53,11 +53,8 @@ def reading(built, reader):
 def make_app_of(built, retriever):
     from raptor_assets.local.curate import Curator
     from raptor_assets.serving.http import make_app
-    from raptor_assets.serving.reading import HomeReader
 
-    return make_app(
-        HomeReader(retriever), curator=Curator(built.home), writing_key="a key to decide"
-    )
+    return make_app(retriever, curator=Curator(built.home), writing_key="a key to decide")
 
 
 def with_reader(built, reader):
@@ -328,10 +325,12 @@ def may_contradict_itself(body):
         return False
     if not re.search(r"[^\W_]", str(body.get("question", "x"))) or "metadata" in body:
         return True
+    taken = {"max_per_document", "n_layers", "start_layer", "threshold", "layers"}
     return (
         bool(body.get("exclude"))
-        or body.get("scope") == "corpus"
-        or bool(body.get("layers") and body.get("strategy"))
+        or body.get("scope") in ("corpus", "both")
+        or (bool(body.get("strategy")) and not taken.isdisjoint(body))
+        or not {"n_layers", "start_layer", "threshold"}.isdisjoint(body)
     )
 
 

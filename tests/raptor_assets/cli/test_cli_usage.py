@@ -50,7 +50,7 @@ def test_the_commands_help_names_every_command_and_exit_code():
         ["nosuch"],
         ["query"],
         ["query", " "],
-        ["query", "what?", "--top-k", "0"],
+        ["query", "what?", "--top-k", "-1"],
         ["query", "what?", "--layer", "-1"],
         ["query", "what?", "--strategy", "best"],
         ["drop"],

@@ -12,7 +12,6 @@ from support.workshop import settings_text
 
 from raptor_assets.serving.http import make_app
 from raptor_assets.serving.mcp import make_server
-from raptor_assets.serving.reading import HomeReader
 from raptor_core import HomeRetriever, Where
 from raptor_core.errors import SettingsError
 from raptor_core.integrations import langchain, llama_index
@@ -83,7 +82,7 @@ def test_every_interface_gives_the_same_nodes_and_no_word_beyond(
     assert not [hit for hit in hits for word in foreign if f"{word}only" in hit.node.text]
 
     body = {"question": QUESTION, "strategy": strategy, **filters}
-    found = TestClient(make_app(HomeReader(retriever))).post("/search", json=body).json()["nodes"]
+    found = TestClient(make_app(retriever)).post("/search", json=body).json()["nodes"]
     tool = asyncio.run(call(make_server(retriever), "search", body))["nodes"]
     printed = home.call("query", QUESTION, "--strategy", strategy, *options, "--json").json["nodes"]
     ids = [hit.node.id for hit in hits]
@@ -107,21 +106,14 @@ def test_filters_of_a_caller_are_intersected_with_a_node_and_a_tree(home):
         assert not retriever.search_within(QUESTION, top.id, query).hits
     for filters in ({"trees": []}, {"documents": ["ops/pump.md"], "folders": ["hr"]}):
         body = {"question": QUESTION, **filters}
-        client = TestClient(make_app(HomeReader(retriever)))
+        client = TestClient(make_app(retriever))
         assert client.post("/search", json=body).json()["nodes"] == []
-
-
-@pytest.mark.parametrize("where", [Where(documents=("a",)), Where(trees=()), Where(layers=())])
-def test_an_answer_about_the_corpus_takes_no_filter(home, where):
-    retriever = HomeRetriever(home.home)
-    with pytest.raises(SettingsError, match="takes no"):
-        retriever.plan_answer(QUESTION, replace(retriever.query, where=where))
 
 
 @pytest.mark.parametrize("question", [" ", "?!", "\u200b", "\0"])
 def test_a_blank_question_is_refused_everywhere(home, question):
     retriever = HomeRetriever(home.home)
-    client = TestClient(make_app(HomeReader(retriever)))
+    client = TestClient(make_app(retriever))
     top = retriever.nodes("corpus")[-1].id
     for path in ("/search", "/ask", f"/nodes/{top}/search"):
         refused = client.post(path, json={"question": question})

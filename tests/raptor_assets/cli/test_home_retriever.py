@@ -135,8 +135,8 @@ def test_those_that_wait_behind_one_that_the_store_is_refused_to_are_refused_wit
         calls = (asyncio.to_thread(retriever.manifests) for _ in range(n_waiting))
         return await asyncio.gather(*calls, return_exceptions=True)
 
-    retriever._lock = Turn()
-    with mock.patch("raptor_core.home.store_retriever.open_published", refused):
+    retriever.corpus_of(None)._lock = Turn()
+    with mock.patch("raptor_core.home.corpus.open_published", refused):
         told = asyncio.run(together())
         assert [repr(error) for error in told] == ["StoreLockedError('a build holds it')"] * 5
         assert tries == [1]

@@ -16,10 +16,9 @@ pytestmark = [pytest.mark.slow, pytest.mark.rare]
 
 CODE = """
 import sys
-from raptor_assets.serving import connections
+from raptor_assets.cli.commands.servers import run_server
 from raptor_assets.serving.http import make_app
-from raptor_assets.serving.reading import HomeReader
-connections.run_server(make_app(HomeReader(None), "key"), "127.0.0.1", int(sys.argv[1]), "critical")
+run_server(make_app(None, "key"), "127.0.0.1", int(sys.argv[1]), "critical")
 """
 MEGABYTE = 1 << 20
 SENT = 20 * MEGABYTE

@@ -30,7 +30,7 @@ def workshop(tmp_path):
 
 
 def approve_tree(workshop, tree=TREE):
-    return approve(workshop.home, workshop.settings, tree, workshop.components)
+    return approve(workshop.home, workshop.settings, [tree], workshop.components)
 
 
 def waiting(workshop):
@@ -103,5 +103,6 @@ def test_the_command_shows_what_waits_and_approves_it(workshop):
         printed = raptor("versions", "diff", TREE, "--staged", "--markdown", *home)
         assert printed.out.startswith("### `guide`\n"), printed.err
         assert "\n~~~diff\n" in printed.out
-        published = raptor("versions", "approve", TREE, *home, "--json").json
-    assert (published["state"], published["tree"]) == ("published", TREE)
+        assert f"{TREE}: waits for approval" in raptor("status", *home).out
+        assert raptor("versions", "approve", TREE, *home, "--json").json["published"] == [TREE]
+        assert raptor("status", *home, "--json").json["waiting"] == []

@@ -99,7 +99,7 @@ def test_a_tree_without_its_vectors_stays_and_other_calls_are_published(store):
 
 def test_of_several_calls_for_one_tree_the_last_counts(store, commits):
     whole = edition("one")
-    fewer = Edition(make_manifest(whole.nodes[2:], "one"), whole.nodes[2:])
+    fewer = edition_of(whole.nodes[2:], "one")
     with store.publishing() as publishing:
         publishing.publish([whole])
         assert publishing.publish([fewer])[0].removed == 2

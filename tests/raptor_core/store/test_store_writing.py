@@ -14,7 +14,7 @@ from support.stores import (
 )
 
 from raptor_core.errors import StoreError, StoreMismatchError
-from raptor_core.store import PublicationCounts, Where
+from raptor_core.store import PublicationCounts
 
 
 def test_vectors_come_back_bit_for_bit(store):
@@ -50,16 +50,6 @@ def test_publishing_leaves_other_trees_alone(store):
     publish(store, make_tree("three"), "three")
     assert len(store.point_ids("one")) == 15
     assert [manifest.tree for manifest in store.manifests()] == ["one", "three"]
-
-
-def test_a_vector_of_another_tree_serves_an_equal_text(store):
-    publish(store, make_tree("one"), "one")
-    copies = [
-        replace(node, tree="copy", id=make_node("copy", text=str(i)).id)
-        for i, node in enumerate(make_tree("one"))
-    ]
-    store.publish(make_manifest(copies, "copy"), copies)
-    assert store.count(Where(trees=("copy",))) == 15
 
 
 def test_a_missing_vector_changes_nothing(store):

@@ -5,7 +5,6 @@ from collections import Counter
 from dataclasses import replace
 
 import pytest
-from support.hashing import HashingEmbedder
 from support.openai_server import FakeOpenAI, Fault
 from support.paid_build import DOCUMENTS, make_components, paid_settings
 from support.summarizers import ScriptedSummarizer
@@ -83,12 +82,6 @@ def test_answers_under_way_when_the_budget_ends_are_kept(server):
     assert (spent.calls, server.n_requests, cache.count_texts()) == (4, 4, 4)
 
 
-def test_no_budget_at_all_pays_nothing(server):
-    spent, ended = run(server, NodeCache(), budget={"calls": 0})
-    assert (spent, server.n_requests) == (Usage(), 0)
-    assert "budget.calls = 0" in ended
-
-
 def test_a_refused_attempt_is_no_call_and_one_without_an_answer_is(server):
     server.fail(Fault.rate_limited(), times=2)
     spent, _ = run(server, NodeCache(), budget={"calls": 5}, summarizer={"concurrency": 1})
@@ -154,14 +147,3 @@ def test_embeddings_of_an_endpoint_are_counted_and_bounded_batch_by_batch(server
     n_words = sum(len(text.split()) for body in server.bodies[4:] for text in body["input"])
     usage = Usage(server.n_requests - 4, n_words, 0, usd=pytest.approx(n_words * 0.5e-6))
     assert embedded.usage == components.ledger.spent(EMBEDDINGS) == usage
-
-
-def test_usage_of_a_layer_is_what_its_calls_took(server):
-    components = make_components(paid_settings(server.base_url), embedder=HashingEmbedder())
-    build_tree(DOCUMENTS, components=components)
-    (line,) = components.ledger.spendings
-    sent = sum(len(m["content"].split()) for body in server.bodies for m in body["messages"])
-    assert (line.purpose, line.model) == (SUMMARIES, "small")
-    assert (line.usage.calls, line.usage.prompt_tokens) == (server.n_requests, sent)
-    expected = (line.usage.prompt_tokens + 2 * line.usage.completion_tokens) / 1e6
-    assert line.usage.usd == pytest.approx(expected)

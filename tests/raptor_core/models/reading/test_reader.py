@@ -72,7 +72,7 @@ def test_an_answer_may_cite_nothing(server):
     ],
 )
 def test_citations_in_every_form_are_read(text, expected, numbers, n_unknown):
-    assert renumber(text, [[1], [2], [3], [4]]) == (expected, numbers, n_unknown)
+    assert renumber(text, [1, 2, 3, 4]) == (expected, numbers, n_unknown)
 
 
 LITERALS = (
@@ -93,7 +93,7 @@ LITERALS = (
 
 @pytest.mark.parametrize("text", LITERALS)
 def test_brackets_that_are_no_citation_stay_word_for_word(text):
-    assert renumber(f"{text}\n\nSo [4].", [[1], [2], [3], [4]]) == (
+    assert renumber(f"{text}\n\nSo [4].", [1, 2, 3, 4]) == (
         f"{text}\n\nSo [1].",
         (4,),
         0,

@@ -39,15 +39,9 @@ def summarizer(server, **values):
 
 
 FAULTS = {
-    "rate limit": Fault.rate_limited(),
     "server error": Fault.error(502),
-    "cut connection": Fault.cut_connection(),
-    "malformed": Fault.malformed(),
-    "refusal": Fault.refusing(),
     "refusal in words": Fault.answering("I'm sorry, but I can't assist with that request."),
-    "empty": Fault.answering(""),
     "truncated": Fault.truncated(),
-    "filtered": Fault.filtered(),
     "too long by our count": Fault.answering("word " * 300),
 }
 

@@ -1,0 +1,133 @@
+"""A home's retriever searches the trees, the corpus tree, or both, and traces through both."""
+
+import pytest
+from support.hashing import HashingEmbedder
+from support.stand_ins import qdrant_stand_in
+from support.workshop import prose
+
+from raptor_core import Document, HomeRetriever, Query, Settings, Where, build_trees, open_store
+from raptor_core.errors import StoreError, UnknownTreeError
+from raptor_core.home.published import corpus_tree_folder
+from raptor_core.tree.components import Components
+from raptor_core.tree.corpus_tree import CORPUS_TREE_NAME, build_corpus_tree
+from raptor_core.tree.publish import make_manifest
+
+TEXTS = {f"{n}.md": prose(12, seed=n) for n in range(6)}
+STRATEGIES = ("hybrid", "collapsed", "flat", "traversal", "lexical")
+
+
+def publish(store_settings, components, trees):
+    with open_store(store_settings, None, components.store_identity) as store:
+        for tree in trees:
+            manifest = make_manifest(tree, (), components.settings_fingerprint)
+            store.publish(manifest, tuple(tree.nodes()), tree.vectors())
+
+
+@pytest.fixture(scope="module")
+def retriever(tmp_path_factory):
+    """Over a home with published trees and a corpus tree."""
+    folder = tmp_path_factory.mktemp("home")
+    with qdrant_stand_in() as server:
+        (folder / "raptor.toml").write_text(
+            f'[store]\nkind = "server"\nurl = "{server.url}"\n[corpus_tree]\nenabled = true\n'
+        )
+        made = HomeRetriever(folder, Components(Settings(), embedder=HashingEmbedder()))
+        documents = [Document(name, text) for name, text in TEXTS.items()]
+        built = build_trees({d.id: [d] for d in documents}, components=made.components)
+        trees = list(built.values())
+        publish(made.settings.store, made.components, trees)
+        _, settings = corpus_tree_folder(made.corpus_of(None).home, made.settings)
+        corpus_tree = build_corpus_tree(trees, components=made.components)
+        publish(settings.store, made.components.above(settings), [corpus_tree])
+        yield made
+        made.close()
+
+
+def trees_of(retrieval):
+    return {hit.node.tree for hit in retrieval.hits}
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_a_search_names_the_trees_the_corpus_tree_or_both(retriever, strategy):
+    question = next(node.text for node in retriever.nodes("3.md") if node.is_leaf)
+    below = retriever.search(question, Query(strategy, 400))
+    above = retriever.search(question, Query(strategy, 400, scope="corpus"))
+    both = retriever.search(question, Query(strategy, 400, scope="both"))
+    assert trees_of(below) <= TEXTS.keys()
+    assert trees_of(above) == {CORPUS_TREE_NAME}
+    assert CORPUS_TREE_NAME in trees_of(both)
+    assert "3.md" in trees_of(both)
+    assert sum(hit.node.n_tokens for hit in both.hits) == both.n_tokens <= 400
+    scores = {hit.node.id: hit.score for hit in both.hits}
+    assert len(scores) == len(both.hits)
+    for part in (below, above):
+        ranked = [scores[hit.node.id] for hit in part.ranked if hit.node.id in scores]
+        assert ranked == sorted(ranked, reverse=True)
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_a_filter_holds_in_both_corpora(retriever, strategy):
+    where = Where(documents=("2.md", "4.md"))
+    hits = retriever.search("the harbour", Query(strategy, 400, where=where, scope="both")).hits
+    assert hits
+    assert {name for hit in hits for name in hit.node.documents} <= {"2.md", "4.md"}
+    hidden = Where(exclude=Where(documents=("2.md",)))
+    hits = retriever.search("the harbour", Query(strategy, 2000, where=hidden, scope="both")).hits
+    assert "2.md" not in {name for hit in hits for name in hit.node.documents}
+    unknown = Where(trees=("nowhere.md",))
+    with pytest.raises(UnknownTreeError, match=r"nowhere\.md"):
+        retriever.search("the harbour", Query(strategy, where=unknown, scope="both"))
+
+
+def test_no_text_is_in_a_context_twice(retriever):
+    tops = {node.stands_for for node in retriever.nodes(CORPUS_TREE_NAME) if node.is_leaf}
+    both = retriever.search("the harbour", Query("collapsed", 100_000, scope="both"))
+    assert tops <= {hit.node.id for hit in both.hits}
+    assert not [hit for hit in both.hits if hit.node.stands_for]
+    limited = retriever.search("the harbour", Query("collapsed", top_k=3, scope="both"))
+    assert len(limited.hits) == 3
+
+
+def test_a_note_is_given_if_it_holds_in_both_corpora(retriever):
+    query = Query("flat", where=Where(metadata={"colour": "red"}), scope="both")
+    assert "colour" in retriever.search("the harbour", query).note
+
+
+def test_a_node_of_the_corpus_tree_is_traced_to_the_documents(retriever):
+    nodes = retriever.nodes(CORPUS_TREE_NAME)
+    leaf, top = nodes[0], nodes[-1]
+    for node, documents in ((top, set(TEXTS)), (leaf, set(leaf.documents))):
+        trace = retriever.trace(node.id)
+        assert trace.node == node
+        assert {span.document for span in trace.spans} == documents
+        for span in trace.spans:
+            assert TEXTS[span.document][span.start : span.end] == span.text
+    (child,) = retriever.family(leaf.id).children
+    assert (child.id, child.text) == (leaf.stands_for, leaf.text)
+    assert retriever.trace(child.id).spans == retriever.trace(leaf.id).spans
+
+
+def test_a_search_within_a_node_of_the_corpus_tree_stays_under_it(retriever):
+    layer = [node for node in retriever.nodes(CORPUS_TREE_NAME) if node.layer == 1]
+    for strategy in STRATEGIES[:4]:
+        query = Query(strategy, 10_000)
+        hits = retriever.search_within("the harbour", layer[0].id, query).hits
+        assert hits
+        assert {hit.node.id for hit in hits} <= {layer[0].id, *layer[0].children}
+
+
+def test_close_closes_the_stores_of_both_corpora(retriever):
+    corpora = [retriever.corpus_of(None), retriever.corpus_of(CORPUS_TREE_NAME)]
+    stores = [corpus.read(lambda store: store) for corpus in corpora]
+    retriever.close()
+    for store in stores:
+        with pytest.raises(StoreError):
+            store.nodes()
+    assert retriever.manifests()[-1].tree == CORPUS_TREE_NAME
+
+
+@pytest.mark.parametrize("scope", ["corpus", "both"])
+def test_a_home_without_a_corpus_tree_says_how_to_build_one(tmp_path, scope):
+    (tmp_path / "raptor.toml").write_text("")
+    with pytest.raises(UnknownTreeError, match=r"under \[corpus_tree\]"):
+        HomeRetriever(tmp_path).search("the harbour", Query(scope=scope))
