@@ -157,10 +157,10 @@ def chat_prompts(server):
     return [json.dumps(body["messages"]) for body in server.bodies]
 
 
-RARE = [pytest.param(point, marks=pytest.mark.rare) for point in ("0", "1", "publish")]
+RARE = [pytest.param(point, marks=pytest.mark.rare) for point in ("0", "1", "2", "publish")]
 
 
-@pytest.mark.parametrize("point", [*RARE, "2", "published"])
+@pytest.mark.parametrize("point", [*RARE, "published"])
 def test_a_build_that_is_killed_is_completed_by_the_next_which_pays_for_nothing_twice(
     published, starter, point
 ):

@@ -4,7 +4,6 @@ import csv
 import json
 import os
 import runpy
-import shutil
 import signal
 import subprocess
 import sys
@@ -124,25 +123,6 @@ def test_a_table_of_a_warehouse_is_a_source(tmp_path, monkeypatch):
             done = job.execute_in_process(instance=instance, asset_selection=chosen)
         (event,) = done.get_asset_materialization_events()
     assert event.materialization.metadata["dagster/row_count"].value == 2
-
-
-def test_the_project_is_valid(project):
-    told = call(project, "dagster", "definitions", "validate", "-f", "definitions.py")
-    assert "Validation successful" in told
-
-
-def test_dg_checks_the_project(project, tmp_path):
-    package = tmp_path / "src" / "team"
-    shutil.copytree(project, package)
-    (tmp_path / "instance").mkdir()
-    (tmp_path / "pyproject.toml").write_text(PROJECT)
-    (package / "__init__.py").touch()
-    environment = {
-        "PYTHONPATH": str(tmp_path / "src"),
-        "DAGSTER_DG_CLI_CONFIG": str(tmp_path / "none"),
-    }
-    told = call(tmp_path, "dagster_dg_cli.cli", "check", "defs", **environment)
-    assert "All definitions loaded" in told
 
 
 class Watched:

@@ -165,7 +165,7 @@ def test_a_damaged_record_of_runs_is_told_and_what_is_published_stays(home):
     assert seen(workshop) == before
 
 
-@pytest.mark.parametrize("hours", [-48, 48])
+@pytest.mark.parametrize("hours", [pytest.param(-48, marks=pytest.mark.rare), 48])
 def test_builds_go_on_when_the_clock_jumped(home, hours, monkeypatch):
     workshop, _ = home
     real = time.time

@@ -7,7 +7,7 @@ from support.evaluation_sets import quality, records, write_lines
 from support.hashing import HashingEmbedder
 from support.openai_server import FakeOpenAI
 
-from raptor_core.errors import BudgetError, MissingKeyError, ModelError
+from raptor_core.errors import BudgetError, ModelError
 from raptor_core.evaluation.golden_file import Question
 from raptor_core.models.money.ledger import Ledger
 from raptor_core.settings import Settings
@@ -105,14 +105,6 @@ def test_the_budget_stops_and_what_was_answered_is_kept(endpoint, tmp_path):
     assert [spent.purpose for spent in ledger.spendings] == ["reading"]
     assert read_answers(chat(endpoint), asks, log) == ["2"] * 5
     assert endpoint.n_requests == 5
-
-
-def test_a_missing_key_is_told_before_the_first_call(monkeypatch):
-    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    reader = ChatReader(ReaderSettings(), Ledger())
-    assert list(reader.read([])) == []
-    with pytest.raises(MissingKeyError):
-        list(reader.read([Ask(WHEEL, "c")]))
 
 
 @pytest.fixture(scope="module")

@@ -109,11 +109,3 @@ def test_the_tables_hold_the_lines_and_the_points(study):
     assert len(tokens.rows) == 12
     assert tokens.rows[0] == ("3", "2,000", "3,000", "600", "3,600")
     assert seconds.rows[1] == ("2,000", "1.00", "0.500")
-
-
-def test_without_timed_builds_there_are_tokens_alone(study):
-    lines, tokens = scaling_tables([study])
-    assert [row[1] for row in lines.rows] == ["prompt tokens", "completion tokens", "all tokens"]
-    assert len(tokens.rows) == len(study.tokens) == 3
-    assert study.values()["times"] == []
-    assert len(study.values()["tokens"]) == 3

@@ -40,20 +40,6 @@ def test_leaves_are_the_recipes_windows_of_two_hundred_words(tree):
     assert [leaf.text.split() for leaf in tree.layers[0].nodes] == windows
 
 
-def test_a_text_of_four_thousand_one_hundred_words_has_twenty_one_leaves(components):
-    text = " ".join(prose(60).split()[:4100])
-    tree = build_tree([Document("log.md", text)], components=components)
-    assert len(tree.layers[0].nodes) == 21
-    assert len(tree.layers[-1].nodes) == 1
-    assert {node.fingerprint for node in tree.layers[0].nodes} == {components.chunker.fingerprint}
-
-
-def test_the_tree_goes_on_until_one_node(tree):
-    sizes = [len(layer.nodes) for layer in tree.layers]
-    assert sizes == sorted(sizes, reverse=True)
-    assert sizes[-1] == 1
-
-
 def test_the_search_finds_five_chunks_about_the_question(tree, components):
     query = Query.from_settings(preset("simple"))
     found = Retriever.from_trees([tree], components).search(

@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 from pathlib import Path
 
 from playwright.sync_api import Page
-from support.conformance import find_npm
 
 VERSION = "4.11.0"
 FOLDER = Path(__file__).parents[2] / ".venv" / "axe"
 TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
+
+PACKAGE = "npm"
+MISSING = (
+    "npm was not found and could not be installed; it installs axe. "
+    "Install it (Debian: npm); `make test` does without"
+)
+
+
+def find_npm() -> str | None:
+    """Path of npm."""
+    return shutil.which("npm")
 
 
 def install_axe() -> None:

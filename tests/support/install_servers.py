@@ -1,7 +1,6 @@
 """Install what tests start beside themselves, where it is missing.
 
-PostgreSQL, Redis, LiteLLM's proxy, axe, the conformance tests of the Model
-Context Protocol, and a small chat model.
+PostgreSQL, Redis, LiteLLM's proxy, axe, and a small chat model.
 
 python tests/support/install_servers.py
 """
@@ -19,7 +18,6 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from support import (
     axe,
-    conformance,
     litellm_proxy,
     local_model,
     postgres,
@@ -29,7 +27,7 @@ from support import (
 SERVERS = (
     (postgres, postgres.find_programs),
     (redis_server, redis_server.find_redis),
-    (conformance, conformance.find_npm),
+    (axe, axe.find_npm),
 )
 
 
@@ -46,7 +44,6 @@ if __name__ == "__main__":
     missing = [module.MISSING for module, find in SERVERS if not find()]
     if missing:
         raise SystemExit("; ".join(missing))
-    conformance.install_conformance()
     litellm_proxy.install_litellm()
     axe.install_axe()
     local_model.install_model()

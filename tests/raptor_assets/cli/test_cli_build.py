@@ -29,16 +29,6 @@ def test_what_a_build_did_is_a_run_that_the_ui_shows(built):
     assert run.job_name == "sync"
 
 
-def test_a_second_build_embeds_nothing_and_summarizes_nothing(own):
-    again = own.call("build", "--json").json
-    assert again["unchanged"] == ALL
-    assert again["built"] == again["run_ids"] == []
-    assert again["n_embedded"] == again["n_summarized"] == 0
-    forced = own.call("build", "--force", "--json").json
-    assert sorted(forced["built"]) == ALL
-    assert forced["n_embedded"] == forced["n_summarized"] == 0
-
-
 def test_a_forced_build_of_one_document_counts_it_once_and_as_one(tmp_path):
     place = Place(tmp_path)
     place.write("a.md", "A page of a few words.")
@@ -61,12 +51,6 @@ def test_an_edit_rebuilds_its_partition_alone_and_people_are_told(own):
     assert "1 of 1 partition published" in printed.err
     after = trees(own)
     assert {name for name in ALL if before[name] != after[name]} == {"soup.md"}
-
-
-def test_a_deleted_document_is_dropped(own):
-    (own.docs / "soup.md").unlink()
-    assert own.call("build", "--json").json["dropped"] == ["soup.md"]
-    assert sorted(trees(own)) == ALL[:2]
 
 
 def test_manifests_alone_say_what_is_built(own):
@@ -137,16 +121,6 @@ def test_drop_asks_and_then_removes_vectors_tables_and_partition(own):
     assert not list((own.home / "tables").rglob("soup.md*"))
 
 
-def test_drop_of_an_unknown_tree_names_what_there_is(own):
-    printed = own.call("drop", "soup.md", "nosuch", "--yes", "--json")
-    assert (printed.code, printed.json["error"]) == (4, "UnknownTreeError")
-    assert "'nosuch'" in printed.json["message"]
-    assert "soup.md" in printed.json["message"]
-    assert sorted(trees(own)) == ALL
-    done = own.call("drop", "soup.md", "soup.md", "--yes", "--json").json
-    assert done["dropped"] == ["soup.md"]
-
-
 def test_a_summarizer_without_a_key_exits_with_7_and_keeps_what_was_published(own):
     before = trees(own)
     own.configure('[summarizer]\nkind = "openai"')
@@ -207,17 +181,6 @@ def test_a_failed_build_says_how_many_answers_it_keeps_for_the_next_one(own):
         server.stop_failing()
         assert own.call("build", "--partition", "long.md", "--json").json["n_answers_kept"] == 0
     assert server.n_requests > n_before
-
-
-def test_two_homes_do_not_see_each_other(own, tmp_path):
-    other = Place(tmp_path / "other")
-    other.write("soup.md", "Quite another soup, of pumpkin and ginger.")
-    assert raptor("build", other.docs, "--home", other.home).code == 0
-    assert sorted(trees(other)) == ["soup.md"]
-    assert sorted(trees(own)) == ALL
-    found = other.call("query", "crab", "--json").json
-    assert {node["tree"] for node in found["nodes"]} == {"soup.md"}
-    assert "pumpkin" in found["nodes"][0]["text"]
 
 
 def test_a_mass_removal_is_told_by_the_plan_and_waits_for_a_flag(own):

@@ -1,7 +1,6 @@
 """A home of many trees is shown by partition, and each tree by the page of its partition."""
 
 import re
-import shutil
 
 import pytest
 from support.browser import chromium
@@ -130,31 +129,6 @@ def test_the_corpus_file_of_a_large_home_leads_to_the_pages_of_partitions(limite
     assert written.code == 0
     page = (limited / "reports" / "index.html").read_text()
     assert all(f'"page":"shard-000{n}.html"' in page.replace(": ", ":") for n in range(3))
-
-
-def test_partitions_without_tables_are_dropped_with_one_look_at_all_trees(
-    large, tmp_path, monkeypatch
-):
-    home = tmp_path / "home"
-    shutil.copytree(large, home)
-    shutil.rmtree(home / "tables")
-    looks = []
-    marks = VectorStore.marks
-
-    def counted(store):
-        looks.append(store)
-        return marks(store)
-
-    monkeypatch.setattr(VectorStore, "marks", counted)
-    dropped = [f"shard-000{n}" for n in range(3)]
-    one = raptor("drop", *dropped[:1], "--yes", "--json", "--home", home)
-    n_alone = len(looks)
-    rest = raptor("drop", *dropped[1:], "--yes", "--json", "--home", home)
-    assert (one.code, rest.code) == (0, 0)
-    assert len(looks) == 2 * n_alone
-    opened, settings = Home.open(home)
-    with open_store(settings.store, opened.qdrant) as store:
-        assert store.count_trees() == 0
 
 
 def test_a_home_of_few_trees_lists_each(large):

@@ -2,16 +2,13 @@
 
 import asyncio
 import json
-import re
 import sys
 from typing import get_args
 
 import pytest
-from mcp import Client, StdioServerParameters
+from mcp import Client
 from support.command import raptor
-from support.conformance import check_server
 from support.serving import serving
-from support.stores import PROCESS_PATH
 
 from raptor_assets.serving.mcp import make_server
 from raptor_core import HomeRetriever
@@ -54,43 +51,6 @@ def server(built):
     return make_server(HomeRetriever(built.home))
 
 
-def test_a_client_over_pipes_searches_reads_up_and_down_and_traces_to_the_source(built):
-    strange = []
-
-    async def note(message):
-        if isinstance(message, Exception):
-            strange.append(message)
-
-    async def talk():
-        code = "from raptor_assets.cli import main; main()"
-        arguments = ["-c", code, "mcp", "--home", str(built.home)]
-        environ = {"PYTHONPATH": PROCESS_PATH, "HF_HUB_OFFLINE": "1"}
-        process = StdioServerParameters(command=sys.executable, args=arguments, env=environ)
-        async with Client(process, message_handler=note) as client:
-            assert {tool.name for tool in (await client.list_tools()).tools} == TOOLS
-            given = {"question": KEEPER, "budget_tokens": 200}
-            found = values(await client.call_tool("search", given))
-            best = max(found["nodes"], key=lambda node: node["score"])
-            read = values(await client.call_tool("read_node", {"node_id": best["id"]}))
-            above = values(
-                await client.call_tool("read_node", {"node_id": read["parents"][0]["id"]})
-            )
-            traced = values(await client.call_tool("trace", {"node_id": above["id"]}))
-            return found, best, read, above, traced
-
-    found, best, read, above, traced = asyncio.run(talk())
-    assert strange == []
-    assert any("Tom Ferris" in node["text"] for node in found["nodes"])
-    assert found["n_tokens"] <= found["budget_tokens"] == 200
-    assert read["text"] == best["text"]
-    assert best["id"] in [child["id"] for child in above["children"]]
-    assert {child["title"] for child in above["children"]} == {best["title"]}
-    text = (built.docs / best["documents"][0]).read_text()
-    assert len(traced["spans"]) == traced["n_spans"] > 1
-    for span in traced["spans"]:
-        assert text[span["start"] : span["end"]] == span["text"]
-
-
 def test_a_client_over_http_searches(built):
     async def talk(address):
         async with Client(f"{address}/mcp") as client:
@@ -100,29 +60,6 @@ def test_a_client_over_http_searches(built):
     with serving(built.home, "mcp") as address:
         found = asyncio.run(talk(address))
     assert any("Tom Ferris" in node["text"] for node in found["nodes"])
-
-
-APPLICABLE = [
-    "server-initialize",
-    "ping",
-    "tools-list",
-    "tools-call-error",
-    "resources-list",
-    "prompts-list",
-    "server-sse-multiple-streams",
-    "dns-rebinding-protection",
-]
-"""Of the protocol's conformance tests; the others call tools, resources and prompts by names of
-their own, or ask for logging, sampling and elicitation, which this server does not offer."""
-
-
-@pytest.mark.rare
-def test_the_protocols_own_tests_pass(built):
-    with serving(built.home, "mcp") as address:
-        told = {name: check_server(f"{address}/mcp", name) for name in APPLICABLE}
-    for name, text in told.items():
-        passed = re.search(r"Passed: ([1-9]\d*)/\1, 0 failed, 0 warnings", text)
-        assert passed, f"{name}: {text}"
 
 
 def test_tools_say_that_they_only_read_and_what_they_take_and_give(server):
@@ -266,7 +203,7 @@ def nodes_below(server, node_id):
     return set(ids)
 
 
-@pytest.mark.parametrize("strategy", [*STRATEGIES])
+@pytest.mark.parametrize("strategy", ["hybrid", "traversal"])
 def test_a_search_within_a_node_gives_nodes_under_it_alone(server, strategy):
     (outline,) = map(values, conversation(server, ("outline", {"tree": "farness/harbour.md"})))
     for node in (outline["nodes"][0], outline["nodes"][1], outline["nodes"][-1]):
@@ -335,27 +272,12 @@ def test_a_home_with_nothing_published_is_served_and_says_what_to_do(tmp_path):
         assert "raptor build SOURCE" in told
 
 
-def test_a_store_that_a_build_holds_is_named(server, built):
+def test_a_store_that_a_build_holds_is_named(built, monkeypatch):
+    monkeypatch.setenv("RAPTOR_STORE__LOCK_SECONDS", "0.1")
     (alias,) = (built.home / "qdrant").glob("**/corpus.lock")
     with file_lock(alias, 1):
-        retriever = HomeRetriever(built.home)
-        retriever.settings = retriever.settings.model_copy(
-            update={"store": retriever.settings.store.model_copy(update={"lock_seconds": 0.1})}
-        )
-        (told,) = conversation(make_server(retriever), ("list_trees", {}))
+        (told,) = conversation(make_server(HomeRetriever(built.home)), ("list_trees", {}))
     assert "StoreLockedError" in refusal(told)
-
-
-def test_many_calls_at_once_give_what_each_gives_alone(server):
-    questions = [KEEPER, "crab soup", "what did the breakwater cost?"] * 4
-
-    async def together():
-        async with Client(server) as client:
-            calls = [client.call_tool("search", {"question": asked}) for asked in questions]
-            return await asyncio.gather(*calls)
-
-    alone = conversation(server, *(("search", {"question": asked}) for asked in questions))
-    assert list(map(values, asyncio.run(together()))) == list(map(values, alone))
 
 
 def test_a_missing_sdk_names_the_extra(built, monkeypatch):

@@ -11,6 +11,7 @@ import pytest
 import schemathesis
 from schemathesis import GenerationMode
 from support.command import raptor
+from support.examples import examples
 from support.openai_faults import Fault
 from support.openai_server import FakeOpenAI
 from support.serving import KEY, serving
@@ -268,15 +269,13 @@ def test_there_is_a_home_or_an_error(tmp_path):
     assert refused.code == 4
 
 
-def test_a_store_that_a_build_holds_is_told_as_busy(built):
+def test_a_store_that_a_build_holds_is_told_as_busy(built, monkeypatch):
     from fastapi.testclient import TestClient
 
-    retriever = HomeRetriever(built.home)
-    store = retriever.settings.store.model_copy(update={"lock_seconds": 0.1})
-    retriever.settings = retriever.settings.model_copy(update={"store": store})
+    monkeypatch.setenv("RAPTOR_STORE__LOCK_SECONDS", "0.1")
     (lock,) = (built.home / "qdrant").glob("**/corpus.lock")
     with file_lock(lock, 1):
-        busy = TestClient(make_app_of(built, retriever)).get("/trees")
+        busy = TestClient(make_app_of(built, HomeRetriever(built.home))).get("/trees")
     assert (busy.status_code, busy.json()["error"]) == (503, "StoreLockedError")
     assert busy.headers["Retry-After"] == "1"
 
@@ -293,10 +292,13 @@ def test_health_is_told_while_searches_have_all_threads(app):
     assert anyio.run(asked).json()["status"] == "ok"
 
 
-def test_a_client_that_sends_no_end_does_not_keep_a_server_that_is_to_end(built, monkeypatch):
+@pytest.mark.parametrize(("command", "more"), [("serve", ()), ("mcp", ("--port", "8701"))])
+def test_every_server_of_ours_is_bounded(built, monkeypatch, command, more):
     given = {}
     monkeypatch.setattr("uvicorn.Server.run", lambda server: given.update(vars(server.config)))
-    assert raptor("serve", "--home", built.home).code == 0
+    assert raptor(command, *more, "--home", built.home).code == 0
+    assert (given["http"], given["limit_concurrency"], given["ws"]) == ("h11", 512, "none")
+    assert given["h11_max_incomplete_event_size"] <= 1 << 16
     assert 0 < given["timeout_graceful_shutdown"] < 30  # Kubernetes kills after 30
 
 
@@ -346,7 +348,7 @@ def test_the_description_holds_for_whatever_is_sent(app, route, mode):
     operations = {found.ok().label: found.ok() for found in schema.get_all_operations()}
     assert sorted(operations) == sorted(ROUTES)
 
-    @hypothesis.settings(max_examples=20, deadline=None, derandomize=True)
+    @examples(20, derandomize=True)
     @hypothesis.given(case=operations[route].as_strategy(generation_mode=mode))
     def holds(case):
         hypothesis.assume(mode is GenerationMode.NEGATIVE or not may_contradict_itself(case.body))

@@ -2,6 +2,7 @@
 
 import asyncio
 from dataclasses import replace
+from itertools import cycle
 
 import pytest
 from fastapi.testclient import TestClient
@@ -67,8 +68,13 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize(("filters", "options", "words"), CASES)
-@pytest.mark.parametrize("strategy", ["hybrid", "collapsed", "traversal"])
+@pytest.mark.parametrize(
+    ("filters", "options", "words", "strategy"),
+    [
+        (*case, strategy)
+        for case, strategy in zip(CASES, cycle(["hybrid", "collapsed", "traversal"]))
+    ],
+)
 def test_every_interface_gives_the_same_nodes_and_no_word_beyond(
     home, filters, options, words, strategy
 ):

@@ -90,13 +90,6 @@ def test_a_question_is_one_trace_from_the_embedding_to_the_reader_without_texts(
 
 
 @pytest.mark.rare
-def test_a_general_question_has_its_packing_below_the_search(built, received):
-    done = run(built.home, "query", QUESTION, "--kind", "general", "--json", **received.environ)
-    assert done.returncode == 0, done.stderr
-    assert received.span("packing")["parentSpanId"] == received.span("search hybrid")["spanId"]
-
-
-@pytest.mark.rare
 def test_texts_are_recorded_when_they_are_switched_on(built, received, endpoint):
     switch = {"OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT": "true"}
     ask(built, received, endpoint, **switch)

@@ -96,9 +96,8 @@ def test_a_tree_is_walked_and_a_node_has_an_address_of_its_own(show):
     assert again.locator("h1").inner_text() == "The lighthouse at Skerry Point"
 
 
-@pytest.mark.parametrize("scope", ["#map", f"#map=&tree={LIGHTHOUSE}"])
-def test_a_point_of_the_map_leads_to_its_node_with_path_and_spans(show, scope):
-    page = show(scope)
+def test_a_point_of_the_map_leads_to_its_node_with_path_and_spans(show):
+    page = show(f"#map=&tree={LIGHTHOUSE}")
     page.locator(".legend button").first.click()
     page.locator(".atlas-node .spans blockquote").first.wait_for()
     assert "Summary · layer" in page.locator(".atlas-node").inner_text()
@@ -178,15 +177,7 @@ def test_an_answer_is_shown_with_its_citations(show):
     assert page.locator("article:focus").count() == 1
 
 
-def test_without_a_reader_the_page_offers_no_answer_and_says_what_to_set(built, show):
-    with serving(built.home, OPENAI_API_KEY="") as served:
-        page = show("#ask", at=served)
-        page.get_by_text("No model is set up to answer").wait_for()
-        assert page.get_by_role("button", name="Ask the model").count() == 0
-        told = page.locator(".ask .note").inner_text()
-        assert all(name in told for name in ("OPENAI_API_KEY", "reader.base_url"))
-
-
+@pytest.mark.rare
 def test_kind_and_comparison_are_chosen_by_keys_told_and_kept_in_the_address(show):
     page = show("#ask")
     page.get_by_label("Question").wait_for()
@@ -241,15 +232,16 @@ def test_what_is_seen_is_saved(show):
     assert got.value.path().read_bytes().startswith(b"\x89PNG")
 
 
-def test_a_server_with_a_key_asks_for_it_once(built, show):
-    with serving(built.home, RAPTOR_API_KEY=KEY) as keyed:
-        page = show(at=keyed)
-        page.locator("#key").fill("wrong")
-        page.get_by_role("button", name="Continue").click()
+def test_a_server_asks_for_its_key_once_and_without_a_reader_says_what_to_set(built, show):
+    with serving(built.home, RAPTOR_API_KEY=KEY, OPENAI_API_KEY="") as keyed:
+        page = show("#ask", at=keyed)
+        give_key(page, "wrong")
         page.get_by_text("The server refused this key.").wait_for()
-        page.locator("#key").fill(KEY)
-        page.get_by_role("button", name="Continue").click()
-        page.locator(".tree-row").first.wait_for()
+        give_key(page, KEY)
+        page.get_by_text("No model is set up to answer").wait_for()
+        assert page.get_by_role("button", name="Ask the model").count() == 0
+        told = page.locator(".ask .note").inner_text()
+        assert all(name in told for name in ("OPENAI_API_KEY", "reader.base_url"))
         page.get_by_role("link", name="Map").click()
         page.locator(".plane[data-frames]").wait_for()
     assert all("401" in told for told in show.troubles)

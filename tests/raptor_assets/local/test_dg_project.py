@@ -1,7 +1,6 @@
 """A corpus in a project as ``create-dagster`` makes it: the first build, changes, failures."""
 
 import json
-import traceback
 
 import dagster as dg
 import pytest
@@ -17,8 +16,6 @@ pytestmark = [
     pytest.mark.rare,
     pytest.mark.filterwarnings("ignore:Parameter `owners` of initializer:dagster.BetaWarning"),
 ]
-
-OP = "handbook_sync_step"
 
 
 @pytest.fixture(scope="module")
@@ -61,15 +58,6 @@ def test_sync_builds_only_what_changed_and_drops_what_is_gone(project):
     assert "up to date" in tick(project).skip_reason.skip_message
 
 
-def test_partitions_that_are_no_neighbours_are_one_run(project):
-    before = project.trees("handbook")
-    config = {"ops": {OP: {"config": {"partitions": ["a.md", "c.md"]}}}}
-    result = project.execute("handbook_sync", config)
-    assert result.success
-    rebuilt = {"a.md": before["a.md"] + 1, "c.md": before["c.md"] + 1}
-    assert project.trees("handbook") == {**before, **rebuilt}
-
-
 def test_the_sensor_leaves_changes_to_a_sync_that_is_under_way(project):
     with project.instance() as instance:
         job = project.load().resolve_job_def("handbook_sync")
@@ -97,20 +85,6 @@ def test_a_removal_that_a_person_has_to_confirm_fails_the_sync_and_says_how(proj
     assert other.execute("guides_sync", config).success
     with other.instance() as instance:
         assert instance.get_dynamic_partitions("guides_trees") == ["0.md"]
-
-
-def test_a_build_without_partitions_names_the_job_that_needs_none(project):
-    failed = project.execute("handbook_build")
-    (event,) = failed.get_step_failure_events()
-    assert "launch the job handbook_sync" in event.step_failure_data.user_failure_data.description
-
-
-@pytest.fixture(scope="module")
-def checked(tmp_path_factory):
-    """A second project, whose YAML tests change."""
-    made = DgProject(tmp_path_factory.mktemp("checked"), "checked")
-    made.add_documents("handbook", "a.md")
-    return made
 
 
 @pytest.mark.parametrize(
@@ -142,13 +116,6 @@ def schema_errors(settings):
     return [error.message for error in Draft202012Validator(schema).iter_errors(values)]
 
 
-def test_dg_check_yaml_refuses_an_unknown_section(checked):
-    checked.add_corpus("handbook", {"chunkking": {"max_tokens": 80}})
-    done = checked.dg("check", "yaml")
-    assert done.returncode == 1
-    assert "chunkking" in done.stdout + done.stderr
-
-
 def test_run_failure_sensors_get_the_whole_reason_of_a_failure(tmp_path):
     project = DgProject(tmp_path, "alerted")
     project.add_documents("handbook", *(f"{number}.md" for number in range(5)))
@@ -168,13 +135,6 @@ def test_run_failure_sensors_get_the_whole_reason_of_a_failure(tmp_path):
     assert "the endpoint refused it" in reason
     edges = ("dagster/asset_partition_range_start", "dagster/asset_partition_range_end")
     assert project.execute("handbook_build", tags=dict.fromkeys(edges, "0.md")).success
-
-
-def loading_error(project):
-    """Messages of an error with its causes."""
-    with pytest.raises(Exception, match="defs") as raised:
-        project.load().resolve_job_def("handbook_sync")
-    return "".join(traceback.format_exception(raised.value))
 
 
 def test_what_was_wiped_is_missing_and_a_sync_of_named_partitions_records_it_again(project):

@@ -4,7 +4,6 @@ import json
 import shutil
 from pathlib import Path
 
-import fsspec
 import pandas as pd
 import pytest
 from support.workshop import Workshop, prose
@@ -124,16 +123,6 @@ def test_a_folder_gives_the_same_documents_with_them_as_without(made, docs, put)
     assert ids(docs) == DOCUMENTS
     put(made, docs)
     assert ids(docs) == DOCUMENTS
-
-
-@pytest.mark.parametrize("put", PLACES, ids=lambda put: put.__name__)
-def test_a_storage_gives_the_same_documents_with_them_as_without(made, docs, put):
-    put(made, docs)
-    url = f"memory://{docs.parent.name}"
-    files = fsspec.filesystem("memory")
-    files.put(str(docs), docs.parent.name, recursive=True)
-    assert ids(url) == DOCUMENTS
-    files.rm(docs.parent.name, recursive=True)
 
 
 def test_what_is_left_out_is_told(made, docs, tmp_path):

@@ -3,8 +3,6 @@
 import pytest
 from support.workshop import Workshop, prose
 
-from raptor_assets.home.source_state import look
-from raptor_assets.local.forecast import forecast
 from raptor_core.tree import cluster
 
 pytestmark = pytest.mark.slow
@@ -64,22 +62,3 @@ def test_many_placed_nodes_fit_the_touched_clusters_anew_and_the_plan_says_why(
     assert "were placed since the last fit" in then["plan"]
     assert "touched clusters fitted again" in then["plan"]
     assert then["summaries_made"] == then["summaries_planned"]
-
-
-def test_documents_that_swap_names_are_planned_and_made_without_a_summary(tmp_path):
-    workshop = Workshop(tmp_path, clustering={"method": "raptor"}, tree={"max_layers": 1})
-    texts = {"a.md": prose(60, seed=1), "b.md": prose(80, seed=2)}
-    for name, text in texts.items():
-        workshop.write(name, text)
-    workshop.build()
-    for name, text in zip(texts, reversed(texts.values()), strict=True):
-        workshop.write(name, text)
-    scan = look(workshop.access().tables, workshop.settings.source)
-    plan = forecast(workshop.home, workshop.settings, scan, components=workshop.components).plan
-    assert [tree.action for tree in plan.trees] == ["rebuild", "rebuild"]
-    assert plan.summaries_range == (0, 0)
-    report = workshop.build()
-    assert report.built == ["a.md", "b.md"]
-    for name in texts:
-        then = workshop.metadata("tree", name)
-        assert then["summaries_planned"] == then["summaries_made"] == 0

@@ -105,22 +105,6 @@ def test_the_old_place_stays_while_the_new_one_fails(start):
     assert daemon.tick()[2] == "4 partitions are up to date"
 
 
-def test_a_move_between_folders_costs_leaves_nothing(start):
-    workshop, daemon = start("folder")
-    n_embedded = workshop.embedder.n_embedded
-    n_leaves = sum(m.layer_sizes[0] for m in workshop.manifests().values())
-    rename(workshop, "one/a.md", "two/a.md")
-    rename(workshop, "one/b.md", "one/e.md")
-    builds, dropped, _ = daemon.tick()
-    assert (builds, dropped) == ([["two", "one"]], [])
-    assert daemon.run()
-    assert sum(m.layer_sizes[0] for m in workshop.manifests().values()) == n_leaves
-    made = [workshop.metadata("layer_0/embeddings", tree)["n_computed"] for tree in ("one", "two")]
-    assert made == [0, 0]
-    assert workshop.embedder.n_embedded >= n_embedded
-    assert daemon.settle() == ([], [])
-
-
 @pytest.mark.parametrize("by", ["document", "corpus"])
 def test_what_is_removed_leaves_nothing_that_readers_see(start, by):
     workshop, daemon = start(by)

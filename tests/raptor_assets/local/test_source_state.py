@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from raptor_assets.home.source_state import KEY, keep_look, load_catalog, look
-from raptor_core.documents import Catalog, parser_fingerprint, scan_source
+from raptor_core.documents import Catalog, parser_fingerprint
 from raptor_core.settings import SourceSettings
 from raptor_core.tables.files import TableStore
 
@@ -81,15 +81,3 @@ def test_other_fields_make_it_worthless(tables, settings):
     other = settings.model_copy(update={"text_field": "body"})
     assert parser_fingerprint(other) != parser_fingerprint(settings)
     assert look(tables, other).n_read == 40
-
-
-def test_a_look_without_changes_writes_nothing(tables, settings, monkeypatch):
-    keep(tables, settings)
-    monkeypatch.setattr(TableStore, "write", None)
-    keep(tables, settings)
-
-
-def test_the_next_catalog_is_the_given_one_where_nothing_changed(settings):
-    first = scan_source(settings)
-    assert first.is_new
-    assert scan_source(settings, first.catalog).catalog is first.catalog

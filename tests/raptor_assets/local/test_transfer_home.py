@@ -6,10 +6,8 @@ from dataclasses import replace
 import pytest
 from support.workshop import Workshop, prose
 
-from raptor_assets.assets.names import table_paths
 from raptor_assets.local.transfer import export_home, import_home
 from raptor_core.curation import subject_of_summary
-from raptor_core.errors import StoreMismatchError
 from raptor_core.retrieval import trace
 from raptor_core.store import Where
 from raptor_core.tables.curation import KEY, decide, read_decisions, take_back
@@ -99,45 +97,10 @@ def test_an_imported_tree_is_traced_to_its_source_and_dropped(origin, tmp_path):
     assert bytes_of_tables(here) == {}
 
 
-def test_trees_with_other_content_are_replaced_only_when_told(origin, tmp_path):
-    here = Workshop(tmp_path)
-    here.write("a.md", prose(12, seed=9))
-    here.build()
-    before = here.manifests()
-    with pytest.raises(StoreMismatchError, match=r"'a\.md'.*--replace"):
-        imported(here, origin)
-    assert here.manifests() == before
-    assert here.build().built == []
-    imported(here, origin, replace=True)
-    assert as_imported(here) == as_imported(origin[0])
-    built = here.build()  # the source wins again, and what it never had stays
-    assert (built.built, built.dropped) == (["a.md"], [])
-    assert sorted(here.manifests()) == ["a.md", "b.md"]
-    assert here.manifests()["a.md"].build_id == before["a.md"].build_id
-
-
 def test_tables_stay_out_where_trees_are_grouped_otherwise(origin, tmp_path):
     here = another(tmp_path, origin, grouping={"shards": 2})
     assert imported(here, origin).tables == ()
     assert bytes_of_tables(here) == {}
-
-
-@pytest.mark.rare
-def test_tables_of_a_partition_go_only_with_all_its_trees(tmp_path):
-    there = Workshop(tmp_path / "there", grouping={"shards": 1})
-    there.write("a.md", prose(12, seed=1))
-    there.write("b.md", prose(12, seed=2))
-    there.build()
-    url = str(tmp_path / "all")
-    assert {t.partition for t in export_home(there.home, there.settings, url).tables} == {
-        "shard-0000"
-    }
-    part = str(tmp_path / "part")
-    assert export_home(there.home, there.settings, part, ["a.md"]).tables == ()
-    here = Workshop(tmp_path / "here", grouping={"shards": 1})
-    identity = here.components.store_identity
-    assert import_home(here.home, here.settings, url, identity, ["a.md"]).tables == ()
-    assert import_home(here.home, here.settings, url, identity).tables == ("shard-0000",)
 
 
 def test_what_people_decided_goes_along(tmp_path):
@@ -190,9 +153,3 @@ def test_a_table_that_is_damaged_stops_the_import_before_anything(origin, tmp_pa
     with pytest.raises(Exception, match=f"{path.name} is cut short"):
         import_home(here.home, here.settings, str(copy), identity)
     assert not here.home.qdrant.exists()
-
-
-def test_the_keys_of_tables_are_all_that_a_build_writes(origin):
-    known = {"/".join(key) for key in table_paths()}
-    written = {str(path.parent) for path in bytes_of_tables(origin[0])}
-    assert written - known <= {"source_scan"}

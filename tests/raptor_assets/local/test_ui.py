@@ -88,17 +88,6 @@ def test_the_expanded_lineage_reads_from_left_to_right(page):
     assert [name for _, name in sorted(places)] == expected
 
 
-def test_the_collapsed_lineage_reads_from_left_to_right(page):
-    page.goto("/asset-groups")
-    page.locator("foreignObject").first.wait_for()
-    places = [
-        (node.bounding_box()["x"], name)
-        for name in GROUPS
-        for node in page.locator("foreignObject").get_by_text(name, exact=True).all()
-    ]
-    assert [name for _, name in sorted(places)] == list(GROUPS)
-
-
 def test_a_failed_partition_says_why_and_the_others_are_to_be_seen(page):
     page.goto("/assets/layer_1/summaries?view=partitions&partition=b.md&showAllEvents=true")
     dialog = page.get_by_role("dialog")

@@ -116,11 +116,3 @@ def test_no_key_is_told_before_the_first_call(monkeypatch):
     with pytest.raises(MissingKeyError):
         judge.judge([audited()])
     assert judge.judge([audited("")]) == [[]]
-
-
-def test_the_version_follows_model_and_not_address():
-    versions = {
-        LlmJudge(AuditSettings(judge="llm", **given)).version
-        for given in ({}, {"base_url": "http://localhost:1/v1"}, {"model": "other"})
-    }
-    assert len(versions) == 2

@@ -7,8 +7,6 @@ import sqlite3
 from contextlib import closing
 
 import pytest
-from fsspec.implementations.ftp import FTPFileSystem
-from support.ftp_server import ftp_server
 from support.object_store import forget_connections, object_store
 
 from raptor_core.documents import Skipped, Unread, load_documents, scan_source
@@ -87,29 +85,6 @@ def test_ignore_rules_behind_a_link_that_leads_nowhere_are_unknown(folder):
     (folder / ".raptorignore").symlink_to(folder / "gone")
     with pytest.raises(SourceError, match="cannot read the ignore rules"):
         load_documents(folder)
-
-
-@pytest.fixture
-def ftp():
-    files = {f"/kb/{name}": b"Some text" for name in FILES}
-    with ftp_server(files) as server:
-        FTPFileSystem.clear_instance_cache()
-        yield server
-        FTPFileSystem.clear_instance_cache()
-
-
-@pytest.mark.parametrize("reply", ["550 permission denied", "450 try later"])
-def test_an_ftp_folder_that_is_refused_is_an_error(ftp, reply):
-    assert ids(load_documents(f"{ftp.url}/kb")) == list(FILES)
-    ftp.refused["/kb/sub"] = reply
-    with pytest.raises(SourceError, match="sub"):
-        load_documents(f"{ftp.url}/kb")
-
-
-def test_an_ftp_root_that_is_refused_is_an_error(ftp):
-    ftp.refused["/kb"] = "550 permission denied"
-    with pytest.raises(SourceError):
-        load_documents(f"{ftp.url}/kb")
 
 
 def of(url, **values):

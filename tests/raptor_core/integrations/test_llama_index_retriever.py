@@ -3,7 +3,6 @@
 import asyncio
 import importlib
 import sys
-from dataclasses import replace
 
 import pytest
 from llama_index.core.llms import MockLLM
@@ -13,7 +12,7 @@ from llama_index.core.schema import MetadataMode
 
 from raptor_core.errors import MissingExtraError, SettingsError
 from raptor_core.integrations.llama_index import RaptorRetriever
-from raptor_core.retrieval import STRATEGIES, Query
+from raptor_core.retrieval import Query
 
 pytestmark = pytest.mark.slow
 
@@ -82,15 +81,6 @@ def test_as_many_nodes_as_are_asked_for(retriever):
         RaptorRetriever(retriever, similarity_top_k=0)
     with pytest.raises(TypeError, match="top_n"):
         RaptorRetriever(retriever, top_n=2)
-
-
-@pytest.mark.parametrize("strategy", STRATEGIES)
-def test_no_strategy_gives_more_than_were_asked_for(retriever, strategy):
-    query = Query(strategy, 100_000)
-    best = retriever.search(QUESTION, replace(query, top_k=2)).ranked[:2]
-    ours = RaptorRetriever(retriever, query, similarity_top_k=2)
-    for found in (ours.retrieve(QUESTION), asyncio.run(ours.aretrieve(QUESTION))):
-        assert {one.node.node_id for one in found} == {hit.node.id for hit in best}
 
 
 def test_errors_are_ours(retriever):

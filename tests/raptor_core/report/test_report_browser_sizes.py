@@ -2,7 +2,7 @@
 
 import pytest
 from support.report_cases import large, lighthouse, node_id
-from support.report_page import focused, items, n_elements, press
+from support.report_page import items, n_elements, press
 
 pytestmark = [pytest.mark.slow, pytest.mark.rare]
 
@@ -33,22 +33,6 @@ def test_ten_thousand_nodes_put_few_elements_into_the_page(show, flat):
     selected = page.locator("#tree [aria-selected=true]")
     assert "Entry" in selected.get_attribute("aria-label")
     assert n_elements(page) < FEW_ELEMENTS
-
-
-def test_a_long_list_of_children_grows_in_order_by_keyboard(show):
-    report = large(350, flat=True)
-    ahead = report.trees[0].nodes[150]
-    page = show(report, f"#node={ahead.id}")
-    assert items(page).count() == 1 + 100 + 1 + 1
-    page.locator("#tree .more-item").click()
-    shown = [
-        int(n)
-        for n in page.locator("#tree [aria-level='2'][aria-posinset]").evaluate_all(
-            "found => found.map((item) => item.getAttribute('aria-posinset'))"
-        )
-    ]
-    assert shown == list(range(1, 201))
-    assert focused(page).get_attribute("aria-posinset") == "101"
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

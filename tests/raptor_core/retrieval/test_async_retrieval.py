@@ -3,16 +3,14 @@
 import asyncio
 import threading
 
-import numpy as np
 import pytest
 from support.hashing import HashingEmbedder
 from support.workshop import SMALL, prose
 
 from raptor_core.documents.base import Document
 from raptor_core.errors import SettingsError, UnknownTreeError
-from raptor_core.models.embedding import bundled, make_embedder
 from raptor_core.retrieval import STRATEGIES, Query, Retriever
-from raptor_core.settings import EmbedderSettings, Settings
+from raptor_core.settings import Settings
 from raptor_core.tree.build import build_trees
 from raptor_core.tree.components import Components
 
@@ -71,20 +69,3 @@ def test_errors_reach_who_awaits(retriever):
 def test_a_trace_is_the_same_as_without_waiting(retriever):
     top = max(retriever.search(QUESTIONS[0], Query("collapsed")).hits, key=lambda h: h.node.layer)
     assert asyncio.run(retriever.atrace(top.node.id)) == retriever.trace(top.node.id)
-
-
-@pytest.mark.rare
-def test_threads_share_one_model_that_is_loaded_once(monkeypatch):
-    loads, located = [], bundled.bundled_model_folder
-    monkeypatch.setattr(bundled, "bundled_model_folder", lambda: loads.append(None) or located())
-    texts = [" ".join(["tide"] * (1 + at % 5)) for at in range(12)]
-    embedder = make_embedder(EmbedderSettings())
-
-    async def together():
-        calls = (asyncio.to_thread(embedder.embed_queries, [text]) for text in texts)
-        return await asyncio.gather(*calls)
-
-    found = np.concatenate(asyncio.run(together()))
-    assert len(loads) == 1
-    alone = np.concatenate([embedder.embed_queries([text]) for text in texts])
-    np.testing.assert_array_equal(found, alone)

@@ -5,27 +5,6 @@ from hypothesis import strategies as st
 from raptor_core.store.lexical import passage_vector, query_vector, tokens
 
 
-def test_words_are_folded_runs_of_letters_digits_and_marks():
-    assert tokens("Straße, STRASSE; don't 3.14_x") == [
-        *("strass", "strass", "don", "t", "3", "14", "x")
-    ]
-    assert tokens("हिन्दी भाषा") == ["हिन्दी", "भाषा"]
-
-
-def test_long_words_are_cut_to_what_their_inflected_forms_share():
-    assert tokens("Calibrated calibration") == ["calibr", "calibr"]
-    assert tokens("harbour harbours") == ["harbou", "harbou"]
-    assert tokens("tide") == ["tide"]
-    assert tokens("SN-20419377 20419378") == ["sn", "20419377", "20419378"]
-
-
-def test_scripts_without_spaces_and_korean_give_pairs_of_characters():
-    assert tokens("東京都に住む") == ["東京", "京都", "都に", "に住", "住む"]
-    assert tokens("猫") == ["猫"]
-    assert tokens("GPT4を使う") == ["gpt4", "を使", "使う"]
-    assert tokens("서버를 물을") == ["서버", "버를", "물을", "물"]
-
-
 def score(question, text):
     found, sought = passage_vector(text), query_vector(question)
     weights = dict(zip(found.indices, found.values, strict=True))
@@ -107,10 +86,6 @@ def test_weights_saturate_and_shrink_with_length():
     weight = [dict(zip(v.indices, v.values, strict=True))[cat] for v in (once, thrice, long)]
     assert weight[0] < weight[1] < 3 * weight[0]
     assert weight[2] < weight[0]
-
-
-def test_a_question_counts_its_tokens():
-    assert sorted(query_vector("to be or not to be").values) == [1, 1, 2, 2]
 
 
 @given(st.text(st.characters()))

@@ -1,7 +1,6 @@
 import subprocess
 import sys
 import threading
-import time
 
 import pytest
 from support import store_process
@@ -46,24 +45,6 @@ def test_processes_that_publish_take_turns(tmp_path):
             n.text for n in make_tree(word=first)
         )
         assert len(store.point_ids("t")) == store.count()
-
-
-def test_another_thread_waits_its_turn(tmp_path):
-    opened = threading.Event()
-
-    def reader():
-        with open_at(tmp_path, lock_seconds=30) as store:
-            assert store.count() == 15
-        opened.set()
-
-    with open_at(tmp_path) as store:
-        thread = threading.Thread(target=reader)
-        thread.start()
-        time.sleep(0.1)
-        assert not opened.is_set()
-        publish(store, make_tree())
-    thread.join(timeout=120)
-    assert opened.is_set()
 
 
 def test_two_corpora_of_one_directory_are_open_together(tmp_path):

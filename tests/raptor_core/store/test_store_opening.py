@@ -121,13 +121,6 @@ def test_a_foreign_directory_in_its_place_is_left_alone(tmp_path):
     assert (place / "letters.txt").read_text() == "mine"
 
 
-def test_a_file_in_place_of_the_home_is_named(tmp_path):
-    home = tmp_path / "home"
-    home.write_text("a file")
-    with pytest.raises(StoreError, match="home"):
-        open_at(home)
-
-
 @pytest.mark.parametrize("damage", ["remove", "empty", "garble"])
 def test_a_damaged_collection_is_named_and_the_lock_is_free_again(tmp_path, damage):
     with open_at(tmp_path) as store:

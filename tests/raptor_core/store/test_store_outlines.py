@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import numpy as np
-from support.stores import make_node, make_tree, publish, vectors_of
+from support.stores import make_tree, publish, vectors_of
 from support.trees import leaf, outlined, uid
 
 from raptor_core.nodes import Node
@@ -43,37 +43,12 @@ def test_candidates_of_a_node_that_changed_are_new(store):
         assert sorted(told(near.outlines)) == sorted(expected(moved))
 
 
-def test_outlines_are_read_once(store, monkeypatch):
-    nodes = make_tree()
-    publish(store, nodes)
-    read, fetch = [], store._engine.fetch
-    monkeypatch.setattr(
-        store._engine, "fetch", lambda ids, fields: read.append(len(ids)) or fetch(ids, fields)
-    )
-    for _ in range(2):
-        store.candidates(vectors_of(nodes[:1]), ["leaf"], 99)
-    assert read == [len(nodes)]
-
-
 def test_points_that_go_before_their_outlines_come_hide_no_node(store, monkeypatch):
     publish(store, make_tree())
     fetch = store._engine.fetch
     monkeypatch.setattr(store._engine, "fetch", lambda ids, fields: fetch(ids, fields)[3:])
     ((near, _),) = store.candidates(vectors_of(make_tree()[:1]), [""], 99)
     assert len(near.scores) == len(near.outlines.nodes) == 12
-
-
-def test_names_are_the_same_where_they_are_and_only_there():
-    node = make_node()
-    others = [
-        replace(node, documents=("e.md",)),
-        replace(node, tree="u"),
-        replace(node, text="other words"),
-    ]
-    rows = outlined([node, *others]).nodes
-    same = {name: (rows[name][1:] == rows[name][0]).tolist() for name in ("document", "place")}
-    assert same == {"document": [False, True, True], "place": [False, False, True]}
-    assert rows["name"].tolist() == ["d.md", "e.md", "d.md", "d.md"]
 
 
 def test_a_leaf_keeps_its_paragraphs():

@@ -18,7 +18,7 @@ from support.stores import (
 
 from raptor_core.errors import DamagedTreeError, StoreError
 from raptor_core.store import Edition, PublicationCounts, publishing
-from raptor_core.store.engines.base import Point, SetLive, Upsert
+from raptor_core.store.engines.base import Point, Upsert
 from raptor_core.store.payload import manifest_id
 
 pytestmark = pytest.mark.slow
@@ -62,21 +62,6 @@ def test_many_trees_come_in_one_commit_as_each_would_alone(store, commits):
     assert faults(store) == []
 
 
-def test_each_tree_is_told_what_changed_of_it(store, commits):
-    publish_together(store, {tree: make_tree(tree) for tree in NAMES})
-    moved = make_tree("two")
-    moved[0] = replace(moved[0], position=99)
-    trees_now = {"one": make_tree("one")[2:], "two": moved, "three": make_tree("three", n=16)}
-    done, dropped = publish_together(store, trees_now)
-    assert done == [
-        PublicationCounts(added=0, updated=1, unchanged=12, removed=2),  # the facts of a summary
-        PublicationCounts(added=0, updated=1, unchanged=14, removed=0),
-        PublicationCounts(added=5, updated=0, unchanged=15, removed=0),
-    ]
-    assert (dropped, len(commits)) == (0, 2)
-    assert {node.id for node in store.nodes()} == {n.id for of in trees_now.values() for n in of}
-
-
 def test_trees_go_in_the_commit_in_which_others_come(store, commits):
     publish_together(store, {tree: make_tree(tree) for tree in NAMES})
     done, dropped = publish_together(store, {"four": make_tree("four")}, ["one", "two", "never"])
@@ -97,18 +82,6 @@ def test_a_tree_without_its_vectors_stays_and_other_calls_are_published(store):
     assert faults(store) == []
 
 
-def test_of_several_calls_for_one_tree_the_last_counts(store, commits):
-    whole = edition("one")
-    fewer = edition_of(whole.nodes[2:], "one")
-    with store.publishing() as publishing:
-        publishing.publish([whole])
-        assert publishing.publish([fewer])[0].removed == 2
-        assert publishing.drop(["one"]) == 13
-        assert publishing.drop(["one"]) == 0
-    assert len(commits) == 3
-    assert store.point_ids("one") == []
-
-
 def publish_and_fail(store):
     with store.publishing() as publishing:
         publishing.publish([edition("two")])
@@ -122,56 +95,6 @@ def test_a_block_that_an_error_ends_changes_nothing(store):
     with pytest.raises(ZeroDivisionError):
         publish_and_fail(store)
     assert (store.nodes(), store.manifests()) == before
-
-
-def test_commits_hold_as_many_calls_as_fit_and_at_least_one(store, commits, monkeypatch):
-    monkeypatch.setattr(publishing, "COMMIT_POINTS", 60)
-    with store.publishing() as block:
-        for tree in map(str, range(7)):
-            block.publish([edition(tree)])
-        block.publish([edition("large", n=60)])
-        block.drop(["1", "2"])
-    sizes = [len(one.ids) for commit in commits for one in commit if isinstance(one, SetLive)]
-    assert sizes == [60, 45, 75]
-    assert faults(store) == []
-    assert trees(store) == ["0", "3", "4", "5", "6", "large"]
-
-
-def test_nothing_to_publish_commits_nothing(store, commits):
-    assert publish_together(store, {}) == ([], 0)
-    assert commits == []
-
-
-def test_a_publication_that_ended_takes_no_more(store):
-    with store.publishing() as publishing:
-        pass
-    with pytest.raises(StoreError, match="has ended"):
-        publishing.publish([edition("one")])
-    with pytest.raises(StoreError, match="has ended"):
-        publishing.drop(["one"])
-
-
-def test_a_failed_commit_is_told_at_the_end_again(store, monkeypatch):
-    monkeypatch.setattr(publishing, "COMMIT_POINTS", 1)
-    given = [edition(tree) for tree in NAMES]
-    with monkeypatch.context() as planted:
-        planted.setattr(store._engine, "apply", fail)
-        with pytest.raises(StoreError, match="no room"):
-            publish_one_by_one(store, given)
-    assert trees(store) == []
-
-
-def publish_one_by_one(store, given):
-    """Each on its own, as whoever goes on with the next after a tree that cannot be published."""
-    with store.publishing() as block:
-        block.publish(given[:1])
-        for one in given[1:]:
-            with pytest.raises(StoreError, match="no room"):
-                block.publish([one])
-
-
-def fail(_):
-    raise StoreError("no room")
 
 
 def test_marks_are_the_manifests_in_short(store):

@@ -2,13 +2,12 @@
 
 import re
 import shutil
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from support.stores import NEWER, make_tree, open_at, publish
+from support.stores import make_tree, open_at, publish
 
-from raptor_core.errors import StoreError, StoreMismatchError
+from raptor_core.errors import StoreError
 
 NAME = "corpus"
 TREE = make_tree()
@@ -65,18 +64,6 @@ def test_what_an_error_says_to_move_away_mends_the_store(root, damage, tmp_path_
         assert store.count() == len(TREE)
     with open_at(root, identity=None) as store:
         assert store.nodes() == sorted(TREE, key=lambda n: (n.tree, n.layer, *n.order))
-
-
-def test_another_embedder_may_be_set_back_or_built_under_another_name(root):
-    with pytest.raises(StoreMismatchError) as caught:
-        open_at(root, identity=NEWER)
-    open_at(root).close()
-    (name,) = re.findall(r'store\.corpus = "(\w+)"', str(caught.value))
-    with open_at(root, identity=replace(NEWER, corpus=name), corpus=name) as store:
-        publish(store, TREE)
-    shutil.rmtree(root / re.findall(r"the folder qdrant/(\w+) of", str(caught.value))[0])
-    with open_at(root, identity=None, corpus=name) as store:
-        assert store.count() == len(TREE)
 
 
 def test_a_closed_store_is_opened_again(root):

@@ -8,11 +8,8 @@ from support.stores import IDENTITY, make_tree, open_at, publish
 
 from raptor_core.errors import StoreError, StoreMismatchError
 from raptor_core.settings.stores import StoreSettings
-from raptor_core.store import Where, stored_identity
+from raptor_core.store import stored_identity
 from raptor_core.store.collection import SCHEMA
-from raptor_core.store.engines import qdrant
-from raptor_core.store.engines.base import Delete, Point, Upsert
-from raptor_core.store.engines.qdrant import split
 from raptor_core.store.server import METADATA
 
 KEY = "planted-secret-key"
@@ -60,25 +57,6 @@ def test_a_publication_is_one_request_with_its_manifest_last(stand_in):
     assert states == [{"staged"}, {"manifest"}, {"manifest"}]
 
 
-@pytest.mark.parametrize("limit", [1, 3000, 10**6])
-def test_requests_are_the_operations_in_their_order(monkeypatch, limit):
-    monkeypatch.setattr(qdrant, "REQUEST_BYTES", limit)
-    points = tuple(Point(f"p{i}", {"text": "x" * 50}) for i in range(7))
-    operations = [
-        Upsert(points),
-        Delete(tuple(f"d{i}" for i in range(30))),
-        Upsert((Point("manifest", {}),)),
-    ]
-    requests = list(split(operations))
-    for kind in (Upsert, Delete):
-        expected = [row for one in operations if isinstance(one, kind) for row in one[0]]
-        sent = [one for request in requests for one in request]
-        assert [row for one in sent if isinstance(one, kind) for row in one[0]] == expected
-    assert requests[-1][-1] == operations[-1]
-    assert (len(requests) == 1) == (limit == 10**6)
-    assert list(split([])) == []
-
-
 def test_a_reader_that_stays_open_sees_what_others_publish_and_drop(stand_in):
     with (
         open_at(None, "server", url=stand_in.url) as store,
@@ -91,14 +69,6 @@ def test_a_reader_that_stays_open_sees_what_others_publish_and_drop(stand_in):
         store.drop("t")
         assert {node.tree for node in reader.nodes()} == {"beside"}
         assert reader.search_text(["old"], 9)[0] == []
-
-
-def test_values_of_a_filter_are_sent_once_each(stand_in):
-    twice = Where(trees=("t", "t"), documents=("d0.md", "d0.md"), layers=(0, 0))
-    with open_at(None, "server", url=stand_in.url) as store:
-        publish(store, make_tree())
-        assert store.count(twice) == 4
-        assert len(store.manifests(["t", "t"])) == 1
 
 
 def test_a_plain_client_reads_a_layer_by_its_fields(stand_in):

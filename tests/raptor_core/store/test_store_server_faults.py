@@ -1,7 +1,6 @@
 """A server that fails, at the wire: what is asked again, and what is said."""
 
 import pytest
-from qdrant_client import models
 from support.ports import free_port
 from support.qdrant_server import KEY, READING_KEY
 from support.qdrant_stand_in import Fault
@@ -122,28 +121,6 @@ def test_a_key_is_asked_for_and_one_that_may_only_read_reads(stand_in, monkeypat
     assert READING_KEY not in str(caught.value)
     with opened(stand_in, identity=None) as store:
         assert {node.text[:5] for node in store.nodes()} == {"words"}
-
-
-def test_vectors_of_another_length_than_the_collection_are_told(stand_in):
-    with opened(stand_in) as store:
-        publish(store, make_tree())
-        dense = models.VectorParams(size=8, distance=models.Distance.COSINE)
-        given = {
-            "sparse_vectors_config": {"lexical": models.SparseVectorParams()},
-            "strict_mode_config": models.StrictModeConfig(enabled=False),
-        }
-        stand_in.client.delete_collection(NAME)
-        stand_in.client.create_collection(NAME, {"dense": dense}, **given)
-        with pytest.raises(StoreError, match=r"400.*(dim|shape|broadcast)"):
-            publish(store, make_tree(word="new"))
-
-
-def test_a_collection_that_somebody_removes_is_told(stand_in):
-    with opened(stand_in) as store:
-        stand_in.client.delete_collection(NAME)
-        with pytest.raises(StoreError, match=r"404 Not Found: .*open the store again") as caught:
-            store.count()
-    assert "Raw response" not in str(caught.value)
 
 
 def test_a_key_that_may_not_write_is_told_before_anything_is_written(stand_in, monkeypatch):

@@ -28,13 +28,6 @@ def test_vectors_come_back_bit_for_bit(store):
     assert all(vector.dtype == np.float32 for vector in found.values())
 
 
-def test_texts_are_those_of_summaries_in_any_tree(store):
-    nodes = make_tree("one")
-    publish(store, nodes, "one")
-    texts = store.texts(node.content_key for node in nodes)
-    assert texts == {node.content_key: node.text for node in nodes if node.layer}
-
-
 def test_publishing_counts_what_changed(store):
     old = make_tree(n=12)
     assert publish(store, old) == PublicationCounts(added=15, updated=0, unchanged=0, removed=0)
@@ -66,13 +59,6 @@ def test_publishing_refuses_nodes_of_another_tree(store):
     nodes = make_tree("other")
     with pytest.raises(StoreError, match="other"):
         store.publish(make_manifest(nodes), nodes)
-
-
-def test_an_empty_tree_can_be_published(store):
-    publish(store, make_tree())
-    assert publish(store, []).removed == 15
-    assert store.count() == 0
-    assert store.manifests()[0].layer_sizes == ()
 
 
 def test_dropping_removes_every_point_of_the_tree(store):

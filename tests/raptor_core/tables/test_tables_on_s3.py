@@ -5,7 +5,7 @@ import threading
 import pytest
 from support.object_store import KEY, SECRET, forget_connections
 
-from raptor_core.errors import MissingExtraError, SettingsError, TableError
+from raptor_core.errors import TableError
 from raptor_core.tables.curation import decide, read_curation, read_decisions, take_back
 from raptor_core.tables.files import TableStore
 
@@ -45,20 +45,6 @@ def test_what_one_process_decided_another_reads(s3):
     assert read_decisions(reader) == made
     take_back(TableStore(url), made[0].id, who="Per")
     assert read_curation(reader).chunks == {"b"}
-
-
-def test_another_process_sees_what_is_new(s3):
-    url = f"s3://{s3.new_bucket()}/tables"
-    reader = TableStore(url)
-    assert not reader.exists(*AT)
-    forget_connections()
-    writer = TableStore(url)
-    for word in ("one", "two"):
-        writer.write(*AT, frame(word))
-        assert reader.exists(*AT)
-        assert trees(reader.read(*AT)) == {word}
-    writer.delete(*AT)
-    assert not reader.exists(*AT)
 
 
 def test_readers_beside_a_writer_see_whole_tables(s3):
@@ -114,16 +100,6 @@ def test_a_bucket_that_is_missing_is_named_and_not_made(s3):
     assert "no-such-bucket" not in names
 
 
-def test_a_damaged_object_is_named(s3):
-    bucket = s3.new_bucket()
-    store = TableStore(f"s3://{bucket}/tables")
-    store.write(*AT, frame("one"))
-    (key,) = s3.keys(bucket)
-    s3.client().put_object(Bucket=bucket, Key=key, Body=b"PAR1 nothing PAR1")
-    with pytest.raises(TableError, match=r"b c.parquet is damaged"):
-        store.read(*AT)
-
-
 def test_a_server_that_is_gone_is_an_error_and_never_an_absence(s3, monkeypatch):
     monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:1")
     forget_connections()
@@ -140,27 +116,3 @@ def test_a_server_that_is_gone_is_an_error_and_never_an_absence(s3, monkeypatch)
             call()
         assert KEY not in str(caught.value)
         assert SECRET not in str(caught.value)
-
-
-@pytest.mark.parametrize(
-    ("url", "extra"),
-    [
-        ("s3://bucket/tables", "s3"),
-        ("gs://bucket/tables", "gcs"),
-        ("abfs://container@account.dfs.core.windows.net/tables", "azure"),
-    ],
-)
-def test_the_extra_that_is_missing_is_named(monkeypatch, url, extra):
-    import fsspec
-
-    def missing(_url, **_options):
-        raise ImportError("not installed")
-
-    monkeypatch.setattr(fsspec.core, "url_to_fs", missing)
-    with pytest.raises(MissingExtraError, match=rf"raptor-assets\[{extra}\]"):
-        TableStore(url)
-
-
-def test_an_unknown_protocol_is_a_wrong_setting():
-    with pytest.raises(SettingsError, match="expected a folder or a URL"):
-        TableStore("nowhere://bucket")

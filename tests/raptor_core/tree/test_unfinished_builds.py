@@ -1,20 +1,11 @@
 """A build after an unfinished one pays for no text and no vector again."""
 
-import os
-import signal
-import subprocess
-import sys
-import threading
-import time
 from collections import Counter
-from pathlib import Path
 
 import numpy as np
 import pytest
-from support import paid_build
 from support.openai_server import FakeOpenAI
-from support.paid_build import CONCURRENCY, DOCUMENTS, make_components, paid_settings
-from support.stores import PROCESS_PATH
+from support.paid_build import DOCUMENTS, make_components, paid_settings
 
 from raptor_core.errors import BudgetError
 from raptor_core.tree.build import build_tree
@@ -84,62 +75,3 @@ def test_junk_in_the_cache_becomes_no_summary(tmp_path):
         again = build_tree(DOCUMENTS, components=make_components(settings, tmp_path))
         assert server.n_requests == n_paid + 1
     assert list(again.nodes()) == list(tree.nodes())
-
-
-class Gate:
-    """Lets the first requests through and holds the others until it is opened."""
-
-    def __init__(self, n):
-        self.n = n
-        self.answered = []
-        self._lock = threading.Lock()
-        self._opened = threading.Event()
-
-    def __call__(self, body):
-        with self._lock:
-            passes = len(self.answered) < self.n
-            if passes:
-                self.answered.append(str(body))
-        if not passes:
-            self._opened.wait(60)
-
-    def open(self):
-        self._opened.set()
-
-
-def until(condition):
-    end = time.monotonic() + 60
-    while not condition():
-        assert time.monotonic() < end
-        time.sleep(0.005)
-
-
-def start(server, folder):
-    script = Path(paid_build.__file__)
-    environment = {**os.environ, "PYTHONPATH": PROCESS_PATH}
-    return subprocess.Popen(
-        [sys.executable, str(script), server.base_url, str(folder)], env=environment
-    )
-
-
-@pytest.mark.slow
-@pytest.mark.rare
-@pytest.mark.parametrize(("layer", "n_answered"), [(1, 1), (1, 10), (2, 2)])
-def test_a_killed_build_has_lost_no_answer_that_it_received(tmp_path, layer, n_answered):
-    with FakeOpenAI() as other:
-        whole = build_tree(DOCUMENTS, components=make_components(paid_settings(other.base_url)))
-    sizes = [len(above.nodes) for above in whole.layers]
-    assert sizes[layer] >= n_answered + CONCURRENCY
-    gate = Gate(sum(sizes[1:layer]) + n_answered)
-    with FakeOpenAI(hold=gate) as server:
-        process = start(server, tmp_path)
-        # Every thread has come back for another answer, so each has kept its last one.
-        until(lambda: server.n_requests == gate.n + CONCURRENCY)
-        process.send_signal(signal.SIGKILL)
-        process.wait()
-        gate.open()
-        again = paid_build.build(server.base_url, tmp_path)
-        asked = Counter(str(body) for body in server.bodies)
-    assert {asked[body] for body in gate.answered} == {1}
-    assert list(again.nodes()) == list(whole.nodes())
-    assert server.n_requests == other.n_requests + CONCURRENCY

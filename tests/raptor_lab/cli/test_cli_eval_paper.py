@@ -7,7 +7,6 @@ import pytest
 from support.command import embedder_made_by, raptor
 from support.evaluation_sets import qasper, records, write_lines
 from support.hashing import HashingEmbedder
-from support.openai_server import FakeOpenAI
 
 SPREAD = {"collapsed", "collapsed-lexical", "traversal", "hybrid"}
 
@@ -67,27 +66,6 @@ def assert_curve(pages):
     assert walked == sorted(walked)
     told = [e.text for e in ET.fromstring(pages["curve-2.svg"]).iter() if e.text]
     assert {"qasper: evidence recall", "collapsed", "traversal"} <= set(told)
-
-
-@pytest.mark.slow
-@pytest.mark.rare
-def test_the_curve_is_drawn_by_the_answers_of_a_reader(call, village, tmp_path):
-    quick = ("--no-contiguous", "--no-timing", "--max-calls", "60")
-    with FakeOpenAI(answer=lambda _body: "twelve minutes") as server:
-        environ = {"RAPTOR_READER__BASE_URL": server.base_url}
-        printed = call(tmp_path / "out", village, "--reader", "chat:small", *quick, **environ)
-        assert printed.code == 0, printed.err
-        n_requests = server.n_requests
-        assert (
-            call(tmp_path / "out", village, "--reader", "chat:small", *quick, **environ).code == 0
-        )
-        assert server.n_requests == n_requests
-    pages = {path.name: path.read_text() for path in (tmp_path / "out").iterdir()}
-    curve = rows(pages["curve.md"], "village: answer f1 by length of the context")[2:]
-    assert {line[0] for line in curve} == {"collapsed", "traversal"}
-    assert {line[3].partition(" ")[0] for line in curve} == {"0.333"}
-    assert "village: answer f1" in pages["curve-1.svg"]
-    assert rows(pages["retrievers.md"], "village: evidence recall")
 
 
 def assert_page(pages):
@@ -191,17 +169,6 @@ def assert_left_out(pages):
         "village",
         "qasper",
     ]
-
-
-def test_the_ablation_is_left_out_where_it_is_not_wanted_or_is_the_tree(call, village, tmp_path):
-    without = call(tmp_path / "a", village, "--no-contiguous", "--no-timing")
-    assert without.code == 0
-    assert "Figure 6)\n" not in (tmp_path / "a" / "scaling.md").read_text().partition("##")[2]
-    assert "retrievers.md" in without.out
-    same = call(tmp_path / "b", village, "--clustering", "contiguous")
-    assert same.code == 0
-    for folder in ("a", "b"):
-        assert "contiguous tree" not in (tmp_path / folder / "retrievers.md").read_text()
 
 
 def test_a_place_that_cannot_be_written_and_a_missing_file_are_told(call, village, tmp_path):

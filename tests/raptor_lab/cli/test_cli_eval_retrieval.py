@@ -4,7 +4,7 @@ import json
 
 import pytest
 from support.command import embedder_made_by, raptor
-from support.evaluation_sets import LAMP, MILL, qasper, records, write_lines
+from support.evaluation_sets import LAMP, MILL, records, write_lines
 from support.hashing import HashingEmbedder
 
 
@@ -54,28 +54,6 @@ def test_another_clustering_is_another_tree_with_the_same_leaves(call, tmp_path)
     assert call(file, "--clustering", "nearest").code == 2
 
 
-def test_nodes_at_the_most_and_kinds_of_questions(call, tmp_path):
-    file = tmp_path / "papers.json"
-    file.write_text(json.dumps(qasper()))
-    ways = ("--strategy", "traversal", "--strategy", "collapsed", "--budget-tokens", "900")
-    printed = call(file, *ways, "--top-k", "1,3", "--by-kind", "--json")
-    assert printed.code == 0, printed.err
-    lines = {line["system"]: line["mean_tokens"] for line in printed.json["lines"]}
-    assert list(lines) == ["traversal:1", "traversal:3", "collapsed:1", "collapsed:3"]
-    assert lines["collapsed:1"] < lines["collapsed:3"]
-    kinds = printed.json["by_kind"]
-    assert {kind: found["n_questions"] for kind, found in kinds.items()} == {
-        "abstractive": 1,
-        "boolean": 1,
-        "extractive": 2,
-        "none": 1,
-    }
-    table = call(file, "--strategy", "traversal:3", "--by-kind")
-    assert "qasper, extractive: evidence recall" in table.out
-    assert call(file, "--top-k", "0").code == 2
-    assert "traversal:5" in call(file, "--strategy", "traversal:0").err
-
-
 def test_own_questions_over_a_folder(call, tmp_path):
     docs = tmp_path / "docs"
     docs.mkdir()
@@ -106,22 +84,3 @@ def test_what_is_wrong_is_told(call, tmp_path):
     assert (wrong.code, wrong.json["error"]) == (3, "SettingsError")
     file.write_text(json.dumps({"id": "a"}))
     assert call(file).code == 4
-
-
-def test_a_preset_is_measured_beside_on_the_same_questions(call, tmp_path):
-    file = write_lines(tmp_path / "village.jsonl", records())
-    ways = ("--strategy", "flat", "--strategy", "hybrid", "--beside", "simple")
-    wrong = call(file, "--beside", "simplest", "--json")
-    assert (wrong.code, wrong.json["error"]) == (3, "SettingsError")
-    assert "trees built" not in wrong.err
-    printed = call(file, *ways, "--budget-tokens", "40,400", "--json", "--questions")
-    assert printed.code == 0, printed.err
-    found = printed.json
-    assert [line["system"] for line in found["lines"]] == ["flat", "hybrid", "simple"] * 2
-    assert found["lines"][2]["figures"]["evidence_recall"]["difference"]["p"] <= 1
-    assert len(found["questions"]) == 18
-    assert found["beside"]["simple"]["nodes_by_layer"] == [3]
-    assert found["trees"]["nodes_by_layer"][0] > 3
-    table = call(file, *ways)
-    assert "trees built" not in table.err
-    assert "simple:\n3 trees, nodes by layer 0: 3" in table.out

@@ -6,7 +6,6 @@ import re
 from pathlib import Path
 
 import pytest
-from support.browser import chromium
 from support.command import raptor
 from support.openai_server import FakeOpenAI
 
@@ -87,25 +86,6 @@ def test_a_lie_with_a_number_is_followed_into_the_parent(folder):
     assert found["findings"][0]["missing"] == ["4711"]
 
 
-def test_contexts_are_compared_with_and_without_the_nodes(built, folder, tmp_path):
-    fill(folder, lambda rows: [row.update(verdict="contradicted") for row in rows])
-    golden = tmp_path / "golden.jsonl"
-    golden.write_text('{"question": "Who lit the lamp?", "expected": ["farness/lighthouse.md"]}\n')
-    asked = ("eval", "verdicts", folder, "--questions", golden, "--strategy", "collapsed")
-    printed = built.call(*asked, "--json")
-    assert printed.code == 0, printed
-    found = printed.json["contexts"]
-    assert found["touched"] == 1
-    assert found["without"]["context_tokens_mean"] < found["with"]["context_tokens_mean"]
-    told = built.call(*asked)
-    assert "1 contexts hold such a node" in told.out
-    case = {"question": "Who?", "expected": "a.md", "tree": "nowhere.md"}
-    golden.write_text(json.dumps(case))
-    wrong = built.call(*asked, "--json")
-    assert wrong.json["error"] == "UnknownTreeError"
-    assert "nowhere.md" in wrong.json["message"]
-
-
 def test_a_reader_answers_from_both_contexts(built, folder, tmp_path):
     fill(folder, lambda rows: [row.update(verdict="contradicted") for row in rows])
     golden = tmp_path / "golden.jsonl"
@@ -177,36 +157,3 @@ def test_a_sheet_in_part_is_read_where_that_is_asked(folder):
     fill(folder, lambda rows: [row.update(verdict="") for row in rows[1:]])
     found = raptor("eval", "verdicts", folder, "--partly", "--json").json
     assert (found["n_nodes"], len(found["findings"])) == (1, 1)
-
-
-def test_the_page_is_filled_in_by_keyboard_and_saves_what_is_read(folder, tmp_path):
-    troubles = []
-    rows = rows_of(folder / "sheet.csv")
-    with chromium() as browser:
-        context = browser.new_context(color_scheme="dark", accept_downloads=True)
-        page = context.new_page()
-        page.on("console", lambda message: troubles.append(message.text))
-        page.on("pageerror", lambda error: troubles.append(str(error)))
-        page.goto((folder / "sheet.html").as_uri())
-        dark = page.evaluate("getComputedStyle(document.body).backgroundColor")
-        page.keyboard.press("n")
-        page.keyboard.type('a note, "quoted" 5')
-        page.keyboard.press("Shift+Tab")
-        page.keyboard.press("2")
-        for _ in rows[1:]:
-            page.keyboard.press("1")
-        assert page.locator("#progress").inner_text().startswith(f"{len(rows)} of {len(rows)} ")
-        page.reload()
-        assert page.locator("fieldset.done").count() == len(rows)
-        with page.expect_download() as saved:
-            page.keyboard.press("s")
-        saved.value.save_as(tmp_path / "saved.csv")
-        page.emulate_media(color_scheme="light")
-        assert page.evaluate("getComputedStyle(document.body).backgroundColor") != dark
-        assert saved.value.suggested_filename == "filled.csv"
-        context.close()
-    assert troubles == []
-    printed = raptor("eval", "verdicts", folder, "--filled", tmp_path / "saved.csv", "--json")
-    assert printed.code == 0, printed
-    assert printed.json["kinds"]["added"] == 1
-    assert printed.json["findings"][0]["reason"] == 'by hand: added, a note, "quoted" 5'

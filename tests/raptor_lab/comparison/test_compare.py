@@ -1,7 +1,5 @@
 """Strategies side by side on small trees."""
 
-import math
-
 import numpy as np
 import pytest
 from support.evaluation_sets import quality, records, write_lines
@@ -11,11 +9,10 @@ from support.trees import leaf, summary
 from raptor_core.documents.base import Document
 from raptor_core.errors import SettingsError
 from raptor_core.evaluation.golden_file import Question
-from raptor_core.settings import HybridSettings, Settings, with_preset
-from raptor_core.tokens import WordCounter
+from raptor_core.settings import Settings, with_preset
 from raptor_core.tree.components import Components
-from raptor_lab.comparison.compare import compare, compare_preset, join
-from raptor_lab.comparison.index import index_key, open_index, tree_statistics
+from raptor_lab.comparison.compare import compare, compare_preset
+from raptor_lab.comparison.index import index_key, open_index
 from raptor_lab.comparison.measures import (
     content_recall,
     document_measures,
@@ -180,31 +177,6 @@ def test_trees_are_built_once_and_finished_ones_are_kept(village, tmp_path):
     assert key != index_key(changed, components())
 
 
-def test_sizes_of_the_trees_are_those_of_their_nodes(village, tmp_path):
-    with open_index(village, components(), tmp_path) as index:
-        found = tree_statistics(index)
-        nodes = {node.id: node for node in index.store.nodes()}
-    summaries = [node for node in nodes.values() if node.layer]
-    children = [nodes[child] for node in summaries for child in node.children]
-    layers = [node.layer for node in nodes.values()]
-    assert found.n_trees == 3
-    assert list(found.nodes_by_layer) == [layers.count(layer) for layer in sorted(set(layers))]
-    assert found.mean_children == pytest.approx(len(children) / len(summaries))
-    assert found.mean_child_tokens == pytest.approx(np.mean([n.n_tokens for n in children]))
-    assert found.mean_summary_tokens == pytest.approx(np.mean([n.n_tokens for n in summaries]))
-    ratios = [s.n_tokens / sum(nodes[c].n_tokens for c in s.children) for s in summaries]
-    assert found.mean_ratio == pytest.approx(np.mean(ratios))
-
-
-def test_trees_of_one_leaf_have_no_summaries_to_measure(tmp_path):
-    rows = [{"id": "a", "text": "Short.", "questions": [{"question": "Why?"}]}]
-    dataset = load_dataset(write_lines(tmp_path / "short.jsonl", rows))
-    with open_index(dataset, components(), tmp_path) as index:
-        found = tree_statistics(index)
-        assert (found.nodes_by_layer, found.mean_ratio) == ((1,), 0)
-        assert compare(index, [make_system("traversal")], [400]).measures == []
-
-
 @pytest.mark.parametrize(
     ("name", "told"),
     [
@@ -216,40 +188,6 @@ def test_trees_of_one_leaf_have_no_summaries_to_measure(tmp_path):
 def test_a_way_that_is_not_there_is_told(name, told):
     with pytest.raises(SettingsError, match=told):
         make_system(name)
-
-
-def test_the_values_are_plain(village, tmp_path):
-    values = run(village, tmp_path, "collapsed", "traversal").values()
-    assert (values["dataset"], values["n_questions"], values["pooled"]) == ("village", 3, False)
-    line = values["lines"][1]
-    assert line["system"] == "traversal"
-    assert math.isfinite(line["figures"]["evidence_recall"]["difference"]["p"])
-
-
-def test_further_ways_join_a_comparison_and_are_compared_with_its_first(village, tmp_path):
-    together = run(village, tmp_path, "collapsed@0", "collapsed", "root")
-    first = run(village, tmp_path, "collapsed@0", "collapsed")
-    others = run(village, tmp_path, "root")
-    assert join(first, others.scores).lines == together.lines
-    with pytest.raises(ValueError, match="expected each system once"):
-        join(first, first.scores)
-    with pytest.raises(ValueError, match="'root' is not measured on the questions and budgets"):
-        join(first, others.scores[1:])
-
-
-def test_trees_by_other_limits_tell_their_tokens_as_the_others(village, tmp_path):
-    counter = components().counter
-    given = components(tokens={"counter": "words"})
-    with open_index(village, given, tmp_path, counter=counter) as index:
-        nodes = index.store.nodes()
-        n_tokens = sum(manifest.n_tokens for manifest in index.manifests)
-    assert [node.n_tokens for node in nodes] == counter.count([node.text for node in nodes])
-    assert n_tokens == sum(node.n_tokens for node in nodes)
-    assert max(WordCounter().count([node.text for node in nodes if node.is_leaf])) <= 24
-    assert n_tokens > sum(WordCounter().count([node.text for node in nodes]))
-    key = index_key(village, given)
-    assert key != index_key(village, given, counter)
-    assert key == index_key(village, given, WordCounter())
 
 
 def test_a_preset_stands_beside_by_its_own_strategy_and_trees(village, tmp_path):
@@ -266,16 +204,3 @@ def test_a_preset_stands_beside_by_its_own_strategy_and_trees(village, tmp_path)
     assert beside.mean == alone.figures["evidence_recall"].mean
     flat = figure(found, "flat", 400, "evidence_recall").mean.value
     assert beside.difference.interval.value == pytest.approx(beside.mean.value - flat)
-
-
-def test_a_strategy_asks_with_the_weights_of_the_settings(village, tmp_path, monkeypatch):
-    asked = []
-    weights = HybridSettings(lexical=1.0, neighbours=())
-    given = components(hybrid=weights.model_dump(), retrieval={"top_k": 1})
-    with open_index(village, given, tmp_path) as index:
-        search = index.retriever.search_vectors
-        spy = lambda *given: asked.append(given[-1]) or search(*given)  # noqa: E731
-        monkeypatch.setattr(index.retriever, "search_vectors", spy)
-        compare(index, [make_system("hybrid"), make_system("flat")], [400])
-    assert {query.hybrid.lexical for query in asked} == {1.0}
-    assert {query.top_k for query in asked if query.strategy == "hybrid"} == {None}

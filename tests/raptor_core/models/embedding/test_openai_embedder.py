@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from support.openai_server import FakeOpenAI, Fault, hash_vector
 
-from raptor_core.errors import AnswerError, EndpointError, MissingKeyError, ModelError
+from raptor_core.errors import AnswerError, ModelError
 from raptor_core.models.embedding.openai import OpenAIEmbedder
 from raptor_core.retrying import RetryPolicy
 from raptor_core.settings.models import EmbedderSettings
@@ -81,23 +81,6 @@ def test_prefixes_are_read_and_are_in_the_fingerprint(server):
     assert made.fingerprint != embedder(server).fingerprint
 
 
-def test_the_address_is_not_in_the_fingerprint(server):
-    with FakeOpenAI() as elsewhere:
-        assert embedder(server).fingerprint == embedder(elsewhere).fingerprint
-
-
-@pytest.mark.parametrize(
-    "fault", [Fault.rate_limited(), Fault.error(500), Fault.cut_connection(), Fault.malformed()]
-)
-def test_faults_are_retried_and_then_named(server, fault):
-    made = embedder(server)
-    server.fail(fault, times=2)
-    assert made.embed(["a"]).shape == (1, 8)
-    server.fail(fault, times=None)
-    with pytest.raises(EndpointError, match=r"embedder: embeddings with 'tiny'.*after 3 attempts"):
-        made.embed(["b"])
-
-
 def test_a_change_of_dimension_is_an_error_with_the_remedy(server):
     made = embedder(server)
     assert made.n_dims == 8
@@ -131,10 +114,3 @@ def test_a_zero_vector_is_an_error_that_shows_the_text(server):
     server.fail(Fault.malformed(zeros))
     with pytest.raises(ModelError, match="the blank page"):
         made.embed(["the blank page"])
-
-
-def test_without_a_key_it_says_what_is_missing(monkeypatch):
-    monkeypatch.delenv("PLANTED_KEY", raising=False)
-    made = OpenAIEmbedder(EmbedderSettings(kind="openai", api_key_env="PLANTED_KEY", model="m"))
-    with pytest.raises(MissingKeyError, match=r"PLANTED_KEY.*embedder\.api_key_env"):
-        made.embed(["a"])

@@ -5,7 +5,7 @@ from collections import Counter
 from dataclasses import replace
 
 import pytest
-from support.openai_server import FakeOpenAI, Fault
+from support.openai_server import FakeOpenAI
 from support.paid_build import DOCUMENTS, make_components, paid_settings
 from support.summarizers import ScriptedSummarizer
 
@@ -39,27 +39,6 @@ def asked(server):
     return Counter(str(body["messages"]) for body in server.bodies)
 
 
-@pytest.mark.parametrize("concurrency", [1, 8])
-def test_runs_of_a_few_calls_end_in_the_tree_and_repeat_none(server, concurrency):
-    with FakeOpenAI() as other:
-        whole, ended = run(other, NodeCache())
-    assert ended is None
-    assert whole.calls > 14
-    cache, calls = NodeCache(), []
-    for _ in range(whole.calls):
-        spent, ended = run(
-            server, cache, budget={"calls": 7}, summarizer={"concurrency": concurrency}
-        )
-        calls.append(spent.calls)
-        if ended is None:
-            break
-        assert "budget.calls = 7" in ended
-    assert sum(calls) == whole.calls
-    assert set(calls[:-1]) == {7}
-    assert asked(server) == asked(other)
-    assert set(asked(server).values()) == {1}
-
-
 @pytest.mark.parametrize("budget", [{"tokens": 900}, {"usd": 0.0008}])
 def test_tokens_and_dollars_are_not_passed_by_what_the_endpoint_counts(server, budget):
     cache, ended, n_runs = NodeCache(), "not yet", 0
@@ -82,20 +61,6 @@ def test_answers_under_way_when_the_budget_ends_are_kept(server):
     assert (spent.calls, server.n_requests, cache.count_texts()) == (4, 4, 4)
 
 
-def test_a_refused_attempt_is_no_call_and_one_without_an_answer_is(server):
-    server.fail(Fault.rate_limited(), times=2)
-    spent, _ = run(server, NodeCache(), budget={"calls": 5}, summarizer={"concurrency": 1})
-    assert (spent.calls, spent.retries, server.n_requests) == (5, 2, 7)
-    server.fail(Fault.cut_connection(), times=2)
-    spent, _ = run(server, NodeCache(), budget={"calls": 5}, summarizer={"concurrency": 1})
-    assert (spent.calls, server.n_requests) == (3, 12)
-
-
-def test_extractive_summaries_are_no_calls(server):
-    spent, ended = run(server, NodeCache(), summarizer={"kind": "extractive"}, budget={"calls": 0})
-    assert (spent, ended, server.n_requests) == (Usage(), None, 0)
-
-
 def test_what_a_custom_summarizer_reports_is_counted(server):
     class Paid(ScriptedSummarizer):
         def summarize(self, requests):
@@ -107,13 +72,6 @@ def test_what_a_custom_summarizer_reports_is_counted(server):
     build_tree(DOCUMENTS, components=components)
     n = summarizer.n_made
     assert components.ledger.spent(SUMMARIES) == Usage(n, 10 * n, 5 * n, usd=0.25 * n)
-
-
-def test_local_embeddings_count_nothing(server):
-    components = make_components(paid_settings(server.base_url, budget={"calls": 0, "tokens": 0}))
-    embedded = embed_nodes(make_leaves("t", DOCUMENTS, components), components, NodeCache())
-    assert embedded.vectors.any()
-    assert (embedded.usage, components.ledger.spendings) == (Usage(), ())
 
 
 ENDPOINT = {"kind": "openai", "model": "vector", "batch_size": 4}

@@ -2,9 +2,8 @@
 
 import pytest
 from support.hashing import HashingEmbedder
-from support.openai_server import FakeOpenAI, Fault
+from support.openai_server import FakeOpenAI
 
-from raptor_core.errors import EndpointError, MissingKeyError
 from raptor_core.models.reading.citations import renumber
 from raptor_core.models.reading.reader import Passage, Reader, best_sentences
 from raptor_core.nodes import Node
@@ -108,20 +107,6 @@ def test_passages_are_numbered_and_fenced_and_cannot_break_out(server):
     assert user.count("<passage n=") == user.count("</passage>") == 2
     assert '<passage n="1">\nFact number 1.\n</passage>' in user
     assert user.lower().count("<question>") == 1
-
-
-def test_faults_are_retried_and_then_named(server):
-    server.fail(Fault.truncated(), times=2)
-    assert reader(server).read("What?", PASSAGES).usage.retries == 2
-    server.fail(Fault.refusing(), times=None)
-    with pytest.raises(EndpointError, match=r"reader: chat .* after 3 attempts: the model refused"):
-        reader(server).read("What?", PASSAGES)
-
-
-def test_without_a_key_it_says_what_is_missing(monkeypatch):
-    monkeypatch.delenv("PLANTED_KEY", raising=False)
-    with pytest.raises(MissingKeyError, match=r"PLANTED_KEY.*reader\.api_key_env"):
-        Reader(ReaderSettings(api_key_env="PLANTED_KEY")).read("What?", PASSAGES)
 
 
 def test_without_passages_nothing_is_asked(server):

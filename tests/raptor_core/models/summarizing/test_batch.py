@@ -1,21 +1,12 @@
 """Summaries by the batch endpoint: all arrive at its price, and a killed run pays nothing twice."""
 
-import logging
-import os
-import signal
-import subprocess
-import sys
-import time
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from support import paid_build
 from support.openai_batches import FakeBatches
-from support.openai_dialects import reasoning_model
-from support.openai_server import FakeOpenAI, Fault, Seen
+from support.openai_server import FakeOpenAI, Fault
 from support.paid_build import DOCUMENTS, make_components, paid_settings
-from support.stores import PROCESS_PATH
 from support.word_counter import WordCounter
 
 from raptor_core.errors import BudgetError, EndpointError
@@ -28,9 +19,6 @@ from raptor_core.settings import BudgetSettings, PriceSettings, Settings, Summar
 from raptor_core.tree.build import build_tree
 
 PRICES = {"small": PriceSettings(input=1.0, output=2.0)}
-
-
-SECRET = "sk-planted-batch"
 
 
 class Killed(BaseException):
@@ -140,34 +128,12 @@ def test_what_a_batch_does_not_give_is_asked_for_at_once(server, batches, name):
     assert total == pytest.approx(ledger.spent().usd)
 
 
-def test_answers_of_a_batch_lose_their_reasoning_as_others_do(server, batches):
-    batches.fault = lambda _body: Fault.answering("<think>\nHm.\n</think>\n\nTwo people speak.")
-    answers = list(summarizer(server).summarize(requests(4)))
-    assert [answer.text for answer in answers[1:]] == ["Two people speak."] * 3
-
-
-def test_a_batch_that_ran_out_of_time_gives_what_it_has(server, batches):
-    batches.status = "expired"
-    batches.fault = lambda body: Fault.cut_connection() if "of 1 " in str(body) else None
-    answers = list(summarizer(server).summarize(requests(5)))
-    assert sum(isinstance(answer, Summary) for answer in answers) == 5
-    assert len(chats(server)) == 2
-
-
 def test_a_batch_that_is_refused_says_why_and_is_not_waited_for_again(server, batches):
     batches.status = "failed"
     for _ in range(2):
         with pytest.raises(EndpointError, match=r"line 1 is no request.*batch_from = 0"):
             list(summarizer(server).summarize(requests(5)))
     assert len(batches.batches) == 2
-
-
-def test_a_field_that_the_endpoint_refuses_is_in_no_batch(server, batches):
-    server.refuse = reasoning_model
-    batches.fault = lambda body: reasoning_model(Seen("", body, ""))
-    answers = list(summarizer(server).summarize(requests(6)))
-    assert all(isinstance(answer, Summary) for answer in answers)
-    assert len(batches.answered) == 5
 
 
 def run_until_killed(server, batches, where, n_requests=6):
@@ -257,33 +223,3 @@ def test_a_build_by_batches_is_the_build_at_once(server, batches, tmp_path):
     assert len(batches.batches) >= 2
     at_once = build_tree(DOCUMENTS, components=make_components(paid_settings(server.base_url)))
     assert [node.id for node in tree.nodes()] == [node.id for node in at_once.nodes()]
-
-
-def test_the_key_is_in_no_word_of_a_batch(server, batches, monkeypatch, caplog):
-    monkeypatch.setenv("PLANTED_KEY", SECRET)
-    caplog.set_level(logging.DEBUG)
-    batches.fault = lambda _body: Fault.error(401, f"no such key: {SECRET}")
-    server.refuse = lambda _seen: Fault.error(401, f"no such key: {SECRET}")
-    answers = list(summarizer(server).summarize(requests(5)))
-    assert len(answers) == 5
-    assert "check the key" in str(answers)
-    assert SECRET not in str(answers) + caplog.text
-
-
-@pytest.mark.rare
-@pytest.mark.slow
-def test_a_build_that_is_killed_while_it_waits_is_completed_and_asks_for_nothing_twice(
-    server, batches, tmp_path
-):
-    batches.polls = 10**9  # never done
-    command = [sys.executable, paid_build.__file__, server.base_url, str(tmp_path), "5"]
-    with subprocess.Popen(command, env={**os.environ, "PYTHONPATH": PROCESS_PATH}) as process:
-        deadline = time.monotonic() + 120
-        while not batches.looks and time.monotonic() < deadline:
-            time.sleep(0.02)
-        process.send_signal(signal.SIGKILL)
-    assert len(batches.batches) == 1
-    batches.polls = 0
-    tree = paid_build.build(server.base_url, tmp_path, 5)
-    asked = [str(body) for body in (*batches.answered, *(seen.body for seen in chats(server)))]
-    assert len(asked) == len(set(asked)) == sum(len(layer.nodes) for layer in tree.layers[1:])
