@@ -153,6 +153,7 @@ def tiny_t5(tmp_path_factory):
     return folder
 
 
+@pytest.mark.rare
 def test_a_t5_answers_each_ask_the_same_alone_and_in_a_batch(tiny_t5):
     reader = UnifiedQa(str(tiny_t5))
     asks = [Ask(WHEEL, "the wheel was sold . " * at) for at in range(10)]

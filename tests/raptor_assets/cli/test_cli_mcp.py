@@ -79,31 +79,6 @@ def test_tools_say_that_they_only_read_and_what_they_take_and_give(server):
     assert set(get_args(Strategy)) == set(STRATEGIES)
 
 
-def test_a_search_is_what_the_command_gives(server, built):
-    (found,) = conversation(server, ("search", {"question": KEEPER, "strategy": "flat"}))
-    printed = built.call("query", KEEPER, "--strategy", "flat", "--json").json
-    assert [node["id"] for node in values(found)["nodes"]] == [
-        node["id"] for node in printed["nodes"]
-    ]
-    assert values(found)["budget_tokens"] == printed["budget_tokens"]
-
-
-def test_filters_narrow_a_search_and_empty_ones_match_nothing(server):
-    harbour, soup, *empty = map(
-        values,
-        conversation(
-            server,
-            ("search", {"question": KEEPER, "trees": ["farness/harbour.md"]}),
-            ("search", {"question": KEEPER, "documents": ["soup.md"]}),
-            ("search", {"question": KEEPER, "trees": []}),
-            ("search", {"question": KEEPER, "documents": []}),
-        ),
-    )
-    assert {node["tree"] for node in harbour["nodes"]} == {"farness/harbour.md"}
-    assert all("soup.md" in node["documents"] for node in soup["nodes"])
-    assert [found["nodes"] for found in empty] == [[], []]
-
-
 def test_what_finds_nothing_says_why(server):
     off_topic, small, unknown = map(
         values,

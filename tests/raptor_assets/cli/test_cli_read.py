@@ -5,14 +5,10 @@ import re
 import socket
 import sys
 from collections import Counter
-from contextlib import suppress
 
-import httpx
 import pytest
 from support.command import raptor
 from support.openai_server import FakeOpenAI
-from support.ports import free_port
-from support.processes import process_of, wait_until
 
 from raptor_assets.cli.commands.questions import query_command
 from raptor_assets.cli.options import read_options
@@ -183,21 +179,6 @@ def test_a_condition_that_is_none_is_refused(built, condition):
     assert (refused.code, "--metadata" in refused.err) == (2, True)
 
 
-def test_query_filters_narrow_what_is_found(built):
-    def nodes(*arguments):
-        return built.call("query", "the storm of 1953", *arguments, "--json").json["nodes"]
-
-    assert {node["tree"] for node in nodes("--tree", "soup.md")} == {"soup.md"}
-    assert {node["layer"] for node in nodes("--layer", 1)} == {1}
-    assert {tuple(n["documents"]) for n in nodes("--document", "farness/harbour.md")} == {
-        ("farness/harbour.md",)
-    }
-    assert nodes("--metadata", "site=nowhere") == []
-    walked = built.call("query", "storm", "--strategy", "traversal", "--top-k", 1, "--json").json
-    assert walked["strategy"] == "traversal"
-    assert len({node["layer"] for node in walked["nodes"]}) > 1
-
-
 def test_a_query_that_matches_nothing_says_why(built):
     printed = built.call("query", "storm", "--layer", 9)
     assert (printed.code, printed.out) == (0, "")
@@ -281,30 +262,6 @@ def test_ui_starts_dagster_on_this_home(own, monkeypatch):
     assert environ["DAGSTER_HOME"] == str(own.home / "dagster")
     assert environ["RAPTOR_HOME"] == str(own.home)
     assert "RAPTOR_SOURCE__WATCH" not in environ
-
-
-SENSORS = """{ repositoriesOrError { ... on RepositoryConnection { nodes { sensors {
-    name sensorState { status } } } } } }"""
-
-
-@pytest.mark.rare
-def test_the_ui_watches_the_source_where_it_is_told_to(own):
-    """A real web server, code location and daemon, asked as the page asks them."""
-    port, log = free_port(), own.root / "ui.log"
-    call = "from raptor_assets.cli import main; main()"
-    command = [sys.executable, "-c", call, "ui", "--watch", "--port", str(port)]
-
-    def answer():
-        with suppress(httpx.TransportError):
-            found = httpx.post(f"http://127.0.0.1:{port}/graphql", json={"query": SENSORS})
-            return found.json() if found.status_code == 200 else None
-
-    with process_of(command, own.root, log, {"RAPTOR_HOME": str(own.home)}) as process:
-        wait_until(answer, [log], needed=[process])
-        told = answer()
-    (place,) = told["data"]["repositoriesOrError"]["nodes"]
-    (sensor,) = place["sensors"]
-    assert sensor == {"name": "source_sensor", "sensorState": {"status": "RUNNING"}}
 
 
 def test_tree_tells_how_many_nodes_have_several_parents(built):

@@ -105,12 +105,6 @@ def test_a_tree_is_looked_at_by_names_before_texts_and_searched_under_a_node(key
     assert (missing.status_code, missing.json()["error"]) == (404, "UnknownTreeError")
 
 
-def test_a_search_is_what_the_command_gives(keyed, built):
-    found = keyed.post("/search", json={"question": KEEPER, "strategy": "flat"}).json()
-    printed = built.call("query", KEEPER, "--strategy", "flat", "--json").json
-    assert [node["id"] for node in found["nodes"]] == [node["id"] for node in printed["nodes"]]
-
-
 def test_a_search_is_narrowed_by_document_layer_and_metadata(keyed):
     def found(**where):
         asked = {"question": KEEPER, "strategy": "flat", **where}
@@ -262,11 +256,6 @@ def test_listening_beyond_loopback_asks_for_a_key(built, monkeypatch):
         refused = built.call("serve", "--host", host)
         assert refused.code == 7
         assert "RAPTOR_API_KEY" in refused.err
-
-
-def test_there_is_a_home_or_an_error(tmp_path):
-    refused = raptor("serve", "--home", tmp_path / "none")
-    assert refused.code == 4
 
 
 def test_a_store_that_a_build_holds_is_told_as_busy(built, monkeypatch):

@@ -78,7 +78,7 @@ def test_a_mistake_is_told_to_people_on_standard_error():
 
 
 @pytest.mark.parametrize(
-    "command", ["status", "query x", "ask x", "tree x", "drop x --yes", "ui", "mcp"]
+    "command", ["status", "query x", "ask x", "tree x", "drop x --yes", "ui", "serve", "mcp"]
 )
 def test_a_place_without_a_home_exits_with_4_and_says_how_to_make_one(command, tmp_path):
     where = [*command.split(), "--home", tmp_path / "none"]
@@ -88,13 +88,6 @@ def test_a_place_without_a_home_exits_with_4_and_says_how_to_make_one(command, t
     as_json = raptor(*where, "--json")
     assert (as_json.code, as_json.json["error"]) == (4, "MissingHomeError")
     assert not (tmp_path / "none").exists()
-
-
-def test_a_metadata_filter_without_a_value_is_a_mistake(tmp_path):
-    raptor("init", "--home", tmp_path)
-    printed = raptor("query", "x", "--metadata", "year", "--home", tmp_path)
-    assert printed.code == 2
-    assert "KEY=VALUE" in printed.err
 
 
 def test_exit_codes_follow_the_errors_class():

@@ -17,10 +17,8 @@ from raptor_core import HomeRetriever
 from raptor_core.errors import (
     MissingHomeError,
     StoreLockedError,
-    StoreMismatchError,
     UnknownTreeError,
 )
-from raptor_core.integrations import langchain, llama_index
 from raptor_core.retrieval import Query, Retriever
 from raptor_core.store import open_store
 from raptor_core.store.base import Where
@@ -28,11 +26,6 @@ from raptor_core.store.base import Where
 pytestmark = pytest.mark.slow
 
 QUESTIONS = ["who kept the lamp burning?", "crab soup", "what did the breakwater cost?"]
-
-
-def ids(found):
-    """A batch's vectors differ from a single text's in the last digits, and so do the scores."""
-    return [hit.node.id for hit in found.hits]
 
 
 @pytest.fixture
@@ -78,21 +71,6 @@ def test_an_open_store_serves_searches_at_once(store, retriever):
         return await asyncio.gather(*(over_store.asearch(asked) for asked in QUESTIONS * 5))
 
     assert asyncio.run(together()) == [over_store.search(asked) for asked in QUESTIONS] * 5
-
-
-def test_searches_at_once_give_what_each_gives_alone(retriever):
-    alone = [retriever.search(question) for question in QUESTIONS]
-    node_id = alone[0].hits[0].node.id
-
-    async def together():
-        searches = asyncio.gather(*(retriever.asearch(asked) for asked in QUESTIONS * 3))
-        batch, traced = retriever.asearch_many(QUESTIONS), retriever.atrace(node_id)
-        return await searches, await batch, await traced
-
-    searches, batch, traced = asyncio.run(together())
-    assert searches == alone * 3
-    assert list(map(ids, batch)) == list(map(ids, alone))
-    assert traced == retriever.trace(node_id)
 
 
 def test_the_home_is_the_one_of_the_environment_where_none_is_named(built, monkeypatch):
@@ -158,20 +136,6 @@ def test_every_node_is_a_child_of_its_parents(retriever):
         assert root.node.id in {parent.id for parent in above.parents}
     with pytest.raises(UnknownTreeError, match="no published node"):
         retriever.family("00000000-0000-0000-0000-000000000000")
-
-
-def test_frameworks_search_a_home(retriever):
-    expected = [hit.node.id for hit in retriever.search(QUESTIONS[0]).ranked]
-    documents = langchain.RaptorRetriever(searcher=retriever).invoke(QUESTIONS[0])
-    assert [document.id for document in documents] == expected
-    nodes = asyncio.run(llama_index.RaptorRetriever(retriever).aretrieve(QUESTIONS[0]))
-    assert [node.node_id for node in nodes] == expected
-
-
-def test_another_embedder_than_the_homes_is_refused(built, monkeypatch):
-    monkeypatch.setenv("RAPTOR_EMBEDDER__QUERY_PREFIX", "question: ")
-    with pytest.raises(StoreMismatchError):
-        HomeRetriever(built.home).search("the lamp")
 
 
 def test_a_place_without_a_home_is_refused_at_once(tmp_path):

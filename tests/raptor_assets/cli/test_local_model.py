@@ -13,7 +13,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 from support.command import Place
-from support.evaluation_sets import records, write_lines
 from support.local_model import model_file, serve
 from support.processes import kill_group, wait_until
 from support.trees import leaf, summary
@@ -91,13 +90,7 @@ def new_place(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def plan(new_place):
-    """What `raptor plan` printed before the build."""
-    return new_place.call("plan", "--json")
-
-
-@pytest.fixture(scope="module")
-def built(new_place, plan):
+def built(new_place):
     """What the first build printed."""
     return new_place.call("build", "--json")
 
@@ -109,37 +102,16 @@ def place(new_place, built):
     return new_place
 
 
-def test_a_plan_with_a_local_model_costs_nothing(plan):
-    assert plan.code == 0, plan.err
-    assert plan.json["cost"]["usd"] == 0
-
-
 def test_a_build_is_published_and_the_next_one_calls_nothing(place, built):
     assert built.json["n_summarized"] > 0
     again = place.call("build", "--force", "--json")
     assert (again.code, again.json["n_summarized"]) == (0, 0), again.err
 
 
-def test_a_model_that_moved_makes_nothing_stale(place, tmp_path):
-    link = tmp_path / "moved.gguf"
-    link.symlink_to(model_file())
-    printed = place.call("build", "--json", RAPTOR_SUMMARIZER__MODEL=str(link))
-    assert (printed.json["built"], printed.json["n_summarized"]) == ([], 0)
-
-
 def test_a_question_is_answered_in_this_process(place):
     printed = place.call("ask", "When did the keeper light the lamp?", "--json")
     assert printed.code == 0, printed.err
     assert "dusk" in printed.json["answer"]
-
-
-def test_readers_are_compared_with_the_model_as_reader(place, tmp_path):
-    file = write_lines(tmp_path / "village.jsonl", records()[:1])
-    plain = {"RAPTOR_SUMMARIZER__KIND": "extractive"}
-    printed = place.call("eval", "reader", file, "--json", "--budget-tokens", "100", **plain)
-    assert printed.code == 0, printed.err
-    (spent,) = printed.json["spent"]
-    assert (spent["usage"]["calls"], spent["usage"]["usd"]) == (1, 0)
 
 
 def test_the_process_and_the_server_write_the_same(server):

@@ -10,8 +10,7 @@ from support.workshop import Workshop, prose
 
 from raptor_assets.assets.names import BUILD
 from raptor_assets.local.status import read_status
-from raptor_core.identity import fingerprint
-from raptor_core.models.summarizing.base import FailedSummary, Summary
+from raptor_core.models.summarizing.base import FailedSummary
 
 pytestmark = pytest.mark.slow
 
@@ -28,21 +27,6 @@ class FlatteningEmbedder(HashingEmbedder):
         if self.is_broken:
             vectors[:] = 1.0
         return vectors
-
-
-class WordySummarizer:
-    """The first ``n_words`` of each child, or always the same ``text``."""
-
-    fingerprint = fingerprint("wordy", {})
-
-    def __init__(self, n_words=4, text=None):
-        self.n_words = n_words
-        self.text = text
-
-    def summarize(self, requests):
-        for request in requests:
-            parts = [" ".join(text.split()[: self.n_words]).strip(".") for text in request.texts]
-            yield Summary(request.key, self.text or ". ".join(parts).capitalize() + ".")
 
 
 class RefusingSummarizer(ScriptedSummarizer):
@@ -105,21 +89,6 @@ def test_documents_whose_text_looks_wrong_are_named_and_published(tmp_path):
     assert "letters in glued words" in found.metadata["worst_nodes"].value
     (fine,) = evaluations(workshop, "documents", "document_text", "b.md")
     assert fine.passed
-
-
-def test_near_duplicates_warn_with_their_nodes_and_are_published(tmp_path):
-    told = "The castle by the river was built of copper and silver in the winter of the dragon."
-    workshop = Workshop(tmp_path, components={"summarizer": WordySummarizer(text=told)})
-    workshop.write("a.md", prose(60, seed=1))
-    assert workshop.build().succeeded
-    assert "a.md" in workshop.manifests()
-    (found,) = evaluations(workshop, "layer_1/summaries", "near_duplicates")
-    assert (found.passed, found.severity) == (False, dg.AssetCheckSeverity.WARN)
-    assert found.metadata["near_duplicate_share"].value > 0.5
-    table = found.metadata["worst_nodes"].value
-    assert "The castle by the river" in table
-    assert "`raptor tree a.md --trace " in table
-    assert "clustering.threshold" in found.metadata["remedy"].value
 
 
 def test_a_tree_published_from_older_documents_is_stale(tmp_path):

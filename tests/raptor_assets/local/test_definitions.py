@@ -71,43 +71,6 @@ def test_every_layer_and_the_tree_carry_their_checks(definitions):
     assert found == {
         (spec.asset_key, spec.name) for spec in build_check_specs(Settings(), CHAIN_NAMES)
     }
-    for layer in range(1, 6):
-        on_layer = {name for key, name in found if key == CHAIN_NAMES.summaries(layer).key}
-        assert on_layer >= {
-            "compression_ratio",
-            "coverage",
-            "junk_text",
-            "language_switch",
-        }
-        on_clusters = {name for key, name in found if key == CHAIN_NAMES.clusters(layer).key}
-        assert on_clusters == {"cluster_size", "token_budget"}
-        assert (CHAIN_NAMES.findings(layer).key, "hallucination_audit") in found
-    for layer in range(6):
-        assert (CHAIN_NAMES.embeddings(layer).key, "embedding") in found
-    assert {name for key, name in found if key == CHAIN_NAMES.tree.key} >= {"shrink", "store"}
-
-
-def test_structural_checks_block_and_statistical_ones_do_not():
-    blocking = {spec.name: spec.blocking for spec in build_check_specs(Settings(), CHAIN_NAMES)}
-    assert blocking == {
-        "document_text": False,
-        "chunk_length": False,
-        "compression_ratio": False,
-        "cluster_size": False,
-        "language_switch": False,
-        "near_duplicates": False,
-        "model_answers": False,
-        "summary_coverage": False,
-        "hallucination_audit": False,
-        "prompt_injection": False,
-        "staleness": False,
-        "token_budget": True,
-        "coverage": True,
-        "junk_text": True,
-        "shrink": True,
-        "embedding": True,
-        "store": True,
-    }
 
 
 def test_kinds_follow_the_settings(tmp_path):

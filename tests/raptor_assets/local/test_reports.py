@@ -83,13 +83,6 @@ def test_findings_are_shown_and_make_the_page_new_but_not_the_change(pair):
     assert not pair.metadata("tree_report", "a.md")["reused"]
 
 
-def test_a_dropped_partition_loses_its_page(pair):
-    pair.drop("a.md")
-    assert not page(pair).exists()
-    assert page(pair, "b.md").exists()
-    assert read_records(pair.access().tables, "a.md") == {}
-
-
 def test_nothing_of_a_removed_document_is_left_in_the_reports(tmp_path):
     workshop = Workshop(tmp_path, grouping={"by": "folder"})
     workshop.write("guides/a.md", prose(24, seed=1))

@@ -3,11 +3,10 @@
 import os
 from pathlib import Path
 
-import pandas as pd
 import pytest
 
 from raptor_assets.home.source_state import KEY, keep_look, load_catalog, look
-from raptor_core.documents import Catalog, parser_fingerprint
+from raptor_core.documents import parser_fingerprint
 from raptor_core.settings import SourceSettings
 from raptor_core.tables.files import TableStore
 
@@ -65,14 +64,6 @@ def test_a_damaged_one_is_read_anew_and_mended(tables, settings, damage):
     again = keep(tables, settings)
     assert again.n_read == 40
     assert again.inventory == scan.inventory
-    assert look(tables, settings).n_read == 0
-
-
-def test_a_catalog_of_an_earlier_version_is_none(tables, settings):
-    frame = pd.DataFrame([("0" * 32, "[]")], columns=["file", "reading"])
-    tables.write(KEY, "files", frame, {"parsers": "of then"})
-    assert load_catalog(tables, settings) == Catalog()
-    keep(tables, settings)
     assert look(tables, settings).n_read == 0
 
 

@@ -5,7 +5,6 @@ import queue
 import sqlite3
 import subprocess
 import sys
-import threading
 import uuid
 from contextlib import closing
 
@@ -126,23 +125,6 @@ def test_who_watches_a_run_is_told_what_another_process_writes(tmp_path):
         assert [told.get(timeout=30).dagster_event for _ in written] == written
 
 
-def test_threads_share_it(tmp_path):
-    with instance_of(tmp_path, PooledSqliteEventLogStorage) as instance:
-        pooled_job.execute_in_process(instance=instance)
-        found = []
-        threads = [
-            threading.Thread(
-                target=lambda: found.append(instance.get_materialized_partitions(THING))
-            )
-            for _ in range(6)
-        ]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        assert found == [{"p"}] * 6
-
-
 def test_an_event_is_stored_with_its_rows_or_not_at_all(tmp_path, monkeypatch):
     with instance_of(tmp_path, PooledSqliteEventLogStorage) as instance:
         run_id = pooled_job.execute_in_process(instance=instance).run_id
@@ -180,6 +162,7 @@ def test_no_row_for_each_partition_is_kept_of_what_a_run_plans(tmp_path):
     assert named == {(CHAIN_NAMES.tree.key, "a.md"), (CHAIN_NAMES.tree.key, "b.md")}
 
 
+@pytest.mark.rare
 def test_processes_that_open_a_new_home_at_once_all_get_it(tmp_path):
     command = [sys.executable, build_process.__file__, "open_records_at_once", str(tmp_path), "4"]
     done = subprocess.run(

@@ -62,18 +62,6 @@ def test_beside_it_the_rest_is_built(start, unlistable):
     assert live(workshop)[1] == {"one/a.md", "two/c.md", "two/d.md"}
 
 
-def test_a_shard_with_a_document_of_it_is_kept(tmp_path, unlistable):
-    grouping = {"by": "document", "shards": 1}
-    workshop = Workshop(tmp_path, grouping=grouping, tree={"max_layers": 1})
-    workshop.write("one/a.md", prose(6, seed=1))
-    workshop.write("two/b.md", prose(6, seed=2))
-    workshop.build()
-    unlistable.append(workshop.docs / "two")
-    report = workshop.build()
-    assert (report.changes.withheld, report.built) == (("shard-0000",), [])
-    assert live(workshop)[1] == {"one/a.md", "two/b.md"}
-
-
 def test_a_run_that_finds_a_folder_unlistable_publishes_nothing_without_it(start, unlistable):
     workshop, daemon = start("corpus")
     before = live(workshop)
@@ -84,14 +72,6 @@ def test_a_run_that_finds_a_folder_unlistable_publishes_nothing_without_it(start
     assert live(workshop) == before
     unlistable.clear()
     assert workshop.build().built == ["corpus"]
-
-
-def test_a_file_that_cannot_be_read_keeps_the_tree_of_its_folder(start):
-    workshop, _ = start("folder")
-    before = live(workshop)
-    (workshop.docs / "two/d.md").write_bytes(b"\x00\x01\x02\xff" * 400)
-    assert workshop.build().changes.withheld == ("two",)
-    assert live(workshop) == before
 
 
 def rows_home(root):

@@ -108,6 +108,7 @@ def test_a_data_frame_rebuilds_exactly_what_changed(tmp_path):
     assert sorted(team.instance.get_dynamic_partitions("wiki_trees")) == ["page-0", "page-1"]
 
 
+@pytest.mark.rare
 def test_nothing_of_the_chain_is_stale_by_what_another_document_did(tmp_path):
     """Dagster would call all partitions stale, since all depend on the one upstream asset."""
     rows = {"a": prose(12, seed=1), "b": prose(12, seed=2)}

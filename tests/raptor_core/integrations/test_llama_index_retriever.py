@@ -1,6 +1,5 @@
 """The LlamaIndex retriever returns the hits of a search, and behaves as LlamaIndex requires."""
 
-import asyncio
 import importlib
 import sys
 
@@ -35,12 +34,6 @@ def test_a_cutoff_by_similarity_keeps_what_is_nearly_as_good_as_the_best(retriev
     assert 0 < len(kept) < len(nodes)
 
 
-def test_nodes_stand_in_the_order_of_the_texts_on_request(retriever, mixed):
-    nodes = RaptorRetriever(retriever, mixed, order="document").retrieve(QUESTION)
-    found = retriever.search(QUESTION, mixed).hits
-    assert [node.node_id for node in nodes] == [hit.node.id for hit in found]
-
-
 def test_a_chunk_has_its_place_and_a_summary_has_none(retriever, mixed):
     nodes = [found.node for found in RaptorRetriever(retriever, mixed).retrieve(QUESTION)]
     chunks = [node for node in nodes if node.metadata["layer"] == 0]
@@ -62,11 +55,6 @@ def test_models_read_the_documents_and_no_keys(retriever, mixed):
     assert found.node_id not in shown
 
 
-def test_waiting_gives_the_same(retriever, mixed):
-    ours = RaptorRetriever(retriever, mixed)
-    assert asyncio.run(ours.aretrieve(QUESTION)) == ours.retrieve(QUESTION)
-
-
 def test_it_stands_in_a_query_engine(retriever):
     ours = RaptorRetriever(retriever, Query(budget_tokens=60))
     answer = RetrieverQueryEngine.from_args(ours, llm=MockLLM()).query(QUESTION)
@@ -81,11 +69,6 @@ def test_as_many_nodes_as_are_asked_for(retriever):
         RaptorRetriever(retriever, similarity_top_k=0)
     with pytest.raises(TypeError, match="top_n"):
         RaptorRetriever(retriever, top_n=2)
-
-
-def test_errors_are_ours(retriever):
-    with pytest.raises(SettingsError, match="no strategy"):
-        RaptorRetriever(retriever, Query("nosuch")).retrieve(QUESTION)
 
 
 def test_without_llama_index_the_extra_is_named(monkeypatch):

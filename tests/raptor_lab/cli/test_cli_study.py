@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 from support.command import raptor
-from support.openai_server import FakeOpenAI
 
 from raptor_assets.assets.names import manual_findings
 from raptor_core.tables.files import TableStore
@@ -84,24 +83,6 @@ def test_a_lie_with_a_number_is_followed_into_the_parent(folder):
     found = raptor("eval", "verdicts", folder, "--json").json
     assert found["propagation"] == {"n_traceable": 1, "n_repeated": 1}
     assert found["findings"][0]["missing"] == ["4711"]
-
-
-def test_a_reader_answers_from_both_contexts(built, folder, tmp_path):
-    fill(folder, lambda rows: [row.update(verdict="contradicted") for row in rows])
-    golden = tmp_path / "golden.jsonl"
-    case = {"question": "Who lit the lamp?", "expected": ["farness/lighthouse.md"]}
-    golden.write_text(json.dumps({**case, "answer": "Agnes Moor"}))
-    asked = ("eval", "verdicts", folder, "--questions", golden, "--strategy", "collapsed", "--read")
-    answers = iter(["Agnes Moor.", "A keeper"])
-    with FakeOpenAI(answer=lambda _body: next(answers)) as server:
-        told = {"RAPTOR_READER__BASE_URL": server.base_url, "RAPTOR_READER__MODEL": "small"}
-        printed = raptor(*asked, "--home", built.home, "--json", **told)
-        assert printed.code == 0, printed
-        found = printed.json["contexts"]["answers"]
-        assert found == {"n_asked": 1, "n_same": 0, "f1_first": 1.0, "f1_second": 0.0}
-        again = raptor(*asked, "--home", built.home, **told)
-    assert server.n_requests == 2
-    assert "0 of 1 answers are the same" in again.out
 
 
 @pytest.mark.parametrize(

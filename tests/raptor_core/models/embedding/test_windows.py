@@ -33,13 +33,6 @@ def test_no_part_of_a_long_text_is_unseen(embedder, text):
     np.testing.assert_allclose(np.linalg.norm(whole), 1, atol=1e-5)
 
 
-def test_a_long_text_has_the_same_bits_alone_and_in_company(embedder):
-    texts = [LONG, "short", LONG + END, "short"]
-    together = embedder.embed(texts)
-    for text, vector in zip(texts, together, strict=True):
-        np.testing.assert_array_equal(embedder.embed([text])[0], vector)
-
-
 @pytest.fixture(scope="module")
 def retriever():
     components = Components(Settings(chunking={"max_tokens": 1000}))

@@ -1,7 +1,7 @@
 import pytest
 
 from raptor_core.errors import AnswerError, EndpointError, MissingKeyError
-from raptor_core.models.endpoints.dialects import PLACEHOLDER, find_key, is_official, shown_url
+from raptor_core.models.endpoints.dialects import PLACEHOLDER, find_key, is_official
 from raptor_core.models.endpoints.faults import CallFaultError, FaultError, Retrier, scrub
 from raptor_core.models.endpoints.messages import retry_after_seconds
 from raptor_core.retrying import RetryPolicy
@@ -151,10 +151,6 @@ def test_only_openai_itself_needs_a_key():
     assert is_official("https://eu.api.openai.com/v1")
     assert not is_official("https://api.openai.com.example.org/v1")
     assert not is_official("http://localhost/api.openai.com")
-
-
-def test_urls_are_shown_without_what_may_be_secret():
-    assert shown_url("https://me:word@host:8443/v1?api-key=s#x") == "https://host:8443/v1"
 
 
 def test_scrubbing_takes_the_secret_out_and_keeps_one_short_line():
