@@ -113,11 +113,10 @@ class Retrieval:
     """Retrieved nodes in the strategy's order, and their size.
 
     ``n_tokens`` of the hits are at most ``query.budget_tokens``. ``n_candidates`` were considered,
-    and ``n_passed_over`` of them did not fit the budget. ``n_paragraphs`` counts complete
-    paragraphs, in a search of one corpus; the other hits are summaries and chunks. ``kind`` is
-    "detail" or "general", as hybrid took the question, and ``reason`` says why; other strategies
-    leave both empty. ``note`` warns of the answer: the question was too long to be read whole, or
-    the query filters by metadata that no document has.
+    and ``n_passed_over`` of them did not fit the budget. ``kind`` is "detail" or "general", as
+    hybrid took the question, and ``reason`` says why; other strategies leave both empty. ``note``
+    warns of the answer: the question was too long to be read whole, or the query filters by
+    metadata that no document has.
     """
 
     question: str
@@ -126,7 +125,6 @@ class Retrieval:
     n_tokens: int
     n_candidates: int
     n_passed_over: int
-    n_paragraphs: int = 0
     kind: str = ""
     reason: str = ""
     note: str = ""

@@ -1,16 +1,22 @@
-"""Questions as the embedder reads them: a long one in windows, of which the best is searched for.
+"""Questions as the embedder reads them, and the warning of one that nothing answers.
 
-The mean of the windows would be further from the answer: in 3,200 characters of chatter one
-sentence asks. ``docs/research.md`` has the figures.
+Of the windows of a long question the best is searched for. Their mean would be further from the
+answer: in 3,200 characters of chatter one sentence asks. The best node of a question without an
+answer, or in a language that no document has, is no nearer than those of everyday sentences.
+``docs/research.md`` has the figures.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
 
+import numpy as np
+
 from raptor_core.models.embedding.base import Embedder, WindowingEmbedder
-from raptor_core.retrieval.base import Questions, Retrieval
+from raptor_core.retrieval.base import Query, Questions, Retrieval
+from raptor_core.retrieval.general.wording import read_wording
 from raptor_core.store.base import Where
+from raptor_core.store.lexical import tokens
 from raptor_core.store.store import VectorStore
 from raptor_core.vectors import Vectors
 
@@ -72,3 +78,90 @@ def _note(n_windows: int) -> str:
         f"the question is longer than the embedder reads at once: of {n_windows} parts the "
         "one that matches best was searched for; ask a shorter question"
     )
+
+
+EVERYDAY = (
+    "How long does an egg boil?",
+    "Who won the football match on Sunday?",
+    "Plant the roses in spring.",
+    "The train to the coast leaves at noon.",
+    "My tooth hurts when I drink cold water.",
+    "What does a new roof cost?",
+    "The court dismissed the appeal.",
+    "Feed the cat twice a day.",
+    "Which key opens the cellar door?",
+    "The choir sang in the old church.",
+    "It will rain in the mountains tomorrow.",
+    "Paint the fence before winter.",
+    "Wann öffnet das Museum?",
+    "¿Cuánto cuesta el billete?",
+    "Le marché est fermé le lundi.",
+    "Где находится аптека?",
+)
+"""Sentences that show how near the best node is by chance."""
+
+SPREADS = 3.0
+"""Median absolute deviations over the median of the everyday scores up to which chance reaches."""
+
+KNOWN_SHARE = 0.75
+"""Share of a question's longer words in the context from which it is taken for answered."""
+
+SHORT_WORD_CHARS = 3
+"""Longest word that is common enough to say nothing about an answer."""
+
+NOTE = (
+    "nothing in the searched documents is nearer to the question than chance: they may not answer "
+    "it, or not be in its language"
+)
+
+
+_vector_cache: dict[tuple[str, int], Vectors] = {}
+
+
+def _everyday_vectors(embedder: Embedder, n_dims: int) -> Vectors:
+    """Return the vectors of ``EVERYDAY``, which a process embeds once."""
+    key = (embedder.fingerprint, n_dims)
+    if key not in _vector_cache:
+        _vector_cache[key] = embedder.embed_queries(EVERYDAY)
+    return _vector_cache[key]
+
+
+def warn_of_chance(
+    questions: Questions,
+    retrievals: list[Retrieval],
+    query: Query,
+    store: VectorStore,
+    embedder: Embedder,
+) -> list[str]:
+    """Return a note for each question that is no nearer to any node than chance, else ""."""
+    notes = [""] * len(retrievals)
+    doubtful = [
+        row
+        for row, (text, retrieval) in enumerate(zip(questions.texts, retrievals, strict=True))
+        if retrieval.hits and not _is_general(text, retrieval) and not _has_words(text, retrieval)
+    ]
+    if not doubtful:
+        return notes
+    vectors = questions.vectors
+    everyday = _everyday_vectors(embedder, vectors.shape[1])
+    rows = np.concatenate([vectors[doubtful], everyday])
+    best = [nearest[0].score if nearest else -1.0 for nearest in store.search(rows, 1, query.where)]
+    chance = np.array(best[len(doubtful) :])
+    median = float(np.median(chance))
+    reach = median + SPREADS * float(np.median(abs(chance - median)))
+    for row, score in zip(doubtful, best, strict=False):
+        notes[row] = NOTE if score <= reach else ""
+    return notes
+
+
+def _is_general(question: str, retrieval: Retrieval) -> bool:
+    return retrieval.kind == "general" or read_wording(question).is_generic
+
+
+def _has_words(question: str, retrieval: Retrieval) -> bool:
+    """Return whether the context has most of the question's longer words."""
+    sought = {t for t in tokens(question) if len(t) > SHORT_WORD_CHARS or not t.isascii()}
+    if not sought:
+        return False
+    texts = (f"{hit.node.context}\n{hit.node.text}" for hit in retrieval.hits)
+    return len(sought.intersection(*[tokens("\n".join(texts))])) >= KNOWN_SHARE * len(sought)

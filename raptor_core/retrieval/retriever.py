@@ -18,10 +18,9 @@ from raptor_core.identity import embedding_key
 from raptor_core.models.embedding.base import Embedder
 from raptor_core.nodes import Tree
 from raptor_core.retrieval.base import Query, Questions, Retrieval, Strategy, require_words
-from raptor_core.retrieval.chance import warn_of_chance
 from raptor_core.retrieval.hybrid import Hybrid
 from raptor_core.retrieval.paper import Nearest, Traversal
-from raptor_core.retrieval.questions import QuestionWindows
+from raptor_core.retrieval.questions import QuestionWindows, warn_of_chance
 from raptor_core.retrieval.trace import Trace, trace
 from raptor_core.settings import StoreSettings
 from raptor_core.store import Where, open_store

@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 import traceback
+from importlib import import_module
 from itertools import count
 from pathlib import Path
 
@@ -34,6 +35,8 @@ from raptor_core.identity import digest
 from raptor_core.store import publishing
 from raptor_core.store.store import VectorStore
 from raptor_core.tree.components import Components
+
+IMPORTED_BY_BUILDS = ("pyarrow.parquet", "scipy.sparse", "scipy.linalg", "raptor_core.store.folder")
 
 
 def die(*_args, **_kwargs):
@@ -181,6 +184,8 @@ def fork_for_each_line(root):
     This process has imported all and begun nothing, so its forks know nothing of each other. It has
     opened records once, which takes longer than a small build, and closed them.
     """
+    for name in IMPORTED_BY_BUILDS:
+        import_module(name)
     with tempfile.TemporaryDirectory() as folder:
         workshop = Workshop(Path(folder))
         with workshop.instance():

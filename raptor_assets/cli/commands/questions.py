@@ -117,7 +117,7 @@ def _print_uncited(answer: Answer, passages: Sequence[Passage]) -> None:
 
 
 def _retrieval_values(retrieval: Retrieval) -> dict[str, Any]:
-    names = ("kind", "reason", "n_tokens", "n_candidates", "n_passed_over", "n_paragraphs", "note")
+    names = ("kind", "reason", "n_tokens", "n_candidates", "n_passed_over", "note")
     return {
         "question": retrieval.question,
         "strategy": retrieval.query.strategy,

@@ -68,7 +68,6 @@ def _retrieval(
         n_tokens=sum(hit.node.n_tokens for hit in hits),
         n_candidates=len(pool.dense),
         n_passed_over=packing.n_passed_over,
-        n_paragraphs=packing.n_paragraphs,
         kind="detail",
         reason=decision.reason,
     )

@@ -31,7 +31,6 @@ class Packing:
         n_tokens: tokens of its nodes.
         n_passed_over: number of summaries and passages that did not fit and scored higher than one
             that was added later; if none was added, all of them.
-        n_paragraphs: number of complete paragraphs.
         why: parts of each score, by node id.
         cuts: paragraph parts of the incomplete chunks, by node id.
     """
@@ -42,7 +41,6 @@ class Packing:
     scores: list[float] = field(default_factory=list)
     n_tokens: int = 0
     n_passed_over: int = 0
-    n_paragraphs: int = 0
     why: dict[str, Mapping[str, float]] = field(default_factory=dict)
     cuts: dict[str, slice] = field(default_factory=dict)
 
@@ -104,7 +102,6 @@ class Packing:
             open_scores[passed_over] = open_scores[best] = -np.inf
             passage = rows[best]
             self.n_tokens += int(filling.n_tokens[passage])
-            self.n_paragraphs += int(passages.is_paragraph[passage])
             for chunk in filling.add(passage):
                 self._add(leaves, chunk, float(scores[passage]))
             n_added[document[best]] += 1

@@ -32,13 +32,11 @@ class Passages:
         chunk: row of the chunk of each part, ascending, shape ``(n_parts,)``.
         passage: number of the passage of each part, from 0 without a gap.
         n_tokens: tokens of each part.
-        is_paragraph: 1 for a passage that is a paragraph, else 0; shape ``(n_passages,)``.
     """
 
     chunk: Numbers
     passage: Numbers
     n_tokens: Numbers
-    is_paragraph: Numbers
 
     @classmethod
     def from_chunks(cls, leaves: Outlines, budget_tokens: int, *, by_paragraph: bool) -> "Passages":
@@ -66,9 +64,7 @@ class Passages:
             is_over = np.bincount(passage, weights=n_tokens)[passage] > budget_tokens
             names[is_over] = single[is_over]
         passage = group_numbers(names)
-        is_paragraph = np.zeros(passage.max() + 1, dtype=np.int64)
-        is_paragraph[passage[names >= 0]] = 1
-        return cls(chunk, passage, n_tokens, is_paragraph)
+        return cls(chunk, passage, n_tokens)
 
     def first_chunks(self) -> Numbers:
         """Return the row of the first chunk of each passage."""
