@@ -3,12 +3,14 @@
 The job that does it in Dagster is in ``raptor_assets.corpus.rollback``.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from raptor_assets.assets.versions import TreeVersion, documents_version
 from raptor_assets.home.access import CorpusAccess
+from raptor_assets.home.readers import declared_readers
 from raptor_assets.shown.report_records import read_records
-from raptor_core.documents import partition_key
+from raptor_core.documents import Entry, partition_key
 from raptor_core.errors import UnknownTreeError
 from raptor_core.store.base import Edition, Manifest, PublicationCounts, Where
 from raptor_core.store.store import VectorStore
@@ -40,7 +42,8 @@ def roll_back(access: CorpusAccess, tree: str, to: str, note: str) -> Published:
         replaced = _manifest(store, tree)
         name = choose_build(access.kept.ids(tree), replaced, to)
         edition = access.kept.read(tree, name, store.identity)
-        missing = sorted(edition.manifest.documents.keys() - _present(access, tree))
+        entries = _entries(access, tree)
+        missing = sorted(edition.manifest.documents.keys() - {entry.id for entry in entries})
         if missing:
             raise UnknownTreeError(
                 f"the build {name} of {tree!r} has the document {missing[0]!r}, which is gone from "
@@ -75,8 +78,10 @@ def release(access: CorpusAccess, tree: str) -> Published:
 def _publish(
     access: CorpusAccess, store: VectorStore, replaced: Manifest, edition: Edition, note: str
 ) -> Published:
-    """Publish an edition, and keep what it replaces."""
-    manifest = replace(edition.manifest, hold=note)
+    """Publish an edition with the readers of today, and keep what it replaces."""
+    entries = _entries(access, edition.manifest.tree)
+    readers = declared_readers(entries, edition.manifest.documents)
+    manifest = replace(edition.manifest, hold=note, readers=readers)
     if replaced.build_id != manifest.build_id:
         access.kept.keep(store, replaced, notes_of(access, replaced))
     counts = store.publish(manifest, edition.nodes, edition.vectors)
@@ -100,11 +105,11 @@ def _manifest(store: VectorStore, tree: str) -> Manifest:
     return manifests[0]
 
 
-def _present(access: CorpusAccess, tree: str) -> set[str]:
-    """Return the ids of the tree's documents in the source."""
+def _entries(access: CorpusAccess, tree: str) -> Sequence[Entry]:
+    """Return the tree's documents in the source."""
     grouping = access.settings.grouping
     trees = access.source.inventory().partitions(grouping).get(partition_key(tree, grouping), {})
-    return {entry.id for entry in trees.get(tree, ())}
+    return trees.get(tree, ())
 
 
 def _version(access: CorpusAccess, tree: str) -> str:
