@@ -90,13 +90,15 @@ def import_trees(store: VectorStore, folder: ExportFolder, export: Export) -> li
     """
     imported: list[ImportedTree] = []
     live = store.manifests([file.manifest.tree for file in export.trees])
-    inputs = {(manifest.tree, manifest.build_id): manifest.inputs for manifest in live}
+    known = {(manifest.tree, manifest.build_id): manifest for manifest in live}
     with store.publishing() as publishing:
         for at in range(0, len(export.trees), TOGETHER):
             editions = []
             for file in export.trees[at : at + TOGETHER]:
-                known = inputs.get((file.manifest.tree, file.manifest.build_id), "")
-                editions.append(Edition(replace(file.manifest, inputs=known), *_read(folder, file)))
+                old = known.get((file.manifest.tree, file.manifest.build_id))
+                inputs, hold = (old.inputs, old.hold) if old else ("", "")
+                manifest = replace(file.manifest, inputs=inputs, hold=hold)
+                editions.append(Edition(manifest, *_read(folder, file)))
             counts = publishing.publish(editions)
             trees = (edition.manifest.tree for edition in editions)
             imported += map(ImportedTree, trees, counts)
