@@ -9,6 +9,9 @@ from support.workshop import Workshop, prose
 from raptor_assets.corpus.changes import changes_of
 from raptor_assets.home.versions import release, roll_back
 from raptor_assets.local.versions import change_build, compare_builds, list_builds
+from raptor_assets.serving.answers import HomeReader
+from raptor_assets.serving.window import corpus_values, read_pages
+from raptor_core import HomeRetriever
 from raptor_core.errors import ExportError, SourceError, UnknownTreeError
 from raptor_core.store.base import Where
 
@@ -234,6 +237,7 @@ def test_the_job_records_who_went_back_and_why(workshop):
 
 
 def test_the_command_lists_compares_goes_back_and_releases(workshop):
+    home = workshop.home.path
     workshop.home.settings.write_text(
         f'[source]\npaths = ["{workshop.docs}"]\n[grouping]\nby = "folder"\n', encoding="utf-8"
     )
@@ -246,7 +250,14 @@ def test_the_command_lists_compares_goes_back_and_releases(workshop):
     found = told("diff", TREE, "--html", str(page))
     assert (found["old"], found["new"]) == (old["id"], new["id"])
     assert "southern" in page.read_text(encoding="utf-8")
-    assert told("rollback", TREE, "--reason", "worse")["hold"].startswith("worse (")
+    hold = told("rollback", TREE, "--reason", "worse")["hold"]
+    assert hold.startswith("worse (")
+    assert f"held at an earlier build: {hold}" in raptor("tree", TREE, "--home", home).out
+    retriever = HomeRetriever(home)
+    rows = read_pages(retriever, None, corpus_values)["trees"]
+    trees = HomeReader(retriever).list_trees().trees
+    assert {row["name"]: row["hold"] for row in rows} == {TREE: hold, "other": ""}
+    assert {tree.tree: tree.hold for tree in trees} == {TREE: hold, "other": ""}
     assert told("release", TREE)["hold"] == ""
 
 
