@@ -8,6 +8,7 @@ from support.build_process import Starter
 from support.workshop import Workshop, prose
 
 from raptor_assets.assets.names import CHAIN_NAMES
+from raptor_core.store.base import Where
 
 pytestmark = pytest.mark.slow
 
@@ -84,3 +85,23 @@ def test_a_build_killed_after_publication_leaves_the_new_tree(published):
     calls = finished(root)
     assert run("never") == (0, "")
     assert finished(root) == calls
+
+
+def test_a_right_that_was_taken_away_is_gone_though_the_build_is_killed(published):
+    workshop, root, run = published
+    text = prose(40, seed=78)
+    workshop.write("b.md", f"---\nreaders: [ana, ben]\n---\n{text}")
+    assert run("never") == (0, "")
+    assert [readable(workshop, name) for name in ("ana", "ben", "eva")] == [True, True, False]
+    calls = finished(root)
+    workshop.write("b.md", f"---\nreaders: [ana, eva]\n---\n{text}")
+    assert run(f"before {KILLED}")[0] == -signal.SIGKILL
+    assert [readable(workshop, name) for name in ("ana", "ben", "eva")] == [True, False, False]
+    assert run("never") == (0, "")
+    assert [readable(workshop, name) for name in ("ana", "ben", "eva")] == [True, False, True]
+    assert finished(root) == calls
+
+
+def readable(workshop, reader):
+    with workshop.access().store.open() as store:
+        return store.count(Where(trees=("b.md",), readers=(reader,))) > 0

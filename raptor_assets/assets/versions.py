@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from raptor_core.tree.cluster import Clustering
 
 METHOD = "1"  # raise it when a step's result changes under the same settings
+NARROWED = "narrowed"  # documents of a version whose tree lost readers before its build
 PAST_TOP = "past_top"  # data version where no tree has the layer any more
 
 

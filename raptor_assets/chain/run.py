@@ -33,6 +33,7 @@ from raptor_assets.chain.steps import build_steps
 from raptor_assets.chain.steps.base import Step
 from raptor_assets.dagster_private import AssetMaterializationPlannedData, Target
 from raptor_assets.home.access import CorpusAccess
+from raptor_assets.home.readers import narrow_readers
 from raptor_assets.shown.progress import (
     Failure,
     Progress,
@@ -111,6 +112,7 @@ class ChainRun:
         is_approved: bool = False,
     ) -> None:
         self._context = context
+        self._access = access
         self._named = named
         self._settings = access.settings
         self._golden = access.golden_cases
@@ -148,6 +150,8 @@ class ChainRun:
         self._context.log.addFilter(_is_shown)
         if self._selected:
             check_writable(self._settings.store)
+        if self._corpus.documents in self._selected:
+            self._narrow_readers()
         components = self._run_context.components
         components.ledger.begin()
         self._tag({**voided_costs(self._context.run.tags), **process_tags(self._context)})
@@ -155,6 +159,11 @@ class ChainRun:
             yield from self._all_batches()
         finally:  # also after a cancellation, since its answers are paid
             self._tag(run_spending_tags(components.ledger))
+
+    def _narrow_readers(self) -> None:
+        """Take rights from published trees that the source took away."""
+        if n_nodes := narrow_readers(self._access):
+            self._context.log.info(f"{n_nodes} nodes change readers, since rights were taken away")
 
     def _all_batches(self) -> Events:
         cases = self._golden() if (self._tree, GOLDEN_RETRIEVAL.name) in self._checks else ()

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from raptor_assets.cli.exits import reported
 from raptor_assets.home.folder import Home
-from raptor_assets.serving.parameters import Filters, ScopedOptions
+from raptor_assets.serving.parameters import ScopedOptions
 from raptor_core.home.folder import DEFAULT_HOME, HOME_VARIABLE
 from raptor_core.models.money.ledger import Ledger
 from raptor_core.settings import Settings, load_settings
@@ -34,12 +34,13 @@ _FILTERS = {
     "layers": "layer",
     "ids": "id",
     "metadata": "metadata",
+    "readers": "reader",
 }
-"""Name of the option of each filter; each may be repeated."""
+"""Name of the option of each filter; each may be repeated. An exclusion has no readers."""
 
 
 def _filter_options(prefix: str = "") -> list[Callable[[Command], Command]]:
-    """Return an option for each field of ``Filters``; the prefix "exclude" negates them."""
+    """Return an option for each filter; the prefix "exclude" negates them."""
     return [
         click.option(
             f"--{prefix}-{option}" if prefix else f"--{option}",
@@ -50,6 +51,7 @@ def _filter_options(prefix: str = "") -> list[Callable[[Command], Command]]:
             help=_filter_help(name, prefix),
         )
         for name, option in _FILTERS.items()
+        if not prefix or name != "readers"
     ]
 
 
@@ -58,7 +60,7 @@ def _filter_help(name: str, prefix: str) -> str:
         return f"Leave out what --{_FILTERS[name]} would take, in whole or in part."
     if name == "metadata":
         return "Only nodes whose metadata has this value, or with >=, >, <= or < one in a range."
-    return f"{Filters.model_fields[name].description}"
+    return f"{ScopedOptions.model_fields[name].description}"
 
 
 _PLAIN = {
@@ -165,7 +167,7 @@ def read_options(values: Mapping[str, Any]) -> ScopedOptions:
 
 def _filters(values: Mapping[str, Any], prefix: str) -> dict[str, Any]:
     """Return the filters whose options were used, by name."""
-    chosen = {name: values[prefix + name] for name in _FILTERS if values[prefix + name]}
+    chosen = {name: values[prefix + name] for name in _FILTERS if values.get(prefix + name)}
     if "metadata" in chosen:
         chosen["metadata"] = _metadata(chosen["metadata"])
     return chosen

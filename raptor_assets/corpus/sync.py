@@ -16,6 +16,7 @@ from raptor_assets.corpus.changes import Changes, changes_of
 from raptor_assets.corpus.corpus_tree import prepare
 from raptor_assets.corpus.jobs import drop_all, still_removed
 from raptor_assets.home.access import CorpusAccess
+from raptor_assets.home.readers import narrow_readers
 from raptor_assets.home.versions import forget_gone
 from raptor_assets.shown.progress import Watch, ignore_progress
 from raptor_core.errors import RaptorError, SourceError
@@ -105,6 +106,8 @@ def _sync(
     fail_dead_runs(instance)
     if reason := explain_waiting(access, instance):
         raise SourceError(reason)
+    if n_nodes := narrow_readers(access):
+        context.log.info(f"{n_nodes} nodes change readers, since rights were taken away")
     sync = planned or _plan(context, config, access)
     forget_gone(access, sync.changes.to_forget)
     if sync.to_build:

@@ -22,6 +22,7 @@ from raptor_assets.home.access import CorpusAccess
 from raptor_core.checks.document_text import unread_rows
 from raptor_core.disk import disk_remedy, replace_file
 from raptor_core.documents import Document, Inventory
+from raptor_core.documents.base import READERS
 from raptor_core.errors import SourceError
 from raptor_core.file_names import ROWS, ROWS_PLACE
 from raptor_core.settings import Settings
@@ -112,7 +113,7 @@ def rows_of(value: Any, settings: Settings) -> Iterator[Mapping[str, Any]]:
     elif isinstance(value, Mapping) and settings.source.text_field in value:
         yield value
     elif isinstance(value, Document):
-        metadata = dict(value.metadata)
+        metadata = dict(value.metadata) | ({READERS: value.readers} if value.readers else {})
         yield {"id": value.id, "text": value.text, "title": value.title, "metadata": metadata}
     elif hasattr(value, "page_content"):
         yield {"id": value.id, "text": value.page_content, "metadata": dict(value.metadata)}

@@ -3,14 +3,15 @@
 The job that does it in Dagster is in ``raptor_assets.corpus.rollback``.
 """
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 
 from raptor_assets.assets.names import CHAIN_NAMES, table_paths
 from raptor_assets.assets.versions import TreeVersion, documents_version
 from raptor_assets.home.access import CorpusAccess
+from raptor_assets.home.readers import declared_readers
 from raptor_assets.shown.report_records import read_records
-from raptor_core.documents import Inventory, partition_key
+from raptor_core.documents import Entry, Inventory, partition_key
 from raptor_core.documents.removal import Unread
 from raptor_core.errors import UnknownTreeError
 from raptor_core.store.base import Edition, Manifest, PublicationCounts, Where
@@ -78,8 +79,10 @@ def release(access: CorpusAccess, tree: str) -> Published:
 def _publish(
     access: CorpusAccess, store: VectorStore, replaced: Manifest, edition: Edition, note: str
 ) -> Published:
-    """Publish an edition, and keep what it replaces."""
-    manifest = replace(edition.manifest, hold=note)
+    """Publish an edition with the readers of today, and keep what it replaces."""
+    entries = _entries(access, edition.manifest.tree)
+    readers = declared_readers(entries, edition.manifest.documents)
+    manifest = replace(edition.manifest, hold=note, readers=readers)
     if replaced.build_id != manifest.build_id:
         access.kept.keep(store, replaced, notes_of(access, replaced))
         access.reports.delete(partition_key(manifest.tree, access.settings.grouping))
@@ -155,9 +158,14 @@ def _manifest(store: VectorStore, tree: str) -> Manifest:
 
 def present_documents(access: CorpusAccess, tree: str) -> set[str]:
     """Return the ids of the tree's documents in the source."""
+    return {entry.id for entry in _entries(access, tree)}
+
+
+def _entries(access: CorpusAccess, tree: str) -> Sequence[Entry]:
+    """Return the tree's documents in the source."""
     grouping = access.settings.grouping
     trees = access.source.inventory().partitions(grouping).get(partition_key(tree, grouping), {})
-    return {entry.id for entry in trees.get(tree, ())}
+    return trees.get(tree, ())
 
 
 def _version(access: CorpusAccess, tree: str) -> str:

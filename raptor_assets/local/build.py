@@ -14,11 +14,12 @@ from raptor_assets.assets.names import CHAIN_NAMES, SYNC, TREE, ChainAsset
 from raptor_assets.corpus.changes import Changes, changes_of
 from raptor_assets.home.access import CorpusAccess
 from raptor_assets.home.folder import Home
+from raptor_assets.home.readers import narrowed_manifests
 from raptor_assets.home.source_state import keep_look, look
 from raptor_assets.local.dagster import CODE_LOCATION, QUIET, begun_partitions, open_instance
 from raptor_assets.shown.progress import Failure, Progress, Watch, ignore_progress
 from raptor_core.documents import Scan, Skipped, partition_key
-from raptor_core.errors import SourceError
+from raptor_core.errors import SourceError, StoreError
 from raptor_core.home.published import refuse_unknown
 from raptor_core.models.endpoints.client import EndpointClient
 from raptor_core.settings import GroupingSettings, Settings
@@ -113,7 +114,7 @@ def build(
             # The token counter first: its missing file is reported before endpoints are called.
             access.components().counter.count(["a look"])
             require_keys(settings)
-        if to_build or removed or changes.to_forget:
+        if to_build or removed or changes.to_forget or narrowed_manifests(access):
             check_writable(settings.store)
             _sync(report, instance, access, (to_build, removed), on_plan, on_progress)
     if report.failed and not (used := access.components()).quotes:
@@ -180,6 +181,8 @@ def _sync(
     steps = {access.names.of(f"{SYNC}_step"): {"config": config}}
     error = _execute(report, job, instance, access, {"ops": steps})
     done = {*report.built, *report.failed, *report.waiting}
+    if error and not (to_build or removed):
+        raise StoreError(f"rights that the source took away are still published: {error}")
     if error:
         failed = Failure("run", error)
         report.failed |= {name: failed for name in to_build if name not in done}

@@ -102,7 +102,7 @@ class Filters(BaseModel):
 
     def where(self) -> Where:
         """Return the filter."""
-        values = {name: getattr(self, name) for name in Filters.model_fields}
+        values = {name: getattr(self, name, None) for name in (*Filters.model_fields, "readers")}
         accepted = {
             key: value.model_dump(exclude_none=True)
             if isinstance(value, ValueRange)
@@ -118,6 +118,11 @@ class Filters(BaseModel):
 class QueryOptions(Filters):
     """Filters and options of a query; others are the home's settings."""
 
+    readers: list[Name] | None = Field(
+        None,
+        max_length=1000,
+        description='Only what one of these users or groups, or everyone ("*"), may read.',
+    )
     exclude: Filters | None = Field(
         None, description="Leave out what matches one of these filters, in whole or in part."
     )

@@ -6,7 +6,7 @@ content: a moved document has the same ``content_hash`` and another ``version``.
 
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from raptor_core.errors import SourceError
@@ -15,6 +15,12 @@ from raptor_core.identity import digest
 MetadataScalar = str | int | float | bool
 MetadataValue = MetadataScalar | tuple[MetadataScalar, ...]
 """Value of a metadata entry; a tuple has a fact for each item. Tables and stores hold lists."""
+
+READERS = "readers"
+"""Key of the metadata by which a row or front matter declares the readers of a document."""
+
+EVERYONE = "*"
+"""Reader that stands for all readers."""
 
 MEGABYTE = 1_000_000
 
@@ -70,6 +76,8 @@ class Document:
         pages: offsets at which printed pages start.
         blocks: its blocks as ``raptor_core.documents.blocks.pack`` writes them. Empty for a text
             whose format is not known, which is read as Markdown.
+        readers: sorted names of users and groups who may read it, "*" for everyone; empty where
+            none are declared.
     """
 
     id: str
@@ -80,6 +88,7 @@ class Document:
     metadata: Mapping[str, MetadataValue] = field(default_factory=dict)
     pages: tuple[int, ...] = ()
     blocks: str = ""
+    readers: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         for name in ("id", "text", "title", "source"):
@@ -89,6 +98,13 @@ class Document:
                     f"document {self.id!r:.80}: expected a text as {name}, got {value!r:.80}; "
                     'leave it out, or pass "" for none'
                 )
+        is_text = isinstance(self.readers, str)
+        if is_text or not all(isinstance(name, str) and name for name in self.readers):
+            raise SourceError(
+                f"document {self.id!r:.80}: expected a list of names as readers, got "
+                f"{self.readers!r:.80}"
+            )
+        object.__setattr__(self, "readers", tuple(sorted(set(self.readers))))
 
     def page(self, at: int) -> int:
         """Return the number of the page that holds character ``at``, from 1; 0 without pages."""
@@ -111,7 +127,12 @@ class Document:
     def version_of(self, content_hash: str) -> str:
         """Return the version of a document whose content hash is known."""
         folder = repr(self.metadata.get(FOLDER))
-        return digest("version", self.id, self.source, folder, content_hash)
+        version = digest("version", self.id, self.source, folder, content_hash)
+        return _version_with(version, self.readers)
+
+    def with_readers(self, readers: tuple[str, ...]) -> "Document":
+        """Return a copy with these readers for a document that declares none."""
+        return replace(self, readers=readers)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,12 +142,23 @@ class Entry:
     id: str
     content_hash: str
     version: str
+    readers: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, document: Document) -> "Entry":
         """Return the entry of a document."""
         content_hash = document.content_hash
-        return cls(document.id, content_hash, document.version_of(content_hash))
+        version = document.version_of(content_hash)
+        return cls(document.id, content_hash, version, document.readers)
+
+    def with_readers(self, readers: tuple[str, ...]) -> "Entry":
+        """Return a copy with these readers for a document that declares none."""
+        return replace(self, version=_version_with(self.version, readers), readers=readers)
+
+
+def _version_with(version: str, readers: tuple[str, ...]) -> str:
+    """Return the version of a document with readers, from its version without them."""
+    return digest("readers", version, *readers) if readers else version
 
 
 @dataclass(frozen=True, slots=True)

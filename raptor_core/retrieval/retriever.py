@@ -205,7 +205,8 @@ def _unknown_keys(where: Where, store: VectorStore) -> str:
     """Return a note on keys of metadata that a filter names and no document has, or ""."""
     exclude = where.exclude.metadata if where.exclude else {}
     keys = dict.fromkeys((*where.metadata, *exclude))
-    unknown = [key for key in keys if not store.count(Where(layers=(0,), metadata={key: {}}))]
+    leaves = Where(layers=(0,), readers=where.readers)
+    unknown = [key for key in keys if not store.count(replace(leaves, metadata={key: {}}))]
     names = ", ".join(map(repr, unknown))
     return f"no document has metadata {names}; write the key as documents do" if unknown else ""
 

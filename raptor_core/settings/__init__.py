@@ -13,7 +13,7 @@ from raptor_core.settings.models import (
     SummarizerSettings,
 )
 from raptor_core.settings.retrieval import HybridSettings
-from raptor_core.settings.sources import DatabaseTable, SourceSettings
+from raptor_core.settings.sources import DatabaseTable, ReaderRule, SourceSettings
 from raptor_core.settings.stores import StoreSettings
 
 __all__ = [
@@ -29,6 +29,7 @@ __all__ = [
     "GroupingSettings",
     "HybridSettings",
     "PriceSettings",
+    "ReaderRule",
     "RunsSettings",
     "Settings",
     "SourceSettings",

@@ -51,6 +51,22 @@ class DatabaseTable(Part):
         return self.name or self.table
 
 
+class ReaderRule(Part):
+    """Readers of the documents whose ids match patterns."""
+
+    paths: tuple[str, ...] = Field(min_length=1)
+    """Patterns of document ids, as in .gitignore."""
+    readers: tuple[str, ...]
+    """Names of users and groups, "*" for everyone; empty is nobody."""
+
+    @field_validator("readers")
+    @classmethod
+    def _names_have_text(cls, readers: tuple[str, ...]) -> tuple[str, ...]:
+        if any(name != " ".join(name.split()) or not name for name in readers):
+            raise ValueError(f"a reader is a name in one line, such as group:hr, got {readers!r}")
+        return readers
+
+
 class SourceSettings(Part):
     """Source of the documents."""
 
@@ -67,6 +83,10 @@ class SourceSettings(Part):
     """
     exclude: tuple[str, ...] = setting((), is_common=True)
     """Patterns of relative paths, as in .gitignore, of files and folders to leave out."""
+    readers: tuple[ReaderRule, ...] = ()
+    """Readers of documents that declare none, each rule a ``[[source.readers]]`` with ``paths``,
+    patterns as in .gitignore, and ``readers``. The last rule that matches counts.
+    """
     timeout_seconds: float = Field(60.0, gt=0, le=3600)
     """Seconds that a storage may be silent. A file may take 10 times as long in all, and a listing
     60 times.

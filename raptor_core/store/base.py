@@ -46,9 +46,9 @@ MetadataFilter = Mapping[str, MetadataScalar | Sequence[MetadataScalar] | Bounds
 class Where:
     """Filter on live nodes. Each field that is not None must match; an empty one matches nothing.
 
-    A summary matches ``documents``, ``folders`` and ``metadata`` only if every chunk under it does,
-    so a summary over several documents is of none of them. ``exclude`` leaves out each node of
-    which a chunk matches one field of it.
+    A summary matches ``documents``, ``folders``, ``metadata`` and ``readers`` only if every chunk
+    under it does, so a summary over several documents is of none of them. ``exclude`` leaves out
+    each node of which a chunk matches one field of it.
 
     Attributes:
         trees: names of trees.
@@ -59,7 +59,9 @@ class Where:
         metadata: values by key: a value, a list of values, or a range such as
             ``{"gte": "2024-01-01", "lt": "2025-01-01"}`` of numbers or ISO 8601 dates.
         covers: documents of which a node has a chunk beneath it, among others.
-        exclude: filter on what to leave out, without an ``exclude`` of its own.
+        readers: users and groups of whom one may read every document under a node; nodes that
+            everyone may read match, too.
+        exclude: filter on what to leave out, without ``exclude`` and ``readers`` of its own.
 
     Raises:
         SettingsError: a field has a value of another type.
@@ -72,6 +74,7 @@ class Where:
     ids: tuple[str, ...] | None = None
     metadata: MetadataFilter = field(default_factory=dict)
     covers: tuple[str, ...] | None = None
+    readers: tuple[str, ...] | None = None
     exclude: "Where | None" = None
 
     def __post_init__(self) -> None:
@@ -83,6 +86,11 @@ class Where:
             _check_accepted(key, accepted)
         if self.exclude is not None and self.exclude.exclude is not None:
             raise SettingsError("where.exclude has an exclude of its own; leave that out")
+        if self.exclude is not None and self.exclude.readers is not None:
+            raise SettingsError(
+                "where.exclude has readers; set them in where.readers, since a right is never the "
+                "lack of another one"
+            )
 
     @property
     def conditions(self) -> dict[str, Any]:
@@ -163,28 +171,42 @@ class Hit:
 
 @dataclass(frozen=True, slots=True)
 class PublicationCounts:
-    """Numbers of nodes that one publication changed."""
+    """Numbers of nodes that one publication changed.
+
+    ``readers`` counts live nodes whose readers change and nothing else.
+    """
 
     added: int
     updated: int
     unchanged: int
     removed: int
+    readers: int = 0
 
     @property
     def changed(self) -> bool:
         """Whether readers see a change."""
-        return bool(self.added or self.updated or self.removed)
+        return bool(self.added or self.updated or self.removed or self.readers)
 
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """Short form of a manifest, to compare a published tree with its source; see ``Manifest``."""
+    """Short form of a manifest, to compare a published tree with its source; see ``Manifest``.
+
+    ``readers`` is the digest of the documents' readers.
+    """
 
     tree: str
     build_id: str
     inputs: str = ""
     is_refused: bool = False
     hold: str = ""
+    readers: str = ""
+
+
+def readers_digest(readers: Mapping[str, Sequence[str]]) -> str:
+    """Return a digest of readers by document, 32 hexadecimal characters; "" for none."""
+    lines = (digest(name, *names) for name, names in sorted(readers.items()))
+    return digest("readers", *lines) if readers else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,7 +219,7 @@ class Manifest:
     are those of ``Tree``: the next rebuild anchors on them. ``quarantined`` are sorted ids of
     summaries that no search returns; they are listed and traced. ``title`` is that of the only
     document or the name of the only top node; empty where there are several. ``sources`` are those
-    of documents that differ from their ids.
+    of documents that differ from their ids. ``readers`` are those of documents that have some.
 
     ``inputs`` is the digest of all that the build of its partition depended on: what is published
     is up to date as long as the source has the same. It is empty for a tree that was published by
@@ -220,11 +242,13 @@ class Manifest:
     is_refused: bool = False
     hold: str = ""
     sources: Mapping[str, str] = field(default_factory=dict)
+    readers: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     @property
     def mark(self) -> Mark:
         """The manifest in short."""
-        return Mark(self.tree, self.build_id, self.inputs, self.is_refused, self.hold)
+        readers = readers_digest(self.readers)
+        return Mark(self.tree, self.build_id, self.inputs, self.is_refused, self.hold, readers)
 
     @property
     def published_documents(self) -> list[PublishedDocument]:

@@ -3,6 +3,9 @@
 A leaf has facts of its document, of each folder above it, and of each item of its metadata. A
 summary has the facts that all its children have. For exclusions it also has, as "some", each folder
 of a leaf, and each key of metadata whose values differ among its leaves.
+
+Readers follow the same rule from the documents of a node (``common_readers``). They change without
+its content, so they are a field of their own.
 """
 
 import re
@@ -14,7 +17,7 @@ from functools import lru_cache
 from math import isfinite
 from typing import Any
 
-from raptor_core.documents.base import FOLDER, MetadataScalar
+from raptor_core.documents.base import EVERYONE, FOLDER, MetadataScalar
 from raptor_core.errors import SettingsError
 from raptor_core.identity import digest
 from raptor_core.nodes import Node
@@ -128,6 +131,22 @@ def facts_by_node(nodes: Sequence[Node]) -> dict[str, Facts]:
         is_whole = below and len(below) == len(children)
         facts[node.id] = _joined(below) if is_whole else own_facts(node)
     return facts
+
+
+def common_readers(
+    documents: Iterable[str], readers: Mapping[str, Sequence[str]]
+) -> tuple[str, ...]:
+    """Return who may read all of the documents, sorted; none where a document has no readers.
+
+    Args:
+        documents: ids of the documents under a node.
+        readers: readers by document, of those that have some.
+    """
+    of_each = [readers.get(document, ()) for document in documents]
+    bounded = [frozenset(names) for names in of_each if EVERYONE not in names]
+    if bounded:
+        return tuple(sorted(frozenset.intersection(*bounded)))
+    return (EVERYONE,) if of_each else ()
 
 
 def own_facts(node: Node) -> Facts:

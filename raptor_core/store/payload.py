@@ -1,14 +1,16 @@
 """Nodes and manifests as point payloads, and back, without loss.
 
-A point never changes but for its ``state``: its id follows from all else that it holds
-(``point_id``), so a node that changes gets another point. Every field of a node has a payload field
-of the same name (``node_id`` for its id). Further fields:
+A point never changes but for its ``state`` and its ``readers``: its id follows from all else that
+it holds (``point_id``), so a node that changes gets another point. Every field of a node has a
+payload field of the same name (``node_id`` for its id). Further fields:
 
 - ``state``: "live" for nodes, before their publication "staged"; "manifest" for manifests.
 - ``quality``: as JSON text, and ``metadata_exact`` beside ``metadata`` where that holds fractions:
   engines may change the last bit of a fraction.
 - ``mark``: of a manifest, its short form as JSON text, which is compared with the source.
 - ``facts`` and ``numbers``: what filters match, see ``facts``.
+- ``readers``: users and groups who may read all documents of the node. A publication writes them
+  (``publishing.py``); a point without the field has none.
 """
 
 import json
@@ -151,8 +153,9 @@ def payload_to_manifest(payload: Payload) -> Manifest:
         values: dict[str, Any] = json.loads(payload["manifest"])
         lists = {name: tuple(values[name]) for name in ("layer_sizes", "quarantined")}
         fits = tuple(Fit(**fit) for fit in values["fits"])
-        return Manifest(**{**values, **lists, "fits": fits})
-    except (KeyError, TypeError, ValueError) as error:
+        readers = {name: tuple(names) for name, names in values["readers"].items()}
+        return Manifest(**{**values, **lists, "fits": fits, "readers": readers})
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise _damaged_manifest(f"of tree {payload.get('tree')!r}") from error
 
 

@@ -2,16 +2,17 @@
 
 Points are staged first: those of a layer as soon as they have vectors (``VectorStore.stage``), and
 others when their tree is published. No search returns them. A commit marks the manifests of the
-trees that it changes as unfinished, makes staged points live, deletes those that the new trees do
-not have, and writes the manifests last. It is no transaction: for some milliseconds a reader may
-see nodes of both builds. A process that dies inside leaves manifests that are unfinished; the next
-build then publishes these trees again, which removes every point that the new trees do not have.
-Many trees share a commit, as it costs some flushes of the disk, or a request.
+trees that it changes as unfinished, sets readers, makes staged points live, deletes those that the
+new trees do not have, and writes the manifests last. It is no transaction: for some milliseconds a
+reader may see nodes of both builds. A process that dies inside leaves manifests that are
+unfinished; the next build then publishes these trees again, which removes every point that the new
+trees do not have. Many trees share a commit, as it costs some flushes of the disk, or a request.
 """
 
 from collections import defaultdict
 from collections.abc import Collection, Container, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -26,9 +27,10 @@ from raptor_core.store.engines.base import (
     Operation,
     Point,
     SetLive,
+    SetReaders,
     Upsert,
 )
-from raptor_core.store.facts import Facts, facts_by_node
+from raptor_core.store.facts import Facts, common_readers, facts_by_node
 from raptor_core.store.lexical import passage_vector
 from raptor_core.store.payload import manifest_id, manifest_to_payload, node_to_payload, point_id
 from raptor_core.vectors import Vectors
@@ -43,8 +45,19 @@ several calls. With trees of 100 nodes the flushes take a hundredth of the time.
 LISTED_TREES = 500
 """Trees whose points are read at once."""
 
-StoredPoints = dict[str, tuple[str, str]]
-"""Node id and state of points by point id; a manifest's node id is empty."""
+Readers = tuple[str, ...]
+
+
+class StoredPoint(NamedTuple):
+    """Fields of a stored point; the node id of a manifest is empty."""
+
+    node_id: str = ""
+    state: str = ""
+    readers: Readers = ()
+
+
+StoredPoints = dict[str, StoredPoint]
+"""Stored points by point id."""
 
 UNFINISHED = "unfinished"
 """``Manifest.inputs`` of a tree that a commit is at, which no source has."""
@@ -59,6 +72,7 @@ class TreeUpdate:
         staged: ids of points that become live.
         deletes: ids of points that go.
         counts: numbers of nodes.
+        readers: new readers by point id, of points whose readers change.
     """
 
     tree: str
@@ -66,11 +80,12 @@ class TreeUpdate:
     staged: Sequence[str]
     deletes: Sequence[str]
     counts: PublicationCounts
+    readers: Mapping[str, Readers] = field(default_factory=dict)
 
     @property
     def n_points(self) -> int:
         """Number of points that change."""
-        return len(self.staged) + len(self.deletes)
+        return len({*self.staged, *self.readers}) + len(self.deletes)
 
     @property
     def unfinished(self) -> Manifest:
@@ -135,9 +150,12 @@ class PublicationBatch:
         stored: defaultdict[str, StoredPoints] = defaultdict(dict)
         for at in range(0, len(trees), LISTED_TREES):
             of_trees = Condition((Match("tree", tuple(trees[at : at + LISTED_TREES])),))
-            for record in self._engine.scroll(of_trees, ("tree", "node_id", "state")):
-                tree, state = record.payload["tree"], record.payload["state"]
-                stored[tree][record.id] = (record.payload.get("node_id", ""), state)
+            fields = ("tree", "node_id", "state", "readers")
+            for record in self._engine.scroll(of_trees, fields):
+                values = record.payload
+                readers = tuple(values.get("readers", ()))
+                point = StoredPoint(values.get("node_id", ""), values["state"], readers)
+                stored[values["tree"]][record.id] = point
         return stored
 
     def _add(self, updates: Sequence[TreeUpdate]) -> None:
@@ -157,6 +175,7 @@ class PublicationBatch:
         updates, self._updates = list(self._updates.values()), {}
         operations: list[Operation] = [
             Upsert(_points(each.unfinished for each in updates if each.n_points)),
+            *_set_readers(updates),
             SetLive(tuple(name for each in updates for name in each.staged)),
             Delete(tuple(name for each in updates for name in each.deletes)),
             Upsert(_points(each.manifest for each in updates if each.manifest)),
@@ -169,6 +188,15 @@ class PublicationBatch:
         except StoreError as error:
             self._failure = error
             raise
+
+
+def _set_readers(updates: Sequence[TreeUpdate]) -> list[SetReaders]:
+    """Return the changes of readers, together for points that get the same readers."""
+    ids: defaultdict[Readers, list[str]] = defaultdict(list)
+    for update in updates:
+        for name, readers in update.readers.items():
+            ids[readers].append(name)
+    return [SetReaders(tuple(names), readers) for readers, names in sorted(ids.items())]
 
 
 def _points(manifests: Iterable[Manifest]) -> tuple[Point, ...]:
@@ -184,7 +212,7 @@ def _drop(tree: str, stored: StoredPoints) -> TreeUpdate:
 
 def _live(stored: StoredPoints) -> set[str]:
     """Return the ids of live nodes."""
-    return {node_id for node_id, state in stored.values() if state == "live"}
+    return {point.node_id for point in stored.values() if point.state == "live"}
 
 
 def _check_trees(edition: Edition) -> None:
@@ -199,7 +227,10 @@ def _check_trees(edition: Edition) -> None:
 
 def _compare(manifest: Manifest, points: Mapping[str, Node], stored: StoredPoints) -> TreeUpdate:
     """Compare the points of the new tree with its stored points, whose ids say what they hold."""
-    not_live = sorted(name for name in points if stored.get(name, ("", ""))[1] != "live")
+    known = {name: stored.get(name, StoredPoint()) for name in points}
+    not_live = sorted(name for name in points if known[name].state != "live")
+    of_points = {name: common_readers(n.documents, manifest.readers) for name, n in points.items()}
+    readers = {name: new for name, new in of_points.items() if new != known[name].readers}
     deletes = sorted(stored.keys() - points.keys() - {manifest_id(manifest.tree)})
     live = _live(stored)
     n_updated = len(live.intersection(points[name].id for name in not_live))
@@ -208,8 +239,9 @@ def _compare(manifest: Manifest, points: Mapping[str, Node], stored: StoredPoint
         updated=n_updated,
         unchanged=len(points) - len(not_live),
         removed=len(live.difference(node.id for node in points.values())),
+        readers=len(readers.keys() - set(not_live)),
     )
-    return TreeUpdate(manifest.tree, manifest, not_live, deletes, counts)
+    return TreeUpdate(manifest.tree, manifest, not_live, deletes, counts, readers)
 
 
 def stage(

@@ -57,6 +57,7 @@ DOCUMENTS = Schema(
     ("content_hash", "string", "changes with what the document says, not with its place"),
     ("pages", "json", "starts of its pages in the text, where it has any"),
     ("blocks", "string", "its headings, paragraphs, rows and code, in packed form"),
+    ("readers", "list[string]", "users and groups who may read it"),
 )
 
 CLUSTERS = Schema(
@@ -103,6 +104,7 @@ def documents_to_table(documents: Mapping[str, Sequence[Document]]) -> pa.Table:
             document.content_hash,
             document.pages,
             document.blocks,
+            document.readers,
         )
         for tree, members in documents.items()
         for document in members
@@ -112,12 +114,18 @@ def documents_to_table(documents: Mapping[str, Sequence[Document]]) -> pa.Table:
 def table_to_documents(table: pa.Table) -> dict[str, tuple[Document, ...]]:
     """Return the documents of a table that ``documents_to_table`` made, by tree."""
     documents_of: dict[str, list[Document]] = {}
-    for tree, name, title, source, text, sections, metadata, _, pages, blocks in DOCUMENTS.rows(
-        table
-    ):
-        spans = tuple(Section(**section) for section in sections)
+    for row in DOCUMENTS.rows(table):
+        tree, name, title, source, text, sections, metadata, _, pages, blocks, readers = row
         document = Document(
-            name, text, title, source, spans, with_tuples(metadata), tuple(pages), blocks
+            id=name,
+            text=text,
+            title=title,
+            source=source,
+            sections=tuple(Section(**section) for section in sections),
+            metadata=with_tuples(metadata),
+            pages=tuple(pages),
+            blocks=blocks,
+            readers=tuple(readers),
         )
         documents_of.setdefault(tree, []).append(document)
     return {tree: tuple(documents) for tree, documents in documents_of.items()}

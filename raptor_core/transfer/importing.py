@@ -8,7 +8,13 @@ from dataclasses import dataclass, replace
 
 from raptor_core.errors import ExportError, StoreMismatchError, UnknownTreeError
 from raptor_core.nodes import Node
-from raptor_core.store.base import Edition, Manifest, PublicationCounts, StoreIdentity
+from raptor_core.store.base import (
+    Edition,
+    Manifest,
+    PublicationCounts,
+    StoreIdentity,
+    readers_digest,
+)
 from raptor_core.store.store import VectorStore
 from raptor_core.transfer.format import (
     MANIFEST,
@@ -89,8 +95,9 @@ def import_trees(store: VectorStore, folder: ExportFolder, export: Export) -> li
         StoreError: the store refuses; published trees stay as they are.
     """
     imported: list[ImportedTree] = []
-    live = store.manifests([file.manifest.tree for file in export.trees])
-    known = {(manifest.tree, manifest.build_id): manifest for manifest in live}
+    readers = {file.manifest.tree: file.manifest.readers for file in export.trees}
+    live = store.manifests(list(readers))
+    known = {(m.tree, m.build_id): m for m in live if m.readers == readers.get(m.tree)}
     with store.publishing() as publishing:
         for at in range(0, len(export.trees), TOGETHER):
             editions = []
@@ -112,8 +119,8 @@ def differing_trees(store: VectorStore, export: Export) -> list[str]:
     return sorted(m.tree for m in live if _content(m) != exported[m.tree])
 
 
-def _content(manifest: Manifest) -> tuple[str, tuple[str, ...]]:
-    return manifest.build_id, manifest.quarantined
+def _content(manifest: Manifest) -> tuple[str, tuple[str, ...], str]:
+    return manifest.build_id, manifest.quarantined, readers_digest(manifest.readers)
 
 
 def _read(folder: ExportFolder, file: TreeFile) -> tuple[tuple[Node, ...], dict[str, Vectors]]:

@@ -71,6 +71,7 @@ def make_manifest(
         inputs=inputs,
         is_refused=any(FALLBACK in node.quality for node in nodes),
         sources={d.id: d.source for d in documents if d.source not in ("", d.id)},
+        readers={d.id: d.readers for d in documents if d.readers},
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from raptor_assets.assets.names import WAITING
@@ -22,6 +22,7 @@ from raptor_assets.chain.steps.layers import ClustersStep, EmbeddingsStep
 from raptor_assets.chain.steps.summaries import SummariesStep
 from raptor_assets.home.access import waiting_manifests
 from raptor_assets.home.published import TreeIndex, holds_in_force
+from raptor_assets.home.readers import declared_readers
 from raptor_assets.shown.metadata import (
     audit_metadata,
     drift_metadata,
@@ -304,7 +305,11 @@ def _may_wait(part: _Ready, previous: Mapping[str, Manifest]) -> bool:
 
 
 def _approved_manifests(part: _Ready) -> dict[str, Manifest]:
-    """Return the manifests of the build that a person looked at; its tables must be the same."""
+    """Return the manifests of the build that a person looked at, with the readers of today.
+
+    Raises:
+        SourceError: the tables are not those of that build.
+    """
     state = part.state
     manifests = waiting_manifests(state.context.tables, state.name)
     nodes = {tree.name: build_id(list(tree.nodes())) for tree in part.trees}
@@ -313,7 +318,12 @@ def _approved_manifests(part: _Ready) -> dict[str, Manifest]:
             f"the tables of partition {state.name!r} are not those of the build that waits for "
             "approval; `raptor build` makes that build again"
         )
-    return manifests
+    inventory = state.context.source.inventory()
+    entries = inventory.partitions(state.context.settings.grouping).get(state.name, {})
+    return {
+        tree: replace(m, readers=declared_readers(entries.get(tree, ()), m.documents))
+        for tree, m in manifests.items()
+    }
 
 
 def _table(trees: Sequence[Tree], manifests: Mapping[str, Manifest]) -> pa.Table:

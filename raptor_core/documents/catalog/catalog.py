@@ -24,7 +24,7 @@ from raptor_core.documents.sources.load import split
 from raptor_core.identity import fingerprint
 from raptor_core.settings import SourceSettings
 
-PARSERS = "5"
+PARSERS = "6"
 """Version of the parsers; raise it when one gives a different document for the same bytes."""
 
 _LIBRARIES = (
@@ -41,7 +41,8 @@ class FileReading:
         stamp: see ``SourceFile.stamp``.
         content: digest of the content; empty for a file that could not be read.
         is_final: no later write can have the same stamp.
-        documents: entries of its documents in the order of the file, each with its name for people.
+        documents: entries of its documents in the order of the file, each with its name for people;
+            the readers are those that the file declares.
     """
 
     stamp: str
@@ -75,7 +76,10 @@ class Catalog(dict[bytes, FileReading]):
         decoded = json.loads(f"[{','.join(row[-2] for row in rows)}]")  # faster than one by one
         for row, documents in zip(rows, decoded, strict=True):
             key, stamp, content, is_final, _, skipped = row
-            named = tuple((name, Entry(*values)) for name, *values in documents)
+            named = tuple(
+                (name, Entry(id_, content_hash, version, tuple(readers)))
+                for name, id_, content_hash, version, readers in documents
+            )
             problems = tuple(Skipped(*values) for values in json.loads(skipped)) if skipped else ()
             reading = FileReading(stamp, content, bool(is_final), named, problems)
             self[key] = reading
@@ -83,7 +87,9 @@ class Catalog(dict[bytes, FileReading]):
     def rows(self) -> Iterator[tuple[Any, ...]]:
         """Yield the readings as rows of a table, ordered by key."""
         for key, reading in sorted(self.items()):
-            entries = [(name, e.id, e.content_hash, e.version) for name, e in reading.documents]
+            entries = [
+                (name, e.id, e.content_hash, e.version, e.readers) for name, e in reading.documents
+            ]
             skipped = json.dumps([*map(astuple, reading.skipped)]) if reading.skipped else ""
             head = key, reading.stamp, reading.content, int(reading.is_final)
             yield *head, json.dumps(entries), skipped

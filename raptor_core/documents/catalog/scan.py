@@ -15,6 +15,7 @@ from raptor_core.documents.grouping import Partitions
 from raptor_core.documents.sources.base import SourceFile
 from raptor_core.documents.sources.load import (
     Listed,
+    ReaderRules,
     Unique,
     explain_empty,
     list_sources,
@@ -82,6 +83,7 @@ class Scan:
         n_read: number of files that were read.
         previous: the catalog before; the same object without changes.
         parsed: new files, up to ``KEPT_CHARS`` of text, since parsers are slow.
+        rules: rules for the readers of documents that declare none.
     """
 
     inventory: Inventory
@@ -90,6 +92,7 @@ class Scan:
     listed: Listed
     previous: Catalog
     parsed: Parsed
+    rules: ReaderRules
 
     @property
     def is_new(self) -> bool:
@@ -127,7 +130,8 @@ def scan_source(
         reading = readings[key] = read[key] if key in read else previous[key]
         entries.add(reading.documents, file.path)
         skipped += reading.skipped
-    documents = entries.ordered()
+    rules = ReaderRules(settings)
+    documents = entries.ordered(rules)
     if not documents:
         raise explain_empty((), settings, skipped)
     empty = tuple(source.name for source, files in listed if not files)
@@ -139,6 +143,7 @@ def scan_source(
         listed=listed,
         previous=previous,
         parsed=parsed,
+        rules=rules,
     )
 
 
@@ -173,7 +178,7 @@ def read_scanned(scan: Scan, ids: Collection[str]) -> Corpus:
         if named is None:
             named = split(content.parse(), skipped)
         corpus.add([item for item in named if item[1].id in ids], file.path)
-    return Corpus(corpus.ordered(), tuple(dict.fromkeys(skipped)))
+    return Corpus(corpus.ordered(scan.rules), tuple(dict.fromkeys(skipped)))
 
 
 def _holds(scan: Scan, file: SourceFile, ids: Collection[str]) -> bool:

@@ -5,7 +5,7 @@ import tomllib
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from raptor_core.documents.base import MetadataScalar, MetadataValue
+from raptor_core.documents.base import READERS, MetadataScalar, MetadataValue
 from raptor_core.documents.formats.parsed import clean_metadata
 from raptor_core.documents.formats.records import metadata_values
 
@@ -21,6 +21,9 @@ def read_front_matter(text: str) -> tuple[dict[str, MetadataValue], int]:
 
     Lists stay lists. A value in a table of values has the key "table.key". A block that is no
     mapping is no front matter.
+
+    Raises:
+        UnreadableError: the readers are malformed.
     """
     for pattern, load in ((_YAML, _load_yaml), (_TOML, _load_toml)):
         block = pattern.match(text)
@@ -75,7 +78,9 @@ def _flat(path: str, values: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     """Yield values by key, those of nested mappings after the key of the mapping."""
     for key, value in values.items():
         name = f"{path}.{key}" if path else str(key)
-        if isinstance(value, Mapping):
+        if name == READERS:
+            yield name, "" if value is None else value  # a blank value is malformed
+        elif isinstance(value, Mapping):
             yield from _flat(name, value)
         else:
             yield name, value

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from raptor_core.documents.base import Document, MetadataScalar, MetadataValue, Skipped
+from raptor_core.documents.base import READERS, Document, MetadataScalar, MetadataValue, Skipped
 from raptor_core.documents.formats.archive import refuse_damage
 from raptor_core.documents.formats.encoding import decode
 from raptor_core.documents.formats.parsed import (
@@ -97,7 +97,7 @@ def row_document(row: Mapping[str, Any], table: TableOrigin, settings: SourceSet
 
     Raises:
         EmptyFileError: the text is blank.
-        UnreadableError: no text, or no id in the field that was named.
+        UnreadableError: no text, no id in the field that was named, or malformed readers.
     """
     raw = row.get(settings.text_field)
     if not isinstance(raw, str):
@@ -152,10 +152,35 @@ def _as_id(value: object) -> str:
 def metadata_values(values: Mapping[Any, Any]) -> dict[str, MetadataValue]:
     """Return the values that metadata can hold, and lists of them.
 
-    They are texts, booleans, finite numbers and ISO dates.
+    They are texts, booleans, finite numbers and ISO dates. The value of ``READERS`` is a tuple.
+
+    Raises:
+        UnreadableError: the readers are malformed.
     """
-    pairs = ((clean_text(str(key)), _value(value)) for key, value in values.items())
+    cleaned = ((clean_text(str(key)), value) for key, value in values.items())
+    pairs = (
+        (key, read_readers(value) if key == READERS else _value(value)) for key, value in cleaned
+    )
     return {key: value for key, value in pairs if value not in (None, ())}
+
+
+def read_readers(value: object) -> tuple[str, ...] | None:
+    """Return declared readers, sorted: of a list of names, or of one name. None for None.
+
+    Raises:
+        UnreadableError: any other value, an empty list or an empty name. A document whose readers
+            are not known is not read, so that no rule makes it public.
+    """
+    if value is None:
+        return None
+    values = value if isinstance(value, list | tuple) else (value,)
+    names = {one_line(name) for name in values if isinstance(name, str)}
+    if not names or "" in names or not all(isinstance(name, str) for name in values):
+        raise UnreadableError(
+            f"its field {READERS!r} holds {value!r:.60}, expected a name, or a list of names of "
+            'users and groups, such as ["group:hr"]; leave the field out to declare none'
+        )
+    return tuple(sorted(names))
 
 
 def _value(value: object) -> MetadataValue | None:
@@ -217,7 +242,8 @@ def _columns(schema: Any, settings: SourceSettings) -> list[str]:
             f"has no column {settings.text_field!r} (source.text_field); "
             f"its columns: {', '.join(schema.names)}"
         )
-    return [field.name for field in schema if field.name == "metadata" or _holds_values(field.type)]
+    kept = ("metadata", READERS)
+    return [field.name for field in schema if field.name in kept or _holds_values(field.type)]
 
 
 def _holds_values(type_: Any) -> bool:

@@ -224,6 +224,6 @@ def compile_patterns(lines: Iterable[str]) -> GitIgnoreSpec:
         return GitIgnoreSpec.from_lines(_ALL_IN.sub(r"/**/*\1", line.lstrip()) for line in lines)
     except ValueError as error:
         raise SourceError(
-            f"a pattern is malformed ({error}); see include and exclude under [source], and "
-            f"{IGNORE_FILE} in the source folder"
+            f"a pattern is malformed ({error}); see include, exclude and readers under [source], "
+            f"and {IGNORE_FILE} in the source folder"
         ) from error

@@ -1,13 +1,14 @@
 """Opening and reading of sources: their documents, or only the list of files."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Generic, TypeVar
 
-from raptor_core.documents.base import Corpus, Document, Entry, Skipped
+from raptor_core.documents.base import READERS, Corpus, Document, Entry, Skipped
 from raptor_core.documents.formats.kinds import describe_formats
 from raptor_core.documents.formats.records import Named
-from raptor_core.documents.sources.base import Content, Source, SourceFile
+from raptor_core.documents.sources.base import Content, Source, SourceFile, compile_patterns
 from raptor_core.documents.sources.local import LocalSource
 from raptor_core.documents.sources.remote import RemoteSource
 from raptor_core.errors import EmptySourceError, SourceError
@@ -17,6 +18,8 @@ from raptor_core.settings import CorpusTreeGrouping, SourceSettings
 
 Listed = list[tuple[Source, Sequence[SourceFile]]]
 """Sources with their files."""
+
+Item = TypeVar("Item", Document, Entry)
 
 _NAMED_IN_ERROR = 5
 
@@ -41,7 +44,7 @@ def load_documents(*paths: str | Path, settings: SourceSettings | None = None) -
     corpus: Unique[Document] = Unique(skipped)
     for file, content in loaded(listed):
         corpus.add(split(content.parse(), skipped), file.path)
-    documents = corpus.ordered()
+    documents = corpus.ordered(ReaderRules(settings))
     if not documents:
         raise explain_empty(paths, settings, skipped)
     return Corpus(documents, tuple(skipped))
@@ -88,7 +91,10 @@ def loaded(listed: Listed) -> Iterator[tuple[SourceFile, Content]]:
 
 
 def split(items: Iterable[Named | Skipped], skipped: list[Skipped]) -> list[Named]:
-    """Return the documents; add the rest to ``skipped``, and documents whose id is too long."""
+    """Return the documents; add the rest to ``skipped``, and documents whose id is too long.
+
+    ``READERS`` leaves the metadata of a document and becomes its readers.
+    """
     named: list[Named] = []
     for item in items:
         if isinstance(item, Skipped):
@@ -99,8 +105,34 @@ def split(items: Iterable[Named | Skipped], skipped: list[Skipped]) -> list[Name
             reason = f"has the id {item[1].id!r}, a name of the corpus tree; give it another one"
             skipped.append(Skipped(item[0], reason, is_empty=True))
         else:
-            named.append(item)
+            named.append((item[0], _declared(item[1])))
     return named
+
+
+def _declared(document: Document) -> Document:
+    """Return a document whose readers are those that its metadata declares."""
+    if READERS not in document.metadata:
+        return document
+    metadata = dict(document.metadata)
+    declared = metadata.pop(READERS)
+    readers = declared if isinstance(declared, tuple) else (declared,)
+    return replace(document, metadata=metadata, readers=tuple(map(str, readers)))
+
+
+class ReaderRules:
+    """Rules of ``source.readers``: readers by patterns of ids, of which the last match decides."""
+
+    def __init__(self, settings: SourceSettings) -> None:
+        rules = reversed(settings.readers)
+        self._rules = [(compile_patterns(r.paths), tuple(sorted(set(r.readers)))) for r in rules]
+
+    def apply(self, item: Item) -> Item:
+        """Return a document or an entry with the readers of a rule, if it declares none."""
+        if item.readers:
+            return item
+        matches = (readers for paths, readers in self._rules if paths.match_file(item.id))
+        readers = next(matches, ())
+        return item.with_readers(readers) if readers else item
 
 
 def _refuse_id(name: str, document_id: str) -> Skipped:
@@ -133,9 +165,6 @@ def explain_empty(
     return EmptySourceError(f"no document in {where}; {len(skipped)} skipped: {reasons}{rest}")
 
 
-Item = TypeVar("Item", Document, Entry)
-
-
 class Unique(Generic[Item]):
     """Collector of the first document, or entry, of each id; it adds the rest to ``skipped``."""
 
@@ -155,9 +184,9 @@ class Unique(Generic[Item]):
             self._skipped.append(Skipped(name, _clash(first, hide_secrets(place), document)))
         return first is document
 
-    def ordered(self) -> tuple[Item, ...]:
-        """Return the first documents, ordered by id."""
-        return tuple(self._first[key][0] for key in sorted(self._first))
+    def ordered(self, rules: ReaderRules) -> tuple[Item, ...]:
+        """Return the first documents, ordered by id, with their readers."""
+        return tuple(rules.apply(self._first[key][0]) for key in sorted(self._first))
 
 
 def _clash(first: Item, place: str, second: Item) -> str:

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from raptor_core.documents.base import EVERYONE
 from raptor_core.errors import StoreMismatchError
 from raptor_core.store.base import StoreIdentity, Where
 from raptor_core.store.facts import (
@@ -38,10 +39,11 @@ KEYWORD_FIELDS = (
     "content_key",
     "embedding_key",
     "facts",
+    "readers",
 )
 """Payload fields with a keyword index; ``layer`` has an integer index."""
 
-LINKED_FIELDS = ("tree", "documents", "facts")
+LINKED_FIELDS = ("tree", "documents", "facts", "readers")
 """Fields for which the graph gets separate links, so that narrow filters stay fast."""
 
 READ_POINTS = 1000
@@ -124,7 +126,14 @@ class SetLive(NamedTuple):
     ids: tuple[str, ...]
 
 
-Operation = Upsert | SetLive | Delete
+class SetReaders(NamedTuple):
+    """Operation that sets the readers of points, and changes nothing else of them."""
+
+    ids: tuple[str, ...]
+    readers: tuple[str, ...]
+
+
+Operation = Upsert | SetLive | SetReaders | Delete
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,6 +213,9 @@ def _matches(where: Where) -> Iterator[Match | Between]:
         yield _facts("document", where.documents)
     if where.folders is not None:
         yield _facts("folder", map(folder_of, where.folders))
+    if where.readers is not None:
+        readers = (*where.readers, EVERYONE) if where.readers else ()
+        yield Match("readers", tuple(dict.fromkeys(readers)))
     for key, accepted in where.metadata.items():
         if isinstance(accepted, Mapping):
             yield _facts("key", (key,))

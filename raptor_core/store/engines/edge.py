@@ -33,6 +33,7 @@ from raptor_core.store.engines.base import (
     Scored,
     SearchRequest,
     SetLive,
+    SetReaders,
     named_vectors,
     read_point,
     selected,
@@ -43,7 +44,7 @@ UPDATE_POINTS = 2000
 """Points per operation, which limits the vectors that are lists of numbers at a time."""
 
 SKIPPED_NUMBERS = 1000
-"""More operations than one commit has; to skip them takes 3 ms."""
+"""Most operations between two flushes; to skip them takes 3 ms."""
 
 WRITTEN_BYTES = 20_000
 """Space that a point may take on disk while it is written, with its share of a new segment."""
@@ -139,10 +140,10 @@ class EdgeEngine(Engine):
         with self._errors("write points"):
             if not self._is_ahead:
                 self._skip_numbers()
-            for operation in operations:
-                for update in _updates(operation):
-                    self._shard.update(update)
-                if not self._is_ahead:
+            updates = (update for operation in operations for update in _updates(operation))
+            for number, update in enumerate(updates):
+                self._shard.update(update)
+                if not self._is_ahead or number % SKIPPED_NUMBERS == SKIPPED_NUMBERS - 1:
                     self._shard.flush()  # now the segment knows a number that no process had
                     self._is_ahead = True
             self._shard.flush()
@@ -225,6 +226,10 @@ def _updates(operation: Operation) -> Iterator[Any]:
         return
     if isinstance(operation, SetLive):
         yield edge.UpdateOperation.set_payload(list(operation.ids), {"state": "live"})
+        return
+    if isinstance(operation, SetReaders):
+        readers = {"readers": list(operation.readers)}
+        yield edge.UpdateOperation.set_payload(list(operation.ids), readers)
         return
     for at in range(0, len(operation.points), UPDATE_POINTS):
         part = operation.points[at : at + UPDATE_POINTS]

@@ -25,6 +25,7 @@ from raptor_core.store.engines.base import (
     Scored,
     SearchRequest,
     SetLive,
+    SetReaders,
     Upsert,
     named_vectors,
     read_point,
@@ -132,6 +133,10 @@ def _update(operation: Operation) -> Any:
     if isinstance(operation, SetLive):
         live = models.SetPayload(payload={"state": "live"}, points=list(operation.ids))
         return models.SetPayloadOperation(set_payload=live)
+    if isinstance(operation, SetReaders):
+        values = {"readers": list(operation.readers)}
+        readers = models.SetPayload(payload=values, points=list(operation.ids))
+        return models.SetPayloadOperation(set_payload=readers)
     points = [
         models.PointStruct(id=p.id, vector=named_vectors(p, _sparse), payload=p.payload)
         for p in operation.points
@@ -181,12 +186,17 @@ def split(operations: Sequence[Operation]) -> Iterator[list[Operation]]:
         for at, row in enumerate(rows):
             n_bytes = point_bytes(row) if isinstance(operation, Upsert) else _ID_BYTES
             if size and size + n_bytes > REQUEST_BYTES:
-                yield [*request, *([type(operation)(tuple(rows[start:at]))] if at > start else [])]
+                yield [*request, *([_with_rows(operation, rows[start:at])] if at > start else [])]
                 request, size, start = [], 0, at
             size += n_bytes
-        request.append(type(operation)(tuple(rows[start:])))
+        request.append(_with_rows(operation, rows[start:]))
     if request:
         yield request
+
+
+def _with_rows(operation: Operation, rows: Sequence[Any]) -> Any:
+    """Return the operation on some of its points or ids."""
+    return type(operation)(tuple(rows), *operation[1:])
 
 
 def point_bytes(point: Point) -> int:

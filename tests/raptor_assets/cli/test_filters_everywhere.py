@@ -20,8 +20,8 @@ pytestmark = pytest.mark.slow
 
 QUESTION = "what is said about the pump"
 FACTS = {
-    "hr/pay.md": "version: 2\nlang: en\ndate: 2024-03-05\ndraft: false",
-    "hr/leave.md": "version: 3\nlang: en\ndate: 2023-01-01\ndraft: True",
+    "hr/pay.md": "version: 2\nlang: en\ndate: 2024-03-05\ndraft: false\nreaders: group:hr",
+    "hr/leave.md": "version: 3\nlang: en\ndate: 2023-01-01\ndraft: True\nreaders: [ana, group:hr]",
     "ops/pump.md": "version: 2\nlang: EN\ndate: 2024-11-20\ndraft: false",
 }
 
@@ -64,6 +64,12 @@ CASES = [
         ["--exclude-metadata", "version=3"],
         {"pay", "pump"},
     ),
+    (
+        {"readers": ["group:hr", "ben"]},
+        ["--reader", "group:hr", "--reader", "ben"],
+        {"pay", "leave"},
+    ),
+    ({"readers": ["ana"]}, ["--reader", "ana"], {"leave"}),
 ]
 
 
@@ -104,7 +110,11 @@ def test_filters_of_a_caller_are_intersected_with_a_node_and_a_tree(home):
     for where in (Where(trees=()), Where(documents=("ops/pump.md",), folders=("hr/",))):
         query = replace(retriever.query, where=where)
         assert not retriever.search_within(QUESTION, top.id, query).hits
-    for filters in ({"trees": []}, {"documents": ["ops/pump.md"], "folders": ["hr"]}):
+    for filters in (
+        {"trees": []},
+        {"documents": ["ops/pump.md"], "folders": ["hr"]},
+        {"readers": ["ana"], "documents": ["hr/pay.md"]},
+    ):
         body = {"question": QUESTION, **filters}
         client = TestClient(make_app(retriever))
         assert client.post("/search", json=body).json()["nodes"] == []

@@ -96,7 +96,9 @@ def test_escaped_signs_stand_for_themselves(folder):
 
 
 def test_malformed_pattern_is_an_error(folder):
-    with pytest.raises(SourceError, match=r"malformed .*'a\\.* include and exclude under \[source"):
+    with pytest.raises(
+        SourceError, match=r"malformed .*'a\\.* include, exclude and readers under \[source"
+    ):
         load_documents(folder, settings=SourceSettings(exclude=("a\\",)))
 
 

@@ -148,12 +148,19 @@ def vector(text):
     return EMBEDDER.embed([text])[0]
 
 
-def open_tree(nodes, root):
+def open_tree(nodes, root, readers=()):
     store = open_store(StoreSettings(), root, IDENTITY)
+    publish(store, nodes, dict(readers))
+    return store
+
+
+def publish(store, nodes, readers):
     # As in a build, the id tells trees apart whose nodes differ in metadata alone.
     manifest = replace(make_manifest(nodes), build_id=digest(*map(check_storable, nodes)))
-    store.publish(manifest, nodes, {n.embedding_key: vector(n.text) for n in nodes})
-    return store
+    vectors = {n.embedding_key: vector(n.text) for n in nodes}
+    # A manifest without inputs of its own would share the cached terms of another one.
+    inputs = digest(repr(sorted(readers.items())))
+    store.publish(replace(manifest, readers=readers, inputs=inputs), nodes, vectors)
 
 
 @pytest.mark.parametrize("kind", ["memory", "edge"])
@@ -174,6 +181,67 @@ def test_no_word_of_a_chunk_that_is_filtered_out_is_returned(tmp_path_factory, k
                     assert words == allowed, strategy
 
 
+@pytest.mark.parametrize("kind", ["memory", "edge"])
+def test_a_summary_has_the_readers_that_all_its_documents_have(tmp_path, kind):
+    leaves = [make_node(text=f"chunk w{n}x0.", documents=(f"{n}.md",)) for n in range(3)]
+    nodes = [*leaves, summary_of(leaves[:2], 1), summary_of(leaves[1:], 1)]
+    rights = {"0.md": ("a", "b"), "1.md": ("*",), "2.md": ("b",)}
+
+    def counted():
+        return [store.count(Where(readers=(name,))) for name in ("a", "b", "c")]
+
+    with open_tree(nodes, None if kind == "memory" else tmp_path, rights) as store:
+        assert counted() == [3, 5, 1]
+        publish(store, nodes, rights | {"0.md": ("b",)})
+        assert counted() == [1, 5, 1]
+        publish(store, nodes, {"1.md": ("a",)})
+        assert counted() == [1, 0, 0]
+
+
+RIGHTS = st.fixed_dictionaries(
+    {}, optional={n: st.sets(st.sampled_from("abc*"), min_size=1).map(sorted) for n in range(5)}
+)
+
+
+@pytest.mark.parametrize("kind", ["memory", "edge"])
+@examples(15)
+@given(editions=st.lists(st.tuples(tree_nodes(), RIGHTS, RIGHTS), min_size=2, max_size=2))
+def test_no_word_of_a_chunk_that_the_caller_may_not_read_is_returned(
+    tmp_path_factory, kind, editions
+):
+    """Also after an edit, and after a change of rights alone."""
+    root = None if kind == "memory" else tmp_path_factory.mktemp("store")
+    with open_store(StoreSettings(), root, IDENTITY) as store:
+        for nodes, *rights in editions:
+            for of_number in rights:
+                readers = readers_of(nodes, of_number)
+                publish(store, nodes, readers)
+                for caller in (("a",), ("b", "c"), ("*",), ("d",)):
+                    check_rights(store, nodes, readers, caller)
+
+
+def readers_of(nodes, of_number):
+    """Readers by document, from readers by the number in its name."""
+    names = {document for node in nodes for document in node.documents}
+    numbers = {name: int(name.rpartition("/")[2].removesuffix(".md")) for name in names}
+    return {name: tuple(of_number[n]) for name, n in numbers.items() if n in of_number}
+
+
+def check_rights(store, nodes, readers, caller):
+    leaves = [node for node in nodes if node.is_leaf]
+    allowed = {
+        word(leaf) for leaf in leaves if {*caller, "*"} & {*readers.get(leaf.documents[0], ())}
+    }
+    retriever = Retriever(store, EMBEDDER)
+    for strategy in STRATEGIES:
+        query = Query(strategy, 10_000, where=Where(readers=caller))
+        for found in retriever.search_many(QUESTIONS, query):
+            words = {w for hit in found.hits for w in hit.node.text.split() if w[0] == "w"}
+            assert words <= allowed, strategy
+            if strategy in ("flat", "traversal"):
+                assert words == allowed, strategy
+
+
 def word(leaf):
     return leaf.text.split()[1]
 
@@ -189,7 +257,9 @@ def retriever():
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
-@pytest.mark.parametrize("name", ["trees", "documents", "folders", "layers", "ids", "covers"])
+@pytest.mark.parametrize(
+    "name", ["trees", "documents", "folders", "layers", "ids", "covers", "readers"]
+)
 @pytest.mark.parametrize("empty", [(), []])
 def test_an_empty_list_matches_nothing(retriever, strategy, name, empty):
     query = Query(strategy, where=Where(**{name: empty}))
@@ -205,10 +275,12 @@ def test_an_empty_list_matches_nothing(retriever, strategy, name, empty):
         {"metadata": {"lang": None}},
         {"metadata": {"date": {"after": 1}}},
         {"exclude": Where(exclude=Where())},
+        {"exclude": Where(readers=("ana",))},
+        {"readers": "ana"},
     ],
 )
 def test_a_filter_of_another_type_is_refused(values):
-    with pytest.raises(SettingsError, match=r"where\.(documents|folders|metadata|exclude)"):
+    with pytest.raises(SettingsError, match=r"where\.(documents|folders|metadata|readers|exclude)"):
         Where(**values)
 
 

@@ -97,7 +97,7 @@ def test_the_identity_is_known_without_an_engine(tmp_path):
 
 def test_a_damaged_record_is_named(tmp_path):
     open_at(tmp_path).close()
-    for content in (b"", b"{", b"[]", b"\xff\xfe", b'{"schema": 6, "identity": 7}'):
+    for content in (b"", b"{", b"[]", b"\xff\xfe", b'{"schema": 7, "identity": 7}'):
         (tmp_path / "corpus" / "identity.json").write_bytes(content)
         with pytest.raises(StoreError, match=r"identity\.json.*move .*corpus away"):
             open_at(tmp_path)

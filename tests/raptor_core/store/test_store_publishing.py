@@ -17,8 +17,8 @@ from support.stores import (
 )
 
 from raptor_core.errors import DamagedTreeError, StoreError
-from raptor_core.store import Edition, PublicationCounts, publishing
-from raptor_core.store.engines.base import Point, SetLive, Upsert
+from raptor_core.store import Edition, PublicationCounts, Where, publishing
+from raptor_core.store.engines.base import Point, SetLive, SetReaders, Upsert
 from raptor_core.store.payload import manifest_id
 
 pytestmark = pytest.mark.slow
@@ -206,4 +206,27 @@ def test_a_payload_that_cannot_be_decoded_is_named(store):
     with pytest.raises(DamagedTreeError, match=rf"node {node.id} of tree 't'.*Restore the store"):
         store.nodes()
     publish(store, nodes)
+    assert faults(store) == []
+
+
+def publish_with(store, readers):
+    published = edition("one")
+    manifest = replace(published.manifest, readers=readers)
+    return store.publish(manifest, published.nodes, published.vectors)
+
+
+def test_a_node_has_the_readers_that_all_its_documents_have(store, commits):
+    every = {"d0.md": ("ana", "ben"), "d1.md": ("*",), "d2.md": ("ben", "eva")}
+    assert publish_with(store, every).added == 15
+    n_nodes = {name: store.count(Where(readers=(name,))) for name in ("ana", "ben", "eva", "*")}
+    assert n_nodes == {"ana": 8, "ben": 15, "eva": 8, "*": 4}  # each document has four leaves
+    assert store.manifests()[0].readers == every
+    commits.clear()
+    counts = publish_with(store, every | {"d0.md": ("ben",)})
+    assert counts == PublicationCounts(0, 0, unchanged=15, removed=0, readers=4)
+    ((_, changed, _),) = commits
+    assert (type(changed), len(changed.ids), changed.readers) == (SetReaders, 4, ("ben",))
+    del every["d2.md"]
+    publish_with(store, every)
+    assert [store.count(Where(readers=(name,))) for name in ("ana", "ben", "eva")] == [8, 8, 4]
     assert faults(store) == []

@@ -25,7 +25,7 @@ def settings_for(stand_in):
 def test_a_collection_is_made_with_its_record_and_what_lacks_of_its_indexes(stand_in):
     open_at(None, "server", url=stand_in.url).close()
     paths = [path.partition("?")[0] for method, path, _, _ in stand_in.requests if method != "GET"]
-    assert paths == ["/collections/corpus", *["/collections/corpus/index"] * 8]
+    assert paths == ["/collections/corpus", *["/collections/corpus/index"] * 9]
     assert stand_in.indexed["corpus"]["layer"]["type"] == "integer"
     assert stored_identity(settings_for(stand_in), None) == IDENTITY
     del stand_in.indexed["corpus"]["layer"]  # as after a death before the last one

@@ -1,0 +1,87 @@
+"""Readers of published trees against those that the source declares now.
+
+A build gives and takes rights when it publishes. ``narrow_readers`` takes them earlier, before a
+run does anything else, and also from trees that no build makes, such as held ones.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+
+from raptor_assets.assets.versions import NARROWED, TreeVersion
+from raptor_assets.home.access import CorpusAccess
+from raptor_core.documents import Entry
+from raptor_core.documents.base import EVERYONE
+from raptor_core.store.base import Edition, Manifest, Where, readers_digest
+
+Readers = Mapping[str, tuple[str, ...]]
+"""Readers by document, of those that have some."""
+
+
+def declared_readers(entries: Collection[Entry], documents: Collection[str]) -> Readers:
+    """Return the readers of these documents in the source."""
+    return {e.id: e.readers for e in entries if e.readers and e.id in documents}
+
+
+def narrow_readers(access: CorpusAccess) -> int:
+    """Take rights that the source no longer declares from published trees.
+
+    Documents that are not in the source now keep their readers. A tree that loses some counts as
+    changed, so the next build publishes it with all its readers.
+
+    Returns:
+        Number of nodes whose readers changed.
+    """
+    manifests = narrowed_manifests(access)
+    if not manifests:
+        return 0
+    n_nodes = 0
+    with access.store.open_existing() as store, store.publishing() as publishing:
+        for manifest in manifests:
+            edition = Edition(manifest, store.nodes(Where(trees=(manifest.tree,))))
+            n_nodes += publishing.publish([edition])[0].readers
+    return n_nodes
+
+
+def narrowed_manifests(access: CorpusAccess) -> list[Manifest]:
+    """Return the manifests of published trees that lose readers, without these readers."""
+    if not access.store.exists():
+        return []
+    with access.store.open_existing() as store:
+        published = {mark.tree: mark.readers for mark in store.marks() if mark.readers}
+    if not published:
+        return []
+    partitions = access.source.inventory().partitions(access.settings.grouping)
+    trees = {tree: entries for members in partitions.values() for tree, entries in members.items()}
+    differing = [
+        tree
+        for tree, readers in published.items()
+        if readers != readers_digest({e.id: e.readers for e in trees.get(tree, ()) if e.readers})
+    ]
+    if not differing:
+        return []
+    with access.store.open_existing() as store:
+        manifests = [_narrowed(m, trees.get(m.tree, ())) for m in store.manifests(differing)]
+    return [manifest for manifest in manifests if manifest is not None]
+
+
+def _narrowed(manifest: Manifest, entries: Sequence[Entry]) -> Manifest | None:
+    """Return the manifest with fewer readers; None if the source takes none away."""
+    readers = dict(manifest.readers)
+    for entry in entries:
+        if entry.id in readers:
+            readers[entry.id] = _shared(readers[entry.id], entry.readers)
+    if readers == manifest.readers:
+        return None
+    version = replace(TreeVersion.parse(manifest.inputs), documents=NARROWED)
+    return replace(
+        manifest,
+        readers={name: names for name, names in readers.items() if names},
+        inputs=version.text if manifest.inputs else "",
+    )
+
+
+def _shared(old: tuple[str, ...], new: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the readers that both have."""
+    if EVERYONE in old:
+        return new
+    return old if EVERYONE in new else tuple(sorted(set(old).intersection(new)))

@@ -1,0 +1,120 @@
+"""Readers of documents: declared by rows and front matter, or named by rules of the settings."""
+
+import json
+from dataclasses import replace
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from raptor_core.documents import Catalog, Document, load_documents, read_scanned, scan_source
+from raptor_core.errors import SettingsError, SourceError
+from raptor_core.settings import Settings, SourceSettings, settings_of
+
+RULES = (
+    {"paths": ["*"], "readers": ["*"]},
+    {"paths": ["hr/**", "!hr/menu.md"], "readers": ["group:hr", "ana"]},
+    {"paths": ["hr/drafts/"], "readers": []},
+)
+
+
+@pytest.fixture
+def docs(tmp_path):
+    files = {
+        "open.md": "An open text.",
+        "hr/pay.md": "A text on pay.",
+        "hr/menu.md": "What the kitchen cooks.",
+        "hr/drafts/new.md": "A draft.",
+        "hr/ben.md": "---\nreaders: ben\nlang: en\n---\nA text for Ben.",
+        "hr/two.md": '+++\nreaders = ["group:it", "ben", "ben"]\n+++\nA text for two.',
+        "rows.jsonl": "\n".join(
+            json.dumps({"id": f"row{n}", "text": f"Row {n}.", **values})
+            for n, values in enumerate([{}, {"readers": ["ana"]}, {"metadata": {"readers": "eva"}}])
+        ),
+    }
+    for name, text in files.items():
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    table = pa.table({"id": ["p0", "p1"], "text": ["One.", "Two."], "readers": [["ben"], None]})
+    pq.write_table(table, tmp_path / "table.parquet")
+    return tmp_path
+
+
+DECLARED = {
+    "hr/ben.md": ("ben",),
+    "hr/two.md": ("ben", "group:it"),
+    "row1": ("ana",),
+    "row2": ("eva",),
+    "p0": ("ben",),
+}
+
+
+def source(docs, rules=()):
+    return SourceSettings(paths=(str(docs),), readers=rules)
+
+
+def test_a_declaration_leaves_the_metadata_and_the_content(docs):
+    documents = {d.id: d for d in load_documents(settings=source(docs)).documents}
+    assert {name: d.readers for name, d in documents.items() if d.readers} == DECLARED
+    assert not any("readers" in document.metadata for document in documents.values())
+    document = documents["hr/ben.md"]
+    other = replace(document, readers=())
+    assert document.content_hash == other.content_hash
+    assert document.version != other.version
+    assert document.metadata["lang"] == "en"
+
+
+def test_the_last_rule_that_matches_counts_and_a_declaration_wins(docs):
+    settings = source(docs, RULES)
+    documents = {d.id: d.readers for d in load_documents(settings=settings).documents}
+    everyone = dict.fromkeys(("open.md", "hr/menu.md", "row0", "p1"), ("*",))
+    expected = {**everyone, "hr/pay.md": ("ana", "group:hr"), "hr/drafts/new.md": (), **DECLARED}
+    assert documents == expected
+
+
+def test_a_changed_rule_changes_versions_without_reading_a_file(docs):
+    before = scan_source(source(docs), Catalog(), clock=lambda: 1e12)
+    after = scan_source(source(docs, RULES), before.catalog, clock=lambda: 1e12)
+    assert (after.n_read, after.is_new) == (0, False)
+    versions = [{e.id: e.version for e in s.inventory.documents} for s in (before, after)]
+    assert {name for name in versions[0] if versions[0][name] != versions[1][name]} == {
+        *("open.md", "hr/menu.md", "hr/pay.md", "row0", "p1")
+    }
+    read = read_scanned(after, set(versions[1])).documents
+    assert {d.id: (d.version, d.readers) for d in read} == {
+        e.id: (e.version, e.readers) for e in after.inventory.documents
+    }
+
+
+@pytest.mark.parametrize("value", [[], "", " ", 7, ["ana", 7], {"group": "hr"}, ["ana", ""], True])
+def test_a_malformed_declaration_is_named_and_its_document_is_not_read(tmp_path, value):
+    row = json.dumps({"id": "a", "text": "A secret.", "readers": value})
+    (tmp_path / "rows.jsonl").write_text(f'{{"id": "b", "text": "Known."}}\n{row}')
+    (tmp_path / "c.md").write_text(f"---\nreaders: {json.dumps(value)}\n---\nA secret.")
+    corpus = load_documents(settings=source(tmp_path, RULES))
+    assert [d.id for d in corpus.documents] == ["b"]
+    reasons = {s.name: s.reason for s in corpus.skipped}
+    assert "expected a name, or a list of names" in reasons["rows.jsonl:2"]
+    assert "expected a name, or a list of names" in reasons["c.md"]
+
+
+def test_a_parquet_column_of_readers_that_are_no_names_is_refused(tmp_path):
+    table = pa.table({"id": ["a"], "text": ["A secret."], "readers": [{"group": "hr"}]})
+    pq.write_table(table, tmp_path / "table.parquet")
+    with pytest.raises(SourceError, match="expected a name, or a list of names"):
+        load_documents(settings=source(tmp_path, RULES))
+
+
+@pytest.mark.parametrize(
+    "rule", [{"paths": [], "readers": ["a"]}, {"paths": ["a"], "readers": [""]}]
+)
+def test_a_rule_without_a_path_or_with_a_blank_name_is_refused(rule):
+    with pytest.raises(SettingsError, match=r"source\.readers"):
+        settings_of(Settings(), {"source": {"readers": [rule]}}, "here")
+
+
+@pytest.mark.parametrize("readers", ["ana", (7,), ("",)])
+def test_readers_of_a_document_are_names(readers):
+    with pytest.raises(SourceError, match="'a': expected a list of names as readers"):
+        Document("a", "text", readers=readers)
