@@ -152,6 +152,7 @@ class RunContext:
         self._published = access.published
         self._holds = access.holds
         self.kept = access.kept
+        self.is_approved = is_approved
         self.needs_approval = self.settings.runs.publish == "when_approved" and not is_approved
         self.reports = access.reports
         self.warn = warn

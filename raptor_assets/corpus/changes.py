@@ -6,12 +6,13 @@ it. ``decide_removals`` judges documents that are missing.
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from raptor_assets.assets import names
 from raptor_assets.assets.versions import TreeVersion, documents_version
 from raptor_assets.home.access import CorpusAccess
 from raptor_assets.home.published import Previous, Published, documents_by_tree, holds_in_force
+from raptor_assets.home.versions import trees_to_forget
 from raptor_core.curation import Curation
 from raptor_core.documents import (
     Document,
@@ -77,6 +78,7 @@ class Changes:
         successors: partitions to build that took a renamed document, by the partition it left.
         waiting: partitions whose build waits for approval.
         holds: why trees stay at an earlier build, by name: a person set them back.
+        to_forget: held trees of which another build has a document that is gone.
         refused: partitions of ``unchanged`` with summaries that the model refused. `raptor build`
             asks it again; the sensor does not, since it would ask without end.
     """
@@ -91,6 +93,7 @@ class Changes:
     refused: frozenset[str] = frozenset()
     waiting: tuple[str, ...] = ()
     holds: Mapping[str, str] = field(default_factory=dict)
+    to_forget: tuple[str, ...] = ()
     unconfirmed: tuple[str, ...] = ()
     doubt: str = ""
 
@@ -103,6 +106,11 @@ class Changes:
     def to_build_now(self) -> tuple[str, ...]:
         """Partitions that a person's build makes, sorted: also those with refused summaries."""
         return tuple(sorted({*self.to_build, *self.refused}))
+
+    @property
+    def buildable(self) -> set[str]:
+        """Partitions of the source that a person may name for a build."""
+        return {*self.to_build, *self.unchanged, *self.waiting}
 
     def explain_doubt(self) -> str:
         """Return why nothing is built or dropped, and how a person confirms the removal."""
@@ -140,15 +148,17 @@ def changes_of(
         StoreMismatchError: the store was made for another embedder.
     """
     access.store.check_embedder()
-    return find_changes(
+    inventory = inventory or access.source.inventory()
+    changes = find_changes(
         access.published(),
         access.settings,
         access.build_version,
-        inventory or access.source.inventory(),
+        inventory,
         access.curation(),
         begun,
         is_confirmed=is_confirmed or access.source.is_confirmed,
     )
+    return replace(changes, to_forget=trees_to_forget(access, changes.holds, inventory))
 
 
 def find_changes(
@@ -169,9 +179,10 @@ def find_changes(
     | its trees are held, and no document of theirs is gone | none, ``holds`` has the trees | none |
     | a document of it is unknown | withheld | kept as it is |
     | lost documents, and a person has to confirm that | unconfirmed | nothing is built or dropped |
-    | in the source, and a build of it waits for approval | waiting | none |
+    | in the source, and a build from it waits for approval | waiting | none |
     | in the source, and not published | new | build |
     | in the source, and published from other documents, decisions or settings | changed | build |
+    | published from the source, and a build from other documents waits | changed | build |
     | not in the source, and published by a build, or begun | removed | drop |
     | not in the source, and published by hand or by an import | none | kept as it is |
 
@@ -199,8 +210,11 @@ def find_changes(
         for name, version in versions.items()
         if published.has_version(name, source[name], version)
     }
+    inputs = published.waiting(source)
+    current -= inputs.keys()  # what waits may have documents that are gone
     stale = source.keys() - current
-    waiting = {name for name in stale if published.waits(name, versions[name].text)}
+    needs_approval = settings.runs.publish == "when_approved"
+    waiting = {n for n in inputs if needs_approval and inputs[n] == versions[n].text}
     stored = published.partitions()
     absent = (stored | set(begun)) - source.keys()
     shrunken = {

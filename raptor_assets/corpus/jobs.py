@@ -11,6 +11,7 @@ from raptor_assets.chain.runs import process_tags, turn
 from raptor_assets.corpus.changes import changes_of
 from raptor_assets.home.access import CorpusAccess
 from raptor_assets.home.published import TreeIndex
+from raptor_assets.home.versions import forget_gone
 from raptor_core.tree.cache import NodeCache
 
 _DROP_OP = "drop"
@@ -69,10 +70,11 @@ def still_removed(
 ) -> tuple[list[str], Collection[str]]:
     """Return the partitions that are still to be dropped, and the trees that are held.
 
-    A run may have waited for its turn.
+    A run may have waited for its turn. What held trees have of documents that are gone goes, too.
     """
     begun = context.instance.get_dynamic_partitions(access.names.partitions)
     changes = changes_of(access, begun, is_confirmed=True)  # else they would not have been chosen
+    forget_gone(access, changes.to_forget)
     removed = [name for name in partitions if name in changes.removed]
     if spared := sorted({*partitions} - {*removed}):
         context.log.info(f"not dropped, since not gone any more: {', '.join(spared)}")

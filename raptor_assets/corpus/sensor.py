@@ -133,7 +133,7 @@ def _request(
         (BUILD, part, run_tags(part), run_config(part, corpus))
         for part in runs_over(to_build, runs.max_partitions)
     ]
-    if removed:
+    if removed or changes.to_forget:
         jobs.append((DROP, removed, {}, drop_config(list(removed), corpus, only_gone=True)))
     added = corpus_partitions(corpus.corpus).build_add_request(to_build)
     following = cursor.model_copy(update={"removed": waiting})

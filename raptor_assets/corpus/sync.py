@@ -17,6 +17,7 @@ from raptor_assets.corpus.corpus_tree import prepare
 from raptor_assets.corpus.jobs import drop_all, still_removed
 from raptor_assets.home.access import CorpusAccess
 from raptor_assets.home.readers import narrow_readers
+from raptor_assets.home.versions import forget_gone
 from raptor_assets.shown.progress import Watch, ignore_progress
 from raptor_core.errors import RaptorError, SourceError
 from raptor_core.home.published import refuse_unknown
@@ -108,6 +109,7 @@ def _sync(
     if n_nodes := narrow_readers(access):
         context.log.info(f"{n_nodes} nodes change readers, since rights were taken away")
     sync = planned or _plan(context, config, access)
+    forget_gone(access, sync.changes.to_forget)
     if sync.to_build:
         instance.add_dynamic_partitions(corpus.partitions, sorted(sync.to_build))
     run = ChainRun(context, sync.changes.in_order(sync.to_build), access, progress)
@@ -133,5 +135,5 @@ def _plan(context: dg.OpExecutionContext, config: SyncConfig, access: CorpusAcce
     chosen = tuple(dict.fromkeys(config.partitions))
     if not chosen:
         return Sync(changes, changes.to_build, changes.removed)
-    refuse_unknown("partition is called", chosen, {*changes.to_build, *changes.unchanged})
+    refuse_unknown("partition is called", chosen, changes.buildable)
     return Sync(changes, chosen, ())

@@ -12,8 +12,8 @@ from raptor_assets.assets.versions import TreeVersion
 from raptor_assets.chain.provenance import DATA_VERSION, IS_GIVEN
 from raptor_assets.chain.run import ChainRun, Event
 from raptor_assets.chain.runs import process_tags, turn
-from raptor_assets.home.access import CorpusAccess
-from raptor_assets.home.versions import Published, release, roll_back
+from raptor_assets.home.access import CorpusAccess, waiting_manifests
+from raptor_assets.home.versions import Published, present_documents, release, roll_back
 from raptor_core.documents import partition_key
 from raptor_core.errors import RaptorError
 from raptor_core.transfer.kept import build_name
@@ -66,6 +66,8 @@ def build_approve_job(access: CorpusAccess) -> dg.JobDefinition:
             if missing := [tree for tree, name in trees.items() if name not in waiting]:
                 reason = f"no build of the tree {missing[0]!r} waits for approval"
                 raise dg.Failure(description=reason, allow_retries=False)
+            for name in waiting:
+                _refuse_gone(access, name)
             checks = partition_checks(access.settings, corpus)
             keys = [dg.AssetCheckKey(a.key, c.name) for a, c in checks if a == corpus.tree]
             selected = [corpus.tree.key, corpus.report.key], keys
@@ -83,6 +85,17 @@ def build_approve_job(access: CorpusAccess) -> dg.JobDefinition:
         approve()
 
     return approve_job
+
+
+def _refuse_gone(access: CorpusAccess, partition: str) -> None:
+    """Raise a Failure where a build that waits for approval has a document that is gone."""
+    for tree, manifest in waiting_manifests(access.tables, partition).items():
+        if missing := sorted(manifest.documents.keys() - present_documents(access, tree)):
+            reason = (
+                f"the build of {tree!r} that waits has the document {missing[0]!r}, which is gone "
+                "from the source; `raptor build` makes one without it"
+            )
+            raise dg.Failure(description=reason, allow_retries=False)
 
 
 def build_rollback_job(access: CorpusAccess) -> dg.JobDefinition:

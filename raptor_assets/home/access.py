@@ -29,8 +29,9 @@ from raptor_core.evaluation.golden_file import Question, load_golden
 from raptor_core.file_names import ROWS_PLACE
 from raptor_core.settings import Settings, SourceSettings, StoreSettings
 from raptor_core.store import VectorStore, open_store, stored_identity
-from raptor_core.store.base import Mark
+from raptor_core.store.base import Manifest, Mark
 from raptor_core.store.collection import check_embedder
+from raptor_core.store.payload import payload_to_manifest
 from raptor_core.tables.curation import read_decisions
 from raptor_core.tables.files import TableStore
 from raptor_core.transfer.kept import KeptBuilds
@@ -137,18 +138,23 @@ class CorpusAccess:
         if not self.store.exists():
             return Published()
         published = read_published(self.store.open_existing, self.settings.grouping)
-        if self.settings.runs.publish == "when_approved":
-            return replace(published, waits=self._waits)
-        return published
+        return replace(published, waiting=self._waiting_inputs)
 
     def waiting(self, partitions: Iterable[str]) -> list[str]:
         """Return those of these partitions whose build waits for approval, each once."""
-        tables = self.tables
-        return [p for p in dict.fromkeys(partitions) if tables.exists(WAITING.path, p)]
+        return self.tables.among(WAITING.path, dict.fromkeys(partitions))
 
-    def _waits(self, partition: str, inputs: str) -> bool:
-        properties = self.tables.properties(WAITING.path, partition) or {}
-        return properties.get("inputs") == inputs
+    def _waiting_inputs(self, partitions: Iterable[str]) -> dict[str, str]:
+        read = self.tables.properties
+        names = self.waiting(partitions)
+        return {name: (read(WAITING.path, name) or {}).get("inputs", "") for name in names}
+
+
+def waiting_manifests(tables: TableStore, partition: str) -> dict[str, Manifest]:
+    """Return the manifests of a partition's build that waits for approval, by tree."""
+    properties = tables.properties(WAITING.path, partition) or {}
+    payloads = json.loads(properties.get("manifests", "[]"))
+    return {manifest.tree: manifest for manifest in map(payload_to_manifest, payloads)}
 
 
 class SourceAccess:

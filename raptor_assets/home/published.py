@@ -25,8 +25,8 @@ Previous = Mapping[str, Sequence[PublishedDocument]]
 class Published:
     """Published trees of a corpus; ``documents`` reads the documents of some partitions' trees.
 
-    ``holds`` are manifests of trees that a person set back to an earlier build. ``waits`` tells
-    whether a build of a partition from these inputs waits for approval.
+    ``holds`` are manifests of trees that a person set back to an earlier build. ``waiting``
+    returns the inputs of builds that wait for approval, by partition, of these partitions.
     """
 
     marks: Marks = field(default_factory=dict)
@@ -34,7 +34,7 @@ class Published:
         default=lambda partitions: dict.fromkeys(partitions, ())
     )
     holds: Sequence[Manifest] = ()
-    waits: Callable[[str, str], bool] = field(default=lambda *_: False)
+    waiting: Callable[[Collection[str]], Mapping[str, str]] = field(default=lambda _: {})
 
     def without(self, trees: Collection[str]) -> Published:
         """Return what is published beside these trees."""

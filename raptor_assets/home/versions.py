@@ -3,14 +3,16 @@
 The job that does it in Dagster is in ``raptor_assets.corpus.rollback``.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 
+from raptor_assets.assets.names import CHAIN_NAMES, table_paths
 from raptor_assets.assets.versions import TreeVersion, documents_version
 from raptor_assets.home.access import CorpusAccess
 from raptor_assets.home.readers import declared_readers
 from raptor_assets.shown.report_records import read_records
-from raptor_core.documents import Entry, partition_key
+from raptor_core.documents import Entry, Inventory, partition_key
+from raptor_core.documents.removal import Unread
 from raptor_core.errors import UnknownTreeError
 from raptor_core.store.base import Edition, Manifest, PublicationCounts, Where
 from raptor_core.store.store import VectorStore
@@ -42,8 +44,7 @@ def roll_back(access: CorpusAccess, tree: str, to: str, note: str) -> Published:
         replaced = _manifest(store, tree)
         name = choose_build(access.kept.ids(tree), replaced, to)
         edition = access.kept.read(tree, name, store.identity)
-        entries = _entries(access, tree)
-        missing = sorted(edition.manifest.documents.keys() - {entry.id for entry in entries})
+        missing = sorted(edition.manifest.documents.keys() - present_documents(access, tree))
         if missing:
             raise UnknownTreeError(
                 f"the build {name} of {tree!r} has the document {missing[0]!r}, which is gone from "
@@ -84,9 +85,59 @@ def _publish(
     manifest = replace(edition.manifest, hold=note, readers=readers)
     if replaced.build_id != manifest.build_id:
         access.kept.keep(store, replaced, notes_of(access, replaced))
+        access.reports.delete(partition_key(manifest.tree, access.settings.grouping))
     counts = store.publish(manifest, edition.nodes, edition.vectors)
     access.kept.prune(manifest, access.settings.runs.keep_builds)
     return Published(manifest, replaced, counts)
+
+
+def trees_to_forget(
+    access: CorpusAccess, holds: Collection[str], inventory: Inventory
+) -> tuple[str, ...]:
+    """Return the held trees with a document that is gone, in kept builds or in tables."""
+    trees = []
+    for tree in sorted(holds):
+        is_gone = _is_gone(access, tree, inventory)
+        if access.kept.outdated(tree, is_gone) or any(map(is_gone, _tabled(access, tree))):
+            trees.append(tree)
+    return tuple(trees)
+
+
+def forget_gone(access: CorpusAccess, trees: Collection[str]) -> None:
+    """Delete kept builds, tables and pages of held trees that have a document that is gone.
+
+    The trees stay held, since the builds that are published have none. The table of published
+    trees stays, too; it has no text.
+    """
+    inventory = access.source.inventory() if trees else Inventory(())
+    for tree in trees:
+        is_gone = _is_gone(access, tree, inventory)
+        access.kept.forget(tree, is_gone)
+        if any(map(is_gone, _tabled(access, tree))):
+            partition = partition_key(tree, access.settings.grouping)
+            access.reports.delete(partition)
+            for path in reversed(table_paths()):
+                if path != CHAIN_NAMES.tree.path:
+                    access.tables.delete(path, partition)
+    if trees:
+        with access.store.open_existing() as store:
+            store.optimize()
+
+
+def _is_gone(access: CorpusAccess, tree: str, inventory: Inventory) -> Callable[[str], bool]:
+    """Return the test if a document of a tree is gone; one that cannot be read is not."""
+    grouping = access.settings.grouping
+    trees = inventory.partitions(grouping).get(partition_key(tree, grouping), {})
+    present, unread = {entry.id for entry in trees.get(tree, ())}, Unread(inventory.skipped)
+    return lambda name: name not in present and not unread.place_of(name, name)
+
+
+def _tabled(access: CorpusAccess, tree: str) -> list[str]:
+    """Return the ids of a tree's documents in the tables of its partition."""
+    partition = partition_key(tree, access.settings.grouping)
+    table = access.tables.find(CHAIN_NAMES.documents.path, partition, ["tree", "id"])
+    rows = () if table is None else zip(*(part.to_pylist() for part in table.columns), strict=True)
+    return [document for of_tree, document in rows if of_tree == tree]
 
 
 def notes_of(access: CorpusAccess, published: Manifest) -> dict[str, object]:
@@ -103,6 +154,11 @@ def _manifest(store: VectorStore, tree: str) -> Manifest:
             f"no tree is published as {tree!r}; `raptor status` lists what is published"
         )
     return manifests[0]
+
+
+def present_documents(access: CorpusAccess, tree: str) -> set[str]:
+    """Return the ids of the tree's documents in the source."""
+    return {entry.id for entry in _entries(access, tree)}
 
 
 def _entries(access: CorpusAccess, tree: str) -> Sequence[Entry]:

@@ -114,7 +114,7 @@ def build(
             # The token counter first: its missing file is reported before endpoints are called.
             access.components().counter.count(["a look"])
             require_keys(settings)
-        if to_build or removed or narrowed_manifests(access):
+        if to_build or removed or changes.to_forget or narrowed_manifests(access):
             check_writable(settings.store)
             _sync(report, instance, access, (to_build, removed), on_plan, on_progress)
     if report.failed and not (used := access.components()).quotes:
@@ -251,7 +251,7 @@ def _select(
     *,
     force: bool,
 ) -> set[str]:
-    in_source = {*changes.to_build, *changes.unchanged}
+    in_source = changes.buildable
     selected = in_source if force else set(changes.to_build_now)
     if partitions is None:
         return selected

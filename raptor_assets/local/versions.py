@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from raptor_assets.assets.names import APPROVE, CHAIN_NAMES, ROLLBACK, WAITING
+from raptor_assets.assets.names import APPROVE, CHAIN_NAMES, ROLLBACK
 from raptor_assets.assets.versions import TreeVersion
-from raptor_assets.home.access import CorpusAccess
+from raptor_assets.home.access import CorpusAccess, waiting_manifests
 from raptor_assets.home.folder import Home
 from raptor_assets.home.versions import notes_of
 from raptor_assets.local.dagster import CODE_LOCATION, QUIET, open_instance
@@ -23,7 +22,6 @@ from raptor_core.retrieval import Query
 from raptor_core.settings import Settings
 from raptor_core.store import open_store
 from raptor_core.store.base import Edition, Manifest, Where
-from raptor_core.store.payload import payload_to_manifest
 from raptor_core.store.store import VectorStore
 from raptor_core.tables.values import table_to_nodes
 from raptor_core.transfer.kept import build_name, choose_build
@@ -207,9 +205,7 @@ def _edition(access: CorpusAccess, store: VectorStore, live: Manifest, name: str
 def _staged(access: CorpusAccess, store: VectorStore, tree: str) -> Edition:
     """Return the build of a tree that waits for approval, from its tables."""
     partition = partition_key(tree, access.settings.grouping)
-    properties = access.tables.properties(WAITING.path, partition) or {}
-    payloads = json.loads(properties.get("manifests", "[]"))
-    manifests = {m.tree: m for m in map(payload_to_manifest, payloads)}
+    manifests = waiting_manifests(access.tables, partition)
     if tree not in manifests:
         raise UnknownTreeError(
             f"no build of the tree {tree!r} waits for approval; runs.publish says when one does"

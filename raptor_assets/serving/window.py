@@ -105,6 +105,7 @@ def _partition_row(part: PartitionStatus) -> dict[str, Any]:
         "layers": [part.n_nodes],
         "tokens": part.n_tokens,
         "published": part.published_at,
+        "hold": "",
         **_check_values(part),
         **dict.fromkeys(("cost", "change")),
     }
@@ -129,6 +130,7 @@ def _row(
         "layers": list(manifest.layer_sizes),
         "tokens": manifest.n_tokens,
         "published": manifest.published_at,
+        "hold": manifest.hold,
         "build": manifest.build_id,
         **_check_values(tree),
         "cost": None if record is None or record.cost is None else dict(record.cost),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import io
 import posixpath
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import unquote
 
@@ -98,6 +98,12 @@ class TableStore:
         """
         files = self._folder.names(posixpath.join(*map(safe_name, key)))
         names = (unquote(f.removesuffix(_EXTENSION)) for f in files if f.endswith(_EXTENSION))
+        return [name for name in names if f"{safe_name(name)}{_EXTENSION}" in files]
+
+    def among(self, key: Sequence[str], partitions: Iterable[str]) -> list[str]:
+        """Return those of these partitions that have a table, by one request."""
+        files = set(self._folder.names(posixpath.join(*map(safe_name, key))))
+        names = partitions if files else ()
         return [name for name in names if f"{safe_name(name)}{_EXTENSION}" in files]
 
     def delete(self, key: Sequence[str], partition: str) -> bool:

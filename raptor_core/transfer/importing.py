@@ -97,13 +97,15 @@ def import_trees(store: VectorStore, folder: ExportFolder, export: Export) -> li
     imported: list[ImportedTree] = []
     readers = {file.manifest.tree: file.manifest.readers for file in export.trees}
     live = store.manifests(list(readers))
-    inputs = {(m.tree, m.build_id): m.inputs for m in live if m.readers == readers.get(m.tree)}
+    known = {(m.tree, m.build_id): m for m in live if m.readers == readers.get(m.tree)}
     with store.publishing() as publishing:
         for at in range(0, len(export.trees), TOGETHER):
             editions = []
             for file in export.trees[at : at + TOGETHER]:
-                known = inputs.get((file.manifest.tree, file.manifest.build_id), "")
-                editions.append(Edition(replace(file.manifest, inputs=known), *_read(folder, file)))
+                old = known.get((file.manifest.tree, file.manifest.build_id))
+                inputs, hold = (old.inputs, old.hold) if old else ("", "")
+                manifest = replace(file.manifest, inputs=inputs, hold=hold)
+                editions.append(Edition(manifest, *_read(folder, file)))
             counts = publishing.publish(editions)
             trees = (edition.manifest.tree for edition in editions)
             imported += map(ImportedTree, trees, counts)

@@ -7,7 +7,7 @@ begins with the time at which the build was made.
 """
 
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -52,15 +52,7 @@ class KeptBuilds:
 
     def builds(self, tree: str) -> list[KeptBuild]:
         """Return the kept builds of a tree, the oldest first."""
-        return [self._build(tree, name) for name in self.ids(tree)]
-
-    def _build(self, tree: str, name: str) -> KeptBuild:
-        file, data = self._read(tree, name)
-        try:
-            note = json.loads(read_note(data, file))
-            return KeptBuild(name, payload_to_manifest(note["manifest"]), note["notes"])
-        except (ValueError, KeyError, TypeError, DamagedTreeError) as error:
-            raise ExportError(f"{file} is damaged: {error}; remove it") from error
+        return [_build(name, *self._read(tree, name)) for name in self.ids(tree)]
 
     def _read(self, tree: str, name: str) -> tuple[str, bytes]:
         file = f"{_place(tree)}/{name}{_EXTENSION}"
@@ -122,12 +114,35 @@ class KeptBuilds:
         names = [name for name in self.ids(tree) if name != build_name(published)]
         self.delete(tree, names[: max(0, len(names) - most)])
 
-    def forget(self, tree: str, documents: Collection[str]) -> list[str]:
-        """Delete each build with a document that is not one of these, and return their ids."""
-        present = set(documents)
-        missing = [b.id for b in self.builds(tree) if not present.issuperset(b.manifest.documents)]
-        self.delete(tree, missing)
-        return missing
+    def forget(self, tree: str, is_gone: Callable[[str], bool]) -> list[str]:
+        """Delete the builds with a document that is gone, and return their ids."""
+        outdated = self.outdated(tree, is_gone)
+        self.delete(tree, outdated)
+        return outdated
+
+    def outdated(self, tree: str, is_gone: Callable[[str], bool]) -> list[str]:
+        """Return the ids of builds with a document that is gone.
+
+        A damaged build counts as one: it cannot be published, and its documents are unknown.
+        """
+        ids = []
+        for name in self.ids(tree):
+            file, data = self._read(tree, name)
+            try:
+                documents = _build(name, file, data).manifest.documents
+            except ExportError:
+                ids.append(name)
+            else:
+                ids += [name] if any(map(is_gone, documents)) else []
+        return ids
+
+
+def _build(name: str, file: str, data: bytes) -> KeptBuild:
+    try:
+        note = json.loads(read_note(data, file))
+        return KeptBuild(name, payload_to_manifest(note["manifest"]), note["notes"])
+    except (ValueError, KeyError, TypeError, DamagedTreeError) as error:
+        raise ExportError(f"{file} is damaged: {error}; remove it") from error
 
 
 def build_name(manifest: Manifest) -> str:

@@ -26,7 +26,8 @@ CORPUS_TREE_NAME = CorpusTreeGrouping.corpus_name
 def corpus_tree_settings(settings: Settings) -> Settings:
     """Return the settings of the corpus tree over the trees of ``settings``.
 
-    A greedy chunk holds the longest chunk or summary, so each top node is one leaf.
+    A greedy chunk holds the longest chunk or summary, so each top node is one leaf. No earlier
+    builds are kept, and none waits for approval: the corpus tree follows the trees below it.
     """
     longest = max(settings.chunking.max_tokens, settings.summarizer.max_tokens)
     corpus = f"{settings.store.corpus}_{CORPUS_TREE}"
@@ -39,6 +40,7 @@ def corpus_tree_settings(settings: Settings) -> Settings:
         "components": settings.components.model_copy(update={"chunker": ""}),
         "store": settings.store.model_copy(update={"corpus": corpus}),
         "checks": settings.checks.model_copy(update={"golden": None}),
+        "runs": settings.runs.model_copy(update={"keep_builds": 0, "publish": "at_once"}),
         "corpus_tree": settings.corpus_tree.model_copy(update={"enabled": False}),
     }
     if settings.tables.url:

@@ -177,12 +177,27 @@ def test_a_held_tree_stays_until_a_document_of_it_is_gone():
     assert (changes.holds, changes.removed) == ({}, ("held",))
 
 
-def test_a_build_that_waits_for_approval_is_not_made_again():
-    one = document("a")
-    version = TreeVersion.of("a", documents_version({"a": [one]}), BUILD).text
-    state = replace(
-        published(), waits=lambda partition, inputs: (partition, inputs) == ("a", version)
-    )
-    assert found(state, source(one)).waiting == ("a",)
-    assert found(state, source(one)).to_build == ()
-    assert found(state, source(document("a", "Other text."))).to_build == ("a",)
+@pytest.mark.parametrize(
+    ("live", "staged", "publish", "waiting", "to_build"),
+    [
+        ("", "now", "when_approved", ("a",), ()),
+        ("", "now", "at_once", (), ("a",)),
+        ("", "earlier", "when_approved", (), ("a",)),
+        ("now", "earlier", "when_approved", (), ("a",)),
+        ("now", "earlier", "at_once", (), ("a",)),
+        ("now", "", "when_approved", (), ()),
+    ],
+)
+def test_a_build_that_waits_is_made_again_where_it_is_not_of_the_present_source(
+    live, staged, publish, waiting, to_build
+):
+    texts = {"now": "Text.", "earlier": "Earlier text."}
+    inputs = {
+        name: TreeVersion.of("a", documents_version({"a": [document("a", text)]}), BUILD).text
+        for name, text in texts.items()
+    }
+    marks = published(document("a", texts[live])) if live else published()
+    state = replace(marks, waiting=lambda _: {"a": inputs[staged]} if staged else {})
+    own = {"runs": {"publish": publish}}
+    changes = found(state, source(document("a", texts["now"])), own=own)
+    assert (changes.waiting, changes.to_build) == (waiting, to_build)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from raptor_assets.assets.names import WAITING
@@ -20,7 +20,9 @@ from raptor_assets.chain.steps.base import Step
 from raptor_assets.chain.steps.findings import quarantined
 from raptor_assets.chain.steps.layers import ClustersStep, EmbeddingsStep
 from raptor_assets.chain.steps.summaries import SummariesStep
+from raptor_assets.home.access import waiting_manifests
 from raptor_assets.home.published import TreeIndex, holds_in_force
+from raptor_assets.home.readers import declared_readers
 from raptor_assets.shown.metadata import (
     audit_metadata,
     drift_metadata,
@@ -38,8 +40,9 @@ from raptor_core.store.base import Edition, Manifest, PublicationCounts
 from raptor_core.store.payload import manifest_to_payload
 from raptor_core.store.publishing import PublicationBatch
 from raptor_core.store.store import VectorStore
+from raptor_core.transfer.kept import KeptBuilds
 from raptor_core.tree.cluster import cluster_top
-from raptor_core.tree.publish import make_manifest
+from raptor_core.tree.publish import build_id, make_manifest
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -167,7 +170,7 @@ class PublishStep(Step):
                     if not part.is_refused:
                         self._prepare(part)
                         self._refuse_held(part, previous)
-                        if context.needs_approval and not _forgets(part, previous):
+                        if context.needs_approval and _may_wait(part, previous):
                             self._wait(part)
                             continue
                         self._keep(store, part, previous)
@@ -206,11 +209,14 @@ class PublishStep(Step):
         for tree, manifest in part.manifests.items():
             if (old := previous.get(tree)) is None:
                 continue
-            missing = kept.forget(tree, manifest.documents)
+            missing = _forget(kept, manifest)
             if old.hold:
                 context.warn(f"{tree}: no longer held, since a document of that build is gone")
             if missing:
-                context.warn(f"{tree}: {len(missing)} kept builds had a document that is gone")
+                context.warn(
+                    f"{tree}: deleted {len(missing)} kept builds with a document that is gone, or "
+                    "with a damaged file"
+                )
             is_complete = old.documents.keys() <= manifest.documents.keys()
             if most and is_complete and old.build_id != manifest.build_id:
                 record = records.get(tree)
@@ -221,7 +227,11 @@ class PublishStep(Step):
             kept.delete(tree)
 
     def _prepare(self, part: _Ready) -> None:
-        """Make the manifests of a partition."""
+        """Make the manifests of a partition, or read those of the build that a person approved."""
+        if part.state.context.is_approved:
+            part.manifests = _approved_manifests(part)
+            part.version = TreeVersion.parse(next(iter(part.manifests.values())).inputs)
+            return
         context, documents = part.state.context, part.state.documents
         digest = documents_version(documents, context.components.curation)
         version = TreeVersion.of(part.state.name, digest, context.versions[self.asset.kind])
@@ -281,12 +291,39 @@ def _holds(context: RunContext) -> Collection[str]:
         return ()
 
 
-def _forgets(part: _Ready, previous: Mapping[str, Manifest]) -> bool:
-    """Return whether published trees have a document that the new ones lack."""
-    return bool(part.removed) or any(
-        (old := previous.get(tree)) and old.documents.keys() - manifest.documents.keys()
-        for tree, manifest in part.manifests.items()
-    )
+def _forget(kept: KeptBuilds, published: Manifest) -> list[str]:
+    """Delete the kept builds of a tree with a document that its published build lacks."""
+    return kept.forget(published.tree, lambda name: name not in published.documents)
+
+
+def _may_wait(part: _Ready, previous: Mapping[str, Manifest]) -> bool:
+    """Return whether a build may wait for approval: it changes trees, and forgets no document."""
+    pairs = [(previous.get(tree), manifest) for tree, manifest in part.manifests.items()]
+    is_same = all(old and old.build_id == manifest.build_id for old, manifest in pairs)
+    is_complete = all(not old or old.documents.keys() <= new.documents.keys() for old, new in pairs)
+    return is_complete and not is_same and not part.removed
+
+
+def _approved_manifests(part: _Ready) -> dict[str, Manifest]:
+    """Return the manifests of the build that a person looked at, with the readers of today.
+
+    Raises:
+        SourceError: the tables are not those of that build.
+    """
+    state = part.state
+    manifests = waiting_manifests(state.context.tables, state.name)
+    nodes = {tree.name: build_id(list(tree.nodes())) for tree in part.trees}
+    if nodes != {tree: manifest.build_id for tree, manifest in manifests.items()}:
+        raise SourceError(
+            f"the tables of partition {state.name!r} are not those of the build that waits for "
+            "approval; `raptor build` makes that build again"
+        )
+    inventory = state.context.source.inventory()
+    entries = inventory.partitions(state.context.settings.grouping).get(state.name, {})
+    return {
+        tree: replace(m, readers=declared_readers(entries.get(tree, ()), m.documents))
+        for tree, m in manifests.items()
+    }
 
 
 def _table(trees: Sequence[Tree], manifests: Mapping[str, Manifest]) -> pa.Table:

@@ -1,12 +1,18 @@
 """Builds that wait for a person's approval (``runs.publish``)."""
 
+from dataclasses import replace
+
+import pyarrow.parquet as pq
 import pytest
 from support.command import embedder_made_by, raptor
 from support.workshop import Workshop, prose, settings_text
 
+from raptor_assets.assets.names import CHAIN_NAMES
 from raptor_assets.corpus.changes import changes_of
+from raptor_assets.home.access import waiting_manifests
 from raptor_assets.local.versions import approve, compare_builds, list_builds
 from raptor_core.errors import UnknownTreeError
+from raptor_core.tables.values import nodes_to_table, table_to_nodes
 
 pytestmark = pytest.mark.slow
 
@@ -54,7 +60,7 @@ def test_a_build_waits_and_is_published_by_approval_without_further_work(worksho
     assert workshop.texts(TREE) != before
     assert waiting(workshop) == ((), ())
     new, old = list_builds(workshop.home, workshop.settings, TREE)
-    assert (old.id, new.id.partition("-")[2]) == (staged.old, staged.new.partition("-")[2])
+    assert (old.id, new.id) == (staged.old, staged.new)
     assert new.run_id
 
 
@@ -84,6 +90,47 @@ def test_forgetting_does_not_wait(workshop):
     report = workshop.build(confirm_removal=True)
     assert (report.built, report.waiting) == ([TREE], [])
     assert list(workshop.manifests()[TREE].documents) == ["guide/a.md"]
+
+
+def test_a_new_document_that_is_gone_before_the_approval_is_in_no_table_and_not_published(workshop):
+    before = workshop.texts(TREE)
+    workshop.write("guide/c.md", f"{prose(6, seed=4)}\n\nThe quicksilverfox sleeps.")
+    workshop.build()
+    workshop.remove("guide/c.md")
+    with pytest.raises(UnknownTreeError, match=r"has the document 'guide/c.md', which is gone"):
+        approve_tree(workshop)
+    assert waiting(workshop) == ((), (TREE,))
+    report = workshop.build()
+    assert (report.built, report.waiting, workshop.texts(TREE)) == ([TREE], [], before)
+    assert waiting(workshop) == ((), ())
+    tables = workshop.home.path.glob("tables/**/*.parquet")
+    assert "quicksilverfox" not in repr([pq.read_table(path).to_pylist() for path in tables])
+
+
+def test_what_is_approved_is_the_build_as_it_was_made(workshop):
+    workshop.write("guide/a.md", prose(14, seed=3))
+    workshop.build()
+    assert workshop.build(TREE).waiting == []
+    assert workshop.build(TREE, force=True).waiting == [TREE]
+    (staged,) = waiting_manifests(workshop.access().tables, TREE).values()
+    workshop.configure(**{**SETTINGS, "summarizer": {"max_tokens": 40}})
+    approve_tree(workshop)
+    assert workshop.manifests()[TREE] == staged
+    assert waiting(workshop) == ((), (TREE,))
+
+
+def test_tables_that_changed_after_the_build_are_not_approved(workshop):
+    workshop.write("guide/a.md", prose(14, seed=3))
+    workshop.build()
+    before, tables = workshop.texts(TREE), workshop.access().tables
+    path = CHAIN_NAMES.nodes(0).path
+    table = tables.read(path, TREE)
+    properties = tables.properties(path, TREE)
+    nodes = [replace(node, position=node.position + 1) for node in table_to_nodes(table)]
+    tables.write(path, TREE, nodes_to_table(nodes), properties)
+    with pytest.raises(UnknownTreeError, match="are not those of the build that waits"):
+        approve_tree(workshop)
+    assert workshop.texts(TREE) == before
 
 
 def test_nothing_that_waits_cannot_be_approved(workshop):

@@ -1,5 +1,6 @@
 """Earlier builds of a tree: kept, compared, published again, held, released, forgotten."""
 
+import pyarrow.parquet as pq
 import pytest
 from support.command import raptor
 from support.sensor_daemon import Daemon
@@ -8,6 +9,9 @@ from support.workshop import Workshop, prose
 from raptor_assets.corpus.changes import changes_of
 from raptor_assets.home.versions import release, roll_back
 from raptor_assets.local.versions import change_build, compare_builds, list_builds
+from raptor_assets.serving.answers import HomeReader
+from raptor_assets.serving.window import corpus_values, read_pages
+from raptor_core import HomeRetriever
 from raptor_core.errors import ExportError, SourceError, UnknownTreeError
 from raptor_core.store.base import Where
 
@@ -61,8 +65,11 @@ def test_going_back_publishes_the_build_of_before_whole_and_releasing_the_one_af
     workshop.build()
     assert contents(workshop) == after
     n_embedded = workshop.embedder.n_embedded
+    page = workshop.home.path / "reports/guide.html"
+    assert "southern" in page.read_text(encoding="utf-8")
     changed = go_back(workshop)
     assert contents(workshop) == before
+    assert not page.exists()  # it was that of the other build
     assert (changed.counts.added > 0, changed.counts.removed > 0) == (True, True)
     assert release(workshop.access(), TREE).manifest.hold == ""
     assert contents(workshop) == after
@@ -107,6 +114,36 @@ def test_a_document_that_is_gone_ends_the_hold_and_is_in_no_kept_build(workshop)
     assert (list(manifest.documents), manifest.hold) == (["guide/a.md"], "")
     assert [build.state for build in builds(workshop)] == ["published"]
     assert kept_files(workshop) == []
+
+
+@pytest.mark.parametrize("by", ["build", "sensor"])
+def test_a_document_that_only_later_builds_have_is_forgotten_and_the_tree_stays_held(workshop, by):
+    workshop.write("guide/late.md", f"{prose(6, seed=9)}\n\nThe quicksilverfox sleeps.")
+    workshop.build()
+    daemon = Daemon(workshop)
+    daemon.tick()
+    go_back(workshop)
+    holds = contents(workshop)
+    assert any("quicksilverfox" in text_of(path) for path in kept_files(workshop))
+    (workshop.docs / "guide/late.md").write_bytes(b"\x00\x01\x02" * 50)
+    assert changes_of(workshop.access()).to_forget == ()  # unread, so nobody knows if it is gone
+    workshop.remove("guide/late.md")
+    assert changes_of(workshop.access()).to_forget == (TREE,)
+    if by == "build":
+        workshop.build()
+    else:
+        daemon.tick()
+        assert daemon.run()
+        assert daemon.tick()[:2] == ([], [])
+    assert changes_of(workshop.access()).to_forget == ()
+    assert (contents(workshop), workshop.manifests()[TREE].hold != "") == (holds, True)
+    files = [path for path in workshop.home.path.rglob("*") if path.is_file()]
+    assert {path.parts[-4] for path in files if "quicksilverfox" in text_of(path)} <= {"dagster"}
+
+
+def text_of(path):
+    table = repr(pq.read_table(path).to_pylist()) if path.suffix == ".parquet" else ""
+    return path.read_bytes().decode(errors="replace") + table
 
 
 def test_a_tree_that_is_dropped_leaves_no_kept_build(workshop):
@@ -181,6 +218,10 @@ def test_a_damaged_file_of_a_build_is_named_and_nothing_changes(workshop):
     with pytest.raises(ExportError, match=file.name):
         go_back(workshop)
     assert contents(workshop) == before
+    file.write_bytes(bytes(data[:-9]))
+    workshop.write("guide/b.md", prose(12, seed=7))
+    assert workshop.build().failed == {}
+    assert [path == file for path in kept_files(workshop)] == [False]
 
 
 def test_the_job_records_who_went_back_and_why(workshop):
@@ -196,6 +237,7 @@ def test_the_job_records_who_went_back_and_why(workshop):
 
 
 def test_the_command_lists_compares_goes_back_and_releases(workshop):
+    home = workshop.home.path
     workshop.home.settings.write_text(
         f'[source]\npaths = ["{workshop.docs}"]\n[grouping]\nby = "folder"\n', encoding="utf-8"
     )
@@ -208,7 +250,14 @@ def test_the_command_lists_compares_goes_back_and_releases(workshop):
     found = told("diff", TREE, "--html", str(page))
     assert (found["old"], found["new"]) == (old["id"], new["id"])
     assert "southern" in page.read_text(encoding="utf-8")
-    assert told("rollback", TREE, "--reason", "worse")["hold"].startswith("worse (")
+    hold = told("rollback", TREE, "--reason", "worse")["hold"]
+    assert hold.startswith("worse (")
+    assert f"held at an earlier build: {hold}" in raptor("tree", TREE, "--home", home).out
+    retriever = HomeRetriever(home)
+    rows = read_pages(retriever, None, corpus_values)["trees"]
+    trees = HomeReader(retriever).list_trees().trees
+    assert {row["name"]: row["hold"] for row in rows} == {TREE: hold, "other": ""}
+    assert {tree.tree: tree.hold for tree in trees} == {TREE: hold, "other": ""}
     assert told("release", TREE)["hold"] == ""
 
 

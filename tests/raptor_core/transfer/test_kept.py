@@ -46,8 +46,19 @@ def test_a_build_that_is_incomplete_is_not_kept(published, broken):
 def test_a_build_with_a_document_that_is_gone_is_deleted(published):
     store, manifest, kept = published
     name = kept.keep(store, manifest, {})
-    assert kept.forget("t", manifest.documents) == []
-    assert kept.forget("t", [*manifest.documents][1:]) == [name]
+    assert kept.forget("t", lambda document: document not in manifest.documents) == []
+    assert kept.forget("t", lambda document: document == next(iter(manifest.documents))) == [name]
+    assert kept.ids("t") == []
+
+
+def test_a_damaged_build_is_named_to_who_reads_it_and_forgotten(published, tmp_path):
+    store, manifest, kept = published
+    name = kept.keep(store, manifest, {})
+    (file,) = tmp_path.rglob("*.parquet")
+    file.write_bytes(file.read_bytes()[:-9])
+    with pytest.raises(ExportError, match="is damaged"):
+        kept.builds("t")
+    assert kept.forget("t", lambda document: False) == [name]
     assert kept.ids("t") == []
 
 
