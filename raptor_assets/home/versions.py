@@ -10,7 +10,6 @@ from raptor_assets.assets.names import CHAIN_NAMES, table_paths
 from raptor_assets.assets.versions import TreeVersion, documents_version
 from raptor_assets.home.access import CorpusAccess
 from raptor_assets.home.readers import declared_readers
-from raptor_assets.shown.report_records import read_records
 from raptor_core.documents import Entry, Inventory, partition_key
 from raptor_core.documents.removal import Unread
 from raptor_core.errors import UnknownTreeError
@@ -142,6 +141,8 @@ def _tabled(access: CorpusAccess, tree: str) -> list[str]:
 
 def notes_of(access: CorpusAccess, published: Manifest) -> dict[str, object]:
     """Return what a published build says of itself, where its report's record is there."""
+    from raptor_assets.shown.report_records import read_records  # loads Dagster
+
     partition = partition_key(published.tree, access.settings.grouping)
     record = read_records(access.tables, partition).get(published.tree)
     return record.notes() if record and record.build_id == published.build_id else {}
