@@ -1,7 +1,6 @@
 """Jobs that publish another build of a tree: an earlier one, or one that waits for approval."""
 
-import getpass
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 
 import dagster as dg
@@ -13,7 +12,8 @@ from raptor_assets.chain.provenance import DATA_VERSION, IS_GIVEN
 from raptor_assets.chain.run import ChainRun, Event
 from raptor_assets.chain.runs import process_tags, turn
 from raptor_assets.home.access import CorpusAccess, waiting_manifests
-from raptor_assets.home.versions import Published, present_documents, release, roll_back
+from raptor_assets.home.published import documents_by_tree
+from raptor_assets.home.versions import Published, release, roll_back
 from raptor_core.documents import partition_key
 from raptor_core.errors import RaptorError
 from raptor_core.transfer.kept import build_name
@@ -66,8 +66,7 @@ def build_approve_job(access: CorpusAccess) -> dg.JobDefinition:
             if missing := [tree for tree, name in trees.items() if name not in waiting]:
                 reason = f"no build of the tree {missing[0]!r} waits for approval"
                 raise dg.Failure(description=reason, allow_retries=False)
-            for name in waiting:
-                _refuse_gone(access, name)
+            _refuse_gone(access, waiting)
             checks = partition_checks(access.settings, corpus)
             keys = [dg.AssetCheckKey(a.key, c.name) for a, c in checks if a == corpus.tree]
             selected = [corpus.tree.key, corpus.report.key], keys
@@ -87,15 +86,17 @@ def build_approve_job(access: CorpusAccess) -> dg.JobDefinition:
     return approve_job
 
 
-def _refuse_gone(access: CorpusAccess, partition: str) -> None:
+def _refuse_gone(access: CorpusAccess, partitions: Iterable[str]) -> None:
     """Raise a Failure where a build that waits for approval has a document that is gone."""
-    for tree, manifest in waiting_manifests(access.tables, partition).items():
-        if missing := sorted(manifest.documents.keys() - present_documents(access, tree)):
-            reason = (
-                f"the build of {tree!r} that waits has the document {missing[0]!r}, which is gone "
-                "from the source; `raptor build` makes one without it"
-            )
-            raise dg.Failure(description=reason, allow_retries=False)
+    present = documents_by_tree(access.source.inventory().partitions(access.settings.grouping))
+    for partition in partitions:
+        for tree, manifest in waiting_manifests(access.tables, partition).items():
+            if missing := sorted(manifest.documents.keys() - present.get(tree, set())):
+                reason = (
+                    f"the build of {tree!r} that waits has the document {missing[0]!r}, which is "
+                    "gone from the source; `raptor build` makes one without it"
+                )
+                raise dg.Failure(description=reason, allow_retries=False)
 
 
 def build_rollback_job(access: CorpusAccess) -> dg.JobDefinition:
@@ -136,8 +137,8 @@ def build_rollback_job(access: CorpusAccess) -> dg.JobDefinition:
 
 def note_of(config: RollbackConfig) -> str:
     """Return who went back, when and why."""
-    who = config.who or getpass.getuser()
-    return f"{config.reason or 'no reason given'} ({who}, {datetime.now(UTC):%Y-%m-%d %H:%M} UTC)"
+    moment = f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC"
+    return f"{config.reason or 'no reason given'} ({', '.join(filter(None, (config.who, moment)))})"
 
 
 def _materialization(

@@ -1,9 +1,9 @@
 """Back to an earlier build of a tree, and forward again; no text is made and no model called.
 
-The job that does it in Dagster is in ``raptor_assets.corpus.rollback``.
+The job that does it in Dagster is in ``raptor_assets.corpus.versions``.
 """
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from raptor_assets.assets.names import CHAIN_NAMES, table_paths
@@ -13,9 +13,13 @@ from raptor_assets.home.readers import declared_readers
 from raptor_core.documents import Entry, Inventory, partition_key
 from raptor_core.documents.removal import Unread
 from raptor_core.errors import UnknownTreeError
+from raptor_core.home.published import require_trees
 from raptor_core.store.base import Edition, Manifest, PublicationCounts, Where
 from raptor_core.store.store import VectorStore
 from raptor_core.transfer.kept import choose_build
+
+Trees = Mapping[str, Sequence[Entry]]
+"""Documents of a partition in the source, by tree."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,17 +43,19 @@ def roll_back(access: CorpusAccess, tree: str, to: str, note: str) -> Published:
             build is gone from the source.
         ExportError: the build's file is damaged, or of another embedder.
     """
+    trees = _partition(access, tree)
     with access.store.open_existing() as store:
-        replaced = _manifest(store, tree)
+        (replaced,) = require_trees(store, [tree])
         name = choose_build(access.kept.ids(tree), replaced, to)
         edition = access.kept.read(tree, name, store.identity)
-        missing = sorted(edition.manifest.documents.keys() - present_documents(access, tree))
+        present = {entry.id for entry in trees.get(tree, ())}
+        missing = sorted(edition.manifest.documents.keys() - present)
         if missing:
             raise UnknownTreeError(
                 f"the build {name} of {tree!r} has the document {missing[0]!r}, which is gone from "
                 "the source; the next `raptor build` deletes that build"
             )
-        return _publish(access, store, replaced, edition, note)
+        return _publish(access, store, replaced, edition, note, trees)
 
 
 def release(access: CorpusAccess, tree: str) -> Published:
@@ -61,25 +67,31 @@ def release(access: CorpusAccess, tree: str) -> Published:
     Raises:
         UnknownTreeError: the tree is not held.
     """
+    trees = _partition(access, tree)
     with access.store.open_existing() as store:
-        replaced = _manifest(store, tree)
+        (replaced,) = require_trees(store, [tree])
         if not replaced.hold:
             raise UnknownTreeError(f"the tree {tree!r} is not held; builds publish it")
-        present = _version(access, tree)
+        present = _version(access, tree, trees)
         builds = [b for b in access.kept.builds(tree) if b.manifest.inputs == present]
         if builds:
             edition = access.kept.read(tree, builds[-1].id, store.identity)
         else:
             nodes = store.nodes(Where(trees=(tree,)))
             edition = Edition(replaced, nodes)
-        return _publish(access, store, replaced, edition, "")
+        return _publish(access, store, replaced, edition, "", trees)
 
 
 def _publish(
-    access: CorpusAccess, store: VectorStore, replaced: Manifest, edition: Edition, note: str
+    access: CorpusAccess,
+    store: VectorStore,
+    replaced: Manifest,
+    edition: Edition,
+    note: str,
+    trees: Trees,
 ) -> Published:
     """Publish an edition with the readers of today, and keep what it replaces."""
-    entries = _entries(access, edition.manifest.tree)
+    entries = trees.get(edition.manifest.tree, ())
     readers = declared_readers(entries, edition.manifest.documents)
     manifest = replace(edition.manifest, hold=note, readers=readers)
     if replaced.build_id != manifest.build_id:
@@ -148,31 +160,14 @@ def notes_of(access: CorpusAccess, published: Manifest) -> dict[str, object]:
     return record.notes() if record and record.build_id == published.build_id else {}
 
 
-def _manifest(store: VectorStore, tree: str) -> Manifest:
-    manifests = store.manifests([tree])
-    if not manifests:
-        raise UnknownTreeError(
-            f"no tree is published as {tree!r}; `raptor status` lists what is published"
-        )
-    return manifests[0]
-
-
-def present_documents(access: CorpusAccess, tree: str) -> set[str]:
-    """Return the ids of the tree's documents in the source."""
-    return {entry.id for entry in _entries(access, tree)}
-
-
-def _entries(access: CorpusAccess, tree: str) -> Sequence[Entry]:
-    """Return the tree's documents in the source."""
+def _partition(access: CorpusAccess, tree: str) -> Trees:
+    """Return the documents of a tree's partition in the source; it is scanned for this."""
     grouping = access.settings.grouping
-    trees = access.source.inventory().partitions(grouping).get(partition_key(tree, grouping), {})
-    return trees.get(tree, ())
+    return access.source.inventory().partitions(grouping).get(partition_key(tree, grouping), {})
 
 
-def _version(access: CorpusAccess, tree: str) -> str:
+def _version(access: CorpusAccess, tree: str, trees: Trees) -> str:
     """Return ``Manifest.inputs`` of a build of the present documents and settings."""
-    grouping = access.settings.grouping
-    partition = partition_key(tree, grouping)
-    trees = access.source.inventory().partitions(grouping).get(partition, {})
+    partition = partition_key(tree, access.settings.grouping)
     digest = documents_version(trees, access.curation())
     return TreeVersion.of(partition, digest, access.build_version).text

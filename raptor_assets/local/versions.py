@@ -12,11 +12,12 @@ from raptor_assets.home.access import CorpusAccess, waiting_manifests
 from raptor_assets.home.folder import Home
 from raptor_assets.home.versions import notes_of
 from raptor_assets.local.dagster import CODE_LOCATION, QUIET, open_instance
+from raptor_assets.shown.versions import Change
 from raptor_core.documents import partition_key
 from raptor_core.errors import UnknownTreeError
 from raptor_core.evaluation.golden import GoldenReport, measure_golden
 from raptor_core.evaluation.golden_file import Question
-from raptor_core.home.published import refuse_unknown
+from raptor_core.home.published import require_trees
 from raptor_core.nodes import Node
 from raptor_core.retrieval import Query
 from raptor_core.settings import Settings
@@ -54,16 +55,6 @@ class Build:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
-    """Summary of one build beside that of another; a text is empty where a build lacks it."""
-
-    layer: int
-    name: str
-    old: str
-    new: str
-
-
-@dataclass(frozen=True, slots=True)
 class Difference:
     """Two builds of a tree, and what differs between them.
 
@@ -87,7 +78,7 @@ def list_builds(home: Home, settings: Settings, tree: str) -> list[Build]:
     access = CorpusAccess(settings, home)
     partition = partition_key(tree, settings.grouping)
     with access.store.open_existing() as store:
-        live = _live(store, tree)
+        (live,) = require_trees(store, [tree])
     kept = {build.id: build for build in access.kept.builds(tree)}
     again = kept.pop(build_name(live), None)  # went back to it
     notes = again.notes if again else notes_of(access, live)
@@ -98,16 +89,6 @@ def list_builds(home: Home, settings: Settings, tree: str) -> list[Build]:
         Build(name, manifest, state, notes, *runs.get(_content(manifest), ("", ())))
         for name, manifest, state, notes in sorted(builds, key=lambda build: build[0], reverse=True)
     ]
-
-
-def _live(store: VectorStore, tree: str) -> Manifest:
-    manifests = store.manifests([tree])
-    refuse_unknown("tree is published as", [tree], {m.tree for m in manifests} or _names(store))
-    return manifests[0]
-
-
-def _names(store: VectorStore) -> set[str]:
-    return {mark.tree for mark in store.marks()}
 
 
 def _content(manifest: Manifest) -> str:
@@ -178,7 +159,7 @@ def compare_builds(
             live = store.manifests([tree])  # none for a tree that was never published
             first = _published(store, live[0]) if live else replace(second, nodes=())
         else:
-            manifest = _live(store, tree)
+            (manifest,) = require_trees(store, [tree])
             newest = access.kept.ids(tree)[-1:] if manifest.hold and not old else [old]
             first = _edition(access, store, manifest, "".join(newest))
             published = _published(store, manifest)

@@ -3,9 +3,9 @@
 import difflib
 import re
 from collections.abc import Iterable
+from dataclasses import dataclass
 from html import escape
 from itertools import pairwise
-from typing import Protocol
 
 from raptor_assets.shown.markdown import code
 from raptor_core.text.sentence_ends import sentence_ends
@@ -21,24 +21,14 @@ td.diff_header, td.diff_next, th.diff_next { display: none; }
 """
 
 
-class Change(Protocol):
-    """Summary of one build beside that of another; see ``raptor_assets.local.versions``."""
+@dataclass(frozen=True, slots=True)
+class Change:
+    """Summary of one build beside that of another; a text is empty where a build lacks it."""
 
-    @property
-    def layer(self) -> int:
-        """Layer of the summary."""
-
-    @property
-    def name(self) -> str:
-        """What it is about."""
-
-    @property
-    def old(self) -> str:
-        """Its text in the first build, "" where that lacks it."""
-
-    @property
-    def new(self) -> str:
-        """Its text in the second build, "" where that lacks it."""
+    layer: int
+    name: str
+    old: str
+    new: str
 
 
 def difference_page(tree: str, old: str, new: str, summaries: Iterable[Change]) -> str:

@@ -41,7 +41,8 @@ def curate_command() -> None:
     """
 
 
-def _user() -> str:
+def user_name() -> str:
+    """Return the name of the system's user; raise UsageError where it has none."""
     try:
         return getpass.getuser()
     except (KeyError, OSError) as error:  # OSError since Python 3.13
@@ -55,7 +56,7 @@ def _deciding(function: Callable[..., Decision]) -> Any:
 
     @wraps(function)
     def decided(home: Path, who: str | None, why: str, as_json: bool, **values: Any) -> None:
-        author = Author(_user() if who is None else who, why)
+        author = Author(user_name() if who is None else who, why)
         decision = function(lambda: Curator(home), author, **values)
         if as_json:
             print_json(decision)

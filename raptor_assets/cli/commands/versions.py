@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from raptor_assets.cli.commands.curate import user_name
 from raptor_assets.cli.options import home_and_json, together
 from raptor_assets.cli.output import print_json, print_wide, usd_text
 from raptor_assets.home.folder import Home
@@ -195,7 +196,7 @@ def rollback(tree: str, to: str, reason: str, who: str, home: Path, as_json: boo
     No model is called. Builds leave a held tree as it is, until `raptor versions release`, or until
     a document of that build is gone from its source.
     """
-    config = {"tree": tree, "to": to, "reason": reason, "who": who}
+    config = {"tree": tree, "to": to, "reason": reason, "who": who or user_name()}
     _change(home, tree, config, as_json, done="held at")
 
 
@@ -208,7 +209,7 @@ def release(tree: str, reason: str, who: str, home: Path, as_json: bool) -> None
 
     A kept build of the present documents and settings is published now, without a call of a model.
     """
-    config = {"tree": tree, "reason": reason, "who": who, "release": True}
+    config = {"tree": tree, "reason": reason, "who": who or user_name(), "release": True}
     _change(home, tree, config, as_json, done="released at")
 
 
