@@ -9,6 +9,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, StringConstraints, field_validator, model_validator
 
+from raptor_core.settings.access import AccessSettings
 from raptor_core.settings.base import (
     BudgetSettings,
     ChatPart,
@@ -254,6 +255,7 @@ class Settings(Part):
     tree: TreeSettings = TreeSettings()
     rebuild: RebuildSettings = RebuildSettings()
     corpus_tree: CorpusTreeSettings = CorpusTreeSettings()
+    access: AccessSettings = AccessSettings()
     store: StoreSettings = StoreSettings()
     tables: TablesSettings = TablesSettings()
     runs: RunsSettings = RunsSettings()
