@@ -20,8 +20,10 @@ class AccessSettings(Part):
     """Audience that a token must name."""
     jwt_keys: str = ""
     """Key set (JWKS) of the issuer: an https address, or a file relative to the home's folder."""
-    jwt_claim: str = "groups"
-    """Claim of a token with its readers, a list of names or one name."""
+    jwt_claims: tuple[str, ...] = ("groups",)
+    """Claims of a token with its readers, each a list of names or one name; "a.b" is b in a."""
+    deciders: tuple[str, ...] = ()
+    """Readers of whom each may record decisions on what it may read whole."""
 
     @property
     def identifies(self) -> bool:
