@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Self
 
 from raptor_assets.assets.names import CHAIN_NAMES
+from raptor_assets.home.access import CorpusAccess
 from raptor_assets.home.folder import Home
 from raptor_core.curation import (
     RIGHT,
@@ -19,7 +20,7 @@ from raptor_core.curation import (
     subject_of_finding,
     subject_of_summary,
 )
-from raptor_core.documents import partition_key, tree_name
+from raptor_core.documents import partition_key
 from raptor_core.errors import CurationError
 from raptor_core.home import HomeRetriever
 from raptor_core.nodes import Node
@@ -51,7 +52,8 @@ class Curator:
 
     def __init__(self, home: str | Path | None = None) -> None:
         opened, self._settings = Home.open(home)
-        self._tables = opened.table_store(self._settings)
+        access = CorpusAccess(self._settings, opened)
+        self._tables, self._tree_of = access.tables, access.source.tree_of
         self._corpus_tree_tables = opened.corpus_tree.table_store(
             corpus_tree_settings(self._settings)
         )
@@ -77,7 +79,7 @@ class Curator:
 
     def set_document_aside(self, document: str, author: Author) -> Decision:
         """Leave a document out of its tree from the next build on."""
-        tree = tree_name(document, self._settings.grouping)
+        tree = self._tree_of(document)
         table = self._tables.find(
             CHAIN_NAMES.documents.path, partition_key(tree, self._settings.grouping)
         )
@@ -106,7 +108,7 @@ class Curator:
 
     def set_span_aside(self, document: str, start: int, end: int, author: Author) -> Decision:
         """Leave a chunk out, by its span of a document; its tree may be unpublished."""
-        tree = tree_name(document, self._settings.grouping)
+        tree = self._tree_of(document)
         table = self._tables.find(
             CHAIN_NAMES.chunks.path, partition_key(tree, self._settings.grouping)
         )
