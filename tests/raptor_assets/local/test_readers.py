@@ -4,8 +4,10 @@ import pytest
 from support.summarizers import ScriptedSummarizer
 from support.workshop import Workshop, prose, settings_text
 
+from raptor_assets.home.source_state import look
 from raptor_assets.home.versions import release, roll_back
 from raptor_assets.local.curate import Author, Curator
+from raptor_assets.local.forecast import ReaderSet, forecast
 from raptor_assets.local.transfer import export_home, import_home
 from raptor_core import HomeRetriever, Query
 from raptor_core.store.base import Where
@@ -134,6 +136,14 @@ def test_a_folder_whose_readers_all_change_makes_no_call_and_no_vector(apart):
         assert store.count(Where(readers=("ana", "ben"))) == store.count(Where())
     before, texts = paid(apart), apart.texts("guide (ana)")
     configure(apart, separate=True, a="eva", b="ben", c="eva")
+    plan = forecast(
+        apart.home,
+        apart.settings,
+        look(apart.access().tables, apart.settings.source),
+        components=apart.components,
+    )
+    assert plan.reader_sets == (ReaderSet(("eva",), 2, 1), ReaderSet(("ben",), 1, 1))
+    assert (plan.n_readers_changed, plan.plan.summaries.calls) == (len(texts), 0)
     report = apart.build()
     assert (report.built, report.dropped) == (["guide (eva)"], ["guide (ana)"])
     assert (apart.texts("guide (eva)"), paid(apart)) == (texts, before)
