@@ -49,7 +49,7 @@ try:
     from fastapi.exceptions import RequestValidationError
     from fastapi.middleware.trustedhost import TrustedHostMiddleware
     from fastapi.responses import HTMLResponse, JSONResponse, Response
-    from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
+    from fastapi.security import HTTPBearer
     from starlette.concurrency import run_in_threadpool
     from starlette.exceptions import HTTPException
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -123,7 +123,8 @@ def make_app(
     app.add_exception_handler(HTTPException, _refused)
     app.get("/health")(health)
     app.include_router(_pages())
-    reads = [_identified(callers), Depends(_refuse_unknown)]
+    described = [] if callers.is_open else [Depends(_SCHEME)]
+    reads = [*described, _identified(callers), Depends(_refuse_unknown)]
     reader = HomeReader(retriever)
     app.include_router(_router(reader), dependencies=reads)
     app.include_router(_window(retriever, reader), dependencies=reads)
@@ -290,7 +291,7 @@ def _decisions(curator: Curator, *, can_decide: bool) -> APIRouter:
         """Undo a decision, from the next build on."""
         return of_caller().take_back(decision_id, Author(who, why))
 
-    writes = [Depends(_require_decider)]
+    writes = [Depends(_SCHEME), Depends(_require_decider)]
     router.post("", dependencies=writes)(_endpoint(decide))
     router.delete("/{decision_id}", dependencies=writes)(_endpoint(take_back))
     return router
@@ -315,9 +316,8 @@ async def _refuse_unknown(request: Request) -> None:
 def _identified(callers: Callers) -> Any:
     """Return the dependency that sets the caller of a request, or refuses it."""
 
-    async def identify(
-        sent: Annotated[HTTPAuthorizationCredentials | None, Depends(_SCHEME)],
-    ) -> None:
+    async def identify(request: Request) -> None:
+        sent = await _SCHEME(request)
         token = None if sent is None else sent.credentials
         try:
             # In a thread, as keys of tokens may have to be fetched.
