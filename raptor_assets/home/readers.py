@@ -55,7 +55,7 @@ def narrowed_manifests(access: CorpusAccess) -> list[Manifest]:
     differing = _differing(marks, inventory.partitions(access.settings.grouping))
     if not differing:
         return []
-    declared = {entry.id: entry.readers for entry in inventory.documents}
+    declared = access.source.declared_readers()
     with access.store.open_existing() as store:
         manifests = [_narrowed(m, declared) for m in store.manifests(differing)]
     return [manifest for manifest in manifests if manifest is not None]
@@ -66,7 +66,7 @@ def count_changed_readers(access: CorpusAccess) -> int:
     if not access.store.exists():
         return 0
     inventory, n_nodes = access.source.inventory(), 0
-    declared = {entry.id: entry.readers for entry in inventory.documents}
+    declared = access.source.declared_readers()
     with access.store.open_existing() as store:
         trees = _differing(store.marks(), inventory.partitions(access.settings.grouping))
         for manifest in store.manifests(trees) if trees else ():

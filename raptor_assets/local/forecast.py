@@ -14,7 +14,7 @@ from raptor_assets.home.published import TreeIndex
 from raptor_assets.home.readers import count_changed_readers
 from raptor_assets.local.dagster import open_instance
 from raptor_core.checks.document_text import find_odd_text
-from raptor_core.documents import Document, Entry, Partitions, Scan
+from raptor_core.documents import Document, Entry, Partitions, Scan, Skipped
 from raptor_core.documents.base import EVERYONE
 from raptor_core.nodes import Tree
 from raptor_core.rebuild import RebuildPlan, TreePlan, plan_rebuild
@@ -43,6 +43,7 @@ class Forecast:
         odd: doubts of documents to build, by their ids.
         reader_sets: sets of readers in the source, if any document declares readers.
         n_readers_changed: number of published nodes whose readers change.
+        skipped: files and documents that are not read, with the reason.
     """
 
     changes: Changes
@@ -50,6 +51,7 @@ class Forecast:
     odd: Mapping[str, str] = field(default_factory=dict)
     reader_sets: tuple[ReaderSet, ...] = ()
     n_readers_changed: int = 0
+    skipped: tuple[Skipped, ...] = ()
 
 
 def forecast(
@@ -82,8 +84,10 @@ def forecast(
     every = (document for members in documents.values() for document in members)
     odd = {d.id: find_odd_text(d, prepared.unknown_share) for d in every}
     reasons = {name: o.reason for name, o in odd.items() if o}
-    sets = _reader_sets(access.source.inventory().partitions(settings.grouping))
-    return Forecast(changes, plan, reasons, sets, count_changed_readers(access))
+    inventory = access.source.inventory()
+    sets = _reader_sets(inventory.partitions(settings.grouping))
+    n_readers_changed = count_changed_readers(access)
+    return Forecast(changes, plan, reasons, sets, n_readers_changed, inventory.skipped)
 
 
 def _reader_sets(

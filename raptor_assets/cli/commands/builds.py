@@ -74,6 +74,7 @@ def _plan_values(planned: Forecast) -> dict[str, Any]:
         "odd": dict(planned.odd),
         "readers": [asdict(each) for each in planned.reader_sets],
         "n_readers_changed": planned.n_readers_changed,
+        "skipped": [{"name": s.name, "reason": s.reason} for s in planned.skipped],
         **planned.plan.as_dict(),
     }
 
@@ -93,6 +94,7 @@ def _print_plan(planned: Forecast, unpriced: Sequence[str]) -> None:
         named = listed(sorted(changes.refused), NAMED)
         say(f"asked again, since the model refused summaries of them: {named}")
     _name(join_reasons(planned.odd.items()), "documents")
+    _name([f"skipped {item.name}: {item.reason}" for item in planned.skipped], "files")
     _print_readers(planned)
     affected = [tree for tree in plan.trees if tree.action != "keep"]
     for tree in affected[:NAMED]:
