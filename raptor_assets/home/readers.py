@@ -4,7 +4,7 @@ A build gives and takes rights when it publishes. ``narrow_readers`` takes them 
 run does anything else, and also from trees that no build makes, such as held ones.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 from raptor_assets.assets.versions import NARROWED, TreeVersion
@@ -14,11 +14,11 @@ from raptor_core.documents.base import EVERYONE
 from raptor_core.store.base import Edition, Manifest, Where, readers_digest
 
 Readers = Mapping[str, tuple[str, ...]]
-"""Readers by document, of those that have some."""
+"""Readers by document."""
 
 
 def declared_readers(entries: Collection[Entry], documents: Collection[str]) -> Readers:
-    """Return the readers of these documents in the source."""
+    """Return the readers of those of these documents that have some in the source."""
     return {e.id: e.readers for e in entries if e.readers and e.id in documents}
 
 
@@ -50,7 +50,8 @@ def narrowed_manifests(access: CorpusAccess) -> list[Manifest]:
         published = {mark.tree: mark.readers for mark in store.marks() if mark.readers}
     if not published:
         return []
-    partitions = access.source.inventory().partitions(access.settings.grouping)
+    inventory = access.source.inventory()
+    partitions = inventory.partitions(access.settings.grouping)
     trees = {tree: entries for members in partitions.values() for tree, entries in members.items()}
     differing = [
         tree
@@ -59,17 +60,17 @@ def narrowed_manifests(access: CorpusAccess) -> list[Manifest]:
     ]
     if not differing:
         return []
+    declared = {entry.id: entry.readers for entry in inventory.documents}
     with access.store.open_existing() as store:
-        manifests = [_narrowed(m, trees.get(m.tree, ())) for m in store.manifests(differing)]
+        manifests = [_narrowed(m, declared) for m in store.manifests(differing)]
     return [manifest for manifest in manifests if manifest is not None]
 
 
-def _narrowed(manifest: Manifest, entries: Sequence[Entry]) -> Manifest | None:
+def _narrowed(manifest: Manifest, declared: Readers) -> Manifest | None:
     """Return the manifest with fewer readers; None if the source takes none away."""
-    readers = dict(manifest.readers)
-    for entry in entries:
-        if entry.id in readers:
-            readers[entry.id] = _shared(readers[entry.id], entry.readers)
+    readers = {
+        name: _shared(names, declared.get(name, names)) for name, names in manifest.readers.items()
+    }
     if readers == manifest.readers:
         return None
     version = replace(TreeVersion.parse(manifest.inputs), documents=NARROWED)
