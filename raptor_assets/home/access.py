@@ -26,7 +26,8 @@ from raptor_core.documents import (
     read_scanned,
 )
 from raptor_core.documents.base import MEGABYTE
-from raptor_core.documents.sources.load import ReaderRules, refuse_unassigned
+from raptor_core.documents.catalog.scan import refuse_unassigned
+from raptor_core.documents.sources.load import ReaderRules
 from raptor_core.evaluation.golden_file import Question, load_golden
 from raptor_core.file_names import ROWS_PLACE
 from raptor_core.settings import Settings, SourceSettings, StoreSettings

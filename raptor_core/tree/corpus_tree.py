@@ -38,7 +38,7 @@ def corpus_tree_settings(settings: Settings) -> Settings:
 
     A greedy chunk holds the longest chunk or summary, so each top node is one leaf. No earlier
     builds are kept, and none waits for approval: the corpus tree follows the trees below it. A top
-    node without a reader stays, and nobody reads it.
+    node without a reader stays, and no caller reads it.
     """
     longest = max(settings.chunking.max_tokens, settings.summarizer.max_tokens)
     corpus = f"{settings.store.corpus}_{CORPUS_TREE}"
