@@ -18,7 +18,7 @@ from raptor_assets.corpus.changes import Changes, changes_of
 from raptor_assets.corpus.jobs import drop_config
 from raptor_assets.corpus.sync import explain_waiting
 from raptor_assets.home.access import CorpusAccess
-from raptor_assets.home.readers import narrowed_manifests
+from raptor_assets.home.readers import loses_readers
 from raptor_core.documents import Inventory
 from raptor_core.errors import EmptySourceError, StoreLockedError
 from raptor_core.identity import digest
@@ -94,7 +94,7 @@ def _tick(
     if not (is_new or cursor.removed):
         return dg.SkipReason("no file changed since the last request")
     try:
-        takes_rights = bool(narrowed_manifests(access))
+        takes_rights = loses_readers(access)
         changes = changes_of(access, begun, inventory)
     except StoreLockedError as error:
         return dg.SkipReason(str(error))

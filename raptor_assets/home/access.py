@@ -26,7 +26,8 @@ from raptor_core.documents import (
     read_scanned,
 )
 from raptor_core.documents.base import MEGABYTE
-from raptor_core.documents.sources.load import ReaderRules, refuse_unassigned
+from raptor_core.documents.catalog.scan import refuse_unassigned
+from raptor_core.documents.sources.load import ReaderRules
 from raptor_core.evaluation.golden_file import Question, load_golden
 from raptor_core.file_names import ROWS_PLACE
 from raptor_core.settings import Settings, SourceSettings, StoreSettings
@@ -39,6 +40,7 @@ from raptor_core.tables.files import TableStore
 from raptor_core.transfer.kept import KeptBuilds
 from raptor_core.tree.cache import NodeCache
 from raptor_core.tree.components import Components
+from raptor_core.tree.corpus_tree import corpus_tree_settings
 
 if TYPE_CHECKING:
     import dagster as dg
@@ -157,6 +159,15 @@ def waiting_manifests(tables: TableStore, partition: str) -> dict[str, Manifest]
     properties = tables.properties(WAITING.path, partition) or {}
     payloads = json.loads(properties.get("manifests", "[]"))
     return {manifest.tree: manifest for manifest in map(payload_to_manifest, payloads)}
+
+
+def corpus_tree_access(below: CorpusAccess) -> CorpusAccess:
+    """Return the access of the corpus tree of a corpus."""
+    settings, home = corpus_tree_settings(below.settings), below.home.corpus_tree
+    components = below.components().above(settings)
+    above = CorpusAccess(settings, home, components=components, names=below.names.corpus_tree())
+    above.below = below
+    return above
 
 
 class SourceAccess:

@@ -8,11 +8,12 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from raptor_assets.assets.versions import NARROWED, TreeVersion
-from raptor_assets.home.access import CorpusAccess
+from raptor_assets.home.access import CorpusAccess, corpus_tree_access
 from raptor_core.documents import Entry
 from raptor_core.documents.base import EVERYONE
 from raptor_core.store.base import Edition, Manifest, Mark, Where, readers_digest
 from raptor_core.store.facts import common_readers
+from raptor_core.tree.corpus_tree import top_readers
 
 Readers = Mapping[str, tuple[str, ...]]
 """Readers by document."""
@@ -24,7 +25,7 @@ def declared_readers(entries: Collection[Entry], documents: Collection[str]) -> 
 
 
 def narrow_readers(access: CorpusAccess) -> int:
-    """Take rights that the source no longer declares from published trees.
+    """Take rights that the source no longer declares from published trees, and from those above.
 
     Documents that are not in the source now keep their readers. A tree that loses some counts as
     changed, so the next build publishes it with all its readers.
@@ -32,10 +33,25 @@ def narrow_readers(access: CorpusAccess) -> int:
     Returns:
         Number of nodes whose readers changed.
     """
-    manifests = narrowed_manifests(access)
-    if not manifests:
-        return 0
+    n_nodes = _publish(access, _narrowed_manifests(access))
+    if access.settings.corpus_tree.enabled:
+        n_nodes += _publish(corpus_tree_access(access), _narrowed_above(access))
+    return n_nodes
+
+
+def loses_readers(access: CorpusAccess) -> bool:
+    """Return whether published trees, or corpus trees over them, have rights to be taken."""
+    return bool(
+        _narrowed_manifests(access)
+        or (access.settings.corpus_tree.enabled and _narrowed_above(access))
+    )
+
+
+def _publish(access: CorpusAccess, manifests: Collection[Manifest]) -> int:
+    """Publish trees with fewer readers, and return the number of nodes that lose some."""
     n_nodes = 0
+    if not manifests:
+        return n_nodes
     with access.store.open_existing() as store, store.publishing() as publishing:
         for manifest in manifests:
             edition = Edition(manifest, store.nodes(Where(trees=(manifest.tree,))))
@@ -43,7 +59,28 @@ def narrow_readers(access: CorpusAccess) -> int:
     return n_nodes
 
 
-def narrowed_manifests(access: CorpusAccess) -> list[Manifest]:
+def _narrowed_above(below: CorpusAccess) -> list[Manifest]:
+    """Return the manifests of corpus trees that lose readers, since trees below have fewer.
+
+    A top node that is not published any more has no readers.
+    """
+    above = corpus_tree_access(below)
+    if not (above.store.exists() and below.store.exists()):
+        return []
+    with above.store.open_existing() as store:
+        published = [mark.tree for mark in store.marks() if mark.readers]
+        manifests = store.manifests(published) if published else []
+    if not manifests:
+        return []
+    with below.store.open_existing() as store:
+        readers = top_readers(store.manifests())
+    narrowed = (
+        _narrowed(m, {name: readers.get(name, ()) for name in m.documents}) for m in manifests
+    )
+    return [manifest for manifest in narrowed if manifest is not None]
+
+
+def _narrowed_manifests(access: CorpusAccess) -> list[Manifest]:
     """Return the manifests of published trees that lose readers, without these readers."""
     if not access.store.exists():
         return []

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from raptor_assets.chain.context import KnownStore
 from raptor_assets.corpus.changes import Changes, changes_of
-from raptor_assets.home.access import CorpusAccess
+from raptor_assets.home.access import CorpusAccess, corpus_tree_access
 from raptor_assets.home.folder import Home
 from raptor_assets.home.published import TreeIndex
 from raptor_assets.home.readers import count_changed_readers
@@ -19,9 +19,9 @@ from raptor_core.documents.base import EVERYONE
 from raptor_core.nodes import Tree
 from raptor_core.rebuild import RebuildPlan, TreePlan, plan_rebuild
 from raptor_core.settings import Settings
+from raptor_core.store.facts import common_readers
 from raptor_core.tree.cache import Known
 from raptor_core.tree.components import Components
-from raptor_core.tree.corpus_tree import CORPUS_TREE_NAME
 from raptor_core.tree.leaves import make_leaves
 from raptor_core.tree.published import PublishedTrees, published_tree
 
@@ -80,7 +80,7 @@ def forecast(
     known: Known | None = KnownStore(access.store) if exists else None
     plan = plan_rebuild(previous, documents, components=prepared, known=known)
     if settings.corpus_tree.enabled:
-        plan = replace(plan, trees=(*plan.trees, *_plan_corpus_tree(access, plan)))
+        plan = replace(plan, trees=(*plan.trees, *_plan_corpus_tree(access, plan, documents)))
     every = (document for members in documents.values() for document in members)
     odd = {d.id: find_odd_text(d, prepared.unknown_share) for d in every}
     reasons = {name: o.reason for name, o in odd.items() if o}
@@ -104,12 +104,15 @@ def _reader_sets(
     return tuple(ordered) if trees.keys() - {()} else ()
 
 
-def _plan_corpus_tree(below: CorpusAccess, plan: RebuildPlan) -> tuple[TreePlan, ...]:
-    """Plan the corpus tree; present top texts, or tree names, represent those of changed trees."""
-    from raptor_assets.corpus.corpus_tree import (  # load Dagster
-        corpus_tree_access,
-        documents_above,
-    )
+def _readers(documents: Iterable[Document]) -> dict[str, tuple[str, ...]]:
+    return {document.id: document.readers for document in documents if document.readers}
+
+
+def _plan_corpus_tree(
+    below: CorpusAccess, plan: RebuildPlan, documents: Mapping[str, Sequence[Document]]
+) -> tuple[TreePlan, ...]:
+    """Plan the corpus trees; present top texts, or tree names, represent those of changed trees."""
+    from raptor_assets.corpus.corpus_tree import corpus_trees, documents_above  # loads Dagster
 
     above, present = corpus_tree_access(below), documents_above(below)
     changed = {tree.tree: tree for tree in plan.trees if tree.action != "keep"}
@@ -117,16 +120,17 @@ def _plan_corpus_tree(below: CorpusAccess, plan: RebuildPlan) -> tuple[TreePlan,
     for name, tree in changed.items():
         if tree.action != "drop":
             text = next((document.text for document in present if document.source == name), name)
-            tops.append(Document(name, f"{text} …", source=name))
-    if len({document.source for document in tops}) < below.settings.corpus_tree.min_trees:
+            readers = common_readers((d.id for d in documents[name]), _readers(documents[name]))
+            tops.append(Document(name, f"{text} …", source=name, readers=readers))
+    trees = corpus_trees(above, tops)
+    if not trees:
         return ()
     components, previous = above.components(), {}
     components.curation = above.curation()
     if above.store.exists():
-        with above.store.open_existing() as store:
-            published = published_tree(store, CORPUS_TREE_NAME)
-            previous = {CORPUS_TREE_NAME: published} if published else {}
-    planned = plan_rebuild(previous, {CORPUS_TREE_NAME: tops}, components=components)
+        dropped = {*above.store.trees()} - trees.keys()
+        previous = _previous_trees(above, trees, dropped, components)
+    planned = plan_rebuild(previous, trees, components=components)
     return tuple(replace(tree, exact=tree.exact and not changed) for tree in planned.trees)
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from raptor_core.checks.document_text import find_odd_text, language_of
 from raptor_core.chunking.base import Chunk
 from raptor_core.documents.base import ENCODING, Document, Entry, Skipped
+from raptor_core.documents.catalog.scan import NO_READERS
 from raptor_core.documents.sources import load
 from raptor_core.documents.sources.base import SourceFile
 from raptor_core.errors import SourceError
@@ -95,7 +96,7 @@ class Previews:
                 if not ids.take(name, Entry(document.id, document.content_hash, ""), file.path):
                     continue
                 if required and not rules.apply(document).readers:
-                    self.skipped.append(Skipped(document.id, load.NO_READERS))
+                    self.skipped.append(Skipped(document.id, NO_READERS))
                     continue
                 yield file, document
 

@@ -5,8 +5,10 @@ from support.sensor_daemon import Daemon
 from support.summarizers import ScriptedSummarizer
 from support.workshop import Workshop, prose, settings_text
 
+from raptor_assets.home.access import corpus_tree_access
 from raptor_assets.home.source_state import look
 from raptor_assets.home.versions import release, roll_back
+from raptor_assets.local.build import update_corpus_tree
 from raptor_assets.local.curate import Author, Curator
 from raptor_assets.local.forecast import ReaderSet, forecast
 from raptor_assets.local.transfer import export_home, import_home
@@ -255,3 +257,49 @@ def test_rights_are_taken_while_a_removal_is_to_be_confirmed(apart):
     with pytest.raises(SourceError, match="confirm"):
         apart.build()
     assert readable(apart, "eva", "ben") == {("guide/b.md",)}
+
+
+def above(workshop):
+    """Readers by document of each corpus tree, and the readers of its nodes."""
+    with corpus_tree_access(workshop.access()).store.open_existing() as store:
+        manifests = {m.tree: dict(m.readers) for m in store.manifests()}
+        return manifests, [store.count(Where(readers=(name,))) for name in ("ana", "ben", "eva")]
+
+
+def test_corpus_trees_do_not_mix_readers_and_lose_them_with_the_trees_below(tmp_path):
+    made = Workshop(tmp_path, {"summarizer": ScriptedSummarizer()})
+    names = "abcdefg"
+
+    def configure_all(*readers):
+        rows = [{"paths": [f"{n}.md"], "readers": [r]} for n, r in zip(names, readers, strict=True)]
+        source = {"paths": [str(made.docs)], "readers": rows}
+        made.configure(source=source, corpus_tree={"enabled": True, "min_trees": 2})
+
+    for seed, name in enumerate(names):
+        made.write(f"{name}.md", prose(12, seed=seed))
+    configure_all(*["ana"] * 4, *["ben"] * 2, "eva")
+
+    def build():
+        made.build()
+        return update_corpus_tree(made.home, made.settings, components=made.components)
+
+    build()
+    manifests, n_readable = above(made)
+    assert {name: len(of) for name, of in manifests.items()} == {
+        "/corpus (ana)": 4,
+        "/corpus (ben)": 2,
+    }
+    assert min(n_readable[:2]) > 0
+    assert n_readable[2] == 0  # one tree is too few
+    before = paid(made)
+    configure_all(*["ben"] * 4, *["eva"] * 2, "eva")
+    made.build()  # of the trees below alone
+    assert above(made)[1] == [0, 0, 0]
+    assert made.build().run_ids == []
+    update_corpus_tree(made.home, made.settings, components=made.components)
+    manifests, n_readable = above(made)
+    assert {name: len(of) for name, of in manifests.items()} == {
+        "/corpus (ben)": 4,
+        "/corpus (eva)": 3,
+    }
+    assert paid(made)[1] - before[1] <= 2  # of the tree that gained a document
