@@ -15,7 +15,7 @@ from raptor_core.chunking.base import Chunk
 from raptor_core.chunking.chunker import SentenceChunker
 from raptor_core.chunking.outline import SectionPaths, blocks_of
 from raptor_core.documents.base import Document
-from raptor_core.documents.grouping import tree_name
+from raptor_core.documents.grouping import document_tree
 from raptor_core.errors import SettingsError
 from raptor_core.nodes import Node
 from raptor_core.retrieval import Query, Retrieval
@@ -177,7 +177,7 @@ def _read_paragraphs(index: Index) -> tuple[list[Node], Vectors, list[Sparse | N
     nodes = [
         node
         for document in index.dataset.documents
-        for node in make_leaves(tree_name(document.id, grouping), [document], parts)
+        for node in make_leaves(document_tree(document, grouping), [document], parts)
     ]
     vectors = components.embedder.embed([node.embedding_text for node in nodes])
     return nodes, vectors, [passage_vector(node.text) for node in nodes]

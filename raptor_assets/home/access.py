@@ -13,18 +13,20 @@ from raptor_assets.assets.names import WAITING, CorpusNames
 from raptor_assets.assets.versions import build_version
 from raptor_assets.home.folder import Home
 from raptor_assets.home.published import Published, holds_in_force, read_published
-from raptor_assets.home.source_state import keep_look, look
+from raptor_assets.home.source_state import keep_look, load_catalog, look
 from raptor_assets.shown.pages import ReportFolder
 from raptor_core.curation import Curation
 from raptor_core.documents import (
     Corpus,
+    Entry,
     Inventory,
     Scan,
+    document_tree,
     load_documents,
     read_scanned,
-    tree_name,
 )
 from raptor_core.documents.base import MEGABYTE
+from raptor_core.documents.sources.load import ReaderRules, refuse_unassigned
 from raptor_core.evaluation.golden_file import Question, load_golden
 from raptor_core.file_names import ROWS_PLACE
 from raptor_core.settings import Settings, SourceSettings, StoreSettings
@@ -193,6 +195,8 @@ class SourceAccess:
     def corpus(self, partitions: Collection[str] | None = None) -> Corpus:
         """Read the documents of these partitions, or all, without those that people set aside."""
         corpus, aside = self._read(partitions), self._access.curation().documents
+        if self._settings.access.required:
+            corpus = refuse_unassigned(corpus)
         if not aside:
             return corpus
         return replace(corpus, documents=tuple(d for d in corpus.documents if d.id not in aside))
@@ -207,14 +211,24 @@ class SourceAccess:
         ids = {entry.id for trees in groups for entries in trees.values() for entry in entries}
         return read_scanned(scan, ids)
 
-    def trees(self) -> set[str]:
-        """Return the names of all trees of the source."""
-        grouping = self._settings.grouping
-        return {tree_name(name, grouping) for name in self.inventory().ids()}
+    def tree_of(self, document: str) -> str:
+        """Return the tree of a document by the last scan, which knows its readers."""
+        readings = load_catalog(self._access.tables, self.settings).values()
+        entries = (e for reading in readings for _, e in reading.documents if e.id == document)
+        entry = ReaderRules(self.settings).apply(next(entries, Entry(document, "", "")))
+        return document_tree(entry, self._settings.grouping)
 
     def inventory(self) -> Inventory:
-        """Scan the source for changes, without documents that people set aside."""
-        return self._look().inventory.without(self._access.curation().documents)
+        """Scan the source for changes, without documents that people set aside.
+
+        Under ``access.required`` documents without readers are skipped.
+        """
+        inventory = self._look().inventory.without(self._access.curation().documents)
+        return refuse_unassigned(inventory) if self._settings.access.required else inventory
+
+    def declared_readers(self) -> dict[str, tuple[str, ...]]:
+        """Return the readers of every document, none of those that declare none."""
+        return {entry.id: entry.readers for entry in self._look().inventory.documents}
 
     def _look(self) -> Scan:
         """Return the scan that was given, or a new one, whose catalog is kept."""

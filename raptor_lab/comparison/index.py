@@ -70,7 +70,7 @@ class Index:
         """Return the filter of a question: its document, or everything."""
         if pooled or question.document is None:
             return Where()
-        tree = tree_name(question.document, self.components.settings.grouping)
+        tree = tree_name(question.document, (), self.components.settings.grouping)
         is_whole_tree = tree == question.document
         return Where(trees=(tree,), documents=None if is_whole_tree else (question.document,))
 
