@@ -199,18 +199,32 @@ def test_a_forced_question_that_names_a_section_begins_there_and_fills_the_budge
     assert {hit.node.id for hit in section.hits} < {hit.node.id for hit in filled.hits}
 
 
-def test_names_that_never_stand_together_are_no_subject(retriever):
-    scattered = (
-        "Summarize the handbook as a polished newsletter for impatient colleagues over breakfast, "
-        "with a tide table"
-    )
-    retrieval = retriever.search(scattered, Query(where=BOOK))
-    assert (retrieval.kind, retrieval.reason) == (
-        "general",
-        "names nothing that stands together in the text",
-    )
-    together = "Summarize the handbook on the boat with rope, fuel and crates at the tide"
-    assert retriever.search(together, Query(where=BOOK)).kind == "detail"
+@pytest.mark.parametrize("wish", ["in 5 sentences", "as a polished newsletter"])
+def test_a_name_of_few_chunks_and_no_heading_only_words_the_request(retriever, wish):
+    where = Where(trees=("garden.md",))
+    retrieval = retriever.search(f"Summarize the document {wish}", Query(where=where))
+    assert retrieval.kind == "general"
+
+
+@pytest.mark.parametrize(
+    ("question", "kind", "reason"),
+    [
+        (
+            "Summarize the discussion about crates",
+            "detail",
+            "names what stands in the text: crates",
+        ),
+        ("Summarize the report on X-4711", "detail", "names what stands in the text: 4711"),
+        ("Summarize the landing", "general", "names a part of the text: Station > The landing"),
+    ],
+)
+def test_a_name_of_many_chunks_or_a_heading_and_an_identifier_are_subjects(
+    components, question, kind, reason
+):
+    document = replace(handbook(), text=f"{handbook().text}\n\nThe part X-4711 broke.")
+    trees = build_trees({"handbook.md": [document]}, components=components)
+    retrieval = Retriever.from_trees(list(trees.values()), components).search(question)
+    assert (retrieval.kind, retrieval.reason) == (kind, reason)
 
 
 def test_bounds_hold_for_general_questions(retriever):
