@@ -23,10 +23,6 @@ SUBJECT_SHARE = 0.15
 PART_CHUNKS = 64
 """Number of chunks that are searched for the names in a question."""
 
-FEW_CHUNKS = 1
-FEW_SHARE = 0.02
-"""Number and share of the chunks up to which a name, if it is in no heading, has no say."""
-
 Heading = tuple[str, ...]
 """Id of a document, then the path of sections down to one of them."""
 
@@ -86,11 +82,12 @@ def _decide_by_names(wording: Wording, query: Query, store: VectorStore) -> Deci
 
 
 def _subjects(names: Sequence[str], table: TermTable, chunks: Sequence[Node]) -> list[str]:
-    """Return the names in headings and in more than a few chunks, and identifiers.
+    """Return the names in headings and in more than one chunk, and identifiers.
 
-    The others only word the request, such as the number in "in 5 sentences".
+    The others only word the request, such as the number in "in 5 sentences". The only name of a
+    question is a subject if it stands in any chunk.
     """
-    few = max(FEW_SHARE, FEW_CHUNKS / max(table.is_chunk.sum(), 1))
+    least = 1.5 / max(table.is_chunk.sum(), 1) if len(names) > 1 else 0.0
     in_headings = set(tokens(" ".join(" ".join(_path(chunk)) for chunk in chunks)))
     is_identifier = re.compile(r"(?=.*\d).{3,}").match
     return [
@@ -98,7 +95,7 @@ def _subjects(names: Sequence[str], table: TermTable, chunks: Sequence[Node]) ->
         for name in names
         if in_headings.issuperset(tokens(name))
         or is_identifier(name)
-        or (table.share(name) > few and not name.isdigit())
+        or (table.share(name) > least and not name.isdigit())
     ]
 
 

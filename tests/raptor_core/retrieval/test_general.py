@@ -215,6 +215,8 @@ def test_a_name_of_few_chunks_and_no_heading_only_words_the_request(retriever, w
             "names what stands in the text: crates",
         ),
         ("Summarize the report on X-4711", "detail", "names what stands in the text: 4711"),
+        ("Summarize what broke", "detail", "names what stands in the text: broke"),
+        ("Summarize it for rich and broke fans", "general", "names nothing that the text is about"),
         ("Summarize the landing", "general", "names a part of the text: Station > The landing"),
     ],
 )
