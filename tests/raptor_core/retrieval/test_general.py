@@ -229,6 +229,11 @@ def test_a_name_of_many_chunks_or_a_heading_and_an_identifier_are_subjects(
     assert (retrieval.kind, retrieval.reason) == (kind, reason)
 
 
+def test_a_filter_that_nothing_matches_gives_no_hits(retriever):
+    query = Query(where=replace(BOOK, documents=("garden.md",)), kind="general")
+    assert retriever.search("Summarize it", query).hits == ()
+
+
 def test_bounds_hold_for_general_questions(retriever):
     bounded = Query(top_k=3, where=BOOK)
     assert len(retriever.search("Summarize it", bounded).hits) == 3
