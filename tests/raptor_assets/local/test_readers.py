@@ -1,6 +1,7 @@
 """Rights in a home: a change of them costs no call, and one that was taken away stays away."""
 
 import pytest
+from support.homes import built_once, copy_home
 from support.workshop import Workshop, prose, settings_text
 
 from raptor_assets.home.versions import release, roll_back
@@ -19,7 +20,7 @@ def rules(**readers):
     """Settings in which each document of a folder has its readers."""
     paths = {name: names.split() for name, names in readers.items()}
     rows = [{"paths": [f"{TREE}/{name}.md"], "readers": names} for name, names in paths.items()]
-    return {"source": {"readers": rows}, "grouping": {"by": "folder"}, "tree": {"max_layers": 2}}
+    return {"source": {"readers": rows}, "grouping": {"by": "folder"}}
 
 
 def configure(workshop, **readers):
@@ -28,14 +29,23 @@ def configure(workshop, **readers):
     workshop.configure(**settings)
 
 
-@pytest.fixture
-def workshop(tmp_path):
-    made = Workshop(tmp_path)
+def opened(root):
+    made = Workshop(root)
     configure(made, a="ana ben", b="ana")
+    return made
+
+
+def build_guide(root):
+    made = opened(root)
     made.write("guide/a.md", prose(12, seed=1))
     made.write("guide/b.md", prose(12, seed=2))
     made.build()
-    return made
+
+
+@pytest.fixture
+def workshop(tmp_path_factory, tmp_path):
+    copy_home(built_once(tmp_path_factory, "readers", build_guide), tmp_path / "copy")
+    return opened(tmp_path / "copy")
 
 
 def readable(workshop, *readers):
