@@ -12,7 +12,7 @@ from raptor_assets.cli.output import print_json
 from raptor_assets.home.folder import Home
 from raptor_assets.shown.terminal import say
 from raptor_core.models.money.ledger import Ledger
-from raptor_core.settings import preset, with_preset
+from raptor_core.settings import preset
 from raptor_core.settings.trees import ClusteringSettings
 from raptor_core.tree.components import Components
 from raptor_lab.comparison.compare import Comparison, by_kind
@@ -49,15 +49,6 @@ dataset_options = together(
 """Options of a data set and its trees."""
 
 
-ENCODERS = click.option(
-    "--dpr",
-    "encoders",
-    nargs=2,
-    metavar="QUESTION_MODEL PASSAGE_MODEL",
-    help="Encoders of the strategies dpr and collapsed-dpr: models of sentence-transformers.",
-)
-
-
 def budgets_option(default: str) -> Callable[[Command], Command]:
     """Add the option for budgets of contexts."""
     return click.option(
@@ -82,7 +73,7 @@ def comparison_options(budgets: str) -> Callable[[Command], Command]:
             metavar="NAME[@LAYERS][:K]",
             help="A strategy, on all layers or on some, such as collapsed@0 or collapsed@1-2, with "
             "as many nodes as fill the budget or at most K, such as traversal:5; or root, "
-            "title-abstract, paragraph-fusion, dpr. May be repeated: the first is the reference.",
+            "title-abstract, paragraph-fusion. May be repeated: the first is the reference.",
         ),
         budgets_option(budgets),
         click.option(
@@ -94,7 +85,6 @@ def comparison_options(budgets: str) -> Callable[[Command], Command]:
             "many as fill the budget.",
         ),
         click.option("--pooled", is_flag=True, help="Ask every question of all documents."),
-        ENCODERS,
         click.option("--by-kind", is_flag=True, help="Also by kind of question or answer."),
         click.option(
             "--questions", "with_questions", is_flag=True, help="With --json: every question."
@@ -128,12 +118,6 @@ def open_evaluation(
     return open_index(dataset, Components(settings), cache_of(home, values), _print_built)
 
 
-def open_preset(index: Index, preset_name: str, cache: Path) -> AbstractContextManager[Index]:
-    """Open a data set with trees by a preset, counting tokens as ``index``, which may be closed."""
-    components = Components(with_preset(index.components.settings, preset_name))
-    return open_index(index.dataset, components, cache, _print_built, index.components.counter)
-
-
 def cache_of(home: Path, values: Mapping[str, Any]) -> Path:
     """Return the folder of trees and paid answers."""
     return values["cache"] or Home.at(home).path / "evaluation"
@@ -142,11 +126,7 @@ def cache_of(home: Path, values: Mapping[str, Any]) -> Path:
 def make_systems(values: Mapping[str, Any]) -> list[System]:
     """Make the systems that a command line compares."""
     bounds = [f":{top_k}" for top_k in values["top_ks"] or ()] or [""]
-    return [
-        make_system(name + bound, values["encoders"])
-        for name in values["strategies"]
-        for bound in bounds
-    ]
+    return [make_system(name + bound) for name in values["strategies"] for bound in bounds]
 
 
 def show(
@@ -156,7 +136,6 @@ def show(
     comparison: Comparison,
     values: Mapping[str, Any],
     ledger: Ledger | None = None,
-    preset_trees: Mapping[str, TreeStatistics] | None = None,
     *,
     as_json: bool,
 ) -> None:
@@ -166,8 +145,6 @@ def show(
     if as_json:
         result: dict[str, Any] = {"file": str(file), "trees": trees.values()}
         result |= {**comparison.values(), "left_out": left_out}
-        if preset_trees:
-            result["beside"] = {name: sizes.values() for name, sizes in preset_trees.items()}
         if ledger:
             result["spent"] = list(ledger.spendings)
         if values["by_kind"]:
@@ -180,9 +157,6 @@ def show(
         for table in comparison_tables(part, kind):
             print_table(table)
     _print_trees(trees)
-    for name, sizes in (preset_trees or {}).items():
-        say(f"{name}:")
-        _print_trees(sizes)
     for line in left_out:
         say(f"left out: {line}", fg="yellow", err=True)
 

@@ -39,10 +39,6 @@ class Context:
         return cls(retrieval.context, retrieval.n_tokens, nodes)
 
 
-Encoders = tuple[str, str] | None
-"""Models of a question encoder and a passage encoder, for systems with encoders of their own."""
-
-
 class System(Protocol):
     """System of a comparison: a way from questions to contexts."""
 

@@ -9,9 +9,9 @@ from support.trees import leaf, summary
 from raptor_core.documents.base import Document
 from raptor_core.errors import SettingsError
 from raptor_core.evaluation.golden_file import Question
-from raptor_core.settings import Settings, with_preset
+from raptor_core.settings import Settings
 from raptor_core.tree.components import Components
-from raptor_lab.comparison.compare import compare, compare_preset
+from raptor_lab.comparison.compare import compare
 from raptor_lab.comparison.index import index_key, open_index
 from raptor_lab.comparison.measures import (
     content_recall,
@@ -188,19 +188,3 @@ def test_trees_are_built_once_and_finished_ones_are_kept(village, tmp_path):
 def test_a_way_that_is_not_there_is_told(name, told):
     with pytest.raises(SettingsError, match=told):
         make_system(name)
-
-
-def test_a_preset_stands_beside_by_its_own_strategy_and_trees(village, tmp_path):
-    first = run(village, tmp_path, "flat", "hybrid", budgets=(30, 400))
-    settings = with_preset(components().settings, "simple")
-    simple = Components(settings, embedder=HashingEmbedder())
-    with open_index(village, simple, tmp_path, counter=components().counter) as index:
-        found = compare_preset(first, "simple", index)
-        (alone,) = compare(index, [make_system("flat")], [400]).lines
-    assert [line.system for line in found.lines] == ["flat", "hybrid", "simple"] * 2
-    assert [line for line in found.lines if line.system != "simple"] == list(first.lines)
-    assert all(item.n_tokens <= item.budget_tokens for item in found.scores)
-    beside = figure(found, "simple", 400, "evidence_recall")
-    assert beside.mean == alone.figures["evidence_recall"].mean
-    flat = figure(found, "flat", 400, "evidence_recall").mean.value
-    assert beside.difference.interval.value == pytest.approx(beside.mean.value - flat)
