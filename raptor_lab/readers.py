@@ -6,7 +6,6 @@ Scores of answers are in ``answer_scores``.
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from statistics import mean
 
 from raptor_core.evaluation.golden_file import Question
 from raptor_core.identity import digest, fingerprint
@@ -18,7 +17,7 @@ from raptor_core.models.money.ledger import Ledger
 from raptor_core.retrying import RetryPolicy
 from raptor_core.settings.models import ReaderSettings
 from raptor_core.tree.cache import NodeCache
-from raptor_lab.answer_scores import SCORES, answer_f1, score_answer
+from raptor_lab.answer_scores import SCORES, score_answer
 from raptor_lab.comparison.contexts import Context, ContextScores
 
 
@@ -68,37 +67,6 @@ def read_answers(reader: "ChatReader", asks: Sequence[Ask], log: NodeCache) -> l
         known[missing[at]] = answer
         log.keep_texts({missing[at]: answer})
     return [known[ask.key(reader.fingerprint)] for ask in asks]
-
-
-@dataclass(frozen=True, slots=True)
-class PairedAnswers:
-    """Numbers of answers from two contexts, and their F1 with the reference answers."""
-
-    n_asked: int
-    n_same: int
-    f1_first: float | None
-    f1_second: float | None
-
-
-def read_pairs(
-    pairs: Sequence[tuple[Question, str, str]], reader: "ChatReader", log: NodeCache
-) -> PairedAnswers:
-    """Answer each question from both contexts, if they differ."""
-    pairs = [pair for pair in pairs if pair[1] != pair[2]]
-    questions = [question for question, *_ in pairs]
-    first = read_answers(reader, [Ask(question, context) for question, context, _ in pairs], log)
-    second = read_answers(reader, [Ask(question, context) for question, _, context in pairs], log)
-    n_same = sum(answer_f1(a, b) == 1 for a, b in zip(first, second, strict=True))
-    return PairedAnswers(len(pairs), n_same, _f1(questions, first), _f1(questions, second))
-
-
-def _f1(questions: Sequence[Question], answers: Sequence[str]) -> float | None:
-    scores = [
-        max(answer_f1(answer, gold) for gold in question.answers)
-        for question, answer in zip(questions, answers, strict=True)
-        if question.answers
-    ]
-    return mean(scores) if scores else None
 
 
 CHAT_SYSTEM = (

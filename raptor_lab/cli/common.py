@@ -115,7 +115,7 @@ def open_evaluation(
     paths = values["sources"] or settings.source.paths
     source = settings.source.model_copy(update={"paths": tuple(paths)})
     dataset = open_dataset(file, source, split=values["split"])
-    return open_index(dataset, Components(settings), cache_of(home, values), _print_built)
+    return open_index(dataset, Components(settings), cache_of(home, values), print_built)
 
 
 def cache_of(home: Path, values: Mapping[str, Any]) -> Path:
@@ -186,5 +186,6 @@ def _print_trees(trees: TreeStatistics) -> None:
     )
 
 
-def _print_built(n_built: int, n_trees: int) -> None:
+def print_built(n_built: int, n_trees: int) -> None:
+    """Print how many trees of a data set are built."""
     say(f"{n_built} of {n_trees} trees built", err=True)

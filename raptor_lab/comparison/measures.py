@@ -18,10 +18,17 @@ from raptor_lab.comparison.contexts import Context, ContextScores
 from raptor_lab.comparison.index import Index
 from raptor_lab.datasets.base import GENERAL
 
+FIRST_DOCUMENTS = (2, 5, 10)
+"""Numbers of best documents among which those that answer are counted."""
+
 MEASURES: Mapping[str, str] = {
     "evidence_recall": "share of the evidence's runs of four words that the context holds",
     "document_hit": "whether a document that answers is in the context",
     "document_recall": "share of the documents that answer that are in the context",
+    **{
+        f"document_recall_at_{n}": f"share of the documents that answer among the best {n}"
+        for n in FIRST_DOCUMENTS
+    },
     "option_stand_in": (
         "whether the right option is the one most similar to a passage of the context; a weak "
         "stand-in for a reader's accuracy"
@@ -85,6 +92,7 @@ class ContextMeasurer:
             values["evidence_recall"] = evidence_recall(question.evidence, context.text)
         if question.sources and (self.pooled or question.document is None):
             values |= document_measures(question.sources, context.nodes)
+            values |= recall_of_first(question.sources, context.documents)
         if question.id in self.options:
             rows = [passages[key] for key in _passage_texts(context)]
             right = float(nearest_option(self.options[question.id], rows) == question.gold)
@@ -120,6 +128,16 @@ def document_measures(sources: Sequence[str], nodes: Sequence[Node]) -> dict[str
     hits = {name for node in nodes if set(node.documents) <= answering for name in node.documents}
     hit = {"document_hit": float(bool(hits))}
     return hit if len(answering) == 1 else hit | {"document_recall": len(hits) / len(answering)}
+
+
+def recall_of_first(sources: Sequence[str], ranked: Sequence[str]) -> dict[str, float]:
+    """Compute the share of several answering documents among the first of ``ranked``."""
+    if len(sources) == 1:
+        return {}
+    return {
+        f"document_recall_at_{n}": len({*sources}.intersection(ranked[:n])) / len(sources)
+        for n in FIRST_DOCUMENTS
+    }
 
 
 def nearest_option(options: Vectors, passages: Sequence[Vectors]) -> int:
