@@ -26,7 +26,7 @@ from raptor_core.documents import (
     read_scanned,
 )
 from raptor_core.documents.base import MEGABYTE
-from raptor_core.documents.sources.load import ReaderRules
+from raptor_core.documents.sources.load import ReaderRules, refuse_unassigned
 from raptor_core.evaluation.golden_file import Question, load_golden
 from raptor_core.file_names import ROWS_PLACE
 from raptor_core.settings import Settings, SourceSettings, StoreSettings
@@ -195,6 +195,8 @@ class SourceAccess:
     def corpus(self, partitions: Collection[str] | None = None) -> Corpus:
         """Read the documents of these partitions, or all, without those that people set aside."""
         corpus, aside = self._read(partitions), self._access.curation().documents
+        if self._settings.access.required:
+            corpus = refuse_unassigned(corpus)
         if not aside:
             return corpus
         return replace(corpus, documents=tuple(d for d in corpus.documents if d.id not in aside))
@@ -217,8 +219,16 @@ class SourceAccess:
         return document_tree(entry, self._settings.grouping)
 
     def inventory(self) -> Inventory:
-        """Scan the source for changes, without documents that people set aside."""
-        return self._look().inventory.without(self._access.curation().documents)
+        """Scan the source for changes, without documents that people set aside.
+
+        Under ``access.required`` documents without readers are skipped.
+        """
+        inventory = self._look().inventory.without(self._access.curation().documents)
+        return refuse_unassigned(inventory) if self._settings.access.required else inventory
+
+    def declared_readers(self) -> dict[str, tuple[str, ...]]:
+        """Return the readers of every document, none of those that declare none."""
+        return {entry.id: entry.readers for entry in self._look().inventory.documents}
 
     def _look(self) -> Scan:
         """Return the scan that was given, or a new one, whose catalog is kept."""

@@ -4,14 +4,15 @@ A build gives and takes rights when it publishes. ``narrow_readers`` takes them 
 run does anything else, and also from trees that no build makes, such as held ones.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from raptor_assets.assets.versions import NARROWED, TreeVersion
 from raptor_assets.home.access import CorpusAccess
 from raptor_core.documents import Entry
 from raptor_core.documents.base import EVERYONE
-from raptor_core.store.base import Edition, Manifest, Where, readers_digest
+from raptor_core.store.base import Edition, Manifest, Mark, Where, readers_digest
+from raptor_core.store.facts import common_readers
 
 Readers = Mapping[str, tuple[str, ...]]
 """Readers by document."""
@@ -47,23 +48,48 @@ def narrowed_manifests(access: CorpusAccess) -> list[Manifest]:
     if not access.store.exists():
         return []
     with access.store.open_existing() as store:
-        published = {mark.tree: mark.readers for mark in store.marks() if mark.readers}
-    if not published:
+        marks = [mark for mark in store.marks() if mark.readers]
+    if not marks:
         return []
     inventory = access.source.inventory()
-    partitions = inventory.partitions(access.settings.grouping)
-    trees = {tree: entries for members in partitions.values() for tree, entries in members.items()}
-    differing = [
-        tree
-        for tree, readers in published.items()
-        if readers != readers_digest({e.id: e.readers for e in trees.get(tree, ()) if e.readers})
-    ]
+    differing = _differing(marks, inventory.partitions(access.settings.grouping))
     if not differing:
         return []
-    declared = {entry.id: entry.readers for entry in inventory.documents}
+    declared = access.source.declared_readers()
     with access.store.open_existing() as store:
         manifests = [_narrowed(m, declared) for m in store.manifests(differing)]
     return [manifest for manifest in manifests if manifest is not None]
+
+
+def count_changed_readers(access: CorpusAccess) -> int:
+    """Return the number of published nodes whose readers differ from those in the source now."""
+    if not access.store.exists():
+        return 0
+    inventory, n_nodes = access.source.inventory(), 0
+    declared = access.source.declared_readers()
+    with access.store.open_existing() as store:
+        trees = _differing(store.marks(), inventory.partitions(access.settings.grouping))
+        for manifest in store.manifests(trees) if trees else ():
+            old = manifest.readers
+            new = {name: declared.get(name, old.get(name, ())) for name in manifest.documents}
+            for node in store.nodes(Where(trees=(manifest.tree,))) if old != new else ():
+                n_nodes += common_readers(node.documents, old) != common_readers(
+                    node.documents, new
+                )
+    return n_nodes
+
+
+def _differing(
+    marks: Iterable[Mark], partitions: Mapping[str, Mapping[str, Sequence[Entry]]]
+) -> list[str]:
+    """Return the trees whose documents have other readers in the source, or are elsewhere."""
+    trees = {tree: entries for members in partitions.values() for tree, entries in members.items()}
+    return [
+        mark.tree
+        for mark in marks
+        if mark.readers
+        != readers_digest({e.id: e.readers for e in trees.get(mark.tree, ()) if e.readers})
+    ]
 
 
 def _narrowed(manifest: Manifest, declared: Readers) -> Manifest | None:

@@ -105,11 +105,13 @@ def build(
         keep_look(access.tables, settings.source, scan)
         begun = instance.get_dynamic_partitions(access.names.partitions)
         changes = changes_of(access, begun, is_confirmed=confirm_removal)
+        report = BuildReport(changes, access.source.inventory().skipped)
         if changes.doubt and partitions is None:
+            if narrowed_manifests(access):  # rights are taken also while nothing is built
+                _sync(report, instance, access, ((), ()), on_plan, on_progress)
             raise SourceError(changes.explain_doubt())
         to_build = _select(changes, partitions, settings.grouping, force=force)
         removed = changes.removed if partitions is None else ()
-        report = BuildReport(changes, scan.inventory.skipped)
         if to_build and components is None:
             # The token counter first: its missing file is reported before endpoints are called.
             access.components().counter.count(["a look"])

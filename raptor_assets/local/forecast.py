@@ -11,9 +11,11 @@ from raptor_assets.corpus.changes import Changes, changes_of
 from raptor_assets.home.access import CorpusAccess
 from raptor_assets.home.folder import Home
 from raptor_assets.home.published import TreeIndex
+from raptor_assets.home.readers import count_changed_readers
 from raptor_assets.local.dagster import open_instance
 from raptor_core.checks.document_text import find_odd_text
-from raptor_core.documents import Document, Partitions, Scan
+from raptor_core.documents import Document, Entry, Partitions, Scan, Skipped
+from raptor_core.documents.base import EVERYONE
 from raptor_core.nodes import Tree
 from raptor_core.rebuild import RebuildPlan, TreePlan, plan_rebuild
 from raptor_core.settings import Settings
@@ -25,15 +27,31 @@ from raptor_core.tree.published import PublishedTrees, published_tree
 
 
 @dataclass(frozen=True, slots=True)
+class ReaderSet:
+    """Readers, "*" for everyone, with the number of their documents and of trees that hold some."""
+
+    readers: tuple[str, ...]
+    n_documents: int
+    n_trees: int
+
+
+@dataclass(frozen=True, slots=True)
 class Forecast:
     """Partitions and trees that the next build changes.
 
-    ``odd`` has the doubts of documents to build, by their ids.
+    Attributes:
+        odd: doubts of documents to build, by their ids.
+        reader_sets: sets of readers in the source, if any document declares readers.
+        n_readers_changed: number of published nodes whose readers change.
+        skipped: files and documents that are not read, with the reason.
     """
 
     changes: Changes
     plan: RebuildPlan
     odd: Mapping[str, str] = field(default_factory=dict)
+    reader_sets: tuple[ReaderSet, ...] = ()
+    n_readers_changed: int = 0
+    skipped: tuple[Skipped, ...] = ()
 
 
 def forecast(
@@ -65,7 +83,25 @@ def forecast(
         plan = replace(plan, trees=(*plan.trees, *_plan_corpus_tree(access, plan)))
     every = (document for members in documents.values() for document in members)
     odd = {d.id: find_odd_text(d, prepared.unknown_share) for d in every}
-    return Forecast(changes, plan, {name: o.reason for name, o in odd.items() if o})
+    reasons = {name: o.reason for name, o in odd.items() if o}
+    inventory = access.source.inventory()
+    sets = _reader_sets(inventory.partitions(settings.grouping))
+    n_readers_changed = count_changed_readers(access)
+    return Forecast(changes, plan, reasons, sets, n_readers_changed, inventory.skipped)
+
+
+def _reader_sets(
+    partitions: Mapping[str, Mapping[str, Sequence[Entry]]],
+) -> tuple[ReaderSet, ...]:
+    """Return the sets of readers, the largest first; none if no document declares readers."""
+    trees: dict[tuple[str, ...], list[str]] = {}
+    for tree, entries in (pair for of in partitions.values() for pair in of.items()):
+        for entry in entries:
+            readers = (EVERYONE,) if EVERYONE in entry.readers else entry.readers
+            trees.setdefault(readers, []).append(tree)
+    sets = [ReaderSet(names, len(of), len(set(of))) for names, of in trees.items()]
+    ordered = sorted(sets, key=lambda each: (-each.n_documents, each.readers))
+    return tuple(ordered) if trees.keys() - {()} else ()
 
 
 def _plan_corpus_tree(below: CorpusAccess, plan: RebuildPlan) -> tuple[TreePlan, ...]:

@@ -21,7 +21,7 @@ from raptor_core.retrieval.questions import QuestionWindows
 from raptor_core.retrieval.retriever import AsyncSearch, run_traced
 from raptor_core.retrieval.trace import nodes_under, trace_of
 from raptor_core.settings import Settings
-from raptor_core.store.base import Manifest, Where
+from raptor_core.store.base import Manifest, Where, names_of_readers
 from raptor_core.store.collection import check_identity
 from raptor_core.store.store import VectorStore
 from raptor_core.tree.components import Components
@@ -80,7 +80,7 @@ class HomeRetriever(AsyncSearch):
         if readers is None:
             return self
         bound = copy(self)
-        bound.readers = Where().narrowed(readers=readers).readers
+        bound.readers = names_of_readers(readers)
         return bound
 
     @property

@@ -27,13 +27,15 @@ def corpus_tree_settings(settings: Settings) -> Settings:
     """Return the settings of the corpus tree over the trees of ``settings``.
 
     A greedy chunk holds the longest chunk or summary, so each top node is one leaf. No earlier
-    builds are kept, and none waits for approval: the corpus tree follows the trees below it.
+    builds are kept, and none waits for approval: the corpus tree follows the trees below it. A top
+    node without a reader stays, and no caller reads it.
     """
     longest = max(settings.chunking.max_tokens, settings.summarizer.max_tokens)
     corpus = f"{settings.store.corpus}_{CORPUS_TREE}"
     parts = {
         "source": SourceSettings(max_removed=1.0),  # top nodes go with their trees
-        "grouping": CorpusTreeGrouping(),
+        "grouping": CorpusTreeGrouping(separate_readers=settings.grouping.separate_readers),
+        "access": settings.access.model_copy(update={"required": False}),
         "chunking": settings.chunking.model_copy(
             update={"method": "greedy", "max_context_tokens": 0, "max_tokens": longest}
         ),

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from raptor_core.documents.base import READERS, Corpus, Document, Entry, Skipped
 from raptor_core.documents.formats.kinds import describe_formats
@@ -16,10 +16,20 @@ from raptor_core.identity import MAX_ID_BYTES, n_bytes
 from raptor_core.redaction import hide_secrets
 from raptor_core.settings import CorpusTreeGrouping, SourceSettings
 
+if TYPE_CHECKING:
+    from raptor_core.documents.catalog.scan import Inventory
+
 Listed = list[tuple[Source, Sequence[SourceFile]]]
 """Sources with their files."""
 
 Item = TypeVar("Item", Document, Entry)
+
+Result = TypeVar("Result", Corpus, "Inventory")
+
+NO_READERS = (
+    "has no readers, and access.required refuses it; declare its readers, or name them under "
+    "[[source.readers]]"
+)
 
 _NAMED_IN_ERROR = 5
 
@@ -133,6 +143,17 @@ class ReaderRules:
         matches = (readers for paths, readers in self._rules if paths.match_file(item.id))
         readers = next(matches, ())
         return item.with_readers(readers) if readers else item
+
+
+def refuse_unassigned(result: Result) -> Result:
+    """Return a result without the documents that have no readers, which it names as skipped."""
+    refused: list[Skipped] = [
+        Skipped(document.id, NO_READERS) for document in result.documents if not document.readers
+    ]
+    if not refused:
+        return result
+    documents = tuple(document for document in result.documents if document.readers)
+    return replace(result, documents=documents, skipped=(*result.skipped, *refused))
 
 
 def _refuse_id(name: str, document_id: str) -> Skipped:

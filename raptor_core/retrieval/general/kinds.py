@@ -39,16 +39,14 @@ class Decision:
     Attributes:
         is_general: the context has to cover the text, or a part of it.
         reason: the reason, as the end of a sentence about the question.
-        headings: documents and sections that the question names.
-        chunks: ids of the chunks that have its names, where no heading has them. Where both are
-            empty, the context has to cover all of the text.
-        documents: documents of the headings, or of the chunks.
+        headings: documents and sections that the question names. Where there are none, the context
+            has to cover all of the text.
+        documents: documents of the headings.
     """
 
     is_general: bool
     reason: str
     headings: frozenset[Heading] = frozenset()
-    chunks: frozenset[str] = frozenset()
     documents: frozenset[str] = frozenset()
 
 
@@ -78,9 +76,7 @@ def _decide_by_names(wording: Wording, query: Query, store: VectorStore) -> Deci
         documents = frozenset(heading[0] for heading in headings)
         return Decision(True, f"names a part of the text: {shown}", headings, documents=documents)
     if is_forced:
-        ids = frozenset(chunk.id for chunk in chunks)
-        documents = frozenset(chunk.documents[0] for chunk in chunks)
-        return Decision(True, "is general, as the query says", chunks=ids, documents=documents)
+        return Decision(True, "is general, as the query says")
     if wording.form and _are_scattered(names, chunks):
         return Decision(True, "names nothing that stands together in the text")
     return Decision(False, f"names what stands in the text: {', '.join(names)}")

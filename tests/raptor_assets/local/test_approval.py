@@ -5,6 +5,7 @@ from dataclasses import replace
 import pyarrow.parquet as pq
 import pytest
 from support.command import embedder_made_by, raptor
+from support.homes import built_once, copy_home
 from support.workshop import Workshop, prose, settings_text
 
 from raptor_assets.assets.names import CHAIN_NAMES
@@ -24,15 +25,18 @@ SETTINGS = {
 }
 
 
-@pytest.fixture
-def workshop(tmp_path):
-    """A published tree, over which each build waits from now on."""
-    made = Workshop(tmp_path, grouping={"by": "folder"}, tree={"max_layers": 2})
+def build_guide(root):
+    made = Workshop(root, **{**SETTINGS, "runs": {}})
     made.write("guide/a.md", prose(12, seed=1))
     made.write("guide/b.md", prose(12, seed=2))
     made.build()
-    made.configure(**SETTINGS)
-    return made
+
+
+@pytest.fixture
+def workshop(tmp_path_factory, tmp_path):
+    """A published tree, over which each build waits from now on."""
+    copy_home(built_once(tmp_path_factory, "guide", build_guide), tmp_path / "copy")
+    return Workshop(tmp_path / "copy", **SETTINGS)
 
 
 def approve_tree(workshop, tree=TREE):
