@@ -16,9 +16,7 @@ from raptor_core.settings import preset
 from raptor_core.settings.trees import ClusteringSettings
 from raptor_core.tree.components import Components
 from raptor_lab.comparison.compare import Comparison, by_kind
-from raptor_lab.comparison.contexts import System
 from raptor_lab.comparison.index import Index, TreeStatistics, open_index
-from raptor_lab.comparison.systems import make_system
 from raptor_lab.comparison.tables import comparison_tables, print_table
 from raptor_lab.datasets.base import Dataset
 from raptor_lab.datasets.load import open_dataset
@@ -76,14 +74,6 @@ def comparison_options(budgets: str) -> Callable[[Command], Command]:
             "title-abstract, paragraph-fusion. May be repeated: the first is the reference.",
         ),
         budgets_option(budgets),
-        click.option(
-            "--top-k",
-            "top_ks",
-            callback=_parse_numbers,
-            metavar="K,...",
-            help="Most nodes, on each layer of a traversal; one number or several. By default as "
-            "many as fill the budget.",
-        ),
         click.option("--pooled", is_flag=True, help="Ask every question of all documents."),
         click.option("--by-kind", is_flag=True, help="Also by kind of question or answer."),
         click.option(
@@ -92,11 +82,7 @@ def comparison_options(budgets: str) -> Callable[[Command], Command]:
     )
 
 
-def _parse_numbers(
-    _context: click.Context, _option: click.Parameter, text: str | None
-) -> list[int] | None:
-    if text is None:
-        return None
+def _parse_numbers(_context: click.Context, _option: click.Parameter, text: str) -> list[int]:
     numbers = [item.strip() for item in text.split(",")]
     if not all(item.isdecimal() and int(item) for item in numbers):
         raise click.BadParameter(f"{text!r}: expected whole numbers, such as 400,1000,2000")
@@ -121,12 +107,6 @@ def open_evaluation(
 def cache_of(home: Path, values: Mapping[str, Any]) -> Path:
     """Return the folder of trees and paid answers."""
     return values["cache"] or Home.at(home).path / "evaluation"
-
-
-def make_systems(values: Mapping[str, Any]) -> list[System]:
-    """Make the systems that a command line compares."""
-    bounds = [f":{top_k}" for top_k in values["top_ks"] or ()] or [""]
-    return [make_system(name + bound) for name in values["strategies"] for bound in bounds]
 
 
 def show(

@@ -85,7 +85,7 @@ def _measure(file: Path, home: Path, values: Mapping[str, Any]) -> tuple[Study, 
     budgets = values["budgets"]
     with common.open_evaluation(file, home, values) as index:
         settings = index.components.settings
-        measurer = ContextMeasurer.of(index, pooled=False)
+        measurer = ContextMeasurer.of(index.dataset, pooled=False)
         model = values["model"]
         read = answer_measurer(index, home, values, model)[0] if model else None
         study = measure_study(index, budgets, measurer, _print_system, read)

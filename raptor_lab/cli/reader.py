@@ -12,6 +12,7 @@ from raptor_core.tree.cache import NodeCache
 from raptor_lab.cli import common
 from raptor_lab.comparison.compare import compare
 from raptor_lab.comparison.index import Index, tree_statistics
+from raptor_lab.comparison.systems import make_system
 from raptor_lab.readers import AnswerMeasurer, ChatReader
 
 
@@ -32,7 +33,7 @@ def reader_command(file: Path, home: Path, as_json: bool, **values: Any) -> None
     are cached as they come, so that a stopped run continues and none is paid twice. Building the
     trees is bounded by the home's budget.
     """
-    systems = common.make_systems(values)
+    systems = list(map(make_system, values["strategies"]))
     with common.open_evaluation(file, home, values) as index:
         trees = tree_statistics(index)
         measurer, ledger = answer_measurer(index, home, values, values["model"])

@@ -136,7 +136,7 @@ def compare(
     for kind, values in (("strategy", names), ("budget", budgets)):
         if not values or len(set(values)) < len(values):
             raise SettingsError(f"expected each {kind} once, got {list(values) or 'none'}")
-    measurer = measurer or ContextMeasurer.of(index, pooled=pooled)
+    measurer = measurer or ContextMeasurer.of(index.dataset, pooled=pooled)
     batches = list(_batches(index, pooled=pooled))
     scores: list[QuestionScore] = []
     for budget in budgets:

@@ -239,7 +239,6 @@ def with_contiguous(
 ) -> Study:
     """Add the ablation to a study: an index of contiguous trees over the same data set."""
     systems = [make_system(name) for name in ("collapsed", "hybrid")]
-    here = replace(measurer, index=index)
-    comparison = compare(index, systems, budgets, measurer=here, progress=progress)
+    comparison = compare(index, systems, budgets, measurer=measurer, progress=progress)
     retrievers = join(study.retrievers, comparison, f"{CONTIGUOUS} tree")
     return replace(study, retrievers=retrievers, contiguous=tree_statistics(index))

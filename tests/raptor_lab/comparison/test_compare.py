@@ -1,6 +1,5 @@
 """Strategies side by side on small trees."""
 
-import numpy as np
 import pytest
 from support.evaluation_sets import quality, records, write_lines
 from support.hashing import HashingEmbedder
@@ -17,7 +16,6 @@ from raptor_lab.comparison.measures import (
     content_recall,
     document_measures,
     evidence_recall,
-    nearest_option,
 )
 from raptor_lab.comparison.systems import make_system
 from raptor_lab.datasets.base import Dataset
@@ -64,14 +62,6 @@ def test_a_document_is_found_with_a_node_of_its_own():
     assert document_measures(["other"], named) == {"document_hit": 0}
     assert document_measures(["d", "other"], named) == {"document_hit": 1, "document_recall": 0.5}
     assert document_measures(["d"], []) == {"document_hit": 0}
-
-
-def test_the_nearest_option_is_that_of_the_best_passage():
-    options = np.eye(3, dtype=np.float32)
-    passages = [np.array([0.6, 0, 0.1]), np.array([0.1, 0.2, 0.9])]
-    assert nearest_option(options, passages) == 2
-    assert nearest_option(options, passages[:1]) == 0
-    assert nearest_option(options, []) == -1
 
 
 def test_content_recall_leave_out_common_ones_and_the_questions():
@@ -131,15 +121,13 @@ def test_a_layer_is_searched_alone_and_a_walk_is_cut(village, tmp_path):
     assert by_way == {"collapsed@1": {1}, "traversal@0": {0}, "traversal@0-1": {0, 1}}
 
 
-def test_options_stand_in_for_accuracy(tmp_path):
+def test_the_right_option_is_the_answer_of_a_multiple_choice(tmp_path):
     dataset = load_dataset(write_lines(tmp_path / "q.jsonl", quality()))
     found = run(dataset, tmp_path, "collapsed", "paragraph-fusion")
-    assert found.measures == ["option_stand_in", "option_stand_in_hard"]
-    assert figure(found, "paragraph-fusion", 4000, "option_stand_in").n_questions == 3
-    assert figure(found, "collapsed", 4000, "option_stand_in").n_questions == 3
-    assert figure(found, "collapsed", 4000, "option_stand_in_hard").n_questions == 2
-    assert {item.measures["option_stand_in"] for item in found.scores} <= {0.0, 1.0}
-    assert "weak stand-in" in found.values()["measures"]["option_stand_in"]
+    assert found.measures == ["content_recall"]
+    for system in ("collapsed", "paragraph-fusion"):
+        words = figure(found, system, 4000, "content_recall")
+        assert (words.n_questions, words.mean.value) == (3, 1)
 
 
 def test_answers_stand_in_where_there_is_no_evidence(tmp_path):
